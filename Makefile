@@ -1,0 +1,57 @@
+# One entry for everything; `make` alone lists it. Python 3.11 and Node 20 are all that has to be there.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+BIN := .venv/bin
+export WEB_PORT ?= 8000
+export DYNAMO_PORT ?= 8001
+export PYTHONUNBUFFERED := 1
+
+.PHONY: help run test check lint format install install-dev
+
+help: ## list the commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
+
+run: install ## start the demo: engine, table, data, a superuser and the web server (WEB_PORT, DYNAMO_PORT)
+	@exec $(BIN)/python manage.py demo
+
+test: check ## everything that has to hold before a change is handed in
+	@$(BIN)/pytest -q -n 2
+
+check: lint ## lint, import contract and types, without tests
+	@said=$$($(BIN)/lint-imports --no-cache 2>&1) || { echo "$$said"; exit 1; }
+	@$(BIN)/mypy
+
+lint: install-dev ## ruff's rules and its formatting
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+
+format: install-dev ## let ruff rewrite what it can
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+install: .venv/installed node_modules/installed ## .venv, and the local engine
+
+install-dev: .venv/installed-dev node_modules/installed
+
+.venv/bin/python:
+	@echo "Making .venv"
+	@$(PYTHON) -m venv .venv
+
+# The stamps make a second run instant; a changed requirement makes them stale.
+.venv/installed: requirements.txt constraints.txt | .venv/bin/python
+	@echo "Installing the requirements"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@touch $@
+
+.venv/installed-dev: requirements-dev.txt constraints.txt .venv/installed | .venv/bin/python
+	@echo "Installing the tools"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@touch $@
+
+node_modules/installed: package.json package-lock.json
+	@echo "Installing the engine"
+	@npm ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error > /dev/null
+	@touch $@

@@ -1,0 +1,49 @@
+"""The attributes of a model: PynamoDB attributes that bring real Django fields along."""
+
+from dynamo_single.attributes.base import Attribute
+from dynamo_single.attributes.documents import (
+    BinarySetAttribute,
+    JSONAttribute,
+    ListAttribute,
+    MapAttribute,
+    NumberSetAttribute,
+    UnicodeSetAttribute,
+)
+from dynamo_single.attributes.references import ReferenceAttribute
+from dynamo_single.attributes.scalars import (
+    BinaryAttribute,
+    BooleanAttribute,
+    DateAttribute,
+    DecimalAttribute,
+    EmailAttribute,
+    IdAttribute,
+    IntegerAttribute,
+    NumberAttribute,
+    TimestampAttribute,
+    TTLAttribute,
+    UnicodeAttribute,
+    UUIDAttribute,
+)
+
+__all__ = [
+    "Attribute",
+    "BinaryAttribute",
+    "BinarySetAttribute",
+    "BooleanAttribute",
+    "DateAttribute",
+    "DecimalAttribute",
+    "EmailAttribute",
+    "IdAttribute",
+    "IntegerAttribute",
+    "JSONAttribute",
+    "ListAttribute",
+    "MapAttribute",
+    "NumberAttribute",
+    "NumberSetAttribute",
+    "ReferenceAttribute",
+    "TTLAttribute",
+    "TimestampAttribute",
+    "UUIDAttribute",
+    "UnicodeAttribute",
+    "UnicodeSetAttribute",
+]

@@ -1,0 +1,197 @@
+"""What all attributes share: Django's options, the descriptor, and storing one value.
+
+An attribute is a PynamoDB attribute (it builds conditions, ``Order.qty > 0``) that brings a Django field along. It
+must not know requests, querysets or keys; ``key_kind`` only names how its values are encoded in one.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, Generic, TypeVar, overload
+
+from django.core.exceptions import ValidationError
+from django.db import models
+from pynamodb.attributes import Attribute as PynamoDBAttribute
+
+from dynamo_single import values
+from dynamo_single.exceptions import ConfigurationError, InvalidValue
+
+T = TypeVar("T")
+Self = TypeVar("Self", bound="Attribute[Any]")
+
+NOT_PROVIDED = models.NOT_PROVIDED
+
+
+class Attribute(PynamoDBAttribute[T], Generic[T]):
+    """One attribute of a model.
+
+    Options are Django's: ``null`` (stored only when set), ``blank`` (follows ``null`` unless given), ``default``,
+    ``choices``, ``validators``, ``help_text``, ``verbose_name``, ``max_length``, ``editable``, ``unique``,
+    ``error_messages``. ``attr_name`` is the name in the stored item, if it differs from the Python name. ``canonical``
+    makes a unique text unique without regard to case.
+    """
+
+    field_class: ClassVar[type[models.Field[Any, Any]]]
+    #: How values are encoded in a key; ``None`` if they cannot be part of one.
+    key_kind: str | None = None
+    #: The Django field of the model that this attribute belongs to.
+    field: Any
+
+    def __init__(
+        self,
+        verbose_name: str | None = None,
+        *,
+        null: bool = False,
+        blank: bool | None = None,
+        default: Any = NOT_PROVIDED,
+        choices: Iterable[Any] | Callable[[], Iterable[Any]] | None = None,
+        validators: Iterable[Callable[[Any], None]] = (),
+        help_text: str = "",
+        max_length: int | None = None,
+        editable: bool = True,
+        unique: bool = False,
+        canonical: bool = False,
+        error_messages: dict[str, Any] | None = None,
+        attr_name: str | None = None,
+    ) -> None:
+        super().__init__(null=null, attr_name=attr_name)
+        if isinstance(default, list | dict | set | bytearray):
+            raise ConfigurationError(
+                f"A default of {default!r} would be shared by all objects: give the callable "
+                f"{type(default).__name__} instead."
+            )
+        self.name = ""
+        self.unique = unique
+        self.canonical = canonical
+        self.field_options: dict[str, Any] = {
+            "verbose_name": verbose_name,
+            "null": null,
+            "blank": null if blank is None else blank,
+            "default": default,
+            "choices": choices,
+            "validators": tuple(validators),
+            "help_text": help_text,
+            "editable": editable,
+            "unique": unique,
+            "error_messages": error_messages,
+        }
+        if max_length is not None:
+            self.field_options["max_length"] = max_length
+
+    __hash__ = object.__hash__
+
+    # Django and the model class
+
+    def make_field(self) -> models.Field[Any, Any]:
+        """A new Django field for this attribute."""
+        return self.field_class(**self.field_options)
+
+    def contribute_to_class(self, cls: Any, name: str) -> None:
+        """Put the Django field, and with it this attribute, on the model class."""
+        field: Any = self.make_field()
+        field.attribute = self
+        cls.add_to_class(name, field)
+
+    def __set_name__(self, owner: Any, name: str) -> None:
+        self.name = name
+        super().__set_name__(owner, name)
+
+    @overload  # type: ignore[override]
+    def __get__(self: Self, instance: None, owner: Any) -> Self: ...
+    @overload
+    def __get__(self, instance: Any, owner: Any) -> T: ...
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return self if instance is None else instance.attribute_values.get(self.name)
+
+    def __set__(self, instance: Any, value: T | None) -> None:
+        instance.attribute_values[self.name] = value
+
+    # one value
+
+    def prepare(self, value: Any) -> T | None:
+        """The value in the one Python form that is stored; raises ``InvalidValue`` for any other kind of value."""
+        if value is None:
+            return None
+        try:
+            return self.clean(value)
+        except (ValidationError, ValueError, TypeError, ArithmeticError) as error:
+            if isinstance(error, InvalidValue):
+                raise
+            raise self.refuse(value) from error
+
+    def clean(self, value: Any) -> T:
+        """``prepare`` for a value that is not ``None``."""
+        raise NotImplementedError
+
+    #: What ``refuse`` says that the attribute takes.
+    expects: ClassVar[str] = "another kind of value"
+
+    def refuse(self, value: Any) -> InvalidValue:
+        """The error for a value of the wrong kind."""
+        shown = repr(value)
+        if len(shown) > 100:
+            shown = f"{shown[:100]}..."
+        return InvalidValue(f"{self.name or type(self).__name__} takes {self.expects}, not {type(value).__name__} {shown}.")
+
+    def encode(self, value: T) -> Any:
+        """A prepared value as the inside of an AttributeValue."""
+        return value
+
+    def decode(self, inner: Any) -> T:
+        """The inside of an AttributeValue as the Python value."""
+        result: T = inner
+        return result
+
+    def to_attribute_value(self, value: Any) -> dict[str, Any]:
+        """Any value as an AttributeValue; ``None`` as DynamoDB's NULL."""
+        prepared = self.prepare(value)
+        return {"NULL": True} if prepared is None else {self.attr_type: self.encode(prepared)}
+
+    def from_attribute_value(self, stored: dict[str, Any]) -> T | None:
+        """The Python value of a stored AttributeValue; raises ``InvalidValue`` if another type is stored."""
+        try:
+            return self.decode(stored[self.attr_type])
+        except KeyError:
+            if "NULL" in stored:
+                return None
+            raise InvalidValue(
+                f"The stored item holds {self.attr_name} as {next(iter(stored), 'nothing')!s}, and {self.name} reads "
+                f"{self.attr_type}."
+            ) from None
+
+    # PynamoDB's own names for the same
+
+    def serialize(self, value: Any) -> Any:
+        """For PynamoDB's conditions and writes: the inside of an AttributeValue."""
+        prepared = self.prepare(value)
+        return None if prepared is None else self.encode(prepared)
+
+    def deserialize(self, value: Any) -> Any:
+        """For PynamoDB: the Python value."""
+        return self.decode(value)
+
+    # text form, as in URLs
+
+    def to_text(self, value: Any) -> str:
+        """The value as text, for ``pk`` and for messages."""
+        return str(self.prepare(value))
+
+    def from_text(self, text: str) -> T:
+        """The value of ``to_text``; raises ``InvalidValue`` for text that is none."""
+        value = self.prepare(text)
+        if value is None:
+            raise self.refuse(text)
+        return value
+
+    def copy(self: Self) -> Self:
+        """An attribute of its own for a subclass of the model."""
+        duplicate = copy.copy(self)
+        duplicate.attr_path = list(self.attr_path)
+        return duplicate
+
+
+def check_text(value: str) -> str:
+    """Refuse text that UTF-8 cannot hold."""
+    values.to_attribute_value(value)
+    return value

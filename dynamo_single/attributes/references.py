@@ -1,0 +1,125 @@
+"""The attribute that points at another object."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Generic, TypeVar, overload
+
+from django.db import models
+
+from dynamo_single import fields
+from dynamo_single.attributes.base import Attribute
+from dynamo_single.attributes.scalars import IntegerAttribute, UnicodeAttribute, UUIDAttribute
+from dynamo_single.exceptions import ConfigurationError
+
+M = TypeVar("M", bound=models.Model)
+
+#: For references to models in SQL: the attribute that stores a key of each of Django's field types.
+SQL_KEYS: dict[str, type[Attribute[Any]]] = {
+    "AutoField": IntegerAttribute,
+    "BigAutoField": IntegerAttribute,
+    "SmallAutoField": IntegerAttribute,
+    "IntegerField": IntegerAttribute,
+    "BigIntegerField": IntegerAttribute,
+    "PositiveIntegerField": IntegerAttribute,
+    "CharField": UnicodeAttribute,
+    "UUIDField": UUIDAttribute,
+}
+
+
+class ReferenceAttribute(Attribute[Any], Generic[M]):
+    """A reference to another object: ``company = ReferenceAttribute(Company)`` stores ``company_id``, its ``pk``.
+
+    To forms, the admin and ``select`` widgets it is a ``ForeignKey``. DynamoDB does not check that the other object
+    exists. ``related_name`` and ``on_delete`` as in Django; nothing is done on deletion unless a handler is named.
+    """
+
+    field_class = fields.ReferenceField
+
+    def __init__(
+        self,
+        to: type[M] | str,
+        verbose_name: str | None = None,
+        *,
+        related_name: str | None = None,
+        on_delete: Any = models.DO_NOTHING,
+        **options: Any,
+    ) -> None:
+        super().__init__(verbose_name, **options)
+        self.field_options |= {
+            "to": to,
+            "on_delete": on_delete,
+            "related_name": related_name,
+            "db_constraint": False,
+            "db_index": False,
+        }
+
+    @cached_property
+    def target(self) -> Attribute[Any]:
+        """The attribute that stores the other model's ``pk``."""
+        field: Any = self.field.target_field
+        if isinstance(field, fields.IdentityField):
+            target: Attribute[Any] = UnicodeAttribute()
+        elif isinstance(field, fields.DynamoField):
+            target = field.attribute
+        elif field.get_internal_type() in SQL_KEYS:
+            target = SQL_KEYS[field.get_internal_type()]()
+        else:
+            raise ConfigurationError(
+                f"{self.name} refers to {field.model._meta.label}, whose primary key is a {type(field).__name__}; "
+                f"references can store {', '.join(sorted(SQL_KEYS))}."
+            )
+        duplicate = target.copy()
+        duplicate.name = self.name
+        return duplicate
+
+    def copy(self) -> ReferenceAttribute[M]:
+        """One whose target is looked up anew."""
+        duplicate = super().copy()
+        duplicate.__dict__.pop("target", None)
+        return duplicate
+
+    @overload  # type: ignore[override]
+    def __get__(self, instance: None, owner: Any) -> ReferenceAttribute[M]: ...
+    @overload
+    def __get__(self, instance: Any, owner: Any) -> M: ...
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return self if instance is None else instance.attribute_values.get(self.name)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        if self.field.is_cached(instance):
+            cached = self.field.get_cached_value(instance)
+            if cached is None or cached.pk != value:
+                self.field.delete_cached_value(instance)
+        instance.attribute_values[self.name] = value
+
+    @property
+    def attr_type(self) -> str:  # type: ignore[override]
+        """DynamoDB's type of the other model's ``pk``."""
+        return self.target.attr_type
+
+    @property
+    def key_kind(self) -> str | None:  # type: ignore[override]
+        """As the other model's ``pk`` is encoded."""
+        return self.target.key_kind
+
+    def prepare(self, value: Any) -> Any:
+        """The other object's ``pk``; an object is refused, since only its ``pk`` is stored."""
+        return self.target.prepare(value)
+
+    def encode(self, value: Any) -> Any:
+        """As the other model stores its ``pk``."""
+        return self.target.encode(value)
+
+    def decode(self, inner: Any) -> Any:
+        """As the other model reads its ``pk``."""
+        return self.target.decode(inner)
+
+    def to_text(self, value: Any) -> str:
+        """As the other model's ``pk`` reads."""
+        return self.target.to_text(value)
+
+    def from_text(self, text: str) -> Any:
+        """As the other model's ``pk`` is read."""
+        return self.target.from_text(text)
+

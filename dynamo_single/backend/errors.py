@@ -1,0 +1,81 @@
+"""The words in which the engine refuses what only an SQL database can do.
+
+Each function returns the error, and the caller raises it. This module must not know connections.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from django.core.management.base import CommandError
+from pynamodb.models import Model as PynamoDBModel
+
+from dynamo_single.exceptions import ConfigurationError, NotSupported
+
+if TYPE_CHECKING:
+    from django.db.models import Model
+
+ENGINE: Final = "dynamo_single.backend"
+
+_LONGEST_SQL: Final = 200
+
+#: The ways out for Django's own models, by label. Every other SQL model gets the general one.
+_WAYS_OUT: Final = {
+    "auth.User": "Set AUTH_USER_MODEL to a user model that is stored in DynamoDB",
+    "contenttypes.ContentType": "Name a model by its label, such as 'directory.Company'",
+    "sessions.Session": "Set SESSION_ENGINE = 'dynamo_single.sessions'",
+}
+_GENERAL_WAY_OUT: Final = "Keep this data in a model of dynamo_single.models"
+
+
+class CommandRefused(NotSupported, CommandError):
+    """A management command needs an SQL database; printed as one line, without a traceback."""
+
+
+def query_refused(model: type[Model], action: str, alias: str) -> NotSupported:
+    """The error for a query of ``model`` that Django wants to compile to SQL."""
+    label = model._meta.label
+    if is_stored_in_dynamodb(model):
+        return NotSupported(
+            f"Cannot {action} {label} in this way: Django tried to turn it into SQL for DATABASES['{alias}'], but "
+            f"{label} is stored in DynamoDB. Use the methods of {model.__name__}.objects, which send DynamoDB requests."
+        )
+    way_out = _WAYS_OUT.get(label, _GENERAL_WAY_OUT)
+    return NotSupported(
+        f"Cannot {action} {label}: it is a model for an SQL database, and this project has none "
+        f"(DATABASES['{alias}'] is {ENGINE}). {way_out}, or add an SQL database to DATABASES and send {label} "
+        "to it with DATABASE_ROUTERS."
+    )
+
+
+def condition_refused(alias: str) -> ConfigurationError:
+    """The error for an expression without a model, which only an SQL database can evaluate.
+
+    Not a database error: ``Q.check()`` takes one of those for a yes.
+    """
+    return ConfigurationError(
+        "Cannot evaluate a condition that belongs to no model, such as the one of a CheckConstraint: this project has "
+        f"no SQL database (DATABASES['{alias}'] is {ENGINE}). Use a validator, or the model's clean()."
+    )
+
+
+def sql_refused(sql: str, alias: str) -> NotSupported:
+    """The error for SQL text that was given to a cursor."""
+    shown = sql if len(sql) <= _LONGEST_SQL else f"{sql[:_LONGEST_SQL]}…"
+    return NotSupported(
+        f"Cannot execute {shown!r}: this project has no SQL database (DATABASES['{alias}'] is {ENGINE}). "
+        "Read and write through models of dynamo_single.models, or add an SQL database to DATABASES and use its "
+        "connection."
+    )
+
+
+def command_refused(what: str, way_out: str, alias: str) -> CommandRefused:
+    """The error for a management command that has nothing to work on."""
+    return CommandRefused(
+        f"Cannot {what}: this project has no SQL database (DATABASES['{alias}'] is {ENGINE}). {way_out}"
+    )
+
+
+def is_stored_in_dynamodb(model: type) -> bool:
+    """Whether the model is one of ``dynamo_single``: a PynamoDB model and a Django model at once."""
+    return issubclass(model, PynamoDBModel)

@@ -1,0 +1,42 @@
+"""The few operations that Django asks of an engine apart from SQL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.db.backends.base.operations import BaseDatabaseOperations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class DatabaseOperations(BaseDatabaseOperations):
+    """Names the compilers that refuse SQL, and answers what forms and ``flush`` ask."""
+
+    compiler_module = "dynamo_single.backend.compiler"
+
+    def quote_name(self, name: str) -> str:
+        """Return the name as it is: a queryset asks for it before it is refused."""
+        return name
+
+    def integer_field_range(  # type: ignore[override]  # IntegerField.validators takes None as no limit
+        self, internal_type: str
+    ) -> tuple[int | None, int | None]:
+        """Return no limits but the sign: DynamoDB's numbers are not 32 or 64 bits wide."""
+        return (0 if internal_type.startswith("Positive") else None), None
+
+    def sql_flush(
+        self, style: Any, tables: Iterable[str], *, reset_sequences: bool = False, allow_cascade: bool = False
+    ) -> list[str]:
+        """Return no statements, and tell whoever ran ``flush`` by hand that nothing is emptied.
+
+        The end of each test runs ``flush`` too, without resetting sequences, and stays silent.
+        """
+        if reset_sequences:
+            self.connection.creation.log(
+                "There is no SQL database to flush. Items in DynamoDB are not touched; delete the table to remove them."
+            )
+        return []
+
+    def execute_sql_flush(self, sql_list: Iterable[str]) -> None:
+        """Do nothing: there are no statements."""

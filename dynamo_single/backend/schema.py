@@ -1,0 +1,50 @@
+"""The schema editor, which Django opens more often than it uses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+
+from dynamo_single.backend.errors import command_refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dynamo_single.backend.base import DatabaseWrapper
+
+
+class SchemaEditor:
+    """Can be opened and closed; every change of a table is refused.
+
+    ``migrate --run-syncdb``, and with it every test run, opens one although no model is left for it to make.
+    """
+
+    atomic_migration = False
+    collect_sql = False
+
+    def __init__(self, connection: DatabaseWrapper, collect_sql: bool = False, atomic: bool = True) -> None:
+        if collect_sql:
+            raise command_refused(
+                "print the SQL of a migration", "Migrations change nothing in DynamoDB.", connection.alias
+            )
+        self.connection = connection
+        self.deferred_sql: list[Any] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Callable[..., NoReturn]:
+        """Stand in for every operation of Django's own editor."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+
+        def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+            raise command_refused(
+                f"change the schema ({name})",
+                "A model of dynamo_single.models needs no change of a table.",
+                self.connection.alias,
+            )
+
+        return refuse

@@ -1,0 +1,172 @@
+"""Item collections: an object and its children in one partition, and objects read along with others.
+
+``Children`` declares what lies beside an object. Where the children's partition is the object's own, one Query reads
+everything; elsewhere Django's ``prefetch_related`` sends one query for each relation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeVar
+
+from django.apps import apps
+from django.db import models
+from django.db.models.fields.related_descriptors import create_reverse_many_to_one_manager
+
+from dynamo_single import hydration, reading, registry
+from dynamo_single import layout as names
+from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.matching import matches
+from dynamo_single.query import ITEM_TYPE, Compare, KeyCondition, Plan
+from dynamo_single.table import Table
+
+M = TypeVar("M", bound=models.Model)
+
+
+class Children:
+    """The objects of another model that refer to this one: ``people = Children("Person")`` gives ``company.people``.
+
+    ``company.people`` is a manager as Django's for a reverse foreign key. ``prefetch_related("people")`` on one company
+    reads it and all of its people with one Query if their keys share the company's partition.
+    """
+
+    def __init__(self, model: str | type[models.Model], *, field: str | None = None) -> None:
+        self.to = model
+        self.field_name = field
+
+    def __set_name__(self, owner: Any, name: str) -> None:
+        self.owner = owner
+        self.name = name
+
+    @cached_property
+    def model(self) -> Any:
+        """The children's model."""
+        if not isinstance(self.to, str):
+            return self.to
+        label, _, name = self.to.rpartition(".")
+        try:
+            return apps.get_model(label or self.owner._meta.app_label, name)
+        except LookupError as error:
+            raise ConfigurationError(
+                f"{self.owner._meta.label}.{self.name} = Children({self.to!r}): there is no such model."
+            ) from error
+
+    @cached_property
+    def field(self) -> Any:
+        """The children's reference to this model."""
+        found = [
+            field
+            for field in self.model._meta.concrete_fields
+            if field.is_relation
+            and issubclass(self.owner, field.related_model)
+            and self.field_name in (None, field.name)
+        ]
+        if len(found) != 1:
+            problem = "no reference" if not found else f"{len(found)} references"
+            raise ConfigurationError(
+                f"{self.owner._meta.label}.{self.name}: {self.model._meta.label} has {problem} to "
+                f"{self.owner._meta.object_name}. Declare one ReferenceAttribute, or name it: Children(..., field=...)."
+            )
+        return found[0]
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return self if instance is None else self._manager_class(instance)
+
+    @cached_property
+    def _manager_class(self) -> Any:
+        base: Any = create_reverse_many_to_one_manager(self.model._default_manager.__class__, self.field.remote_field)
+        name = self.name
+
+        class ChildrenManager(base):  # type: ignore[misc]  # made at run time, as Django does
+            """Django's manager of a reverse foreign key, with its prefetched objects under this name."""
+
+            def get_queryset(self) -> Any:
+                cached = getattr(self.instance, "_prefetched_objects_cache", {}).get(name)
+                return super().get_queryset() if cached is None else cached
+
+            def get_prefetch_querysets(self, instances: Any, querysets: Any = None) -> Any:
+                result = super().get_prefetch_querysets(instances, querysets)
+                return (*result[:4], name, *result[5:])
+
+            def _remove_prefetched_objects(self) -> None:
+                getattr(self.instance, "_prefetched_objects_cache", {}).pop(name, None)
+
+        return ChildrenManager
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One kind of children in a collection."""
+
+    model: Any
+    field: Any
+
+
+def members(model: Any, plan: Plan, lookups: Sequence[Any]) -> Mapping[str, Member] | None:
+    """The children that one Query reads together with the object of a plan; ``None`` if it takes several."""
+    if plan.kind != "get":
+        return None
+    found = {}
+    for lookup in lookups:
+        children = getattr(model, lookup, None) if isinstance(lookup, str) else None
+        if not isinstance(children, Children) or not _shares_partition(model, children):
+            return None
+        found[children.name] = Member(children.model, children.field)
+    return found
+
+
+def _shares_partition(model: Any, children: Children) -> bool:
+    own = registry.layout_of(model).primary.partition
+    theirs = registry.layout_of(children.model).primary.partition
+    same_table = model._options.alias == children.model._options.alias
+    return same_table and own.source == theirs.source and theirs.variables == (children.field.attname,)
+
+
+def read(table: Table, model: Any, plan: Plan, wanted: Mapping[str, Member]) -> Iterator[Any]:
+    """The object of a plan with its children: one Query for each megabyte of its partition; nothing if it is missing."""
+    ((partition, sort),) = plan.keys
+    types = (model._options.item_type, *(member.model._options.item_type for member in wanted.values()))
+    collection = replace(
+        plan, kind="query", conditions=(KeyCondition(partition),), keys=(), filter=Compare(ITEM_TYPE, "in", types)
+    )
+    root = None
+    children: dict[str, list[Any]] = {name: [] for name in wanted}
+    for item in reading.items(table, collection):
+        item_type = item[names.ITEM_TYPE]["S"]
+        if item[names.SORT_KEY]["S"] == sort and item_type == model._options.item_type:
+            root = hydration.instance(model, item) if matches(plan.filter, item, plan.layout) else None
+        for name, member in wanted.items():
+            if item_type == member.model._options.item_type and hydration.is_live(member.model, item):
+                children[name].append(hydration.instance(member.model, item))
+    if root is None:
+        return
+    root._prefetched_objects_cache = {}
+    for name, member in wanted.items():
+        for child in children[name]:
+            member.field.set_cached_value(child, root)
+        queryset = getattr(root, name).get_queryset()
+        queryset._result_cache = children[name]
+        queryset._prefetch_done = True
+        root._prefetched_objects_cache[name] = queryset
+    yield root
+
+
+def fetch_related(queryset: Any, objects: Sequence[Any]) -> None:
+    """Fill the references that ``select_related`` named: one BatchGetItem for each hundred of each reference."""
+    wanted = queryset.query.select_related
+    if not wanted or not objects:
+        return
+    if wanted is True:
+        fields = [f.name for f in queryset.model._meta.concrete_fields if f.is_relation and not f.null]
+    else:
+        fields = ["__".join(path) for path in _paths(wanted)]
+    if fields:
+        models.prefetch_related_objects(objects, *fields)
+
+
+def _paths(tree: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    for name, branches in tree.items():
+        yield (name,)
+        yield from ((name, *path) for path in _paths(branches))

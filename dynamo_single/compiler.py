@@ -1,0 +1,203 @@
+"""Plans and actions written as requests of DynamoDB's API.
+
+This is the last step in which nothing is sent: a request is a value that can be printed and compared. What it consumes
+is asked for by the table, and so is the table's name, except where the API wants it inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from dynamo_single import layout as physical
+from dynamo_single.actions import Action, Check, Delete, ItemKey, Put, Update
+from dynamo_single.exceptions import ItemTooLarge, NotSupported
+from dynamo_single.expressions import ExpressionBuilder, compile_condition
+from dynamo_single.query import Condition, KeyCondition, Plan, Request
+from dynamo_single.values import MAX_ITEM_SIZE, item_size
+
+__all__ = [
+    "MAX_ACTIONS",
+    "MAX_BATCH_KEYS",
+    "ExpressionBuilder",
+    "compile_action",
+    "compile_condition",
+    "compile_plan",
+    "compile_transaction",
+    "item_key",
+    "with_page",
+]
+
+#: The most keys of one BatchGetItem (AWS API reference, BatchGetItem).
+MAX_BATCH_KEYS = 100
+#: The most actions of one transaction (AWS API reference, TransactWriteItems).
+MAX_ACTIONS = 100
+
+
+def compile_plan(
+    plan: Plan, *, table_name: str = "", count: bool = False, limit: int | None = None
+) -> tuple[Request, ...]:
+    """Write a plan's first requests: none if it is empty, one for each partition, one for each 100 keys of a batch.
+
+    ``limit`` counts items read, before the filter; ``table_name`` is needed for a batch_get. ``count`` asks queries
+    and scans for the number of items only. Further pages are ``with_page`` of the same request.
+    """
+    if plan.kind == "get":
+        (key,) = plan.keys
+        return (Request("GetItem", {"Key": item_key(key), **_consistency(plan)}),)
+    if plan.kind == "batch_get":
+        return _batches(plan, table_name)
+    if plan.kind == "empty":
+        return ()
+    paging: dict[str, Any] = {"Select": "COUNT"} if count else {}
+    if limit is not None:
+        paging["Limit"] = limit
+    if plan.kind == "scan":
+        return (Request("Scan", {**_filter(plan, ExpressionBuilder()), **_consistency(plan), **paging}),)
+    return tuple(Request("Query", {**_query(plan, condition), **paging}) for condition in plan.conditions)
+
+
+def with_page(request: Request, *, start_key: Mapping[str, Any] | None = None, limit: int | None = None) -> Request:
+    """Give the request for the page behind ``start_key``, the ``LastEvaluatedKey`` of the one before."""
+    changes: dict[str, Any] = {}
+    if start_key is not None:
+        changes["ExclusiveStartKey"] = start_key
+    if limit is not None:
+        changes["Limit"] = limit
+    return replace(request, params={**request.params, **changes})
+
+
+def compile_action(action: Action) -> Request:
+    """Write one action as PutItem, UpdateItem or DeleteItem; an update answers with the whole new item.
+
+    If the condition fails, the error carries the item as it is stored.
+    """
+    if isinstance(action, Put):
+        return Request("PutItem", _put(action))
+    if isinstance(action, Update):
+        return Request("UpdateItem", {**_update(action), "ReturnValues": "ALL_NEW"})
+    if isinstance(action, Delete):
+        return Request("DeleteItem", _keyed(action))
+    raise NotSupported("A check cannot be sent alone: DynamoDB checks a condition with a write or in a transaction.")
+
+
+def compile_transaction(actions: Sequence[Action], table_name: str, token: str) -> Request:
+    """Write all actions as one TransactWriteItems; ``token`` makes sending it again within ten minutes harmless.
+
+    More than 100 actions, or two on one item, are refused here, before anything is sent.
+    """
+    if not actions:
+        raise NotSupported("A transaction has at least one action.")
+    if len(actions) > MAX_ACTIONS:
+        raise NotSupported(
+            f"A transaction of {len(actions)} actions cannot be sent: DynamoDB takes {MAX_ACTIONS}, and unique attributes "
+            "and children count too. Split it where a part may stand alone."
+        )
+    seen: set[ItemKey] = set()
+    for action in actions:
+        if action.key in seen:
+            raise NotSupported(
+                f"A transaction cannot touch one item twice: pk={action.key[0]!r}, sk={action.key[1]!r}. "
+                "Make both changes in one action."
+            )
+        seen.add(action.key)
+    entries = [_entry(action, table_name) for action in actions]
+    return Request("TransactWriteItems", {"TransactItems": entries, "ClientRequestToken": token})
+
+
+def item_key(key: ItemKey) -> dict[str, Any]:
+    """Give an item's key as attribute values."""
+    return {physical.PARTITION_KEY: {"S": key[0]}, physical.SORT_KEY: {"S": key[1]}}
+
+
+def _consistency(plan: Plan) -> dict[str, Any]:
+    return {"ConsistentRead": True} if plan.consistent else {}
+
+
+def _batches(plan: Plan, table_name: str) -> tuple[Request, ...]:
+    chunks = (plan.keys[start : start + MAX_BATCH_KEYS] for start in range(0, len(plan.keys), MAX_BATCH_KEYS))
+    return tuple(
+        Request(
+            "BatchGetItem", {"RequestItems": {table_name: {"Keys": list(map(item_key, keys)), **_consistency(plan)}}}
+        )
+        for keys in chunks
+    )
+
+
+def _query(plan: Plan, condition: KeyCondition) -> dict[str, Any]:
+    builder = ExpressionBuilder()
+    index = plan.key.index if plan.key else None
+    params: dict[str, Any] = {} if index is None else {"IndexName": index}
+    params["KeyConditionExpression"] = _key_condition(condition, index, builder)
+    params |= _filter(plan, builder)
+    if not plan.forward:
+        params["ScanIndexForward"] = False
+    return params | _consistency(plan)
+
+
+def _key_condition(condition: KeyCondition, index: str | None, builder: ExpressionBuilder) -> str:
+    partition, sort = physical.PARTITION_KEY, physical.SORT_KEY
+    if index is not None:
+        partition, sort = physical.index_partition(index), physical.index_sort(index)
+    text = f"{builder.name(partition)} = {builder.value({'S': condition.partition})}"
+    if not condition.operator:
+        return text
+    name = builder.name(sort)
+    values = [builder.value({"S": operand}) for operand in condition.operands]
+    if condition.operator == "begins_with":
+        return f"{text} AND begins_with({name}, {values[0]})"
+    if condition.operator == "between":
+        return f"{text} AND {name} BETWEEN {values[0]} AND {values[1]}"
+    return f"{text} AND {name} {condition.operator} {values[0]}"
+
+
+def _filter(plan: Plan, builder: ExpressionBuilder) -> dict[str, Any]:
+    text = compile_condition(plan.filter, plan.layout, builder)
+    return {**({"FilterExpression": text} if text else {}), **builder.params()}
+
+
+def _conditional(condition: Condition, builder: ExpressionBuilder) -> dict[str, Any]:
+    text = compile_condition(condition, None, builder)
+    params = {"ConditionExpression": text, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"} if text else {}
+    return {**params, **builder.params()}
+
+
+def _put(action: Put) -> dict[str, Any]:
+    size = item_size(action.item)
+    if size > MAX_ITEM_SIZE:
+        partition, sort = action.key
+        raise ItemTooLarge(
+            f"The item pk={partition!r}, sk={sort!r} has {size} bytes; DynamoDB stores {MAX_ITEM_SIZE}. "
+            "Keep large contents elsewhere and store where they are, or divide them among several items."
+        )
+    return {"Item": action.item, **_conditional(action.condition, ExpressionBuilder())}
+
+
+def _keyed(action: Delete | Check) -> dict[str, Any]:
+    return {"Key": item_key(action.key), **_conditional(action.condition, ExpressionBuilder())}
+
+
+def _update(action: Update) -> dict[str, Any]:
+    builder = ExpressionBuilder()
+    clauses = [
+        ("SET", [f"{builder.name(name)} = {builder.value(value)}" for name, value in action.set.items()]),
+        ("REMOVE", [builder.name(name) for name in action.remove]),
+        ("ADD", [f"{builder.name(name)} {builder.value(value)}" for name, value in action.add.items()]),
+        ("DELETE", [f"{builder.name(name)} {builder.value(value)}" for name, value in action.discard.items()]),
+    ]
+    text = " ".join(f"{keyword} {', '.join(parts)}" for keyword, parts in clauses if parts)
+    if not text:
+        # DynamoDB would make an empty item, or refuse the whole transaction.
+        raise NotSupported(f"The update of pk={action.key[0]!r}, sk={action.key[1]!r} changes nothing; leave it out.")
+    return {"Key": item_key(action.key), "UpdateExpression": text, **_conditional(action.condition, builder)}
+
+
+def _entry(action: Action, table_name: str) -> dict[str, Any]:
+    table = {"TableName": table_name}
+    if isinstance(action, Put):
+        return {"Put": {**table, **_put(action)}}
+    if isinstance(action, Update):
+        return {"Update": {**table, **_update(action)}}
+    name = "Delete" if isinstance(action, Delete) else "ConditionCheck"
+    return {name: {**table, **_keyed(action)}}

@@ -1,0 +1,293 @@
+"""The app's settings: one validated, immutable value for each alias of ``DYNAMO_SINGLE``.
+
+An alias is a URL or a dict; both are read into the same ``TableSettings``. This module knows Django's settings and
+nothing of tables, clients or models. Every wrong value is a ``ConfigurationError`` that names the setting.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal, NoReturn
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from django.conf import settings as django_settings
+from django.core.signals import setting_changed
+
+from dynamo_single.exceptions import ConfigurationError
+
+BillingMode = Literal["PAY_PER_REQUEST", "PROVISIONED"]
+
+SCHEME = "dynamodb"
+DEFAULT_INDEXES = ("gs1", "gs2")
+LOCAL_REGION = "us-east-1"
+#: Global secondary indexes that a table may have before AWS raises its quota:
+#: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html
+MAX_INDEXES = 20
+
+_TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
+_INDEX_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{2,252}")
+_REGION = re.compile(r"[a-z0-9-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class TableSettings:
+    """One table: where it is, what it is called and how to talk to it. Timeouts are seconds."""
+
+    alias: str
+    table_name: str
+    region: str = LOCAL_REGION
+    endpoint_url: str | None = None
+    indexes: tuple[str, ...] = DEFAULT_INDEXES
+    billing_mode: BillingMode = "PAY_PER_REQUEST"
+    read_capacity: int | None = None
+    write_capacity: int | None = None
+    connect_timeout: float = 2.0
+    read_timeout: float = 10.0
+    max_attempts: int = 3
+    max_pool_connections: int = 20
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the endpoint is on this machine's loopback address."""
+        return self.endpoint_url is not None and _is_loopback(urlsplit(self.endpoint_url).hostname or "")
+
+    @property
+    def place(self) -> str:
+        """Where the table is, for messages: the endpoint, or AWS and its region."""
+        return self.endpoint_url or f"AWS {self.region}"
+
+
+def table_settings(alias: str = "default") -> TableSettings:
+    """The settings of one alias; read once, and again after a test has overridden ``DYNAMO_SINGLE``."""
+    return _read(alias)
+
+
+def aliases() -> tuple[str, ...]:
+    """The aliases that ``DYNAMO_SINGLE`` declares."""
+    return tuple(_declared())
+
+
+@cache
+def _read(alias: str) -> TableSettings:
+    declared = _declared()
+    if alias not in declared:
+        known = ", ".join(repr(name) for name in declared)
+        raise ConfigurationError(f"DYNAMO_SINGLE has no alias {alias!r}; it declares {known}.")
+    return parse(alias, declared[alias])
+
+
+def _declared() -> Mapping[str, Any]:
+    declared = getattr(django_settings, "DYNAMO_SINGLE", None)
+    example = '{"default": "dynamodb://127.0.0.1:8001/single-table?region=us-east-1"}'
+    if not declared:
+        raise ConfigurationError(f"The setting DYNAMO_SINGLE is missing or empty; a working value is {example}.")
+    if not isinstance(declared, Mapping) or not all(isinstance(name, str) for name in declared):
+        raise ConfigurationError(f"DYNAMO_SINGLE must be a dict from alias to URL or dict, such as {example}.")
+    return declared
+
+
+def _forget(*, setting: str, **_: Any) -> None:
+    if setting == "DYNAMO_SINGLE":
+        _read.cache_clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="dynamo_single.conf")
+
+
+def parse(alias: str, value: Any) -> TableSettings:
+    """Read one alias's value, a URL or a dict; pure."""
+    if isinstance(value, str):
+        options = _options_of_url(alias, value)
+    elif isinstance(value, Mapping):
+        options = dict(value)
+    else:
+        raise ConfigurationError(
+            f"DYNAMO_SINGLE[{alias!r}] must be a {SCHEME}:// URL or a dict, not {type(value).__name__}."
+        )
+    return _from_options(alias, options)
+
+
+def _options_of_url(alias: str, url: str) -> dict[str, Any]:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        _wrong_url(alias, "the URL cannot be read: its host or its port is malformed.")
+    if parts.scheme != SCHEME:
+        _wrong_url(alias, f"the URL must begin with {SCHEME}://, not with {parts.scheme or 'nothing'}.")
+    if parts.username or parts.password:
+        _wrong_url(alias, "the URL holds credentials; leave them to the AWS environment variables, profile or role.")
+    if parts.fragment:
+        _wrong_url(alias, "the URL has a part after '#'.")
+    options = _options_of_query(alias, parts.query)
+    tls = options.pop("TLS", False)
+    options["TABLE_NAME"] = unquote(parts.path.strip("/"))
+    if parts.hostname:
+        host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+        options["ENDPOINT_URL"] = f"{'https' if tls else 'http'}://{host}" + (f":{port}" if port else "")
+    elif parts.netloc or tls:
+        _wrong_url(alias, "a port or tls needs a host before it.")
+    return options
+
+
+def _options_of_query(alias: str, query: str) -> dict[str, Any]:
+    options: dict[str, Any] = {}
+    for name, text in parse_qsl(query, keep_blank_values=True):
+        key = name.upper()
+        if name != name.lower() or key not in _URL_OPTIONS:
+            allowed = ", ".join(sorted(known.lower() for known in _URL_OPTIONS))
+            _wrong_url(alias, f"unknown query parameter {name!r}; allowed are {allowed}.")
+        if key in options:
+            _wrong_url(alias, f"the URL gives {name!r} twice.")
+        options[key] = _boolean_of_text(alias, text) if key == "TLS" else _value_of_text(key, text)
+    return options
+
+
+def _wrong_url(alias: str, why: str) -> NoReturn:
+    # The URL itself is not repeated: someone may have put a secret into it.
+    raise ConfigurationError(
+        f"DYNAMO_SINGLE[{alias!r}]: {why} The form is {SCHEME}://host:port/table-name?region=us-east-1, "
+        f"or {SCHEME}:///table-name?region=eu-west-1 for AWS itself."
+    )
+
+
+def _boolean_of_text(alias: str, text: str) -> bool:
+    if text in {"true", "false"}:
+        return text == "true"
+    raise ConfigurationError(f"DYNAMO_SINGLE[{alias!r}]: tls must be true or false, not {text!r}.")
+
+
+def _value_of_text(key: str, text: str) -> Any:
+    """A query parameter as the dict form would have it; what is no number stays text, for the reader to refuse."""
+    if key == "INDEXES":
+        return tuple(filter(None, text.split(",")))
+    if key in {"CONNECT_TIMEOUT", "READ_TIMEOUT"}:
+        return float(text) if re.fullmatch(r"\d+(\.\d+)?", text) else text
+    if key in {"READ_CAPACITY", "WRITE_CAPACITY", "MAX_ATTEMPTS", "MAX_POOL_CONNECTIONS"}:
+        return int(text) if re.fullmatch(r"\d{1,9}", text) else text
+    return text
+
+
+def _from_options(alias: str, options: Mapping[str, Any]) -> TableSettings:
+    unknown = [key for key in options if key not in _READERS]
+    if unknown:
+        raise ConfigurationError(
+            f"{_setting(alias, unknown[0])} is not a known key; allowed are {', '.join(sorted(_READERS))}."
+        )
+    if "TABLE_NAME" not in options:
+        raise ConfigurationError(f"{_setting(alias, 'TABLE_NAME')} is missing: name the table.")
+    values: dict[str, Any] = {}
+    for key, value in options.items():
+        read, allowed = _READERS[key]
+        try:
+            values[key.lower()] = read(value)
+        except ValueError:
+            # An address is not repeated: someone may have put a secret into it.
+            given = "" if key == "ENDPOINT_URL" else f", not {value!r}"
+            raise ConfigurationError(f"{_setting(alias, key)} must be {allowed}{given}.") from None
+    return _consistent(TableSettings(alias=alias, **values), region_given="region" in values)
+
+
+def _consistent(found: TableSettings, *, region_given: bool) -> TableSettings:
+    if not region_given and not found.is_local:
+        raise ConfigurationError(f"{_setting(found.alias, 'REGION')} is missing: name the AWS region of the table.")
+    for key, value in (("READ_CAPACITY", found.read_capacity), ("WRITE_CAPACITY", found.write_capacity)):
+        if found.billing_mode == "PROVISIONED" and value is None:
+            raise ConfigurationError(
+                f"{_setting(found.alias, key)} is missing: BILLING_MODE 'PROVISIONED' needs READ_CAPACITY and "
+                "WRITE_CAPACITY in units per second; 'PAY_PER_REQUEST' needs neither."
+            )
+        if found.billing_mode == "PAY_PER_REQUEST" and value is not None:
+            raise ConfigurationError(
+                f"{_setting(found.alias, key)} has no effect with BILLING_MODE 'PAY_PER_REQUEST': "
+                "leave it out, or set BILLING_MODE to 'PROVISIONED'."
+            )
+    return found
+
+
+def _setting(alias: str, key: Any) -> str:
+    return f"DYNAMO_SINGLE[{alias!r}][{key!r}]"
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _text(pattern: re.Pattern[str]) -> Callable[[Any], str]:
+    def read(value: Any) -> str:
+        if not isinstance(value, str) or not pattern.fullmatch(value):
+            raise ValueError
+        return value
+
+    return read
+
+
+def _endpoint(value: Any) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise ValueError
+    parts = urlsplit(value)
+    _ = parts.port  # raises ValueError when the port is no number
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username or parts.path.strip("/"):
+        raise ValueError
+    if parts.query or parts.fragment:
+        raise ValueError
+    return value.rstrip("/")
+
+
+def _index_names(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, (list, tuple)) or len(value) > MAX_INDEXES:
+        raise ValueError
+    names = tuple(_text(_INDEX_NAME)(name) for name in value)
+    if len(set(names)) != len(names):
+        raise ValueError
+    return names
+
+
+def _billing_mode(value: Any) -> str:
+    if value not in ("PAY_PER_REQUEST", "PROVISIONED"):
+        raise ValueError
+    return str(value)
+
+
+def _positive_int(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError
+    return value
+
+
+def _seconds(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
+        raise ValueError
+    return float(value)
+
+
+_POSITIVE = "a whole number of at least 1"
+_SECONDS = "a number of seconds above 0"
+_READERS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "TABLE_NAME": (_text(_TABLE_NAME), "3 to 255 letters, digits, '_', '.' or '-'"),
+    "REGION": (_text(_REGION), "an AWS region such as 'eu-west-1'"),
+    "ENDPOINT_URL": (_endpoint, "None or an address such as 'http://127.0.0.1:8001', without path or credentials"),
+    "INDEXES": (
+        _index_names,
+        f"a list of at most {MAX_INDEXES} different names, each a letter and then at least two letters, digits or '_'",
+    ),
+    "BILLING_MODE": (_billing_mode, "'PAY_PER_REQUEST' or 'PROVISIONED'"),
+    "READ_CAPACITY": (_positive_int, _POSITIVE),
+    "WRITE_CAPACITY": (_positive_int, _POSITIVE),
+    "CONNECT_TIMEOUT": (_seconds, _SECONDS),
+    "READ_TIMEOUT": (_seconds, _SECONDS),
+    "MAX_ATTEMPTS": (_positive_int, _POSITIVE),
+    "MAX_POOL_CONNECTIONS": (_positive_int, _POSITIVE),
+}
+_URL_OPTIONS = frozenset({"TLS", *_READERS} - {"TABLE_NAME", "ENDPOINT_URL"})

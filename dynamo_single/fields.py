@@ -1,0 +1,293 @@
+"""Django fields for attributes that live in DynamoDB.
+
+A field here describes, validates and makes form fields exactly as Django's does; storing a value is the attribute's
+work. It must not know requests or querysets.
+
+``descriptor_class`` is what Django puts on the model class in ``Field.contribute_to_class`` (private to Django, checked
+with 5.2): here it gives the PynamoDB attribute, so that ``Order.qty > 0`` still builds a condition.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import simplejson
+from django import forms
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.utils.functional import cached_property
+from django.utils.translation import gettext_lazy as _
+
+from dynamo_single.exceptions import NotSupported
+from dynamo_single.keys import join_identity, split_identity
+
+if TYPE_CHECKING:
+    from dynamo_single.attributes import Attribute
+
+
+class DynamoField(models.Field):  # type: ignore[type-arg]
+    """What every field here has in common: its attribute, and the model's primary key in the place of ``id``."""
+
+    attribute: Attribute[Any]
+
+    def descriptor_class(self, field: Any) -> Any:
+        """The attribute, under its Python name."""
+        self.attribute.field = self
+        self.attribute.__set_name__(self.model, self.attname)
+        return self.attribute
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """A field with an attribute of its own: Django copies an abstract model's fields to each subclass."""
+        duplicate = super().__deepcopy__(memo)  # type: ignore[misc]  # django-stubs leave it out
+        if hasattr(self, "attribute"):
+            duplicate.attribute = self.attribute.copy()
+        return duplicate
+
+    def contribute_to_class(self, cls: Any, name: str, **kwargs: Any) -> None:
+        """Become the primary key if this is the key's only variable."""
+        if not self.primary_key and getattr(cls, "_identity", ()) == (self._attname_for(name),):
+            self.primary_key = True
+        super().contribute_to_class(cls, name, **kwargs)
+
+    def _attname_for(self, name: str) -> str:
+        return f"{name}_id" if self.is_relation else name
+
+    def get_prep_value(self, value: Any) -> Any:
+        """The value in the one Python form that the attribute stores."""
+        return self.attribute.prepare(value)
+
+    def db_type(self, connection: Any) -> None:
+        """No column in any SQL database."""
+        return
+
+
+class TextField(DynamoField, models.CharField):  # type: ignore[type-arg]
+    """One line of text; without ``max_length`` only the item's 400 KB bound it."""
+
+
+class LongTextField(DynamoField, models.TextField):  # type: ignore[type-arg]
+    """Text of several lines."""
+
+
+class EmailField(DynamoField, models.EmailField):  # type: ignore[type-arg]
+    """An e-mail address."""
+
+
+class UUIDField(DynamoField, models.UUIDField):  # type: ignore[type-arg]
+    """A UUID."""
+
+
+class IntegerField(DynamoField, models.IntegerField):  # type: ignore[type-arg]
+    """A whole number of up to 38 digits."""
+
+    @cached_property
+    def validators(self) -> list[Any]:
+        """Only the declared validators: there is no column whose range would bound the value."""
+        return [*self.default_validators, *self._validators]
+
+
+class NumberField(DynamoField, models.FloatField):  # type: ignore[type-arg]
+    """A number, whole or not."""
+
+
+class DecimalField(DynamoField, models.DecimalField):  # type: ignore[type-arg]
+    """An exact decimal number."""
+
+
+class BooleanField(DynamoField, models.BooleanField):  # type: ignore[type-arg]
+    """True or false."""
+
+
+class TimestampField(DynamoField, models.DateTimeField):  # type: ignore[type-arg]
+    """A moment in time."""
+
+
+class DateField(DynamoField, models.DateField):  # type: ignore[type-arg]
+    """A calendar day."""
+
+
+class BinaryField(DynamoField, models.BinaryField):  # type: ignore[type-arg]
+    """Bytes."""
+
+
+class DocumentFormField(forms.JSONField):
+    """JSON in a form, with decimal numbers kept digit for digit."""
+
+    def to_python(self, value: Any) -> Any:
+        """Parse JSON; a number with a fraction becomes a ``Decimal``."""
+        if self.disabled or value in self.empty_values or not isinstance(value, str):
+            return None if value in self.empty_values else value
+        try:
+            return json.loads(value, parse_float=Decimal)
+        except json.JSONDecodeError as error:
+            raise ValidationError(self.error_messages["invalid"], code="invalid", params={"value": value}) from error
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        """Show what was typed, also when it is not JSON."""
+        return initial if self.disabled else data
+
+    def prepare_value(self, value: Any) -> Any:
+        """The document as JSON text."""
+        return value if isinstance(value, str) else simplejson.dumps(value, use_decimal=True, ensure_ascii=False)
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        """Compare documents, not their spelling."""
+        if forms.Field.has_changed(self, initial, data):
+            try:
+                return bool(initial != self.to_python(data))
+            except ValidationError:
+                return True
+        return False
+
+
+class DocumentField(DynamoField, models.JSONField):  # type: ignore[type-arg]
+    """A map or a list (or, for a JSON attribute, any JSON value)."""
+
+    def get_prep_value(self, value: Any) -> Any:
+        """As it is: a lookup by a path compares with a part of the document."""
+        return value
+
+    def formfield(self, **kwargs: Any) -> Any:
+        """A JSON text area."""
+        return models.Field.formfield(self, **{"form_class": DocumentFormField, **kwargs})
+
+    def value_to_string(self, obj: Any) -> Any:
+        """The document itself, as Django's JSONField gives it to serializers."""
+        return self.value_from_object(obj)
+
+
+# What a list contains is one member; JSONField's own lookup of this name compares documents.
+DocumentField.register_lookup(models.lookups.Contains)
+
+
+class SetFormField(forms.CharField):
+    """A set in a form: one member a line."""
+
+    widget = forms.Textarea
+
+    def __init__(self, *, member: Any = str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.member = member
+
+    def prepare_value(self, value: Any) -> Any:
+        """One member a line, sorted."""
+        return value if isinstance(value, str) or value is None else "\n".join(str(v) for v in sorted(value))
+
+    def to_python(self, value: Any) -> Any:
+        """The set of the lines that are not empty; ``None`` if there are none."""
+        if value in self.empty_values or not isinstance(value, str):
+            return value or None
+        lines = [line.strip() for line in value.splitlines() if line.strip()]
+        try:
+            return {self.member(line) for line in lines} or None
+        except (ValueError, ArithmeticError) as error:
+            raise ValidationError(_("Enter one number a line."), code="invalid") from error
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        """Compare the members, not their order."""
+        try:
+            return (self.to_python(data) or set()) != (initial or set())
+        except ValidationError:
+            return True
+
+
+def number_member(text: str) -> int | Decimal:
+    """A line of a number set as a number."""
+    number = Decimal(text)
+    return int(number) if number == number.to_integral_value() else number
+
+
+class SetField(DynamoField):
+    """A set of texts, numbers or binaries; an empty one is not stored."""
+
+    empty_strings_allowed = False
+    description = _("Set")
+    member: Any = str
+
+    def get_internal_type(self) -> str:
+        """A type of its own."""
+        return "SetField"
+
+    def formfield(self, **kwargs: Any) -> Any:
+        """One member a line."""
+        return super().formfield(**{"form_class": SetFormField, "member": self.member, **kwargs})
+
+    def to_python(self, value: Any) -> Any:
+        """A ``set``, from any iterable but text."""
+        if value is None or isinstance(value, set):
+            return value
+        if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+            raise ValidationError(_("Enter a set."), code="invalid")
+        return set(value)
+
+    def value_to_string(self, obj: Any) -> Any:
+        """A sorted list, which serializers can write."""
+        value = self.value_from_object(obj)
+        return None if value is None else sorted(value)
+
+
+class ReferenceField(DynamoField, models.ForeignKey):  # type: ignore[type-arg]
+    """A foreign key to forms and to the admin; the stored attribute is the other object's ``pk``."""
+
+    def get_prep_value(self, value: Any) -> Any:
+        """The other object's ``pk`` in its stored form."""
+        return self.attribute.prepare(value)
+
+
+class IdentityField(DynamoField, models.CharField):  # type: ignore[type-arg]
+    """``pk`` of a model whose primary key has several variables: their values, joined into one text.
+
+    It is not stored: the values are. ``names`` are the attributes, in the key's order.
+    """
+
+    def __init__(self, names: tuple[str, ...] = (), **kwargs: Any) -> None:
+        self.names = names
+        super().__init__(**{"primary_key": True, "editable": False, "blank": True, "serialize": False, **kwargs})
+
+    def descriptor_class(self, field: Any) -> Any:
+        """A descriptor of its own, since there is no attribute."""
+        return IdentityDescriptor(self)
+
+    def get_prep_value(self, value: Any) -> Any:
+        """Text as it is; the planner splits it into the key's values."""
+        return None if value is None else str(value)
+
+    def join(self, instance: Any) -> str | None:
+        """The instance's identity, or ``None`` while a value is missing."""
+        texts = []
+        for name in self.names:
+            value = getattr(instance, name)
+            if value is None or value == "":
+                return None
+            texts.append(self.model._meta.get_field(name).attribute.to_text(value))
+        return join_identity(texts)
+
+    def split(self, text: str) -> dict[str, Any]:
+        """Each attribute's value; raises ``InvalidValue`` if the text is not an identity of this model."""
+        texts = split_identity(text, len(self.names))
+        fields = (self.model._meta.get_field(name) for name in self.names)
+        return {
+            name: field.attribute.from_text(part) for name, field, part in zip(self.names, fields, texts, strict=True)
+        }
+
+
+class IdentityDescriptor:
+    """Reads the identity out of the attributes, and takes it apart when it is set."""
+
+    def __init__(self, field: IdentityField) -> None:
+        self.field = field
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return self if instance is None else self.field.join(instance)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        if value is None:
+            raise NotSupported(
+                f"{self.field.model._meta.label}.pk cannot be set to None: it is made of "
+                f"{', '.join(self.field.names)}. Set those, or make a new object."
+            )
+        for name, part in self.field.split(str(value)).items():
+            setattr(instance, name, part)

@@ -1,0 +1,97 @@
+"""From a stored item to an object.
+
+One reader is compiled for each model. This module sends one kind of request only: reading an object again.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import cache
+from typing import Any
+
+from django.db import DEFAULT_DB_ALIAS
+from django.db.models.base import ModelState
+from django.db.models.signals import post_init, pre_init
+
+from dynamo_single import layout as names
+from dynamo_single import registry
+from dynamo_single.attributes import Attribute, IdAttribute
+from dynamo_single.exceptions import UnexpectedItem
+from dynamo_single.query import Request
+from dynamo_single.table import get_table
+
+Item = dict[str, dict[str, Any]]
+
+
+@cache
+def _readers(model: Any) -> tuple[tuple[str, str, Attribute[Any]], ...]:
+    attributes = registry.attributes_of(model)
+    return tuple((attribute.attr_name, name, attribute) for name, attribute in attributes.items())
+
+
+def values_of(model: Any, item: Item) -> dict[str, Any]:
+    """The Python values of an item, by attribute; what the item lacks has the attribute's default, or ``None``."""
+    values = {}
+    for stored, name, attribute in _readers(model):
+        found = item.get(stored)
+        values[name] = _absent(attribute) if found is None else attribute.from_attribute_value(found)
+    return values
+
+
+def _absent(attribute: Attribute[Any]) -> Any:
+    # A new attribute of a model that has items already: its default, but never a fresh identifier for each reading.
+    if attribute.null or isinstance(attribute, IdAttribute) or not attribute.field.has_default():
+        return None
+    return attribute.field.get_default()
+
+
+def instance(model: Any, item: Item) -> Any:
+    """The object of an item; raises ``UnexpectedItem`` if the item is another model's."""
+    item_type = item.get(names.ITEM_TYPE, {}).get("S")
+    if item_type != model._options.item_type:
+        key = ", ".join(f"{name}={item.get(name, {}).get('S')!r}" for name in (names.PARTITION_KEY, names.SORT_KEY))
+        raise UnexpectedItem(
+            f"The item {key} has itemType {item_type!r}, and {model._meta.label} reads {model._options.item_type!r}. "
+            "Something else wrote into this model's keys."
+        )
+    listened_to = pre_init.has_listeners(model) or post_init.has_listeners(model)
+    if listened_to:
+        pre_init.send(sender=model, args=(), kwargs={})
+    result = model.__new__(model)
+    result._state = ModelState()
+    result._state.adding = False
+    result._state.db = DEFAULT_DB_ALIAS
+    result._stored = item
+    result.attribute_values = values_of(model, item)
+    if listened_to:
+        post_init.send(sender=model, instance=result)
+    return result
+
+
+def reload(obj: Any) -> Any:
+    """Read an object again, strongly consistent: one GetItem; raises the model's ``DoesNotExist``."""
+    model = type(obj)
+    key = stored_key(obj)
+    answer = get_table(model._options.alias).send(Request("GetItem", {"Key": key, "ConsistentRead": True}))
+    if "Item" not in answer:
+        raise model.DoesNotExist(f"{model._meta.label} with pk {obj.pk!r} is not stored (any more).")
+    return instance(model, answer["Item"])
+
+
+def stored_key(obj: Any) -> Item:
+    """The key that the object is stored under, or would be."""
+    if obj._stored is not None:
+        return {name: obj._stored[name] for name in (names.PARTITION_KEY, names.SORT_KEY)}
+    primary = registry.layout_of(type(obj)).primary
+    return {
+        names.PARTITION_KEY: {"S": primary.partition.render(obj.attribute_values)},
+        names.SORT_KEY: {"S": primary.sort.render(obj.attribute_values)},
+    }
+
+
+def is_live(model: Any, item: Item) -> bool:
+    """Whether an item is neither in the trash nor past its time to live."""
+    if names.DELETED_AT in item:
+        return False
+    expires = item.get(names.EXPIRES_AT) if registry.layout_of(model).expires else None
+    return expires is None or "N" not in expires or float(expires["N"]) > time.time()

@@ -1,0 +1,34 @@
+"""The physical names in a stored item, each defined once.
+
+This module knows strings only. Changing one of them changes the stored layout, which is public API.
+"""
+
+from __future__ import annotations
+
+PARTITION_KEY = "pk"
+SORT_KEY = "sk"
+ITEM_TYPE = "itemType"
+CREATED_AT = "createdAt"
+UPDATED_AT = "updatedAt"
+DELETED_AT = "deletedAt"
+CREATED_BY = "createdBy"
+EXPIRES_AT = "expiresAt"
+VERSION = "version"
+
+#: What a unique claim carries besides its own key: the key of the item that holds the value.
+CLAIM_ITEM_TYPE = "UniqueClaim"
+CLAIM_OWNER_PARTITION = "ownerPk"
+CLAIM_OWNER_SORT = "ownerSk"
+
+TRASH_PREFIX = "TRASH"
+UNIQUE_PREFIX = "UNIQUE"
+
+
+def index_partition(index: str) -> str:
+    """The attribute that holds an index's partition key: ``gs1`` gives ``gs1pk``."""
+    return f"{index}pk"
+
+
+def index_sort(index: str) -> str:
+    """The attribute that holds an index's sort key: ``gs1`` gives ``gs1sk``."""
+    return f"{index}sk"

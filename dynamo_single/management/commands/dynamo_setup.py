@@ -1,0 +1,87 @@
+"""``manage.py dynamo_setup``: bring the table up to the settings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from dynamo_single import provisioning
+from dynamo_single.conf import TableSettings
+from dynamo_single.layout import EXPIRES_AT
+from dynamo_single.management.base import TableCommand
+from dynamo_single.provisioning import Difference
+from dynamo_single.table import Table
+
+
+class Command(TableCommand):
+    """Create the table, or add what it lacks; safe to repeat, deletes nothing."""
+
+    help = (
+        "Creates the table, or brings it up to the settings: indexes, time to live, billing mode. Waits until it is "
+        "usable. Safe to repeat; deletes nothing."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add ``--check`` and ``--dry-run``, of which one can be given."""
+        super().add_arguments(parser)
+        instead = parser.add_mutually_exclusive_group()
+        instead.add_argument(
+            "--check", action="store_true", help="change nothing; print what differs, and exit with 1 if something does"
+        )
+        instead.add_argument("--dry-run", action="store_true", help="change nothing; print what would be done")
+
+    def run(self, table: Table, options: dict[str, Any]) -> None:
+        """Check, rehearse or apply."""
+        if options["check"]:
+            self._check(table)
+        elif options["dry_run"]:
+            self._rehearse(table)
+        else:
+            self._apply(table)
+
+    def _check(self, table: Table) -> None:
+        found = provisioning.differences(table.settings, provisioning.observe(table))
+        self._note(found)
+        wrong = [each for each in found if each.mend != "unneeded"]
+        for each in wrong:
+            self.stdout.write(self.style.WARNING(each.sentence))
+        if wrong:
+            way_out = "Run dynamo_setup." if all(each.mend == "automatic" for each in wrong) else ""
+            raise CommandError(f"The table {table.name!r} is not as the settings say. {way_out}".strip())
+        self.stdout.write(self.style.SUCCESS(f"The table {table.name!r} is as the settings say."))
+
+    def _rehearse(self, table: Table) -> None:
+        found = provisioning.differences(table.settings, provisioning.observe(table))
+        provisioning.refuse(table.settings, found)
+        self._note(found)
+        steps = [each for each in found if each.mend == "automatic"]
+        for each in steps:
+            self.stdout.write(f"Would {_deed(table.settings, each)}.")
+        if not steps:
+            self.stdout.write(self.style.SUCCESS(f"Nothing to do: {table.name!r} is as the settings say."))
+
+    def _apply(self, table: Table) -> None:
+        def report(step: Difference) -> None:
+            self.stdout.write(f"{step.sentence} Going to {_deed(table.settings, step)} ...")
+
+        done = provisioning.apply(table, report=report)
+        self._note(provisioning.differences(table.settings, provisioning.observe(table)))
+        how = "is ready" if done else "was ready already; nothing was changed"
+        self.stdout.write(self.style.SUCCESS(f"The table {table.name!r} at {table.settings.place} {how}."))
+
+    def _note(self, found: list[Difference]) -> None:
+        for each in found:
+            if each.mend == "unneeded":
+                self.stdout.write(self.style.NOTICE(f"Note: {each.sentence}"))
+
+
+def _deed(settings: TableSettings, step: Difference) -> str:
+    """What mending a difference means, to follow "would" and "going to"."""
+    if step.kind == "table":
+        return f"create the table {settings.table_name!r} with the indexes {', '.join(settings.indexes) or '(none)'}"
+    if step.kind == "index":
+        return f"add the index {step.subject!r} and wait until it is filled"
+    if step.kind == "billing mode":
+        return f"change the billing mode to {settings.billing_mode}"
+    return f"enable time to live on {EXPIRES_AT!r}"

@@ -1,0 +1,91 @@
+"""``manage.py dynamo_status``: what the table looks like."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from dynamo_single import provisioning
+from dynamo_single.layout import ITEM_TYPE
+from dynamo_single.management.base import TableCommand
+from dynamo_single.query import Request
+from dynamo_single.table import Table
+
+
+class Command(TableCommand):
+    """Print endpoint, keys, indexes, time to live and billing mode: two requests, more only with ``--count``."""
+
+    help = "Shows the table: endpoint, region, keys, indexes, time to live, billing mode; on request the item counts."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add ``--count``."""
+        super().add_arguments(parser)
+        parser.add_argument(
+            "--count", action="store_true", help="count the items of each type; reads the whole table (a Scan)"
+        )
+
+    def run(self, table: Table, options: dict[str, Any]) -> None:
+        """Describe, and count if asked to."""
+        observed = provisioning.observe(table)
+        if observed.table is None:
+            raise CommandError(
+                f"The table {table.name!r} does not exist at {table.settings.place}. Run `manage.py dynamo_setup`."
+            )
+        self._line("Endpoint", table.settings.place)
+        self._line("Region", table.settings.region)
+        self._describe(observed.table)
+        status, attribute = observed.ttl.get("TimeToLiveStatus", "unknown"), observed.ttl.get("AttributeName")
+        self._line("Time to live", f"{status} on {attribute}" if attribute else status)
+        found = provisioning.differences(table.settings, observed)
+        if any(each.mend != "unneeded" for each in found):
+            self.stdout.write(
+                self.style.WARNING(
+                    "It is not as the settings say; `manage.py dynamo_setup --check` lists what differs."
+                )
+            )
+        if options["count"]:
+            self._count(table)
+
+    def _describe(self, table: provisioning.Description) -> None:
+        self._line("Table", f"{table['TableName']}, {table['TableStatus']}")
+        self._line("Keys", _keys(table))
+        for index in table.get("GlobalSecondaryIndexes", ()):
+            projection = index.get("Projection", {}).get("ProjectionType")
+            self._line(f"Index {index['IndexName']}", f"{_keys(index)}, {projection}, {index['IndexStatus']}")
+        billing = table.get("BillingModeSummary", {}).get("BillingMode", "PROVISIONED")
+        if billing == "PROVISIONED":
+            units = table.get("ProvisionedThroughput", {})
+            billing += f", {units.get('ReadCapacityUnits')} read and {units.get('WriteCapacityUnits')} write units"
+        self._line("Billing", billing)
+
+    def _count(self, table: Table) -> None:
+        counts: Counter[str] = Counter()
+        consumed, requests = 0.0, 0
+        params: dict[str, Any] = {
+            "ProjectionExpression": "#type",
+            "ExpressionAttributeNames": {"#type": ITEM_TYPE},
+        }
+        while True:
+            page = table.send(Request("Scan", params))
+            requests += 1
+            consumed += page.get("ConsumedCapacity", {}).get("CapacityUnits", 0.0)
+            counts.update(item.get(ITEM_TYPE, {}).get("S", "(no type)") for item in page.get("Items", ()))
+            if not (start := page.get("LastEvaluatedKey")):
+                break
+            params["ExclusiveStartKey"] = start
+        for item_type, number in sorted(counts.items()):
+            self._line(item_type, str(number))
+        self._line("All items", str(counts.total()))
+        self.stdout.write(
+            self.style.NOTICE(f"Counted by a Scan of the whole table: {requests} requests, {consumed:g} read units.")
+        )
+
+    def _line(self, name: str, text: str) -> None:
+        self.stdout.write(f"{name:<14} {text}")
+
+
+def _keys(described: provisioning.Description) -> str:
+    order = sorted(described["KeySchema"], key=lambda key: str(key["KeyType"]))  # HASH before RANGE
+    return " and ".join(str(key["AttributeName"]) for key in order)

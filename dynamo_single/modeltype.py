@@ -1,0 +1,178 @@
+"""The metaclass that makes one class a PynamoDB model and a Django model at once.
+
+Django's ``ModelBase.__new__`` really runs, with a ``Meta`` that holds Django's options only; then PynamoDB's
+``MetaModel.__init__`` collects the attributes. What is private to the two libraries stands here and nowhere else
+(checked with Django 5.2 and PynamoDB 6.1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models.base import ModelBase
+from django.db.models.options import DEFAULT_NAMES
+from pynamodb.models import MetaModel
+
+from dynamo_single import registry
+from dynamo_single.attributes import Attribute
+from dynamo_single.exceptions import ConfigurationError, ObjectMissing, SeveralObjects
+from dynamo_single.fields import IdentityField
+from dynamo_single.keys import IndexKey, Key, Template
+from dynamo_single.table import get_table
+
+#: The options of ``class Meta`` that are this app's own.
+OWN_OPTIONS = {"item_type", "table", "trash_index"}
+#: Django's options that this app decides.
+DECIDED = {
+    "managed": "the table is set up by manage.py dynamo_setup",
+    "auto_created": "it keeps the models out of migrations",
+    "db_table": "the table's name is in settings.DYNAMO_SINGLE",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The app's own options of one concrete model."""
+
+    item_type: str
+    alias: str
+    trash_index: str | None
+    primary: Key
+    index_keys: dict[str, IndexKey]
+
+
+class SettingsMeta(type):
+    """``Model.Meta`` as PynamoDB reads it: every value comes from the settings when it is asked for."""
+
+    _table_alias = "default"
+
+    @property
+    def table_name(cls) -> str:
+        """The table's name."""
+        return get_table(cls._table_alias).name
+
+    @property
+    def region(cls) -> str:
+        """The AWS region."""
+        return get_table(cls._table_alias).settings.region
+
+    @property
+    def host(cls) -> str | None:
+        """The endpoint, if it is not AWS's own."""
+        return get_table(cls._table_alias).settings.endpoint_url
+
+    @property
+    def max_retry_attempts(cls) -> int:
+        """How often PynamoDB's batch writer sends unprocessed items again."""
+        return get_table(cls._table_alias).settings.max_attempts
+
+
+class ModelMeta(MetaModel, ModelBase):  # type: ignore[misc]  # the two libraries' stubs do not know each other
+    """The metaclass of every model."""
+
+    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **kwargs: Any) -> Any:
+        """Make the class as Django does, hidden from migrations."""
+        parents = [base for base in bases if isinstance(base, ModelMeta)]
+        declared = namespace.get("Meta")
+        _check_options(name, declared)
+        soft_delete = registry.DELETED_AT in namespace or any(hasattr(p, registry.DELETED_AT) for p in parents)
+        meta: Any = _django_meta(declared, parents, name, soft_delete=soft_delete)
+        namespace["Meta"] = meta
+        proxy = bool(getattr(meta, "proxy", False))
+        concrete = bool(parents) and not getattr(meta, "abstract", False)
+        _check_bases(name, parents, proxy=proxy)
+        if concrete and not proxy:
+            _declare_identity(name, namespace, parents)
+        # PynamoDB's metaclass would make these itself, unrelated to Django's.
+        namespace.setdefault("DoesNotExist", ObjectMissing)
+        cls = ModelBase.__new__(mcs, name, bases, namespace, **kwargs)
+        if concrete:
+            _finish(cls, meta, proxy=proxy)
+        return cls
+
+    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **kwargs: Any) -> None:
+        """Let PynamoDB collect the attributes."""
+        options = getattr(cls, "_options", None)
+        item_type = options.item_type if options else None
+        MetaModel.__init__(cls, name, bases, {"DoesNotExist": cls.DoesNotExist}, discriminator=item_type)
+        if options is not None and not cls._meta.proxy:
+            registry.register(cls)
+
+
+def _check_options(name: str, declared: Any) -> None:
+    """Refuse options that neither Django nor this app has, and those that this app decides."""
+    own = {} if declared is None else {key for key in vars(declared) if not key.startswith("_")}
+    for key in sorted(own):
+        if key in DECIDED:
+            raise ConfigurationError(f"{name}.Meta.{key} cannot be set: {DECIDED[key]}.")
+        if key not in OWN_OPTIONS and key not in DEFAULT_NAMES:
+            raise ConfigurationError(
+                f"{name}.Meta has no option {key!r}. There are Django's and {', '.join(sorted(OWN_OPTIONS))}; name, "
+                "region, capacity and billing of the table are in settings.DYNAMO_SINGLE."
+            )
+
+
+def _django_meta(declared: Any, parents: list[Any], name: str, *, soft_delete: bool) -> type:
+    """The ``Meta`` for Django: as declared, or as the first abstract parent has it."""
+    bases: tuple[type, ...] = (declared,) if declared else tuple(p.Meta for p in parents[:1] if p._meta.abstract)
+    # Relations and refresh_from_db() go through the base manager: they must see soft-deleted objects too.
+    base_manager = "all_objects" if soft_delete else "objects"
+    return type("Meta", bases, {"managed": False, "db_table": name.lower(), "base_manager_name": base_manager})
+
+
+def _check_bases(name: str, parents: list[Any], *, proxy: bool) -> None:
+    for parent in parents:
+        if not parent._meta.abstract and not proxy:
+            raise ConfigurationError(
+                f"{name} inherits from {parent.__name__}, which is not abstract. One item cannot be two models: make "
+                f"{parent.__name__} abstract (class Meta: abstract = True), or {name} a proxy (proxy = True)."
+            )
+
+
+def _declare_identity(name: str, namespace: dict[str, Any], parents: list[Any]) -> None:
+    """Find the primary key's variables; several of them get an identity field."""
+    keys = namespace.get("Keys") or next((parent.Keys for parent in parents if hasattr(parent, "Keys")), None)
+    primary = getattr(keys, "primary", None)
+    if not isinstance(primary, Key):
+        raise ConfigurationError(
+            f"{name} has no primary key. Declare it: class Keys: primary = "
+            f'models.Key("{name.upper()}#{{{name.lower()}_id}}", "#METADATA").'
+        )
+    templates = (Template.parse(primary.partition), Template.parse(primary.sort))
+    names = tuple(dict.fromkeys(variable for template in templates for variable in template.variables))
+    if not names:
+        raise ConfigurationError(
+            f"{name}: the primary key {primary.partition!r}, {primary.sort!r} names no attribute, so that there could "
+            "only ever be one object. Name one: {...}."
+        )
+    namespace["_identity"] = names
+    if len(names) > 1:
+        namespace["identity"] = _Contributed(names)
+
+
+class _Contributed:
+    """Adds the identity field when Django contributes the namespace's fields."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+
+    def contribute_to_class(self, cls: Any, name: str) -> None:
+        cls.add_to_class(name, IdentityField(self.names, verbose_name="identity"))
+
+
+def _finish(cls: Any, meta: Any, *, proxy: bool) -> None:
+    """Set what Django's own metaclass sets otherwise, and hide the model from migrations."""
+    if not proxy:
+        cls._options = Options(
+            item_type=getattr(meta, "item_type", cls._meta.object_name),
+            alias=getattr(meta, "table", "default"),
+            trash_index=getattr(meta, "trash_index", None),
+            primary=cls.Keys.primary,
+            index_keys=registry.index_keys(cls.Keys),
+        )
+        for exception, base in (("DoesNotExist", ObjectMissing), ("MultipleObjectsReturned", SeveralObjects)):
+            qualname = f"{cls.__qualname__}.{exception}"
+            setattr(cls, exception, type(exception, (base,), {"__module__": cls.__module__, "__qualname__": qualname}))
+    cls.Meta = SettingsMeta("Meta", (), {"_table_alias": cls._options.alias})
+    cls._meta.auto_created = cls

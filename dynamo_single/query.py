@@ -1,0 +1,158 @@
+"""The values that a read passes through: a query, its plan, and the requests.
+
+Nothing here does I/O or knows Django's querysets; each value is made once, compared and printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from dynamo_single.options import AccessKey, ModelLayout
+
+Visibility = Literal["live", "deleted", "all"]
+PlanKind = Literal["empty", "get", "batch_get", "query", "scan"]
+SortOperator = Literal["", "=", "begins_with", "between", "<", "<=", ">", ">="]
+Merge = Literal["concatenate", "sort_key"]
+#: A pseudo attribute of a ``Compare`` with ``in``: its values are mappings of the identity's attributes to values.
+IDENTITY = "identity"
+#: The pseudo attribute by which layouts name the discriminator.
+ITEM_TYPE = "item_type"
+#: The attribute that says when an item was soft-deleted.
+DELETED_AT = "deleted_at"
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """One comparison: ``attribute`` is the Python name, ``path`` leads into a map or a list."""
+
+    attribute: str
+    operator: str
+    value: Any = None
+    path: tuple[str | int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """All of the conditions; with none of them, everything."""
+
+    children: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Any of the conditions."""
+
+    children: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The opposite of a condition."""
+
+    child: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """A condition that no item meets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One comparison in the item's own names and values, which needs no model to be understood.
+
+    Operators: ``= < <= > >= between in begins_with contains exists missing canonical size= size< size<= size> size>=``.
+    """
+
+    name: str
+    operator: str
+    operands: tuple[Mapping[str, Any], ...] = ()
+    path: tuple[str | int, ...] = ()
+
+
+Condition = Compare | And | Or | Not | Nothing | Stored
+
+EVERYTHING = And()
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Sorting by one attribute."""
+
+    attribute: str
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What was asked, in the model's own names."""
+
+    layout: ModelLayout
+    where: Condition = EVERYTHING
+    ordering: tuple[Order, ...] = ()
+    visibility: Visibility = "live"
+    using_index: str | None = None
+    consistent: bool = False
+    allow_scan: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class KeyCondition:
+    """What one Query reads: one partition, and at most one condition on the sort key."""
+
+    partition: str
+    operator: SortOperator = ""
+    operands: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """Why a key does not answer a query."""
+
+    key: AccessKey
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a query is read.
+
+    ``keys`` are the primary keys of a get or a batch_get, in the order in which items are to be given; ``conditions``
+    are a query's, one request each (and more for further pages). ``filter`` is what the key conditions do not express:
+    DynamoDB applies it for a query and a scan, the reader applies it to each item of a get and a batch_get.
+    With several conditions ``merge`` says how their items are put in order: ``concatenate``, or ``sort_key`` to merge
+    them by the text of the key's sort attribute, descending unless ``forward``.
+    """
+
+    kind: PlanKind
+    query: Query
+    key: AccessKey | None = None
+    conditions: tuple[KeyCondition, ...] = ()
+    keys: tuple[tuple[str, str], ...] = ()
+    filter: Condition = EVERYTHING
+    forward: bool = True
+    merge: Merge = "concatenate"
+    single: bool = False
+    reason: str = ""
+    rejected: tuple[Rejection, ...] = ()
+
+    @property
+    def layout(self) -> ModelLayout:
+        """The layout of the model that is read."""
+        return self.query.layout
+
+    @property
+    def consistent(self) -> bool:
+        """Whether the requests are strongly consistent."""
+        return self.query.consistent
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request as DynamoDB's API takes it, without the table's name."""
+
+    operation: str
+    params: Mapping[str, Any] = field(default_factory=dict)

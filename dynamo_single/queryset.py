@@ -1,0 +1,366 @@
+"""The queryset: Django's, with a plan of DynamoDB requests in the place of SQL.
+
+A queryset holds Django's own description of the query (``sql.Query``), which is never compiled to SQL: ``where`` reads
+it, ``planner`` chooses the requests, ``reading`` sends them. Nothing is sent before the queryset is evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Self, TypeVar
+
+from django.core.exceptions import FieldError
+from django.db import models
+from django.db.models.query import BaseIterable, ModelIterable
+from django.utils import timezone
+
+from dynamo_single import collections, explain, hydration, planner, reading, registry, where
+from dynamo_single.exceptions import DynamoSingleError, NotSupported, UnknownField
+from dynamo_single.query import Order, Plan, Query, Visibility
+from dynamo_single.refused import refuse_all
+from dynamo_single.table import Table, get_table
+
+M = TypeVar("M", bound=models.Model, covariant=True)
+
+#: What a queryset knows besides Django's query; copied to every queryset made from it.
+FLAGS = {"_visibility": "live", "_using_index": None, "_consistent": False, "_allow_scan": False, "_columns": None}
+
+
+class ItemIterable(ModelIterable):  # type: ignore[type-arg]
+    """Objects, read page by page."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.queryset._objects()  # type: ignore[attr-defined]  # ours
+
+
+class ColumnIterable(BaseIterable):  # type: ignore[type-arg]
+    """What ``values()`` and ``values_list()`` make of each object."""
+
+    def __iter__(self) -> Iterator[Any]:
+        queryset: Any = self.queryset
+        names, shape = queryset._columns
+        for obj in queryset._objects():
+            yield shape(names, tuple(getattr(obj, name) for name in names))
+
+
+def _as_dict(names: Sequence[str], row: tuple[Any, ...]) -> dict[str, Any]:
+    return dict(zip(names, row, strict=True))
+
+
+def _as_tuple(names: Sequence[str], row: tuple[Any, ...]) -> tuple[Any, ...]:
+    return row
+
+
+def _as_value(names: Sequence[str], row: tuple[Any, ...]) -> Any:
+    return row[0]
+
+
+@refuse_all
+class QuerySet(models.QuerySet[M]):
+    """A lazy description of what to read; the same methods as Django's, each exact or refused by name.
+
+    ``explain()`` says which requests a queryset will send. A query that no declared key can answer raises
+    ``NoAccessPattern`` unless ``allow_scan()`` was called.
+    """
+
+    def __init__(self, model: Any = None, query: Any = None, using: str | None = None, hints: Any = None) -> None:
+        super().__init__(model, query, using, hints)
+        self._iterable_class: Any = ItemIterable
+        for name, value in FLAGS.items():
+            setattr(self, name, value)
+
+    # what is asked for, besides Django's own methods
+
+    def using_index(self, name: str) -> Self:
+        """Use this key only, by its name in ``class Keys`` or its index's name; ``"primary"`` is the table."""
+        return self._with(_using_index=name)
+
+    def consistent(self) -> Self:
+        """Read strongly consistent, at twice the capacity; only the table can, so indexes are refused."""
+        return self._with(_consistent=True)
+
+    def allow_scan(self) -> Self:
+        """Allow reading the whole table, every model's items included, if no key answers the query."""
+        return self._with(_allow_scan=True)
+
+    def with_visibility(self, visibility: Visibility) -> Self:
+        """``live`` objects, ``deleted`` ones, or ``all``."""
+        return self._with(_visibility=visibility)
+
+    def explain(self, *, format: str | None = None, **options: Any) -> str:
+        """Say which requests will be sent, why, and what they read for nothing. Sends nothing."""
+        if format is not None or options:
+            raise NotSupported("explain() takes no format and no options: it returns one text.")
+        plan = self._plan()
+        return explain.describe(plan, reading.requests(self._table, plan, limit=self._page_limit(plan)))
+
+    def _with(self, **flags: Any) -> Self:
+        clone = self._chain()
+        for name, value in flags.items():
+            setattr(clone, name, value)
+        return clone
+
+    def _clone(self) -> Self:
+        clone: Any = super()._clone()  # type: ignore[misc]  # Django's, private
+        for name in FLAGS:
+            setattr(clone, name, getattr(self, name))
+        result: Self = clone
+        return result
+
+    def _merge_sanity_check(self, other: Any) -> None:
+        for name in FLAGS:
+            if getattr(self, name) != getattr(other, name):
+                raise NotSupported("Querysets of different kinds (live and deleted, values and objects) cannot be combined.")
+
+    def _filter_or_exclude_inplace(self, negate: bool, args: Any, kwargs: Any) -> None:
+        try:
+            super()._filter_or_exclude_inplace(negate, args, kwargs)  # type: ignore[misc]  # Django's, private
+        except FieldError as error:
+            if isinstance(error, DynamoSingleError):
+                raise
+            raise UnknownField(f"{self.model._meta.label}: {error}") from error
+
+    # planning
+
+    @property
+    def _table(self) -> Table:
+        return get_table(self.model._options.alias)
+
+    def _query_value(self, *, ordered: bool = True) -> Query:
+        query: Any = self.query
+        if query.annotations or query.combinator or query.extra or query.distinct_fields:
+            raise NotSupported("Annotations, set operations and extra() cannot be answered by DynamoDB.")
+        return Query(
+            layout=registry.layout_of(self.model),
+            where=where.read_where(self.model, query.where),
+            ordering=self._ordering() if ordered else (),
+            visibility=self._visibility,
+            using_index=self._using_index,
+            consistent=self._consistent,
+            allow_scan=self._allow_scan,
+        )
+
+    def _ordering(self) -> tuple[Order, ...]:
+        query: Any = self.query
+        names = query.order_by or (self.model._meta.ordering if query.default_ordering else ())
+        orders = where.read_ordering(self.model, names)
+        if query.standard_ordering:
+            return orders
+        return tuple(Order(order.attribute, not order.descending) for order in orders)
+
+    def _plan(self, *, ordered: bool = True) -> Plan:
+        query: Any = self.query
+        plan = planner.plan(self._query_value(ordered=ordered), now=timezone.now())
+        # Without an order of its own, reverse() turns the order of the key that was chosen.
+        backwards = not query.standard_ordering and not plan.query.ordering
+        return replace(plan, forward=False) if backwards else plan
+
+    def _page_limit(self, plan: Plan) -> int | None:
+        high = self.query.high_mark
+        return high if high is not None and reading.limit_is_exact(plan) else None
+
+    # evaluation
+
+    def _objects(self) -> Iterator[Any]:
+        query: Any = self.query
+        if query.is_empty() or (query.high_mark is not None and query.high_mark <= query.low_mark):
+            return
+        members = self._collection_members()
+        if members is not None:
+            yield from collections.read(self._table, self.model, self._plan(), members)
+            return
+        items = reading.items(self._table, self._plan(), skip=query.low_mark, stop=query.high_mark)
+        for item in items:
+            obj = hydration.instance(self.model, item)
+            for field, known in self._known_related_objects.items():
+                related = known.get(getattr(obj, field.attname))
+                if related is not None and not field.is_cached(obj):
+                    setattr(obj, field.name, related)
+            yield obj
+
+    def _fetch_all(self) -> None:
+        if self._result_cache is None:
+            self._result_cache = list(self._iterable_class(self))
+            if self._columns is None:
+                collections.fetch_related(self, self._result_cache)
+        super()._fetch_all()  # type: ignore[misc]  # Django's, private: the prefetches
+
+    def _collection_members(self) -> Mapping[str, Any] | None:
+        """The children to read with the object in one Query, where that is what was asked for."""
+        if not self._prefetch_related_lookups or self._columns is not None:
+            return None
+        return collections.members(self.model, self._plan(), self._prefetch_related_lookups)
+
+    def count(self) -> int:
+        """Count without reading: Query with Select=COUNT, one request for each megabyte that is passed over."""
+        if self._result_cache is not None:
+            return len(self._result_cache)
+        query: Any = self.query
+        if query.is_empty():
+            return 0
+        return reading.count(self._table, self._plan(ordered=False), skip=query.low_mark, stop=query.high_mark)
+
+    def exists(self) -> bool:
+        """Whether there is one: reads until the first match."""
+        if self._result_cache is not None:
+            return bool(self._result_cache)
+        clone = self._chain()
+        clone._columns = None
+        clone._prefetch_related_lookups = ()
+        clone.query.clear_ordering(force=True)
+        high = clone.query.low_mark + 1 if clone.query.high_mark is None else clone.query.high_mark
+        clone.query.high_mark = min(high, clone.query.low_mark + 1)
+        return next(clone._objects(), None) is not None
+
+    def get(self, *args: Any, **kwargs: Any) -> M:
+        """The one object: one GetItem for a whole primary key, else a Query for at most two matches."""
+        clone = self._chain() if not args and not kwargs else self.filter(*args, **kwargs)
+        clone.query.clear_ordering(force=False)
+        if not clone.query.is_sliced and not clone._prefetch_related_lookups:
+            clone.query.set_limits(high=2)
+        found = list(clone)
+        if len(found) == 1:
+            return found[0]
+        label = self.model._meta.label
+        if not found:
+            raise self.model.DoesNotExist(f"No {label} matches {_shown(args, kwargs)}.")
+        raise self.model.MultipleObjectsReturned(f"More than one {label} matches {_shown(args, kwargs)}.")
+
+    def first(self) -> M | None:
+        """The first object in the given order, or else in the order of the key that answers the query."""
+        return next(iter(self[:1]), None)
+
+    def last(self) -> M | None:
+        """The first object in the opposite order."""
+        return next(iter(self.reverse()[:1]), None)
+
+    def reverse(self) -> Self:
+        """The opposite order; without an order, the chosen key's read backwards."""
+        if self.query.is_sliced:
+            raise TypeError("Cannot reverse a query once a slice has been taken.")
+        clone = self._chain()
+        clone.query.standard_ordering = not clone.query.standard_ordering
+        return clone
+
+    def earliest(self, *fields: Any) -> M:
+        """The object with the least value of the fields, in the order that a key serves."""
+        return self._outermost(fields, first=True)
+
+    def latest(self, *fields: Any) -> M:
+        """The object with the greatest value of the fields, in the order that a key serves."""
+        return self._outermost(fields, first=False)
+
+    def _outermost(self, fields: Any, *, first: bool) -> M:
+        names = fields or self.model._meta.get_latest_by
+        if not names:
+            raise ValueError("earliest() and latest() require either fields or Meta.get_latest_by.")
+        ordered = self.order_by(*((names,) if isinstance(names, str) else names))
+        found = ordered.first() if first else ordered.last()
+        if found is None:
+            raise self.model.DoesNotExist(f"No {self.model._meta.label} matches.")
+        return found
+
+    # other shapes of the result
+
+    def values(self, *fields: Any, **expressions: Any) -> Any:
+        """Dictionaries of the named attributes, of all of them without names; the items are read whole."""
+        return self._with_columns(fields, expressions, _as_dict)
+
+    def values_list(self, *fields: Any, flat: bool = False, named: bool = False) -> Any:
+        """Tuples of the named attributes, or with ``flat`` the one attribute's values; the items are read whole."""
+        if flat and len(fields) != 1:
+            raise TypeError("'flat' is not valid when values_list is called with more than one field.")
+        if named:
+            raise NotSupported("values_list(named=True) is not supported: use values().")
+        return self._with_columns(fields, {}, _as_value if flat else _as_tuple)
+
+    def _with_columns(self, fields: Any, expressions: Any, shape: Any) -> Any:
+        if expressions or any(not isinstance(field, str) for field in fields):
+            raise NotSupported("Expressions in values() are not supported: DynamoDB computes nothing while it reads.")
+        known = {"pk", *(f.name for f in self.model._meta.concrete_fields)}
+        known |= {f.attname for f in self.model._meta.concrete_fields}
+        for field in fields:
+            if field not in known:
+                raise UnknownField(
+                    f"{self.model._meta.label} has no attribute {field!r} for values(). It has "
+                    f"{', '.join(f.name for f in self.model._meta.concrete_fields)}."
+                )
+        by_name = {f.name: f.attname for f in self.model._meta.concrete_fields}
+        names = tuple(fields) or tuple(f.attname for f in self.model._meta.concrete_fields)
+        clone = self._with(_columns=(tuple(by_name.get(name, name) for name in names), shape))
+        clone._iterable_class = ColumnIterable
+        return clone
+
+    def distinct(self, *field_names: Any) -> Self:
+        """The same queryset: one item is one object, and no query returns one twice."""
+        if field_names:
+            raise NotSupported("distinct() over fields is not supported: collect the values in a Python set.")
+        return self._chain()
+
+    def select_related(self, *fields: Any) -> Self:
+        """Read the referenced objects along: one BatchGetItem for each hundred of each reference."""
+        clone: Self = super().select_related(*fields)
+        return clone
+
+    # writing
+
+    def delete(self) -> tuple[int, dict[str, int]]:
+        """Delete each object as its own ``delete()`` does; the counts are by model."""
+        if self.query.is_sliced:
+            raise TypeError("Cannot use 'limit' or 'offset' with delete().")
+        if self._columns is not None:
+            raise TypeError("Cannot call delete() after .values() or .values_list()")
+        total = 0
+        by_model: dict[str, int] = {}
+        for obj in self._chain():
+            _, counts = obj.delete()
+            for label, count in counts.items():
+                total += count
+                by_model[label] = by_model.get(label, 0) + count
+        self._result_cache = None
+        return total, by_model
+
+    def update(self, **kwargs: Any) -> int:
+        """Set values on each object that matches: one Query, then one update an object, each under its condition."""
+        if self.query.is_sliced:
+            raise TypeError("Cannot update a query once a slice has been taken.")
+        for name, value in kwargs.items():
+            if hasattr(value, "resolve_expression"):
+                raise NotSupported(f"update({name}={value!r}) is not supported: give a value, or save the objects.")
+        count = 0
+        for obj in self._chain():
+            for name, value in kwargs.items():
+                setattr(obj, name, value)
+            obj.save(force_update=True, update_fields=list(kwargs))
+            count += 1
+        self._result_cache = None
+        return count
+
+    def update_or_create(
+        self, defaults: Mapping[str, Any] | None = None, create_defaults: Mapping[str, Any] | None = None, **kwargs: Any
+    ) -> tuple[M, bool]:
+        """Update the object that matches, or create it; ``True`` if it was created."""
+        updates = dict(defaults or {})
+        obj, created = self.get_or_create(updates if create_defaults is None else create_defaults, **kwargs)
+        if not created:
+            for name, value in updates.items():
+                setattr(obj, name, value() if callable(value) else value)
+            obj.save()
+        return obj, created
+
+    # Django's writers of single rows; the model's own save_base() and delete() write.
+
+    def _insert(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotSupported("Items are written by save(), not by QuerySet._insert().")
+
+    def _update(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotSupported("Items are written by save(), not by QuerySet._update().")
+
+    def _raw_delete(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotSupported("Items are deleted by delete(), not by QuerySet._raw_delete().")
+
+
+def _shown(args: Any, kwargs: Any) -> str:
+    shown = ", ".join((*map(repr, args), *(f"{name}={value!r}" for name, value in kwargs.items())))
+    return shown or "the query"

@@ -1,0 +1,53 @@
+"""The public methods of Django's QuerySet and Manager that have no answer here, and what to do instead.
+
+Each becomes a method that raises ``NotSupported``, so that none of them can reach Django's SQL compiler by inheritance.
+A test compares this table and our own methods with Django's, by introspection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dynamo_single.exceptions import NotSupported
+
+#: Method name: why DynamoDB cannot, and the nearest thing that can.
+REFUSED = {
+    "aggregate": "DynamoDB computes no aggregates: use count(), or add up in Python over the objects",
+    "alias": "DynamoDB computes nothing while it reads: keep the value in an attribute of its own",
+    "annotate": "DynamoDB computes nothing while it reads: keep the value in an attribute of its own, or add it in Python",
+    "bulk_create": "save the objects one by one",
+    "bulk_update": "save the objects one by one; each save sends only what changed",
+    "dates": "read the objects and collect the dates in Python",
+    "datetimes": "read the objects and collect the times in Python",
+    "defer": "an object is always read whole; values() and values_list() pick attributes",
+    "difference": "there are no set operations in DynamoDB: combine conditions with Q, or work on lists",
+    "extra": "there is no SQL in DynamoDB",
+    "intersection": "there are no set operations in DynamoDB: combine conditions with Q, or work on lists",
+    "only": "an object is always read whole; values() and values_list() pick attributes",
+    "raw": "there is no SQL in DynamoDB; PynamoDB's Model.query() takes keys and conditions as they are",
+    "select_for_update": "DynamoDB locks nothing: a save is refused with StaleObject where it would undo another's change",
+    "union": "there are no set operations in DynamoDB: combine conditions with Q, or work on lists",
+}
+
+
+#: The asynchronous twins among them.
+ASYNC = {f"a{name}": name for name in ("aggregate", "bulk_create", "bulk_update")}
+
+
+def refusing(name: str) -> Callable[..., Any]:
+    """A method that raises ``NotSupported`` with the table's words."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        raise NotSupported(f"{name}() is not supported: {REFUSED[ASYNC.get(name, name)]}.")
+
+    method.__name__ = name
+    method.__doc__ = "Refused by name; see ``dynamo_single.refused``."
+    return method
+
+
+def refuse_all(cls: type) -> type:
+    """Class decorator: put a refusing method on the class for every row of the table."""
+    for name in (*REFUSED, *ASYNC):
+        setattr(cls, name, refusing(name))
+    return cls

@@ -1,0 +1,154 @@
+"""Which models there are, and each one's layout.
+
+Layouts are built when they are first asked for, since a reference's target may be declared later than the reference.
+This module must not know requests or querysets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from dynamo_single import layout as names
+from dynamo_single.attributes import Attribute, IdAttribute, TTLAttribute
+from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.fields import DynamoField, IdentityField
+from dynamo_single.keys import Codec, IndexKey, Key, KeyPart, Template, codec_for
+from dynamo_single.options import AccessKey, AttributeInfo, ModelLayout
+
+_MODELS: dict[str, Any] = {}
+
+TRASH = "trash"
+DELETED_AT = "deleted_at"
+ITEM_TYPE = "item_type"
+
+
+def register(model: Any) -> None:
+    """Take a concrete model in; two models of one table may not share an item type."""
+    item_type = model._options.item_type
+    for other in _MODELS.values():
+        same = other._options.item_type == item_type and other._options.alias == model._options.alias
+        if same and other._meta.label_lower != model._meta.label_lower:
+            raise ConfigurationError(
+                f"{model._meta.label} and {other._meta.label} would both be stored with itemType {item_type!r}. "
+                "Give one of them another: class Meta: item_type = \"...\"."
+            )
+    _MODELS[model._meta.label_lower] = model
+
+
+def all_models() -> tuple[Any, ...]:
+    """Every concrete model, in the order of declaration."""
+    return tuple(_MODELS.values())
+
+
+def model_of_type(alias: str, item_type: str) -> Any | None:
+    """The model whose items carry this ``itemType`` in the table."""
+    for model in _MODELS.values():
+        if model._options.item_type == item_type and model._options.alias == alias:
+            return model
+    return None
+
+
+def attributes_of(model: Any) -> dict[str, Attribute[Any]]:
+    """The model's own attributes by Python name, in the order of declaration."""
+    return {
+        field.attname: field.attribute
+        for field in model._meta.concrete_fields
+        if isinstance(field, DynamoField) and not isinstance(field, IdentityField)
+    }
+
+
+@cache
+def layout_of(model: Any) -> ModelLayout:
+    """The model's layout; raises ``ConfigurationError`` for keys that cannot work."""
+    return _LayoutBuilder(model).build()
+
+
+def _layouts_of_table(alias: str) -> Iterator[ModelLayout]:
+    return (layout_of(model) for model in _MODELS.values() if model._options.alias == alias)
+
+
+class _LayoutBuilder:
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.label: str = model._meta.label
+        self.attributes = attributes_of(model)
+
+    def build(self) -> ModelLayout:
+        options = self.model._options
+        soft_delete = DELETED_AT in self.attributes
+        indexes = tuple(
+            AccessKey(name, key.index, self.template(key.partition), self.template(key.sort))
+            for name, key in options.index_keys.items()
+        )
+        return ModelLayout(
+            label=self.label,
+            item_type=options.item_type,
+            alias=options.alias,
+            attributes=self.infos(),
+            primary=self.primary(options.primary),
+            indexes=indexes,
+            soft_delete=soft_delete,
+            trash=self.trash(indexes) if soft_delete else None,
+            expires=next((name for name, a in self.attributes.items() if isinstance(a, TTLAttribute)), None),
+            neighbours=lambda: _layouts_of_table(options.alias),
+        )
+
+    def primary(self, key: Key) -> AccessKey:
+        return AccessKey("primary", None, self.template(key.partition), self.template(key.sort))
+
+    def trash(self, indexes: tuple[AccessKey, ...]) -> AccessKey | None:
+        index = self.model._options.trash_index or next((key.index for key in indexes), None)
+        if index is None:
+            return None
+        identity = "#".join(f"{{{name}}}" for name in self.model._identity)
+        partition = f"{names.TRASH_PREFIX}#{self.model._options.item_type}"
+        return AccessKey(TRASH, index, self.template(partition), self.template(f"{{{DELETED_AT}}}#{identity}"))
+
+    def template(self, source: str) -> Template:
+        parsed = Template.parse(source)
+        return parsed.bind({part.name: self.codec(part, source) for part in parsed.parts})
+
+    def codec(self, part: KeyPart, source: str) -> Codec:
+        attribute = self.attributes.get(part.name)
+        if attribute is None:
+            raise ConfigurationError(
+                f"{self.label}: the key {source!r} names {part.name!r}, which is not an attribute of the model. "
+                f"It has {', '.join(self.attributes)}."
+            )
+        if attribute.key_kind is None:
+            raise ConfigurationError(
+                f"{self.label}: the key {source!r} names {part.name!r}, a {type(attribute).__name__}. A key is one "
+                "text, number or moment: DynamoDB cannot index a value inside a map, a list or a set. Keep the value "
+                "in an attribute of its own as well, and name that."
+            )
+        return codec_for(attribute.key_kind, part.spec)
+
+    def infos(self) -> dict[str, AttributeInfo]:
+        infos = {
+            name: AttributeInfo(
+                name=name,
+                stored=attribute.attr_name,
+                type=attribute.attr_type,
+                required=not attribute.null and not self.may_be_empty(attribute),
+                serialize=attribute.to_attribute_value,
+            )
+            for name, attribute in self.attributes.items()
+        }
+        infos[ITEM_TYPE] = AttributeInfo(ITEM_TYPE, names.ITEM_TYPE, "S", True, lambda value: {"S": value})
+        return infos
+
+    def may_be_empty(self, attribute: Attribute[Any]) -> bool:
+        # A blank=True text may be saved empty; an identifier is made on creation although forms leave it blank.
+        in_primary = attribute.name in self.model._identity
+        made = isinstance(attribute, IdAttribute)
+        return attribute.attr_type == "S" and bool(attribute.field.blank) and not in_primary and not made
+
+
+def index_keys(declarations: Any) -> dict[str, IndexKey]:
+    """The index keys of a ``class Keys``, by name, in the order of declaration."""
+    found: dict[str, IndexKey] = {}
+    for owner in reversed(declarations.__mro__):
+        found.update({name: value for name, value in vars(owner).items() if isinstance(value, IndexKey)})
+    return found

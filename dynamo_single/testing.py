@@ -1,0 +1,107 @@
+"""For tests of projects that use the app: an engine, the requests that were sent, and faults.
+
+Nothing here is needed at run time, and nothing depends on a test framework.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings as django_settings
+from django.test import override_settings
+
+from dynamo_single import provisioning
+from dynamo_single.conf import parse
+from dynamo_single.engines import Engine, LocalEngine, find_engine
+from dynamo_single.table import (
+    Interceptor,
+    SentRequest,
+    Table,
+    capture_requests,
+    get_table,
+    intercept,
+    refusal,
+    unreachable,
+)
+
+__all__ = [
+    "Interceptor",
+    "LocalEngine",
+    "SentRequest",
+    "assert_requests",
+    "capture_requests",
+    "intercept",
+    "local_engine",
+    "refusal",
+    "refuse",
+    "setup_table",
+    "unreachable",
+]
+
+
+@contextmanager
+def assert_requests(expected: int | Sequence[str]) -> Iterator[list[SentRequest]]:
+    """Assert how many requests the block sends, or which operations in which order; a failure lists them."""
+    with capture_requests() as sent:
+        yield sent
+    operations = [request.operation for request in sent]
+    holds = len(sent) == expected if isinstance(expected, int) else operations == list(expected)
+    if not holds:
+        wanted = f"{expected} requests" if isinstance(expected, int) else ", ".join(expected) or "no requests"
+        listed = "\n".join(f"{number}. {_described(request)}" for number, request in enumerate(sent, start=1))
+        raise AssertionError(f"Expected {wanted}, but {len(sent)} were sent:\n{listed or '(none)'}")
+
+
+def _described(request: SentRequest) -> str:
+    shown = {name: value for name, value in request.params.items() if name != "ReturnConsumedCapacity"}
+    return f"{request.operation} {shown}" + (f" -> {request.error}" if request.error else "")
+
+
+@contextmanager
+def refuse(code: str, *, operation: str | None = None, times: int | None = None, **answer: Any) -> Iterator[None]:
+    """Within the block DynamoDB seems to refuse requests with an error code: all, or one operation's first ``times``.
+
+    ``answer`` goes into DynamoDB's answer beside the error, such as ``CancellationReasons=[{"Code": "None"}]``.
+    """
+    left = times
+
+    def interceptor(asked: str, params: Mapping[str, Any]) -> None:
+        nonlocal left
+        if left == 0 or (operation is not None and asked != operation):
+            return
+        if left is not None:
+            left -= 1
+        raise refusal(asked, code, **answer)
+
+    with intercept(interceptor):
+        yield
+
+
+@contextmanager
+def local_engine(*, alias: str = "default", root: Path | None = None, engine: Engine | None = None) -> Iterator[Table]:
+    """Run an engine in memory on a free port, with the alias pointing at it and its table set up.
+
+    For a session-wide fixture: starting takes some milliseconds. ``root`` is where ``node_modules`` is looked for.
+    """
+    where = root or Path(getattr(django_settings, "BASE_DIR", Path.cwd()))
+    with LocalEngine(engine or find_engine(where)) as running:
+        declared = django_settings.DYNAMO_SINGLE
+        known = parse(alias, declared[alias])
+        local = {
+            "TABLE_NAME": known.table_name,
+            "REGION": known.region,
+            "INDEXES": known.indexes,
+            "ENDPOINT_URL": running.endpoint_url,
+        }
+        with override_settings(DYNAMO_SINGLE={**declared, alias: local}):
+            table = get_table(alias)
+            provisioning.apply(table)
+            yield table
+
+
+def setup_table(alias: str = "default") -> Table:
+    """An empty table, made anew: for a fixture that each test uses. On a local engine only."""
+    return provisioning.recreate(get_table(alias))

@@ -1,0 +1,1 @@
+"""The demo: companies, their people and their offices."""

@@ -1,0 +1,148 @@
+"""``manage.py demo``: the whole demo in one process group, from nothing to a running site.
+
+The engine is this process's child and the web server another, so that the server's reloader never starts a second
+engine, and so that one Ctrl-C, or one SIGTERM, ends all of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import IntegrityError
+
+from dynamo_single.conf import TableSettings, table_settings
+from dynamo_single.engines import DATA_FILE, LocalEngine, answers, find_engine, is_free, stopped_by_signals
+from dynamo_single.exceptions import DynamoSingleError
+from dynamo_single.query import Request
+from dynamo_single.table import get_table
+
+SERVER_SECONDS = 60.0
+#: Plainly fake, and only ever written into a local engine.
+ADMIN = {"username": "admin", "email": "admin@example.com", "password": "admin-demo"}
+
+
+class Command(BaseCommand):
+    """Start the engine, set the table up, load the demo data once, and serve the site until Ctrl-C."""
+
+    help = "Starts a local engine with its data under var/, sets the table up, loads the demo data, serves the site."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the web server's port."""
+        parser.add_argument("--port", default=os.environ.get("WEB_PORT", "8000"), help="the web server's port")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run the demo."""
+        table = table_settings()
+        web_port = _port("WEB_PORT", options["port"])
+        if not table.is_local:
+            raise CommandError(
+                f"The demo writes sample data and a well-known password, so it runs on a local engine only; DYNAMO_URL "
+                f"points at {table.place}."
+            )
+        if not is_free(web_port):
+            raise CommandError(
+                f"Port {web_port} is busy, so the web server cannot start. Stop what listens there, or choose another "
+                f"port: WEB_PORT={web_port + 10} make run"
+            )
+        with contextlib.suppress(KeyboardInterrupt):
+            try:
+                with stopped_by_signals(), self._engine(table) as engine:
+                    self._prepare()
+                    self._serve(engine, web_port)
+            except DynamoSingleError as error:
+                raise CommandError(str(error)) from error
+        self.stdout.write("\nThe demo has ended; its data is kept.")
+
+    def _engine(self, table: TableSettings) -> LocalEngine:
+        port = _port("DYNAMO_PORT", str(settings.DYNAMO_PORT))
+        if table.endpoint_url is None or not table.endpoint_url.endswith(f":{port}"):
+            raise CommandError(f"DYNAMO_URL points at {table.place}, but the demo's engine uses DYNAMO_PORT={port}.")
+        if not is_free(port):
+            raise CommandError(
+                f"Port {port} is busy, so the local DynamoDB engine cannot start; perhaps the demo runs already. Stop "
+                f"what listens there, or choose another port: DYNAMO_PORT={port + 10} make run"
+            )
+        data = settings.BASE_DIR / DATA_FILE
+        engine = LocalEngine(find_engine(settings.BASE_DIR), port=port, db_path=data)
+        self.stdout.write(f"{engine.engine.name} on {engine.endpoint_url}, data in {data}")
+        return engine
+
+    def _prepare(self) -> None:
+        call_command("dynamo_setup", stdout=self.stdout, stderr=self.stderr)
+        table = get_table()
+        if not table.send(Request("Scan", {"Limit": 1, "Select": "COUNT"}))["Count"]:
+            self.stdout.write("Loading the demo data")
+            _load()
+        users: Any = get_user_model()._default_manager
+        with contextlib.suppress(IntegrityError):  # an earlier run made it
+            users.create_superuser(**ADMIN)
+
+    def _serve(self, engine: LocalEngine, port: int) -> None:
+        with _web_server(port) as server:
+            deadline = time.monotonic() + SERVER_SECONDS
+            while not answers(port):
+                _check(server, engine)
+                if time.monotonic() > deadline:
+                    raise CommandError(f"The web server did not answer on port {port} in {SERVER_SECONDS:.0f} s.")
+                time.sleep(0.1)
+            self._announce(port)
+            while True:
+                _check(server, engine)
+                time.sleep(0.5)
+
+    def _announce(self, port: int) -> None:
+        lines = (
+            "",
+            f"The demo is at http://127.0.0.1:{port}/",
+            f"  log in by e-mail:    {ADMIN['email']} / {ADMIN['password']}",
+            f"  or by user name:     {ADMIN['username']} / {ADMIN['password']}",
+            "Ctrl-C ends the web server and the engine.",
+        )
+        self.stdout.write(self.style.SUCCESS("\n".join(lines)))
+        self.stdout.flush()
+
+
+def _load() -> None:
+    # Imported here, because the command must be listed and explained also where the demo's models are broken.
+    from project.directory import demo
+
+    demo.load()
+
+
+def _port(name: str, text: str) -> int:
+    if text.isdecimal() and 0 < int(text) < 65536:
+        return int(text)
+    raise CommandError(f"{name} must be a port, a number from 1 to 65535, not {text!r}.")
+
+
+@contextlib.contextmanager
+def _web_server(port: int) -> Iterator[subprocess.Popen[bytes]]:
+    command = (sys.executable, str(Path(settings.BASE_DIR) / "manage.py"), "runserver", f"127.0.0.1:{port}")
+    server = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    try:
+        yield server
+    finally:
+        server.terminate()
+        try:
+            server.wait(10)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+
+
+def _check(server: subprocess.Popen[bytes], engine: LocalEngine) -> None:
+    if server.poll() is not None:
+        raise CommandError(f"The web server ended by itself, with status {server.returncode}.")
+    if not engine.running:
+        raise CommandError(f"{engine.engine.name} ended by itself; the web server was stopped.")

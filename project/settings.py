@@ -1,0 +1,80 @@
+"""The demo project's settings; what differs between machines comes from the environment or from ``.env``."""
+
+from pathlib import Path
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+env = environ.Env()
+if (BASE_DIR / ".env").is_file():
+    env.read_env(BASE_DIR / ".env")
+
+DEBUG = env.bool("DEBUG", True)
+SECRET_KEY = env.str("SECRET_KEY", "")
+if not SECRET_KEY:
+    if not DEBUG:
+        raise ImproperlyConfigured("Set SECRET_KEY in the environment: without DEBUG there is no default for it.")
+    SECRET_KEY = "only-for-development-and-tests-not-a-secret"  # noqa: S105 - said to be none
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=[])
+
+# The table. By default a local engine, on another port than the 8000 of `manage.py runserver`.
+DYNAMO_PORT = env.int("DYNAMO_PORT", 8001)
+DYNAMO_SINGLE = {
+    "default": env.str("DYNAMO_URL", f"dynamodb://127.0.0.1:{DYNAMO_PORT}/single-table?region=us-east-1"),
+}
+DATABASES = {"default": {"ENGINE": "dynamo_single.backend"}}
+
+INSTALLED_APPS = [
+    "dynamo_single.admin.apps.DynamoAdminConfig",  # in the place of django.contrib.admin
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "dynamo_single",
+    "accounts",
+    "project.directory",
+]
+
+AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = ["accounts.backends.EmailOrUsernameBackend"]
+SESSION_ENGINE = "dynamo_single.sessions"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+ROOT_URLCONF = "project.urls"
+WSGI_APPLICATION = "project.wsgi.application"
+STATIC_URL = "static/"
+STATIC_ROOT = BASE_DIR / "var" / "static"
+LANGUAGE_CODE = "en-us"
+TIME_ZONE = "UTC"
+USE_TZ = True

@@ -1,0 +1,5 @@
+"""The project with an SQL database only."""
+
+from tests.backend_project.settings import *  # noqa: F403 - settings modules build on each other by names
+
+DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}

@@ -1,0 +1,15 @@
+"""A command that, like ``runserver``, warns of migrations that are not applied."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+
+class Command(BaseCommand):
+    """Does nothing but the warning."""
+
+    requires_migrations_checks = True
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Say that the command ran."""
+        self.stdout.write("ran")

@@ -1,0 +1,14 @@
+"""One page, which opens a transaction."""
+
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.urls import path
+
+
+@transaction.atomic
+def page(request: HttpRequest) -> HttpResponse:
+    """Answer inside a transaction."""
+    return HttpResponse("answered")
+
+
+urlpatterns = [path("", page)]

@@ -1,0 +1,39 @@
+"""What the tests share: one engine for each worker, and an empty table for each test that asks for one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dynamo_single.engines import DYNOXIDE, available_engines
+from dynamo_single.table import SentRequest, Table, capture_requests
+from dynamo_single.testing import local_engine, setup_table
+
+ROOT = Path(__file__).resolve().parent.parent
+#: ``TEST_ENGINE="DynamoDB Local"`` runs the same tests on the stricter engine.
+ENGINE = os.environ.get("TEST_ENGINE", DYNOXIDE)
+
+
+@pytest.fixture(scope="session")
+def engine() -> Iterator[Table]:
+    """A local engine, in memory, and ``DYNAMO_SINGLE`` pointing at it until the session ends."""
+    chosen = next((each for each in available_engines(ROOT) if each.name == ENGINE), None)
+    assert chosen is not None, f"{ENGINE} is not installed: `make test` installs Dynoxide."
+    with local_engine(engine=chosen) as table:
+        yield table
+
+
+@pytest.fixture
+def table(engine: Table) -> Table:
+    """The default table, set up and empty."""
+    return setup_table()
+
+
+@pytest.fixture
+def sent(table: Table) -> Iterator[list[SentRequest]]:
+    """The requests that the test sends, after its table is ready."""
+    with capture_requests() as requests:
+        yield requests

@@ -1,0 +1,170 @@
+"""The settings: what each form is read into, and what each mistake is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import override_settings
+
+from dynamo_single.conf import TableSettings, aliases, parse, table_settings
+from dynamo_single.exceptions import ConfigurationError
+
+LOCAL = "dynamodb://127.0.0.1:8000/single-table"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (LOCAL, {"endpoint_url": "http://127.0.0.1:8000"}),
+        (f"{LOCAL}?region=eu-west-1", {"endpoint_url": "http://127.0.0.1:8000", "region": "eu-west-1"}),
+        (f"{LOCAL}?indexes=gs1,by_name", {"endpoint_url": "http://127.0.0.1:8000", "indexes": ("gs1", "by_name")}),
+        (f"{LOCAL}?indexes=", {"endpoint_url": "http://127.0.0.1:8000", "indexes": ()}),
+        ("dynamodb:///single-table?region=eu-west-1", {"endpoint_url": None, "region": "eu-west-1"}),
+        (
+            "dynamodb://db.example.com/single-table?region=eu-west-1&tls=true",
+            {"endpoint_url": "https://db.example.com", "region": "eu-west-1"},
+        ),
+        ("dynamodb://[::1]:8000/single-table", {"endpoint_url": "http://[::1]:8000"}),
+        (
+            f"{LOCAL}?read_timeout=1.5&connect_timeout=1&max_attempts=7&max_pool_connections=50",
+            {
+                "endpoint_url": "http://127.0.0.1:8000",
+                "read_timeout": 1.5,
+                "connect_timeout": 1.0,
+                "max_attempts": 7,
+                "max_pool_connections": 50,
+            },
+        ),
+        (
+            {
+                "TABLE_NAME": "single-table",
+                "REGION": "eu-west-1",
+                "INDEXES": ["gs1"],
+                "BILLING_MODE": "PROVISIONED",
+                "READ_CAPACITY": 5,
+                "WRITE_CAPACITY": 6,
+            },
+            {
+                "region": "eu-west-1",
+                "indexes": ("gs1",),
+                "billing_mode": "PROVISIONED",
+                "read_capacity": 5,
+                "write_capacity": 6,
+            },
+        ),
+        (
+            {"TABLE_NAME": "single-table", "ENDPOINT_URL": "http://localhost:8000/"},
+            {"endpoint_url": "http://localhost:8000"},
+        ),
+    ],
+)
+def test_a_url_or_a_dict_gives_the_settings(value: Any, expected: dict[str, Any]) -> None:
+    """Both forms are read into the same value; what is not named has its default."""
+    assert parse("default", value) == TableSettings(alias="default", table_name="single-table", **expected)
+
+
+@pytest.mark.parametrize(
+    ("url", "local"),
+    [
+        (LOCAL, True),
+        ("dynamodb://localhost:8000/single-table", True),
+        ("dynamodb://[::1]:8000/single-table", True),
+        ("dynamodb://127.8.9.1/single-table", True),
+        ("dynamodb://192.0.2.1/single-table?region=us-east-1", False),
+        ("dynamodb://localhost.example.com/single-table?region=us-east-1", False),
+        ("dynamodb:///single-table?region=us-east-1", False),
+    ],
+)
+def test_only_loopback_is_local(url: str, local: bool) -> None:
+    """An endpoint is local if its host is this machine's loopback address."""
+    assert parse("default", url).is_local is local
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (7, "DYNAMO_SINGLE['default'] must be a dynamodb:// URL or a dict, not int."),
+        ("http://127.0.0.1:8000/single-table", "the URL must begin with dynamodb://, not with http."),
+        ("", "the URL must begin with dynamodb://, not with nothing."),
+        ("dynamodb://127.0.0.1:80000/single-table", "its host or its port is malformed."),
+        ("dynamodb://127.0.0.1:x/single-table", "its host or its port is malformed."),
+        ("dynamodb://:8000/single-table", "a port or tls needs a host before it."),
+        ("dynamodb:///single-table?region=us-east-1&tls=true", "a port or tls needs a host before it."),
+        (f"{LOCAL}#gs1", "the URL has a part after '#'."),
+        (f"{LOCAL}?zone=a", "unknown query parameter 'zone'; allowed are billing_mode, connect_timeout, indexes,"),
+        (f"{LOCAL}?REGION=us-east-1", "unknown query parameter 'REGION'"),
+        (f"{LOCAL}?table_name=other", "unknown query parameter 'table_name'"),
+        (f"{LOCAL}?region=a&region=b", "the URL gives 'region' twice."),
+        (f"{LOCAL}?tls=yes", "tls must be true or false, not 'yes'."),
+        ("dynamodb://127.0.0.1:8000/", "DYNAMO_SINGLE['default']['TABLE_NAME'] must be 3 to 255 letters"),
+        ("dynamodb://127.0.0.1:8000/a/b", "DYNAMO_SINGLE['default']['TABLE_NAME'] must be"),
+        ("dynamodb:///single-table", "DYNAMO_SINGLE['default']['REGION'] is missing"),
+        (f"{LOCAL}?region=", "DYNAMO_SINGLE['default']['REGION'] must be an AWS region"),
+        (f"{LOCAL}?read_timeout=soon", "['READ_TIMEOUT'] must be a number of seconds above 0, not 'soon'."),
+        (f"{LOCAL}?max_attempts=0", "['MAX_ATTEMPTS'] must be a whole number of at least 1, not 0."),
+        (f"{LOCAL}?indexes=g", "['INDEXES'] must be a list of at most 20 different names"),
+        ({}, "DYNAMO_SINGLE['default']['TABLE_NAME'] is missing"),
+        ({"TABLE_NAME": "single-table", "TABEL": 1}, "DYNAMO_SINGLE['default']['TABEL'] is not a known key; allowed"),
+        ({"TABLE_NAME": "no space"}, "['TABLE_NAME'] must be 3 to 255"),
+        ({"TABLE_NAME": "single-table", "ENDPOINT_URL": "127.0.0.1:8000"}, "['ENDPOINT_URL'] must be None or"),
+        ({"TABLE_NAME": "single-table", "ENDPOINT_URL": "http://127.0.0.1:8000/x"}, "['ENDPOINT_URL'] must be"),
+        ({"TABLE_NAME": "single-table", "INDEXES": "gs1"}, "['INDEXES'] must be a list"),
+        ({"TABLE_NAME": "single-table", "INDEXES": ["gs1", "gs1"]}, "['INDEXES'] must be a list"),
+        ({"TABLE_NAME": "single-table", "INDEXES": [["gs1"]]}, "['INDEXES'] must be a list"),
+        ({"TABLE_NAME": "single-table", "INDEXES": ["gs-1"]}, "['INDEXES'] must be a list"),
+        ({"TABLE_NAME": "single-table", "BILLING_MODE": "CHEAP"}, "['BILLING_MODE'] must be 'PAY_PER_REQUEST' or"),
+        ({"TABLE_NAME": "single-table", "MAX_ATTEMPTS": True}, "['MAX_ATTEMPTS'] must be"),
+        ({"TABLE_NAME": "single-table", "READ_TIMEOUT": -1}, "['READ_TIMEOUT'] must be"),
+        ({"TABLE_NAME": "single-table", "READ_TIMEOUT": float("inf")}, "['READ_TIMEOUT'] must be"),
+        (f"{LOCAL}?billing_mode=PROVISIONED&read_capacity=5", "['WRITE_CAPACITY'] is missing"),
+        (f"{LOCAL}?read_capacity=5", "['READ_CAPACITY'] has no effect with BILLING_MODE 'PAY_PER_REQUEST'"),
+    ],
+)
+def test_a_wrong_value_is_told_by_its_name(value: Any, told: str) -> None:
+    """Every mistake is a ConfigurationError that names the setting and what is allowed."""
+    with pytest.raises(ConfigurationError) as caught:
+        parse("default", value)
+    assert told in str(caught.value)
+    assert "DYNAMO_SINGLE['default']" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "dynamodb://someone:hidden-word@127.0.0.1:8000/single-table",
+        {"TABLE_NAME": "single-table", "ENDPOINT_URL": "http://someone:hidden-word@127.0.0.1:8000"},
+    ],
+)
+def test_credentials_in_an_address_are_refused_and_not_repeated(value: Any) -> None:
+    """A secret in a URL is an error whose message does not hold it."""
+    with pytest.raises(ConfigurationError, match="credentials") as caught:
+        parse("default", value)
+    assert "hidden-word" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (None, "The setting DYNAMO_SINGLE is missing or empty"),
+        ({}, "The setting DYNAMO_SINGLE is missing or empty"),
+        (LOCAL, "DYNAMO_SINGLE must be a dict from alias to URL or dict"),
+        ({"other": LOCAL}, "DYNAMO_SINGLE has no alias 'default'; it declares 'other'."),
+    ],
+)
+def test_the_setting_itself_may_be_wrong(value: Any, told: str) -> None:
+    """A missing setting or alias is told with a value that would work, or with those there are."""
+    with override_settings(DYNAMO_SINGLE=value), pytest.raises(ConfigurationError) as caught:
+        table_settings()
+    assert told in str(caught.value)
+
+
+def test_settings_are_read_once_and_again_after_a_change() -> None:
+    """The value is cached; a test that overrides the setting sees its own."""
+    with override_settings(DYNAMO_SINGLE={"default": LOCAL, "other": f"{LOCAL}-2"}):
+        assert table_settings() is table_settings()
+        assert aliases() == ("default", "other")
+        assert table_settings("other").table_name == "single-table-2"
+        with override_settings(DYNAMO_SINGLE={"default": f"{LOCAL}-3"}):
+            assert table_settings().table_name == "single-table-3"
+        assert table_settings().table_name == "single-table"

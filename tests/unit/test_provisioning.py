@@ -1,0 +1,208 @@
+"""What a table has to look like, and what is said of one that does not; no engine is asked."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from dynamo_single.conf import TableSettings
+from dynamo_single.exceptions import NotSupported, TableMismatch
+from dynamo_single.provisioning import Observed, TableDefinition, differences, recreate, refuse
+from dynamo_single.table import Table
+
+SETTINGS = TableSettings(alias="default", table_name="single-table", indexes=("gs1",))
+PROVISIONED = TableSettings(
+    alias="default",
+    table_name="single-table",
+    indexes=("gs1",),
+    billing_mode="PROVISIONED",
+    read_capacity=5,
+    write_capacity=6,
+)
+TTL = {"TimeToLiveStatus": "ENABLED", "AttributeName": "expiresAt"}
+TABLE: dict[str, Any] = {
+    "TableName": "single-table",
+    "TableStatus": "ACTIVE",
+    "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+    "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk", "gs1pk", "gs1sk")],
+    "BillingModeSummary": {"BillingMode": "PAY_PER_REQUEST"},
+    "GlobalSecondaryIndexes": [
+        {
+            "IndexName": "gs1",
+            "IndexStatus": "ACTIVE",
+            "KeySchema": [
+                {"AttributeName": "gs1pk", "KeyType": "HASH"},
+                {"AttributeName": "gs1sk", "KeyType": "RANGE"},
+            ],
+            "Projection": {"ProjectionType": "ALL"},
+        }
+    ],
+}
+
+
+def changed(**changes: Any) -> dict[str, Any]:
+    """The right table, with parts of it replaced."""
+    return {**deepcopy(TABLE), **changes}
+
+
+def index(**changes: Any) -> dict[str, Any]:
+    """The right index, with parts of it replaced."""
+    return {**deepcopy(TABLE["GlobalSecondaryIndexes"][0]), **changes}
+
+
+def test_create_asks_for_string_keys_and_full_indexes() -> None:
+    """CreateTable names pk and sk and, for each index, its own pair of keys, all strings, projecting ALL."""
+    request = TableDefinition(SETTINGS).create()
+    assert request.operation == "CreateTable"
+    assert request.params == {
+        "KeySchema": TABLE["KeySchema"],
+        "AttributeDefinitions": TABLE["AttributeDefinitions"],
+        "BillingMode": "PAY_PER_REQUEST",
+        "GlobalSecondaryIndexes": [
+            {key: value for key, value in TABLE["GlobalSecondaryIndexes"][0].items() if key != "IndexStatus"}
+        ],
+    }
+
+
+def test_provisioned_capacity_goes_to_the_table_and_to_each_index() -> None:
+    """With PROVISIONED the table and its indexes get the capacity of the settings."""
+    units = {"ReadCapacityUnits": 5, "WriteCapacityUnits": 6}
+    definition = TableDefinition(PROVISIONED)
+    create = definition.create().params
+    assert create["ProvisionedThroughput"] == units
+    assert create["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"] == units
+    update = definition.change_billing(TABLE).params
+    assert update["GlobalSecondaryIndexUpdates"] == [
+        {"Update": {"IndexName": "gs1", "ProvisionedThroughput": units}},
+    ]
+
+
+def test_a_table_without_indexes_is_created_without_the_parameter() -> None:
+    """DynamoDB refuses an empty list of indexes, so none is sent."""
+    settings = TableSettings(alias="default", table_name="single-table", indexes=())
+    assert "GlobalSecondaryIndexes" not in TableDefinition(settings).create().params
+
+
+def test_the_right_table_has_no_differences() -> None:
+    """A table as the settings say is not talked about."""
+    assert differences(SETTINGS, Observed(TABLE, TTL)) == []
+    assert differences(SETTINGS, Observed(TABLE, {**TTL, "TimeToLiveStatus": "ENABLING"})) == []
+
+
+def test_a_missing_table_is_created_and_gets_its_time_to_live() -> None:
+    """Both steps are automatic, the table first."""
+    found = differences(SETTINGS, Observed(None, {}))
+    assert [(each.kind, each.mend) for each in found] == [("table", "automatic"), ("time to live", "automatic")]
+
+
+@pytest.mark.parametrize(
+    ("table", "ttl", "kind", "mend", "told"),
+    [
+        (changed(GlobalSecondaryIndexes=[]), TTL, "index", "automatic", "The index 'gs1' is missing."),
+        (
+            changed(GlobalSecondaryIndexes=[index(Projection={"ProjectionType": "KEYS_ONLY"})]),
+            TTL,
+            "index",
+            "impossible",
+            "The index 'gs1' projects KEYS_ONLY, needed is ALL. Use another name in INDEXES, or delete the index",
+        ),
+        (
+            changed(GlobalSecondaryIndexes=[index(KeySchema=[{"AttributeName": "gs1pk", "KeyType": "HASH"}])]),
+            TTL,
+            "index",
+            "impossible",
+            "The index 'gs1' has the keys 'gs1pk' (HASH, S), needed are 'gs1pk' (HASH, S) and 'gs1sk' (RANGE, S).",
+        ),
+        (
+            changed(GlobalSecondaryIndexes=[index(), index(IndexName="old")]),
+            TTL,
+            "extra index",
+            "unneeded",
+            "The index 'old' is not in the settings; it is left alone.",
+        ),
+        (
+            changed(BillingModeSummary={}),
+            TTL,
+            "billing mode",
+            "automatic",
+            "The billing mode is PROVISIONED, wanted is PAY_PER_REQUEST.",
+        ),
+        (TABLE, {}, "time to live", "automatic", "Time to live on 'expiresAt' is not enabled."),
+        (
+            TABLE,
+            {**TTL, "AttributeName": "ttl"},
+            "time to live",
+            "impossible",
+            "Time to live is ENABLED on 'ttl', needed is 'expiresAt'. Disable it",
+        ),
+        (
+            TABLE,
+            {**TTL, "TimeToLiveStatus": "DISABLING"},
+            "time to live",
+            "impossible",
+            "Time to live is DISABLING on 'expiresAt'",
+        ),
+        (
+            changed(KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}]),
+            {},
+            "keys",
+            "impossible",
+            "needed are 'pk' (HASH, S) and 'sk' (RANGE, S). Keys cannot be changed: name another table in",
+        ),
+        (
+            changed(AttributeDefinitions=[{"AttributeName": name, "AttributeType": "N"} for name in ("pk", "sk")]),
+            TTL,
+            "keys",
+            "impossible",
+            "Its keys are 'pk' (HASH, N) and 'sk' (RANGE, N)",
+        ),
+    ],
+)
+def test_each_difference_says_what_it_is_and_what_can_be_done(
+    table: dict[str, Any], ttl: dict[str, Any], kind: str, mend: str, told: str
+) -> None:
+    """One difference, one sentence, and whether dynamo_setup can mend it."""
+    (found,) = differences(SETTINGS, Observed(table, ttl))
+    assert (found.kind, found.mend) == (kind, mend)
+    assert told in found.sentence
+
+
+def test_capacity_that_auto_scaling_may_have_set_is_only_noted() -> None:
+    """Another capacity than the settings' is reported and left alone."""
+    table = changed(BillingModeSummary={}, ProvisionedThroughput={"ReadCapacityUnits": 50, "WriteCapacityUnits": 6})
+    (found,) = differences(PROVISIONED, Observed(table, TTL))
+    assert (found.kind, found.mend) == ("capacity", "unneeded")
+
+
+def test_a_new_index_keeps_the_known_attribute_definitions() -> None:
+    """Adding an index sends the definitions that are there and the two new ones."""
+    settings = TableSettings(alias="default", table_name="single-table", indexes=("gs1", "gs2"))
+    params = TableDefinition(settings).add_index("gs2", TABLE).params
+    assert [each["AttributeName"] for each in params["AttributeDefinitions"]] == [
+        "pk",
+        "sk",
+        "gs1pk",
+        "gs1sk",
+        "gs2pk",
+        "gs2sk",
+    ]
+    assert [update["Create"]["IndexName"] for update in params["GlobalSecondaryIndexUpdates"]] == ["gs2"]
+
+
+def test_what_cannot_be_mended_is_refused_as_one_error() -> None:
+    """TableMismatch holds every sentence that has no automatic remedy."""
+    table = changed(GlobalSecondaryIndexes=[index(Projection={"ProjectionType": "KEYS_ONLY"})])
+    found = differences(SETTINGS, Observed(table, {**TTL, "AttributeName": "ttl"}))
+    with pytest.raises(TableMismatch) as caught:
+        refuse(SETTINGS, found)
+    assert "nothing was changed" in str(caught.value)
+    assert "projects KEYS_ONLY" in str(caught.value)
+    assert "on 'ttl'" in str(caught.value)
+
+
+def test_a_table_that_is_not_local_is_never_made_anew() -> None:
+    """The test helper that deletes a table refuses an endpoint that is not loopback, and sends nothing."""
+    with pytest.raises(NotSupported, match="is not deleted"):
+        recreate(Table(SETTINGS))

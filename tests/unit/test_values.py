@@ -1,0 +1,162 @@
+"""Attribute values and Python values are turned into each other without loss, or refused."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dynamo_single.exceptions import InvalidValue
+from dynamo_single.values import (
+    from_attribute_value,
+    item_size,
+    number_to_text,
+    text_to_number,
+    to_attribute_value,
+)
+
+numbers = st.one_of(
+    st.integers(-(10**38) + 1, 10**38 - 1),
+    st.builds(
+        lambda digits, exponent: Decimal(digits).scaleb(exponent), st.integers(-(10**27), 10**27), st.integers(-90, 80)
+    ),
+)
+texts = st.text(st.characters(exclude_categories=["Cs"]))
+scalars = st.one_of(st.none(), st.booleans(), numbers, texts, st.binary())
+sets = st.one_of(
+    st.frozensets(texts, min_size=1), st.frozensets(numbers, min_size=1), st.frozensets(st.binary(), min_size=1)
+)
+documents = st.recursive(
+    st.one_of(scalars, sets), lambda inner: st.lists(inner) | st.dictionaries(texts, inner), max_leaves=12
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (None, {"NULL": True}),
+        (True, {"BOOL": True}),
+        (0, {"N": "0"}),
+        (-7, {"N": "-7"}),
+        (Decimal("1.00"), {"N": "1"}),
+        (Decimal("-0.0"), {"N": "0"}),
+        (0.1, {"N": "0.1"}),
+        (1500.0, {"N": "1500"}),
+        (Decimal("1E+50"), {"N": "1E+50"}),
+        (Decimal("0.00000012"), {"N": "1.2E-7"}),
+        (Decimal("0.0000012"), {"N": "0.0000012"}),
+        ("", {"S": ""}),
+        (b"\x00", {"B": b"\x00"}),
+        ((1, "a"), {"L": [{"N": "1"}, {"S": "a"}]}),
+        ({"a": {"b": None}}, {"M": {"a": {"M": {"b": {"NULL": True}}}}}),
+        ({"b", "a"}, {"SS": ["a", "b"]}),
+        ({10, 9, Decimal("0.5")}, {"NS": ["0.5", "9", "10"]}),
+        ({0.1, Decimal("0.1")}, {"NS": ["0.1"]}),
+        ({b"b", b"a"}, {"BS": [b"a", b"b"]}),
+    ],
+)
+def test_value_is_written(value: Any, expected: dict[str, Any]) -> None:
+    """Each kind of Python value has one attribute value."""
+    assert to_attribute_value(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (float("nan"), "no NaN"),
+        (float("inf"), "no NaN"),
+        (Decimal("-Infinity"), "no NaN"),
+        (10**126, "too large"),
+        pytest.param(10**5000, "too large", id="5000 digits"),
+        (Decimal("1E+126"), "out of range"),
+        (Decimal("1E-131"), "out of range"),
+        (Decimal("1." + "1" * 38), "39 significant digits"),
+        (set(), "no empty set"),
+        ({1, "a"}, "only text, only numbers or only bytes"),
+        ({True, 2}, "only text, only numbers or only bytes"),
+        ("\ud800", "lone surrogate"),
+        ({1: "a"}, "the key 1 is not text"),
+        (object(), "cannot be stored in a document"),
+    ],
+)
+def test_value_is_refused(value: Any, message: str) -> None:
+    """What DynamoDB cannot hold exactly is refused with the reason."""
+    with pytest.raises(InvalidValue, match=message):
+        to_attribute_value(value)
+
+
+def test_refusal_names_the_place_in_the_document() -> None:
+    """An error leads to the element inside the document."""
+    document = {"price": [1, 2, {"a b": object()}]}
+    with pytest.raises(InvalidValue, match=r"^data\.price\[2\]\['a b'\]: object"):
+        to_attribute_value(document, path="data")
+
+
+def test_nesting_ends_at_32_levels() -> None:
+    """32 nested lists are stored, and one more is refused."""
+    value: Any = "x"
+    for _ in range(32):
+        value = [value]
+    assert from_attribute_value(to_attribute_value(value)) == value
+    with pytest.raises(InvalidValue, match="deeper than 32 levels"):
+        to_attribute_value([value])
+
+
+@given(documents)
+def test_documents_come_back(value: Any) -> None:
+    """Every document that is stored comes back equal."""
+    assert from_attribute_value(to_attribute_value(value)) == value
+
+
+@given(numbers)
+def test_numbers_come_back_exactly(number: int | Decimal) -> None:
+    """A number keeps its exact value, and a whole one in plain writing is an int."""
+    back = text_to_number(number_to_text(number))
+    assert back == number
+    assert not isinstance(back, float)
+    assert isinstance(back, int) or "." in number_to_text(number) or "E" in number_to_text(number)
+
+
+@given(st.floats(-1e100, 1e100, allow_subnormal=False).filter(lambda x: x == 0 or abs(x) > 1e-100))
+def test_floats_keep_their_written_value(number: float) -> None:
+    """A float is stored as it is written, so that it comes back as the same float."""
+    assert float(text_to_number(number_to_text(number))) == number
+
+
+@given(numbers, numbers)
+def test_different_numbers_have_different_texts(first: int | Decimal, second: int | Decimal) -> None:
+    """Two texts are one only if the numbers are equal."""
+    assert first == second or number_to_text(first) != number_to_text(second)
+
+
+@pytest.mark.parametrize(
+    ("item", "size"),
+    [
+        ({}, 0),
+        ({"ab": {"S": "é"}}, 4),
+        ({"a": {"N": "0"}}, 2),
+        ({"a": {"N": "12"}}, 3),
+        ({"a": {"N": "-123"}}, 5),
+        ({"a": {"N": "1000"}}, 3),
+        ({"a": {"NULL": True}}, 2),
+        ({"a": {"BOOL": False}}, 2),
+        ({"a": {"B": b"1234"}}, 5),
+        ({"a": {"L": []}}, 4),
+        ({"a": {"L": [{"S": "xyz"}, {"BOOL": True}]}}, 10),
+        ({"a": {"M": {"bc": {"S": "xyz"}}}}, 10),
+        ({"a": {"SS": ["x", "yz"]}}, 4),
+        ({"a": {"NS": ["1", "100"]}}, 5),
+    ],
+)
+def test_item_size(item: dict[str, Any], size: int) -> None:
+    """Sizes follow AWS's rule: UTF-8, half a byte a digit, three bytes a list or map, one an element."""
+    assert item_size(item) == size
+
+
+def test_unknown_type_is_refused() -> None:
+    """An attribute value of no known type is refused by name."""
+    with pytest.raises(InvalidValue, match="'X' is not a type of DynamoDB"):
+        from_attribute_value({"X": 1})
