@@ -57,8 +57,8 @@ def weigh(
 
     ``shares`` tells whether other items than the model's can lie in a range of the key.
     """
-    _check_complete(key, query, constraints)
     _check_given(key.partition.parts, constraints, key)
+    _check_complete(key, query, constraints)
     if key.index is None and all(_values(part, constraints) for part in key.sort.parts):
         return _by_primary_key(key, query, constraints)
     return _by_range(key, query, constraints, shares)

@@ -11,7 +11,7 @@ from dynamo_single.conditions import word, word_order
 from dynamo_single.constraints import Constraints
 from dynamo_single.exceptions import NoAccessPattern
 from dynamo_single.options import AccessKey, ModelLayout
-from dynamo_single.query import DELETED_AT, IDENTITY, ITEM_TYPE, Compare, Query, Rejection
+from dynamo_single.query import DELETED_AT, EVERYTHING, IDENTITY, ITEM_TYPE, Compare, Query, Rejection
 
 _INDEXABLE = ("S", "N", "BOOL")
 _RANGES = ("lt", "lte", "gt", "gte", "range", "startswith")
@@ -33,7 +33,7 @@ def unknown_key(query: Query, keys: Iterable[AccessKey]) -> NoAccessPattern:
 
 def word_query(query: Query) -> str:
     """Write what was asked as a queryset's methods: ``filter(name='Mike').order_by(name)``."""
-    text = f"filter({word(query.where)})"
+    text = "all()" if query.where == EVERYTHING else f"filter({word(query.where)})"
     if query.ordering:
         text += f".order_by({word_order(query.ordering)})"
     if query.visibility != "live":
@@ -85,6 +85,8 @@ def propose(query: Query, constraints: Constraints) -> str | None:
     sort = [*sort, *(name for name in layout.identity if name not in searched)]
     partition = "#".join([layout.item_type.upper(), *(f"{{{name}}}" for name in equal)])
     template = "#".join(f"{{{name}}}" for name in sort) or "#METADATA"
+    if any((key.partition.source, key.sort.source) == (partition, template) for key in layout.indexes):
+        return None
     name = "by_" + "_and_".join(searched) if searched else "listing"
     return f'{_free(name, layout)} = models.IndexKey("{_free_index(layout)}", "{partition}", "{template}")'
 

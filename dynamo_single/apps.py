@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
+from django.core import checks
 
 
 class DynamoSingleConfig(AppConfig):
@@ -12,7 +13,13 @@ class DynamoSingleConfig(AppConfig):
     verbose_name = "DynamoDB"
 
     def ready(self) -> None:
-        """Keep SQL models away from ``dynamo_single.backend``, if the project uses it."""
+        """Refuse wrong settings, register the checks, and keep SQL models away from ``dynamo_single.backend``."""
+        # Models cannot be imported before the apps are ready.
         from dynamo_single.backend.router import install_router
+        from dynamo_single.checks import check_models
+        from dynamo_single.conf import aliases, table_settings
 
+        for alias in aliases():
+            table_settings(alias)
+        checks.register(check_models, checks.Tags.models)
         install_router()

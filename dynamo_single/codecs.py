@@ -160,5 +160,5 @@ _PLAIN = {
     "boolean": Codec("boolean", "", _boolean),
     "date": Codec("date", "", _date),
     "timestamp": Codec("timestamp", "", _timestamp),
-    "uuid": Codec("uuid", "", _uuid, ordered=False),
+    "uuid": Codec("uuid", "", _uuid),
 }

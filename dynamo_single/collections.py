@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
 from django.apps import apps
 from django.db import models
@@ -22,17 +22,25 @@ from dynamo_single.matching import matches
 from dynamo_single.query import ITEM_TYPE, Compare, KeyCondition, Plan
 from dynamo_single.table import Table
 
+if TYPE_CHECKING:
+    from dynamo_single.manager import Manager
+
 M = TypeVar("M", bound=models.Model)
 
 
-class Children:
+class Children(Generic[M]):
     """The objects of another model that refer to this one: ``people = Children("Person")`` gives ``company.people``.
 
     ``company.people`` is a manager as Django's for a reverse foreign key. ``prefetch_related("people")`` on one company
     reads it and all of its people with one Query if their keys share the company's partition.
     """
 
-    def __init__(self, model: str | type[models.Model], *, field: str | None = None) -> None:
+    # A model that is named by a text is not known to a checker.
+    @overload
+    def __init__(self: Children[Any], model: str, *, field: str | None = None) -> None: ...
+    @overload
+    def __init__(self, model: type[M], *, field: str | None = None) -> None: ...
+    def __init__(self, model: str | type[M], *, field: str | None = None) -> None:
         self.to = model
         self.field_name = field
 
@@ -71,6 +79,10 @@ class Children:
             )
         return found[0]
 
+    @overload
+    def __get__(self, instance: None, owner: Any) -> Self: ...
+    @overload
+    def __get__(self, instance: Any, owner: Any) -> Manager[M]: ...
     def __get__(self, instance: Any, owner: Any) -> Any:
         return self if instance is None else self._manager_class(instance)
 
@@ -117,7 +129,7 @@ def members(model: Any, plan: Plan, lookups: Sequence[Any]) -> Mapping[str, Memb
     return found
 
 
-def _shares_partition(model: Any, children: Children) -> bool:
+def _shares_partition(model: Any, children: Children[Any]) -> bool:
     own = registry.layout_of(model).primary.partition
     theirs = registry.layout_of(children.model).primary.partition
     same_table = model._options.alias == children.model._options.alias
@@ -125,7 +137,7 @@ def _shares_partition(model: Any, children: Children) -> bool:
 
 
 def read(table: Table, model: Any, plan: Plan, wanted: Mapping[str, Member]) -> Iterator[Any]:
-    """The object of a plan with its children: one Query for each megabyte of its partition; nothing if it is missing."""
+    """The object of a plan with its children: one Query a megabyte of its partition; nothing if it is missing."""
     ((partition, sort),) = plan.keys
     types = (model._options.item_type, *(member.model._options.item_type for member in wanted.values()))
     collection = replace(

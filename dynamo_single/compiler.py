@@ -79,7 +79,7 @@ def compile_action(action: Action) -> Request:
         return Request("UpdateItem", {**_update(action), "ReturnValues": "ALL_NEW"})
     if isinstance(action, Delete):
         return Request("DeleteItem", _keyed(action))
-    raise NotSupported("A check cannot be sent alone: DynamoDB checks a condition with a write or in a transaction.")
+    raise NotSupported("A check cannot be sent alone: DynamoDB checks conditions with a write or in a transaction.")
 
 
 def compile_transaction(actions: Sequence[Action], table_name: str, token: str) -> Request:
@@ -91,8 +91,8 @@ def compile_transaction(actions: Sequence[Action], table_name: str, token: str) 
         raise NotSupported("A transaction has at least one action.")
     if len(actions) > MAX_ACTIONS:
         raise NotSupported(
-            f"A transaction of {len(actions)} actions cannot be sent: DynamoDB takes {MAX_ACTIONS}, and unique attributes "
-            "and children count too. Split it where a part may stand alone."
+            f"A transaction of {len(actions)} actions cannot be sent: DynamoDB takes {MAX_ACTIONS}, and unique "
+            "attributes and children count too. Split it where a part may stand alone."
         )
     seen: set[ItemKey] = set()
     for action in actions:

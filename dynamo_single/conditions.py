@@ -116,6 +116,8 @@ def _simplify_group(condition: And | Or) -> Condition:
 def _lower_compare(compare: Compare, layout: ModelLayout) -> Condition:
     if compare.attribute == IDENTITY:
         return _lower_identity(compare, layout)
+    if any(isinstance(step, int) and step < 0 for step in compare.path):
+        raise NotSupported(f"{word(compare)}: DynamoDB counts list elements from the front only, from 0 up.")
     info = layout.attributes.get(compare.attribute)
     if info is None:
         known = ", ".join(sorted(layout.attributes))

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from dynamo_single.attributes import Attribute
 
 
-class DynamoField(models.Field):  # type: ignore[type-arg]
+class DynamoField(models.Field):  # type: ignore[type-arg]  # not generic at run time
     """What every field here has in common: its attribute, and the model's primary key in the place of ``id``."""
 
     attribute: Attribute[Any]
 
-    def descriptor_class(self, field: Any) -> Any:
+    def descriptor_class(self, field: Any) -> Any:  # type: ignore[override]  # Django calls it; any callable will do
         """The attribute, under its Python name."""
         self.attribute.field = self
         self.attribute.__set_name__(self.model, self.attname)
@@ -41,16 +41,16 @@ class DynamoField(models.Field):  # type: ignore[type-arg]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """A field with an attribute of its own: Django copies an abstract model's fields to each subclass."""
-        duplicate = super().__deepcopy__(memo)  # type: ignore[misc]  # django-stubs leave it out
+        duplicate = super().__deepcopy__(memo)
         if hasattr(self, "attribute"):
             duplicate.attribute = self.attribute.copy()
         return duplicate
 
-    def contribute_to_class(self, cls: Any, name: str, **kwargs: Any) -> None:
+    def contribute_to_class(self, cls: Any, name: str, private_only: bool = False, **kwargs: Any) -> None:
         """Become the primary key if this is the key's only variable."""
         if not self.primary_key and getattr(cls, "_identity", ()) == (self._attname_for(name),):
             self.primary_key = True
-        super().contribute_to_class(cls, name, **kwargs)
+        super().contribute_to_class(cls, name, private_only=private_only, **kwargs)
 
     def _attname_for(self, name: str) -> str:
         return f"{name}_id" if self.is_relation else name
@@ -64,52 +64,70 @@ class DynamoField(models.Field):  # type: ignore[type-arg]
         return
 
 
-class TextField(DynamoField, models.CharField):  # type: ignore[type-arg]
+class TextField(DynamoField, models.CharField):  # type: ignore[type-arg]  # not generic at run time
     """One line of text; without ``max_length`` only the item's 400 KB bound it."""
 
+    def _check_max_length_attribute(self, **kwargs: Any) -> list[Any]:
+        return [] if self.max_length is None else super()._check_max_length_attribute(**kwargs)  # type: ignore[misc]  # private to Django
 
-class LongTextField(DynamoField, models.TextField):  # type: ignore[type-arg]
+
+class LongTextField(DynamoField, models.TextField):  # type: ignore[type-arg]  # not generic at run time
     """Text of several lines."""
 
 
-class EmailField(DynamoField, models.EmailField):  # type: ignore[type-arg]
+class EmailField(DynamoField, models.EmailField):  # type: ignore[type-arg]  # not generic at run time
     """An e-mail address."""
 
 
-class UUIDField(DynamoField, models.UUIDField):  # type: ignore[type-arg]
+class Canonical(models.lookups.Exact):
+    """Equal but for case, composition and outer white space: what ``{name:canonical}`` in a key compares by."""
+
+    lookup_name = "canonical"
+
+
+for _text_field in (TextField, EmailField):
+    _text_field.register_lookup(Canonical)
+
+
+class UUIDField(DynamoField, models.UUIDField):  # type: ignore[type-arg]  # not generic at run time
     """A UUID."""
 
 
-class IntegerField(DynamoField, models.IntegerField):  # type: ignore[type-arg]
+class IntegerField(DynamoField, models.IntegerField):  # type: ignore[type-arg]  # not generic at run time
     """A whole number of up to 38 digits."""
 
     @cached_property
     def validators(self) -> list[Any]:
         """Only the declared validators: there is no column whose range would bound the value."""
-        return [*self.default_validators, *self._validators]
+        return [*self.default_validators, *self._validators]  # type: ignore[attr-defined]  # private to Django
 
 
-class NumberField(DynamoField, models.FloatField):  # type: ignore[type-arg]
+class NumberField(DynamoField, models.FloatField):  # type: ignore[type-arg]  # not generic at run time
     """A number, whole or not."""
 
 
-class DecimalField(DynamoField, models.DecimalField):  # type: ignore[type-arg]
-    """An exact decimal number."""
+class DecimalField(DynamoField, models.DecimalField):  # type: ignore[type-arg]  # not generic at run time
+    """An exact decimal number; without ``max_digits`` DynamoDB's 38 digits bound it."""
+
+    def check(self, **kwargs: Any) -> Any:
+        """Django's checks, whose bounds are optional here."""
+        bounded = self.max_digits is not None and self.decimal_places is not None
+        return super().check(**kwargs) if bounded else models.Field.check(self, **kwargs)
 
 
-class BooleanField(DynamoField, models.BooleanField):  # type: ignore[type-arg]
+class BooleanField(DynamoField, models.BooleanField):  # type: ignore[type-arg]  # not generic at run time
     """True or false."""
 
 
-class TimestampField(DynamoField, models.DateTimeField):  # type: ignore[type-arg]
+class TimestampField(DynamoField, models.DateTimeField):  # type: ignore[type-arg]  # not generic at run time
     """A moment in time."""
 
 
-class DateField(DynamoField, models.DateField):  # type: ignore[type-arg]
+class DateField(DynamoField, models.DateField):  # type: ignore[type-arg]  # not generic at run time
     """A calendar day."""
 
 
-class BinaryField(DynamoField, models.BinaryField):  # type: ignore[type-arg]
+class BinaryField(DynamoField, models.BinaryField):  # type: ignore[type-arg]  # not generic at run time
     """Bytes."""
 
 
@@ -143,7 +161,7 @@ class DocumentFormField(forms.JSONField):
         return False
 
 
-class DocumentField(DynamoField, models.JSONField):  # type: ignore[type-arg]
+class DocumentField(DynamoField, models.JSONField):
     """A map or a list (or, for a JSON attribute, any JSON value)."""
 
     def get_prep_value(self, value: Any) -> Any:
@@ -229,7 +247,7 @@ class SetField(DynamoField):
         return None if value is None else sorted(value)
 
 
-class ReferenceField(DynamoField, models.ForeignKey):  # type: ignore[type-arg]
+class ReferenceField(DynamoField, models.ForeignKey[Any, Any]):  # type: ignore[misc]  # see descriptor_class
     """A foreign key to forms and to the admin; the stored attribute is the other object's ``pk``."""
 
     def get_prep_value(self, value: Any) -> Any:
@@ -237,7 +255,7 @@ class ReferenceField(DynamoField, models.ForeignKey):  # type: ignore[type-arg]
         return self.attribute.prepare(value)
 
 
-class IdentityField(DynamoField, models.CharField):  # type: ignore[type-arg]
+class IdentityField(TextField):
     """``pk`` of a model whose primary key has several variables: their values, joined into one text.
 
     It is not stored: the values are. ``names`` are the attributes, in the key's order.
@@ -247,7 +265,7 @@ class IdentityField(DynamoField, models.CharField):  # type: ignore[type-arg]
         self.names = names
         super().__init__(**{"primary_key": True, "editable": False, "blank": True, "serialize": False, **kwargs})
 
-    def descriptor_class(self, field: Any) -> Any:
+    def descriptor_class(self, field: Any) -> Any:  # type: ignore[override]  # see DynamoField
         """A descriptor of its own, since there is no attribute."""
         return IdentityDescriptor(self)
 
@@ -262,13 +280,14 @@ class IdentityField(DynamoField, models.CharField):  # type: ignore[type-arg]
             value = getattr(instance, name)
             if value is None or value == "":
                 return None
-            texts.append(self.model._meta.get_field(name).attribute.to_text(value))
+            field: Any = self.model._meta.get_field(name)
+            texts.append(field.attribute.to_text(value))
         return join_identity(texts)
 
     def split(self, text: str) -> dict[str, Any]:
         """Each attribute's value; raises ``InvalidValue`` if the text is not an identity of this model."""
         texts = split_identity(text, len(self.names))
-        fields = (self.model._meta.get_field(name) for name in self.names)
+        fields: list[Any] = [self.model._meta.get_field(name) for name in self.names]
         return {
             name: field.attribute.from_text(part) for name, field, part in zip(self.names, fields, texts, strict=True)
         }

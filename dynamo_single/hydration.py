@@ -82,7 +82,8 @@ def stored_key(obj: Any) -> Item:
     """The key that the object is stored under, or would be."""
     if obj._stored is not None:
         return {name: obj._stored[name] for name in (names.PARTITION_KEY, names.SORT_KEY)}
-    primary = registry.layout_of(type(obj)).primary
+    model: Any = type(obj)
+    primary = registry.layout_of(model).primary
     return {
         names.PARTITION_KEY: {"S": primary.partition.render(obj.attribute_values)},
         names.SORT_KEY: {"S": primary.sort.render(obj.attribute_values)},

@@ -8,26 +8,26 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, overload
 
-from asgiref.sync import sync_to_async
 from django.db import models
-from django.db.models.base import ModelState
+from django.db.models.base import ModelBase, ModelState
 from django.db.models.signals import post_init, post_save, pre_init, pre_save
 from pynamodb.attributes import Attribute as PynamoDBAttribute
 from pynamodb.attributes import DiscriminatorAttribute
-from pynamodb.models import Model as PynamoDBModel
 
-from dynamo_single import hydration, layout, registry, soft_delete, uniqueness, writes
+from dynamo_single import hydration, layout, soft_delete, uniqueness, writes
 from dynamo_single.attributes import TimestampAttribute
 from dynamo_single.exceptions import NotSupported
-from dynamo_single.fields import DynamoField
 from dynamo_single.manager import Manager, SoftDeleteManager
-from dynamo_single.modeltype import ModelMeta
-from dynamo_single.queryset import QuerySet
+from dynamo_single.modeltype import ModelMeta, Options
+from dynamo_single.pynamodb_model import PynamoDBModel
 from dynamo_single.table import get_table
 
-M = TypeVar("M", bound="Model")
+
+class _Abstract:
+    # One object for all of them: a model that inherits from two has one Meta to a checker.
+    abstract = True
 
 
 class _KeyValue(PynamoDBAttribute[str]):
@@ -35,6 +35,10 @@ class _KeyValue(PynamoDBAttribute[str]):
 
     attr_type = "S"
 
+    @overload
+    def __get__(self, instance: None, owner: Any) -> Self: ...
+    @overload
+    def __get__(self, instance: Any, owner: Any) -> str: ...
     def __get__(self, instance: Any, owner: Any) -> Any:
         return self if instance is None else writes.primary_key(instance)[self.attr_name]
 
@@ -56,7 +60,7 @@ class _ItemType(DiscriminatorAttribute):
         raise NotSupported("An item's type is its model and cannot be set.")
 
 
-class Model(PynamoDBModel, models.Model, metaclass=ModelMeta):
+class Model(PynamoDBModel, models.Model, metaclass=ModelMeta):  # noqa: DJ008 - abstract
     """A model whose objects are items of the one table.
 
     Declare attributes, and the keys in ``class Keys``. Everything of Django's model API that DynamoDB can answer works;
@@ -68,13 +72,16 @@ class Model(PynamoDBModel, models.Model, metaclass=ModelMeta):
     sort_key = _KeyValue(range_key=True, attr_name=layout.SORT_KEY)
     item_type = _ItemType(attr_name=layout.ITEM_TYPE)
 
-    objects: ClassVar[Manager[Self]] = Manager()  # type: ignore[misc]  # Self in a ClassVar: each class has its own
+    objects: ClassVar[Manager[Self]] = Manager()
 
+    #: The attributes that ``derived_objects()`` makes its objects of.
+    derived_from: ClassVar[tuple[str, ...]] = ()
     #: The item as it was last read or written; ``None`` for an object that is not stored yet.
     _stored: dict[str, dict[str, Any]] | None
+    _options: ClassVar[Options]
+    _prefetched_objects_cache: dict[str, Any]
 
-    class Meta:
-        abstract = True
+    Meta = _Abstract
 
     def __init__(self, *args: Any, _user_instantiated: bool = True, **kwargs: Any) -> None:
         if args:
@@ -98,66 +105,20 @@ class Model(PynamoDBModel, models.Model, metaclass=ModelMeta):
             setattr(self, name, value)
         post_init.send(sender=cls, instance=self)
 
-    @classmethod
-    def _settable(cls) -> set[str]:
-        fields = cls._meta.concrete_fields
-        return {"pk", *(f.name for f in fields), *(f.attname for f in fields), *cls._meta._property_names}
-
     __repr__ = models.Model.__repr__
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies and pickles own their values; Django's would share the one dict."""
-        state: dict[str, Any] = super().__getstate__()  # type: ignore[misc]  # Django's; its stubs leave it out
+        state: dict[str, Any] = super().__getstate__()
         state["attribute_values"] = copy.copy(self.attribute_values)
         return state
 
-    def get_deferred_fields(self) -> set[str]:
-        """No attribute is deferred: an item is read whole."""
-        return set()
-
-    # reading
-
-    @classmethod
-    def from_item(cls, item: dict[str, dict[str, Any]]) -> Self:
-        """The object of a stored item, given as DynamoDB's AttributeValues."""
-        return hydration.instance(cls, item)
-
-    @classmethod
-    def _instantiate(cls, attribute_values: dict[str, dict[str, Any]]) -> Self:
-        # PynamoDB's hook: whatever it reads becomes an object the same way.
-        return hydration.instance(cls, attribute_values)
-
-    @classmethod
-    def _get_connection(cls) -> Any:
-        return get_table(cls._options.alias).pynamodb
-
-    def refresh_from_db(
-        self, using: str | None = None, fields: Iterable[str] | None = None, from_queryset: Any = None
-    ) -> None:
-        """Read the object again: one strongly consistent GetItem."""
-        fresh = hydration.reload(self)
-        names = {self._meta.get_field(name).attname for name in fields} if fields is not None else None
-        for name, value in fresh.attribute_values.items():
-            if names is None or name in names:
-                setattr(self, name, value)
-        if names is None:
-            self._prefetched_objects_cache = {}
-        else:
-            for name in set(fields or ()) & set(getattr(self, "_prefetched_objects_cache", {})):
-                del self._prefetched_objects_cache[name]
-        self._stored = fresh._stored
-        self._state.adding = False
-
-    def refresh(self, consistent_read: bool = True) -> None:
-        """PynamoDB's name for ``refresh_from_db()``."""
-        self.refresh_from_db()
-
     # writing
 
-    def save(  # type: ignore[override]
+    def save(
         self,
         *,
-        force_insert: bool | tuple[type[models.Model], ...] = False,
+        force_insert: bool | tuple[ModelBase, ...] = False,
         force_update: bool = False,
         using: str | None = None,
         update_fields: Iterable[str] | None = None,
@@ -169,13 +130,17 @@ class Model(PynamoDBModel, models.Model, metaclass=ModelMeta):
         """
         if force_insert and (force_update or update_fields):
             raise ValueError("Cannot force both insert and updating in model saving.")
-        self._prepare_related_fields_for_save(operation_name="save")
+        self._prepare_related_fields_for_save(operation_name="save")  # type: ignore[attr-defined]  # private to Django
         names = self._update_names(update_fields)
         if names is not None and not names:
             return
-        self.save_base(
-            using=using, force_insert=bool(force_insert), force_update=force_update, update_fields=names
-        )
+        self.save_base(using=using, force_insert=bool(force_insert), force_update=force_update, update_fields=names)
+
+    @classmethod
+    def _settable(cls) -> set[str]:
+        meta: Any = cls._meta
+        fields = meta.concrete_fields
+        return {"pk", *(f.name for f in fields), *(f.attname for f in fields), *meta._property_names}
 
     @classmethod
     def _update_names(cls, update_fields: Iterable[str] | None) -> frozenset[str] | None:
@@ -194,7 +159,7 @@ class Model(PynamoDBModel, models.Model, metaclass=ModelMeta):
     def save_base(
         self,
         raw: bool = False,
-        force_insert: bool = False,
+        force_insert: bool | tuple[ModelBase, ...] = False,
         force_update: bool = False,
         using: str | None = None,
         update_fields: Iterable[str] | None = None,
@@ -203,11 +168,9 @@ class Model(PynamoDBModel, models.Model, metaclass=ModelMeta):
         cls = self._meta.concrete_model
         names = None if update_fields is None else frozenset(update_fields)
         pre_save.send(sender=cls, instance=self, raw=raw, using=using, update_fields=names)
-        updated = self._save_table(raw, cls, force_insert, force_update, using, names)
+        updated = self._save_table(raw, cls, bool(force_insert), force_update, using, names)
         self._state.adding = False
-        post_save.send(
-            sender=cls, instance=self, created=not updated, update_fields=names, raw=raw, using=using
-        )
+        post_save.send(sender=cls, instance=self, created=not updated, update_fields=names, raw=raw, using=using)
 
     def _save_table(
         self,
@@ -227,7 +190,7 @@ class Model(PynamoDBModel, models.Model, metaclass=ModelMeta):
         writes.update(self, None if update_fields is None else frozenset(update_fields))
         return True
 
-    def delete(self, using: str | None = None, keep_parents: bool = False) -> tuple[int, dict[str, int]]:  # type: ignore[override]
+    def delete(self, using: str | None = None, keep_parents: bool = False) -> tuple[int, dict[str, int]]:
         """Delete the item: one request, or one transaction if it holds unique values."""
         return self.hard_delete()
 
@@ -244,9 +207,60 @@ class Model(PynamoDBModel, models.Model, metaclass=ModelMeta):
             "attribute. Set the attributes and call save(), or use the queryset's update()."
         )
 
+    def derived_objects(self) -> Iterable[Model]:
+        """The objects of other models that follow from this one's ``derived_from`` attributes, and from nothing else.
+
+        Their items are written, replaced and deleted with this object's, in one transaction.
+        """
+        return ()
+
     # PynamoDB's own writers (batch_write, TransactWrite) take the item from here.
     def _container_serialize(self, null_check: bool = True) -> dict[str, dict[str, Any]]:
         return writes.item_of(self)
+
+    # reading
+
+    def get_deferred_fields(self) -> set[str]:
+        """No attribute is deferred: an item is read whole."""
+        return set()
+
+    @classmethod
+    def from_item(cls, item: dict[str, dict[str, Any]]) -> Self:
+        """The object of a stored item, given as DynamoDB's AttributeValues."""
+        result: Self = hydration.instance(cls, item)
+        return result
+
+    @classmethod
+    def _instantiate(cls, attribute_values: dict[str, dict[str, Any]]) -> Self:
+        # PynamoDB's hook: whatever it reads becomes an object the same way.
+        result: Self = hydration.instance(cls, attribute_values)
+        return result
+
+    @classmethod
+    def _get_connection(cls) -> Any:
+        return get_table(cls._options.alias).pynamodb
+
+    def refresh_from_db(
+        self, using: str | None = None, fields: Iterable[str] | None = None, from_queryset: Any = None
+    ) -> None:
+        """Read the object again: one strongly consistent GetItem."""
+        fresh = hydration.reload(self)
+        meta: Any = self._meta
+        names = {meta.get_field(name).attname for name in fields} if fields is not None else None
+        for name, value in fresh.attribute_values.items():
+            if names is None or name in names:
+                setattr(self, name, value)
+        if names is None:
+            self._prefetched_objects_cache = {}
+        else:
+            for name in set(fields or ()) & set(getattr(self, "_prefetched_objects_cache", {})):
+                del self._prefetched_objects_cache[name]
+        self._stored = fresh._stored
+        self._state.adding = False
+
+    def refresh(self, consistent_read: bool = True) -> None:
+        """PynamoDB's name for ``refresh_from_db()``."""
+        self.refresh_from_db()
 
     # validation
 
@@ -255,17 +269,16 @@ class Model(PynamoDBModel, models.Model, metaclass=ModelMeta):
         return uniqueness.errors(self, own_key, unique_checks)
 
 
-class TimestampedModel(Model):
+class TimestampedModel(Model):  # noqa: DJ008 - abstract
     """When an object was made and last saved, set on every write path."""
 
     created_at = TimestampAttribute("created", auto_now_add=True, attr_name=layout.CREATED_AT)
     updated_at = TimestampAttribute("updated", auto_now=True, attr_name=layout.UPDATED_AT)
 
-    class Meta:
-        abstract = True
+    Meta = _Abstract
 
 
-class SoftDeleteModel(Model):
+class SoftDeleteModel(Model):  # noqa: DJ008 - abstract
     """Objects that go to the trash on ``delete()`` and come back with ``restore()``.
 
     ``objects`` are the live ones, ``deleted_objects`` the trash, ``all_objects`` both.
@@ -273,12 +286,11 @@ class SoftDeleteModel(Model):
 
     deleted_at = TimestampAttribute("deleted", null=True, editable=False, attr_name=layout.DELETED_AT)
 
-    objects: ClassVar[Manager[Self]] = SoftDeleteManager("live")  # type: ignore[misc]  # see Model.objects
-    all_objects: ClassVar[Manager[Self]] = SoftDeleteManager("all")  # type: ignore[misc]
-    deleted_objects: ClassVar[Manager[Self]] = SoftDeleteManager("deleted")  # type: ignore[misc]
+    objects: ClassVar[Manager[Self]] = SoftDeleteManager("live")
+    all_objects: ClassVar[Manager[Self]] = SoftDeleteManager("all")
+    deleted_objects: ClassVar[Manager[Self]] = SoftDeleteManager("deleted")
 
-    class Meta:
-        abstract = True
+    Meta = _Abstract
 
     @property
     def is_deleted(self) -> bool:

@@ -15,7 +15,6 @@ from django.db.models.options import DEFAULT_NAMES
 from pynamodb.models import MetaModel
 
 from dynamo_single import registry
-from dynamo_single.attributes import Attribute
 from dynamo_single.exceptions import ConfigurationError, ObjectMissing, SeveralObjects
 from dynamo_single.fields import IdentityField
 from dynamo_single.keys import IndexKey, Key, Template
@@ -68,7 +67,7 @@ class SettingsMeta(type):
         return get_table(cls._table_alias).settings.max_attempts
 
 
-class ModelMeta(MetaModel, ModelBase):  # type: ignore[misc]  # the two libraries' stubs do not know each other
+class ModelMeta(MetaModel, ModelBase):
     """The metaclass of every model."""
 
     def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **kwargs: Any) -> Any:
@@ -93,11 +92,12 @@ class ModelMeta(MetaModel, ModelBase):  # type: ignore[misc]  # the two librarie
 
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **kwargs: Any) -> None:
         """Let PynamoDB collect the attributes."""
-        options = getattr(cls, "_options", None)
+        model: Any = cls
+        options = getattr(model, "_options", None)
         item_type = options.item_type if options else None
-        MetaModel.__init__(cls, name, bases, {"DoesNotExist": cls.DoesNotExist}, discriminator=item_type)
-        if options is not None and not cls._meta.proxy:
-            registry.register(cls)
+        MetaModel.__init__(cls, name, bases, {"DoesNotExist": model.DoesNotExist}, discriminator=item_type)
+        if options is not None and not model._meta.proxy:
+            registry.register(model)
 
 
 def _check_options(name: str, declared: Any) -> None:

@@ -6,7 +6,8 @@ it, ``planner`` chooses the requests, ``reading`` sends them. Nothing is sent be
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Self, TypeVar
 
@@ -27,14 +28,16 @@ M = TypeVar("M", bound=models.Model, covariant=True)
 FLAGS = {"_visibility": "live", "_using_index": None, "_consistent": False, "_allow_scan": False, "_columns": None}
 
 
-class ItemIterable(ModelIterable):  # type: ignore[type-arg]
+class ItemIterable(ModelIterable):  # type: ignore[type-arg]  # not generic at run time
     """Objects, read page by page."""
 
     def __iter__(self) -> Iterator[Any]:
-        return self.queryset._objects()  # type: ignore[attr-defined]  # ours
+        queryset: Any = self.queryset
+        objects: Iterator[Any] = queryset._objects()
+        return objects
 
 
-class ColumnIterable(BaseIterable):  # type: ignore[type-arg]
+class ColumnIterable(BaseIterable):  # type: ignore[type-arg]  # not generic at run time
     """What ``values()`` and ``values_list()`` make of each object."""
 
     def __iter__(self) -> Iterator[Any]:
@@ -63,6 +66,16 @@ class QuerySet(models.QuerySet[M]):
     ``explain()`` says which requests a queryset will send. A query that no declared key can answer raises
     ``NoAccessPattern`` unless ``allow_scan()`` was called.
     """
+
+    _visibility: Visibility
+    _using_index: str | None
+    _consistent: bool
+    _allow_scan: bool
+    _columns: tuple[tuple[str, ...], Any] | None
+    # Private to Django.
+    _chain: Callable[[], Self]
+    _known_related_objects: dict[Any, dict[Any, Any]]
+    _prefetch_related_lookups: tuple[Any, ...]
 
     def __init__(self, model: Any = None, query: Any = None, using: str | None = None, hints: Any = None) -> None:
         super().__init__(model, query, using, hints)
@@ -111,11 +124,23 @@ class QuerySet(models.QuerySet[M]):
     def _merge_sanity_check(self, other: Any) -> None:
         for name in FLAGS:
             if getattr(self, name) != getattr(other, name):
-                raise NotSupported("Querysets of different kinds (live and deleted, values and objects) cannot be combined.")
+                raise NotSupported(
+                    "Querysets of different kinds (live and deleted, values and objects) cannot be combined."
+                )
 
     def _filter_or_exclude_inplace(self, negate: bool, args: Any, kwargs: Any) -> None:
-        try:
+        with self._own_field_error():
             super()._filter_or_exclude_inplace(negate, args, kwargs)  # type: ignore[misc]  # Django's, private
+
+    def order_by(self, *field_names: Any) -> Self:
+        """In the order of the key that answers the query, or its reverse; any other order is refused."""
+        with self._own_field_error():
+            return super().order_by(*field_names)
+
+    @contextmanager
+    def _own_field_error(self) -> Iterator[None]:
+        try:
+            yield
         except FieldError as error:
             if isinstance(error, DynamoSingleError):
                 raise
@@ -125,7 +150,8 @@ class QuerySet(models.QuerySet[M]):
 
     @property
     def _table(self) -> Table:
-        return get_table(self.model._options.alias)
+        model: Any = self.model
+        return get_table(model._options.alias)
 
     def _query_value(self, *, ordered: bool = True) -> Query:
         query: Any = self.query
@@ -184,7 +210,7 @@ class QuerySet(models.QuerySet[M]):
             self._result_cache = list(self._iterable_class(self))
             if self._columns is None:
                 collections.fetch_related(self, self._result_cache)
-        super()._fetch_all()  # type: ignore[misc]  # Django's, private: the prefetches
+        super()._fetch_all()
 
     def _collection_members(self) -> Mapping[str, Any] | None:
         """The children to read with the object in one Query, where that is what was asked for."""

@@ -14,10 +14,9 @@ from typing import Any
 
 from dynamo_single import layout as names
 from dynamo_single.compiler import compile_plan, item_key, with_page
-from dynamo_single.conditions import EVERYTHING
 from dynamo_single.exceptions import Throttled
 from dynamo_single.matching import matches
-from dynamo_single.query import Plan, Request
+from dynamo_single.query import EVERYTHING, Plan, Request
 from dynamo_single.table import Table
 
 Item = dict[str, dict[str, Any]]

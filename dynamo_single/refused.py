@@ -15,7 +15,8 @@ from dynamo_single.exceptions import NotSupported
 REFUSED = {
     "aggregate": "DynamoDB computes no aggregates: use count(), or add up in Python over the objects",
     "alias": "DynamoDB computes nothing while it reads: keep the value in an attribute of its own",
-    "annotate": "DynamoDB computes nothing while it reads: keep the value in an attribute of its own, or add it in Python",
+    "annotate": "DynamoDB computes nothing while it reads: keep the value in an attribute of its own, or add it in "
+    "Python",
     "bulk_create": "save the objects one by one",
     "bulk_update": "save the objects one by one; each save sends only what changed",
     "dates": "read the objects and collect the dates in Python",
@@ -26,7 +27,8 @@ REFUSED = {
     "intersection": "there are no set operations in DynamoDB: combine conditions with Q, or work on lists",
     "only": "an object is always read whole; values() and values_list() pick attributes",
     "raw": "there is no SQL in DynamoDB; PynamoDB's Model.query() takes keys and conditions as they are",
-    "select_for_update": "DynamoDB locks nothing: a save is refused with StaleObject where it would undo another's change",
+    "select_for_update": "DynamoDB locks nothing: a save is refused with StaleObject where it would undo another's "
+    "change",
     "union": "there are no set operations in DynamoDB: combine conditions with Q, or work on lists",
 }
 

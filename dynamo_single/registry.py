@@ -32,7 +32,7 @@ def register(model: Any) -> None:
         if same and other._meta.label_lower != model._meta.label_lower:
             raise ConfigurationError(
                 f"{model._meta.label} and {other._meta.label} would both be stored with itemType {item_type!r}. "
-                "Give one of them another: class Meta: item_type = \"...\"."
+                'Give one of them another: class Meta: item_type = "...".'
             )
     _MODELS[model._meta.label_lower] = model
 

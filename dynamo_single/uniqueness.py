@@ -109,7 +109,8 @@ def errors(obj: Any, own_key: ItemKey | None, unique_checks: Any) -> dict[str, l
             raise ConfigurationError(f"{model._meta.label}: unique together over {', '.join(check)} is not supported.")
         field = obj._meta.get_field(check[0])
         value = getattr(obj, field.attname)
-        if value is None or value == "":
+        unchanged = field.primary_key and own_key is not None
+        if value is None or value == "" or unchanged:
             continue
         holder = _holder(obj, field, value)
         if holder is not None and holder != own_key:
@@ -118,7 +119,7 @@ def errors(obj: Any, own_key: ItemKey | None, unique_checks: Any) -> dict[str, l
 
 
 def _holder(obj: Any, field: Any, value: Any) -> ItemKey | None:
-    model = type(obj)
+    model: Any = type(obj)
     table = get_table(model._options.alias)
     if field.primary_key:
         primary = registry.layout_of(model).primary

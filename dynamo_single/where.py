@@ -16,7 +16,7 @@ from django.db.models.sql.where import AND, OR, NothingNode, WhereNode
 
 from dynamo_single import registry
 from dynamo_single.exceptions import InvalidValue, NotSupported, UnknownField
-from dynamo_single.fields import DynamoField, IdentityField
+from dynamo_single.fields import Canonical, DynamoField, IdentityField
 from dynamo_single.query import IDENTITY, And, Compare, Condition, Not, Nothing, Or, Order
 
 #: Lookups that DynamoDB answers exactly, and the operator of ours that each one is.
@@ -31,6 +31,7 @@ OPERATORS: dict[type[Any], str] = {
     lookups.StartsWith: "startswith",
     lookups.Contains: "contains",
     lookups.IsNull: "isnull",
+    Canonical: "canonical",
 }
 #: Lookups that DynamoDB has no exact answer for, and what to do instead.
 ADVICE = {
@@ -71,7 +72,8 @@ def _read_node(model: type[Model], node: WhereNode) -> Condition:
 def _read_lookup(model: type[Model], node: Any) -> Condition:
     if isinstance(node, TupleIn) and isinstance(node.lhs, ColPairs) and len(node.lhs.targets) == 1:
         # How Django's prefetch of a foreign key asks for the objects that are referred to.
-        operator, field, path = "in", node.lhs.targets[0], ()
+        path: tuple[str | int, ...] = ()
+        operator, field = "in", node.lhs.targets[0]
         value: Any = tuple(field.get_prep_value(member) for (member,) in node.rhs)
     else:
         operator = _operator(node)
@@ -93,7 +95,7 @@ def _operator(node: Any) -> str:
             return "has_key"
         raise NotSupported(f"The lookup {name!r} is not supported: combine has_key with & or |.")
     for kind in type(node).__mro__:
-        if kind in OPERATORS and name == kind.lookup_name:  # type: ignore[attr-defined]  # every Lookup has one
+        if kind in OPERATORS and name == kind.lookup_name:
             return OPERATORS[kind]
     if name in ADVICE:
         raise NotSupported(f"The lookup {name!r} has no exact answer in DynamoDB: {ADVICE[name]}.")
@@ -136,7 +138,9 @@ def _right_side(model: type[Model], node: Any, field: Any, operator: str, path: 
     if isinstance(value, Expression) or hasattr(value, "resolve_expression"):
         if hasattr(value, "model"):
             raise NotSupported("A queryset inside a condition is not supported: make a list of it first.")
-        raise NotSupported(f"{type(value).__name__} in a condition is not supported: DynamoDB compares with values only.")
+        raise NotSupported(
+            f"{type(value).__name__} in a condition is not supported: DynamoDB compares with values only."
+        )
     if operator == "isnull":
         return bool(value)
     if operator == "has_key":
@@ -208,7 +212,5 @@ def _ordered_attributes(model: type[Model], name: str) -> tuple[str, ...]:
     by_name = {field.name: field.attname for field in model._meta.concrete_fields}
     attribute = by_name.get(name, name)
     if attribute not in layout.attributes:
-        raise UnknownField(
-            f"Cannot order {model._meta.label} by {name!r}. It has {', '.join(sorted(by_name))}."
-        )
+        raise UnknownField(f"Cannot order {model._meta.label} by {name!r}. It has {', '.join(sorted(by_name))}.")
     return (attribute,)

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from dynamo_single import hydration, registry, uniqueness
+from dynamo_single import derived, hydration, registry, uniqueness
 from dynamo_single import layout as names
 from dynamo_single.actions import ITEM_EXISTS, ITEM_MISSING, Action, Delete, Item, ItemKey, Put, Update
 from dynamo_single.compiler import compile_action, compile_transaction
@@ -39,15 +39,18 @@ Explain = Callable[[Action, Item | None], Exception]
 # from an object to an item
 
 
-def prepared_values(obj: Any) -> Values:
-    """The object's values in their stored Python form; raises ``InvalidValue`` for the first that is wrong."""
+def prepared_values(obj: Any, before: Item | None = None) -> Values:
+    """The object's values in their stored Python form; raises ``InvalidValue`` for the first that is wrong.
+
+    What a stored item lacked ``before`` may stay missing: the attribute may be younger than the item.
+    """
     values: Values = {}
     for name, attribute in registry.attributes_of(type(obj)).items():
         try:
             values[name] = attribute.prepare(obj.attribute_values.get(name))
         except InvalidValue as error:
             raise InvalidValue(f"{obj._meta.label}: {error}") from error
-        if values[name] is None and not attribute.null:
+        if values[name] is None and not attribute.null and (before is None or attribute.attr_name in before):
             raise InvalidValue(f"{obj._meta.label}: {name} is missing: it takes {attribute.expects}, or null=True.")
     return values
 
@@ -84,13 +87,11 @@ def _index_key(model: Any, key: AccessKey, values: Values) -> tuple[str, str] | 
         if values.get(name) is None or values[name] == "":
             if infos[name].required:
                 raise EmptyKeyPart(
-                    f"{model._meta.label}: {name} is empty, and the key {key.name} on {key.index} needs it. Give {name} "
-                    "a value, or declare it blank=True to leave objects without one out of that index."
+                    f"{model._meta.label}: {name} is empty, and the key {key.name} on {key.index} needs it. Give "
+                    f"{name} a value, or declare it blank=True to leave objects without one out of that index."
                 )
             return None
-    return _render(model, key.partition, values, PARTITION_KEY_LIMIT), _render(
-        model, key.sort, values, SORT_KEY_LIMIT
-    )
+    return _render(model, key.partition, values, PARTITION_KEY_LIMIT), _render(model, key.sort, values, SORT_KEY_LIMIT)
 
 
 def _render(model: Any, template: Template, values: Mapping[str, Any], limit: int) -> str:
@@ -141,14 +142,15 @@ def _item(model: Any, values: Values) -> dict[str, dict[str, Any]]:
 
 
 def insert(obj: Any) -> None:
-    """Write a new object: PutItem, or one transaction with its unique values; never over an existing item."""
+    """Write a new object: PutItem, or one transaction with its unique values and derived items; never over an item."""
     model = type(obj)
     _pre_save(obj, add=True)
     values = prepared_values(obj)
     item = _item(model, values)
     put = Put(item, ITEM_MISSING)
     claims = [uniqueness.put_claim(key, put.key) for key in uniqueness.claims_of(model, item).values()]
-    _send(obj, [put, *claims], lambda action, found: _insert_error(obj, item, action, found))
+    actions = [put, *claims, *derived.actions({}, derived.items_of(model, item, item_of))]
+    _send(obj, actions, lambda action, found: _insert_error(obj, item, action, found))
     _remember(obj, item, values)
 
 
@@ -161,7 +163,7 @@ def update(obj: Any, only: frozenset[str] | None = None) -> None:
     before = obj._stored if obj._stored is not None else hydration.reload(obj)._stored
     # Only the attributes that are to be saved: the others keep what the table holds.
     held = hydration.values_of(model, before)
-    current = prepared_values(obj)
+    current = prepared_values(obj, before)
     changed = {
         name: value
         for name, value in current.items()
@@ -173,8 +175,8 @@ def update(obj: Any, only: frozenset[str] | None = None) -> None:
     values = {**held, **changed}
     if computed_key(model, values) != _key_of(before):
         raise NotSupported(
-            f"{model._meta.label}: {', '.join(model._identity)} make up the primary key and cannot change. Create a new "
-            "object and delete this one."
+            f"{model._meta.label}: {', '.join(model._identity)} make up the primary key and cannot change. Create a "
+            "new object and delete this one."
         )
     item = _item(model, values)
     _send_changes(obj, before, item)
@@ -201,9 +203,11 @@ def delete(obj: Any) -> int:
     key = _key_of(stored)
     claims = uniqueness.claims_of(model, stored)
     # The claims to free are those that this object knows of: another writer's rename must not leave its own behind.
-    unchanged = And(tuple(_as_stored(stored, _stored_name(model, name)) for name in uniqueness.unique_attributes(model)))
+    depends = {_stored_name(model, name) for name in uniqueness.unique_attributes(model)} | derived.stored_names(model)
+    unchanged = And(tuple(_as_stored(stored, name) for name in sorted(depends)))
     action = Delete(key, And((ITEM_EXISTS, unchanged)) if unchanged.children else ITEM_EXISTS)
-    actions = [action, *(uniqueness.delete_claim(claim, key) for claim in claims.values())]
+    actions: list[Action] = [action, *(uniqueness.delete_claim(claim, key) for claim in claims.values())]
+    actions += derived.actions(derived.items_of(model, stored, item_of), {})
     try:
         _send(obj, actions, lambda action, found: stale(obj, found))
     except StaleObject as error:
@@ -247,6 +251,9 @@ def _send_changes(obj: Any, before: Item, item: Item) -> None:
             actions.append(uniqueness.put_claim(new, key))
         if old is not None and old != new:
             actions.append(uniqueness.delete_claim(old, key))
+    if {*changed, *removed} & {*derived.stored_names(model), names.DELETED_AT}:
+        following = (derived.items_of(model, each, item_of) for each in (before, item))
+        actions += derived.actions(*following)
     _send(obj, actions, lambda action, found: _update_error(obj, item, action, found))
 
 
@@ -260,8 +267,10 @@ def _conditions(
         if key.index and touched & {names.index_partition(key.index), names.index_sort(key.index)}:
             as_before |= {layout.attributes[name].stored for name in key.variables if name not in layout.identity}
     for name in {**old_claims, **new_claims}:
-        if old_claims.get(name) != new_claims.get(name):
+        if old_claims.get(name) != new_claims.get(name) or _stored_name(model, name) in touched:
             as_before.add(_stored_name(model, name))
+    if touched & derived.stored_names(model):
+        as_before |= derived.stored_names(model)
     return [_as_stored(before, stored) for stored in sorted(as_before)]
 
 
@@ -372,8 +381,8 @@ def _violation(obj: Any, item: Item, action: Action) -> Exception:
                 value=value,
             )
     return StaleObject(
-        f"{model._meta.label} with pk {obj.pk!r}: a unique value that it holds belongs to another object by now; nothing "
-        "was written. Reload it."
+        f"{model._meta.label} with pk {obj.pk!r}: a unique value that it holds belongs to another object by now; "
+        "nothing was written. Reload it."
     )
 
 

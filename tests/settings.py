@@ -2,7 +2,16 @@
 
 from project.settings import *  # noqa: F403 - settings modules build on each other by names
 
-INSTALLED_APPS = ["dynamo_single"]
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "dynamo_single",
+    "accounts",
+    "project.directory",
+    "tests.catalog",
+]
 # Port 1 is never in use: a test that forgot to ask for an engine fails at once.
 DYNAMO_SINGLE = {"default": "dynamodb://127.0.0.1:1/single-table?region=us-east-1"}
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

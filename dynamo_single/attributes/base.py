@@ -12,15 +12,17 @@ from typing import Any, ClassVar, Generic, TypeVar, overload
 
 from django.core.exceptions import ValidationError
 from django.db import models
+from django.utils.functional import Promise
 from pynamodb.attributes import Attribute as PynamoDBAttribute
 
-from dynamo_single import values
 from dynamo_single.exceptions import ConfigurationError, InvalidValue
 
 T = TypeVar("T")
 Self = TypeVar("Self", bound="Attribute[Any]")
 
 NOT_PROVIDED = models.NOT_PROVIDED
+#: Text, or a lazy translation of it.
+Label = str | Promise
 
 
 class Attribute(PynamoDBAttribute[T], Generic[T]):
@@ -40,14 +42,14 @@ class Attribute(PynamoDBAttribute[T], Generic[T]):
 
     def __init__(
         self,
-        verbose_name: str | None = None,
+        verbose_name: Label | None = None,
         *,
         null: bool = False,
         blank: bool | None = None,
         default: Any = NOT_PROVIDED,
         choices: Iterable[Any] | Callable[[], Iterable[Any]] | None = None,
         validators: Iterable[Callable[[Any], None]] = (),
-        help_text: str = "",
+        help_text: Label = "",
         max_length: int | None = None,
         editable: bool = True,
         unique: bool = False,
@@ -97,7 +99,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T]):
         self.name = name
         super().__set_name__(owner, name)
 
-    @overload  # type: ignore[override]
+    @overload
     def __get__(self: Self, instance: None, owner: Any) -> Self: ...
     @overload
     def __get__(self, instance: Any, owner: Any) -> T: ...
@@ -132,7 +134,9 @@ class Attribute(PynamoDBAttribute[T], Generic[T]):
         shown = repr(value)
         if len(shown) > 100:
             shown = f"{shown[:100]}..."
-        return InvalidValue(f"{self.name or type(self).__name__} takes {self.expects}, not {type(value).__name__} {shown}.")
+        return InvalidValue(
+            f"{self.name or type(self).__name__} takes {self.expects}, not {type(value).__name__} {shown}."
+        )
 
     def encode(self, value: T) -> Any:
         """A prepared value as the inside of an AttributeValue."""
@@ -189,9 +193,3 @@ class Attribute(PynamoDBAttribute[T], Generic[T]):
         duplicate = copy.copy(self)
         duplicate.attr_path = list(self.attr_path)
         return duplicate
-
-
-def check_text(value: str) -> str:
-    """Refuse text that UTF-8 cannot hold."""
-    values.to_attribute_value(value)
-    return value

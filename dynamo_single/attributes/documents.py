@@ -9,7 +9,7 @@ from typing import Any
 import simplejson
 
 from dynamo_single import fields, values
-from dynamo_single.attributes.base import Attribute, check_text
+from dynamo_single.attributes.base import Attribute, Label
 
 
 class DocumentAttribute(Attribute[Any]):
@@ -62,7 +62,8 @@ class JSONAttribute(Attribute[Any]):
 
     def encode(self, value: Any) -> str:
         """JSON text."""
-        return check_text(simplejson.dumps(value, use_decimal=True, allow_nan=False, ensure_ascii=False))
+        text = simplejson.dumps(value, use_decimal=True, allow_nan=False, ensure_ascii=False)
+        return values.checked_text(text, path=self.name)
 
     def decode(self, inner: str) -> Any:
         """From JSON text."""
@@ -75,7 +76,7 @@ class SetAttribute(Attribute[set[Any]]):
     field_class = fields.SetField
     member_types: tuple[type, ...] = ()
 
-    def __init__(self, verbose_name: str | None = None, **options: Any) -> None:
+    def __init__(self, verbose_name: Label | None = None, **options: Any) -> None:
         super().__init__(verbose_name, **{"null": True, **options})
 
     def prepare(self, value: Any) -> set[Any] | None:
@@ -132,5 +133,5 @@ class BinarySetAttribute(SetAttribute):
     expects = "a set of bytes"
     member_types = (bytes,)
 
-    def __init__(self, verbose_name: str | None = None, **options: Any) -> None:
+    def __init__(self, verbose_name: Label | None = None, **options: Any) -> None:
         super().__init__(verbose_name, **{"editable": False, **options})

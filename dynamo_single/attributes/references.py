@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar, overload
 from django.db import models
 
 from dynamo_single import fields
-from dynamo_single.attributes.base import Attribute
+from dynamo_single.attributes.base import Attribute, Label
 from dynamo_single.attributes.scalars import IntegerAttribute, UnicodeAttribute, UUIDAttribute
 from dynamo_single.exceptions import ConfigurationError
 
@@ -36,10 +36,31 @@ class ReferenceAttribute(Attribute[Any], Generic[M]):
 
     field_class = fields.ReferenceField
 
+    # A model that is named by a text is not known to a checker.
+    @overload
+    def __init__(
+        self: ReferenceAttribute[Any],
+        to: str,
+        verbose_name: Label | None = None,
+        *,
+        related_name: str | None = None,
+        on_delete: Any = models.DO_NOTHING,
+        **options: Any,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        to: type[M],
+        verbose_name: Label | None = None,
+        *,
+        related_name: str | None = None,
+        on_delete: Any = models.DO_NOTHING,
+        **options: Any,
+    ) -> None: ...
     def __init__(
         self,
         to: type[M] | str,
-        verbose_name: str | None = None,
+        verbose_name: Label | None = None,
         *,
         related_name: str | None = None,
         on_delete: Any = models.DO_NOTHING,
@@ -79,7 +100,7 @@ class ReferenceAttribute(Attribute[Any], Generic[M]):
         duplicate.__dict__.pop("target", None)
         return duplicate
 
-    @overload  # type: ignore[override]
+    @overload
     def __get__(self, instance: None, owner: Any) -> ReferenceAttribute[M]: ...
     @overload
     def __get__(self, instance: Any, owner: Any) -> M: ...
@@ -94,14 +115,16 @@ class ReferenceAttribute(Attribute[Any], Generic[M]):
         instance.attribute_values[self.name] = value
 
     @property
-    def attr_type(self) -> str:  # type: ignore[override]
+    def attr_type(self) -> str:  # type: ignore[override]  # a plain class attribute elsewhere
         """DynamoDB's type of the other model's ``pk``."""
-        return self.target.attr_type
+        kind: str = self.target.attr_type
+        return kind
 
     @property
-    def key_kind(self) -> str | None:  # type: ignore[override]
+    def key_kind(self) -> str | None:  # type: ignore[override]  # see attr_type
         """As the other model's ``pk`` is encoded."""
-        return self.target.key_kind
+        kind: str | None = self.target.key_kind
+        return kind
 
     def prepare(self, value: Any) -> Any:
         """The other object's ``pk``; an object is refused, since only its ``pk`` is stored."""
@@ -117,9 +140,9 @@ class ReferenceAttribute(Attribute[Any], Generic[M]):
 
     def to_text(self, value: Any) -> str:
         """As the other model's ``pk`` reads."""
-        return self.target.to_text(value)
+        text: str = self.target.to_text(value)
+        return text
 
     def from_text(self, text: str) -> Any:
         """As the other model's ``pk`` is read."""
         return self.target.from_text(text)
-

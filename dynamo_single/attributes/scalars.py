@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import uuid
 from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db import models
 from django.utils import timezone
@@ -13,7 +13,7 @@ from django.utils.dateparse import parse_date, parse_datetime
 from django.utils.functional import Promise
 
 from dynamo_single import fields, layout, values
-from dynamo_single.attributes.base import Attribute, check_text
+from dynamo_single.attributes.base import Attribute, Label
 from dynamo_single.exceptions import ConfigurationError
 
 MILLISECOND = datetime.timedelta(milliseconds=1)
@@ -26,9 +26,9 @@ class UnicodeAttribute(Attribute[str]):
     attr_type = "S"
     key_kind = "text"
     expects = "text (str)"
-    field_class = fields.TextField
+    field_class: ClassVar[type[models.Field[Any, Any]]] = fields.TextField
 
-    def __init__(self, verbose_name: str | None = None, *, multiline: bool = False, **options: Any) -> None:
+    def __init__(self, verbose_name: Label | None = None, *, multiline: bool = False, **options: Any) -> None:
         super().__init__(verbose_name, **options)
         self.multiline = multiline
 
@@ -42,7 +42,7 @@ class UnicodeAttribute(Attribute[str]):
             value = str(value)
         if not isinstance(value, str):
             raise self.refuse(value)
-        return check_text(str(value))
+        return values.checked_text(str(value), path=self.name)
 
 
 class EmailAttribute(UnicodeAttribute):
@@ -58,7 +58,7 @@ class IdAttribute(UnicodeAttribute):
     """
 
     def __init__(
-        self, verbose_name: str | None = None, *, prefix: str = "", uuid_version: int = 4, **options: Any
+        self, verbose_name: Label | None = None, *, prefix: str = "", uuid_version: int = 4, **options: Any
     ) -> None:
         if uuid_version not in (1, 4):
             raise ConfigurationError(f"IdAttribute makes UUIDs of version 1 or 4, not {uuid_version!r}.")
@@ -152,7 +152,7 @@ class DecimalAttribute(Attribute[Decimal]):
 
     def __init__(
         self,
-        verbose_name: str | None = None,
+        verbose_name: Label | None = None,
         *,
         max_digits: int | None = None,
         decimal_places: int | None = None,
@@ -195,7 +195,16 @@ class BooleanAttribute(Attribute[bool]):
 
     def clean(self, value: Any) -> bool:
         """What Django's ``BooleanField`` takes: booleans, 1 and 0, and their texts."""
-        texts = {"True": True, "true": True, "t": True, "1": True, "False": False, "false": False, "f": False, "0": False}
+        texts = {
+            "True": True,
+            "true": True,
+            "t": True,
+            "1": True,
+            "False": False,
+            "false": False,
+            "f": False,
+            "0": False,
+        }
         if isinstance(value, str) and value in texts:
             return texts[value]
         if isinstance(value, int | bool) and value in (0, 1):
@@ -216,7 +225,7 @@ class TimestampAttribute(Attribute[datetime.datetime]):
     unit = MILLISECOND
 
     def __init__(
-        self, verbose_name: str | None = None, *, auto_now: bool = False, auto_now_add: bool = False, **options: Any
+        self, verbose_name: Label | None = None, *, auto_now: bool = False, auto_now_add: bool = False, **options: Any
     ) -> None:
         super().__init__(verbose_name, **options)
         self.field_options |= {"auto_now": auto_now, "auto_now_add": auto_now_add}
@@ -231,7 +240,8 @@ class TimestampAttribute(Attribute[datetime.datetime]):
             raise self.refuse(value)
         if timezone.is_naive(value):
             value = timezone.make_aware(value)
-        return EPOCH + (value - EPOCH) // self.unit * self.unit
+        moment: datetime.datetime = EPOCH + (value - EPOCH) // self.unit * self.unit
+        return moment
 
     def encode(self, value: datetime.datetime) -> str:
         """The number of units since 1970."""
@@ -256,7 +266,7 @@ class TTLAttribute(TimestampAttribute):
 
     unit = datetime.timedelta(seconds=1)
 
-    def __init__(self, verbose_name: str | None = None, **options: Any) -> None:
+    def __init__(self, verbose_name: Label | None = None, **options: Any) -> None:
         super().__init__(verbose_name, **{"attr_name": layout.EXPIRES_AT, "null": True, **options})
         if self.attr_name != layout.EXPIRES_AT:
             raise ConfigurationError(
@@ -274,7 +284,7 @@ class DateAttribute(Attribute[datetime.date]):
     field_class = fields.DateField
 
     def __init__(
-        self, verbose_name: str | None = None, *, auto_now: bool = False, auto_now_add: bool = False, **options: Any
+        self, verbose_name: Label | None = None, *, auto_now: bool = False, auto_now_add: bool = False, **options: Any
     ) -> None:
         super().__init__(verbose_name, **options)
         self.field_options |= {"auto_now": auto_now, "auto_now_add": auto_now_add}
@@ -283,11 +293,10 @@ class DateAttribute(Attribute[datetime.date]):
         """A ``date``, the day of a ``datetime`` in Django's current time zone, or ISO text."""
         if isinstance(value, datetime.datetime):
             return timezone.localtime(value).date() if timezone.is_aware(value) else value.date()
-        if isinstance(value, str):
-            value = parse_date(value)
-        if not isinstance(value, datetime.date):
+        day = parse_date(value) if isinstance(value, str) else value
+        if not isinstance(day, datetime.date):
             raise self.refuse(value)
-        return value
+        return day
 
     def encode(self, value: datetime.date) -> str:
         """ISO text."""
@@ -305,7 +314,7 @@ class BinaryAttribute(Attribute[bytes]):
     expects = "bytes"
     field_class = fields.BinaryField
 
-    def __init__(self, verbose_name: str | None = None, **options: Any) -> None:
+    def __init__(self, verbose_name: Label | None = None, **options: Any) -> None:
         super().__init__(verbose_name, **{"editable": False, **options})
 
     def clean(self, value: Any) -> bytes:

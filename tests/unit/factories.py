@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 from dynamo_single.keys import Template, codec_for
 from dynamo_single.options import AccessKey, AttributeInfo, AttributeValue, ModelLayout
-from dynamo_single.query import And, Compare, Condition, Order, Query
+from dynamo_single.query import EVERYTHING, And, Compare, Condition, Order, Query
 from dynamo_single.values import to_attribute_value
 
 #: The kind that a key codec wants, and the type that DynamoDB stores.
@@ -32,7 +33,7 @@ def serialize(value: Any) -> AttributeValue:
     """Store dates as text and points in time as epoch milliseconds, like the attributes of real models."""
     if isinstance(value, datetime):
         return {"N": str(int(value.timestamp() * 1000))}
-    if value is None or isinstance(value, str | int | float | bool | bytes | list | dict | set | frozenset):
+    if value is None or isinstance(value, str | int | float | Decimal | bool | bytes | list | dict | set | frozenset):
         return to_attribute_value(value)
     return {"S": str(value)}
 
@@ -141,7 +142,10 @@ ORDER_LINE = SPACE.model(
     ("ORDER#{order}", "LINE#{line}#END"),
 )
 
-LOOKUPS = ["exact", "in", "lt", "lte", "gt", "gte", "range", "startswith", "contains", "isnull", "has_key", "canonical", "size_exact", "size_gt"]
+LOOKUPS = frozenset(
+    {"exact", "in", "lt", "lte", "gt", "gte", "range", "startswith", "contains", "isnull", "has_key", "canonical"}
+    | {"size_exact", "size_gt", "regex"}
+)
 
 
 def compare(**conditions: Any) -> And:
@@ -161,7 +165,7 @@ def orders(*names: str) -> tuple[Order, ...]:
 
 
 def ask(
-    layout: ModelLayout, where: Condition | Mapping[str, Any] = And(), order: Iterable[str] = (), **options: Any
+    layout: ModelLayout, where: Condition | Mapping[str, Any] = EVERYTHING, order: Iterable[str] = (), **options: Any
 ) -> Query:
     """Make a query; ``where`` is a condition or what ``filter()`` would take."""
     condition = compare(**where) if isinstance(where, Mapping) else where

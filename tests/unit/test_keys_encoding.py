@@ -35,6 +35,7 @@ STRATEGIES = {
     "boolean": st.booleans(),
     "date": st.dates(),
     "timestamp": moments,
+    "uuid": st.uuids(),
 }
 values = st.sampled_from(sorted(STRATEGIES)).flatmap(
     lambda kind: st.tuples(st.just(kind), STRATEGIES[kind], STRATEGIES[kind])
@@ -198,7 +199,7 @@ def test_codec_is_refused(kind: str, spec: str, message: str) -> None:
         ("number", "", True, False, True),
         ("number", "08d", True, False, True),
         ("timestamp", "", True, False, True),
-        ("uuid", "", False, False, True),
+        ("uuid", "", True, False, True),
     ],
 )
 def test_codec_says_what_it_keeps(kind: str, spec: str, ordered: bool, prefixable: bool, exact: bool) -> None:

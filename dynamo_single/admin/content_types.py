@@ -1,0 +1,35 @@
+"""Content types where no SQL database holds them: the one place that knows.
+
+The change form asks ``ContentType.objects.get_for_model`` for a number that its templates do not use. Without SQL there
+is no such number, and a content type without one stands in.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dynamo_single.backend.router import uses_engine
+
+
+def stand_in(model: Any) -> Any:
+    """A content type that is stored nowhere: it knows the model's names, and its ``pk`` is ``None``."""
+    from django.contrib.contenttypes.models import ContentType
+
+    return ContentType(app_label=model._meta.app_label, model=model._meta.model_name)
+
+
+def provide(model: Any) -> None:
+    """Let Django find a content type for the model without SQL; with SQL content types nothing is done.
+
+    The manager's cache is private to Django (checked with 5.2) and can be cleared at any time, so this is called
+    whenever a content type is about to be asked for.
+    """
+    from django.contrib.contenttypes.models import ContentType
+
+    manager: Any = ContentType.objects
+    if not uses_engine(manager.db):
+        return
+    try:
+        manager._get_from_cache(model._meta)
+    except KeyError:
+        manager._add_to_cache(manager.db, stand_in(model))

@@ -1,0 +1,64 @@
+"""What was done in the admin, by whom: the log for users that live in DynamoDB.
+
+Imported only where they do, once apps are loaded. Entries are written by ``history``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.apps import apps
+from django.conf import settings
+from django.contrib.admin.models import ACTION_FLAG_CHOICES
+from django.contrib.admin.models import LogEntry as DjangoLogEntry
+from django.utils.translation import gettext_lazy as _
+
+from dynamo_single import models
+from dynamo_single.admin import content_types
+
+
+class LogEntry(models.Model):
+    """One action of one user: the twin of Django's ``LogEntry``, read newest first.
+
+    A user's entries are one partition, "recent actions" one Query; an object's history is one Query on ``gs1``.
+    """
+
+    user: Any = models.ReferenceAttribute(settings.AUTH_USER_MODEL, _("user"), related_name="+")
+    action_time = models.TimestampAttribute(_("action time"), auto_now_add=True)
+    entry_id = models.IdAttribute()
+    object_type = models.UnicodeAttribute(_("content type"))
+    object_id = models.UnicodeAttribute(_("object id"))
+    object_repr = models.UnicodeAttribute(_("object repr"), blank=True, max_length=200)
+    action_flag = models.IntegerAttribute(_("action flag"), choices=ACTION_FLAG_CHOICES)
+    change_message = models.UnicodeAttribute(_("change message"), blank=True, multiline=True)
+
+    class Keys:
+        primary = models.Key("LOG#USER#{user_id}", "{action_time}#{entry_id}")
+        by_object = models.IndexKey("gs1", "LOG#OBJECT#{object_type}#{object_id}", "{action_time}#{entry_id}")
+
+    class Meta:
+        app_label = "dynamo_single"
+        item_type = "AdminLogEntry"
+        verbose_name = _("log entry")
+        verbose_name_plural = _("log entries")
+        ordering = ("-action_time",)
+
+    # What the admin's templates ask of an entry is Django's own: it needs the attributes above and ``content_type``.
+    __str__ = DjangoLogEntry.__str__
+    is_addition = DjangoLogEntry.is_addition
+    is_change = DjangoLogEntry.is_change
+    is_deletion = DjangoLogEntry.is_deletion
+    get_change_message = DjangoLogEntry.get_change_message
+    get_admin_url = DjangoLogEntry.get_admin_url
+
+    @property
+    def content_type(self) -> Any:
+        """The object's model, as a content type that is stored nowhere; ``None`` if the model is gone."""
+        try:
+            return content_types.stand_in(apps.get_model(self.object_type))
+        except LookupError:
+            return None
+
+    def get_edited_object(self) -> Any:
+        """The object that the entry is about: one GetItem."""
+        return apps.get_model(self.object_type)._base_manager.get(pk=self.object_id)

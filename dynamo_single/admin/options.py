@@ -1,0 +1,276 @@
+"""``DynamoModelAdmin``: Django's ``ModelAdmin`` for a model that lives in DynamoDB."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.admin import ShowFacets
+from django.contrib.admin.utils import flatten_fieldsets, model_ngettext, quote
+from django.core.exceptions import ValidationError
+from django.db import models, router, transaction
+from django.http import HttpRequest, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
+from django.urls import NoReverseMatch, path, reverse
+from django.utils.html import format_html
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from dynamo_single.admin import content_types, trash
+from dynamo_single.admin.changelist import KeyChangeList, TrashFilter, shows_trash
+from dynamo_single.admin.errors import REFUSALS, RelatedRefused, refused_form
+from dynamo_single.admin.forms import KeyModelFormSet
+from dynamo_single.admin.history import LoggedModelAdmin
+from dynamo_single.admin.paginator import KeyPaginator
+from dynamo_single.exceptions import NotSupported, UnknownField
+from dynamo_single.fields import IdentityField
+
+
+class DynamoModelAdmin(LoggedModelAdmin):
+    """The admin of a model that lives in DynamoDB; options are those of Django's ``ModelAdmin``.
+
+    Without ``ordering`` a list comes in the order of the key that answers it. ``search_fields`` find what begins with
+    the text (``"=name"``: what is the same), in upper and lower case as typed. Identifiers and automatic timestamps
+    are shown, and what makes up the primary key can be given only when an object is added.
+    """
+
+    paginator = KeyPaginator
+    show_facets = ShowFacets.NEVER
+    show_full_result_count = False
+    search_help_text = gettext_lazy("Finds what begins with the text, in upper and lower case as typed.")
+
+    def __init__(self, model: Any, admin_site: Any) -> None:
+        super().__init__(model, admin_site)
+        if trash.has_trash(model) and self.delete_selected_confirmation_template is None:
+            self.delete_selected_confirmation_template = "dynamo_single/admin/delete_selected.html"
+
+    # the list
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
+        """The list page's class."""
+        return KeyChangeList
+
+    def get_list_filter(self, request: HttpRequest) -> Any:
+        """The declared filters, and the trash where the model has soft delete."""
+        declared = super().get_list_filter(request)
+        return (*declared, TrashFilter) if trash.has_trash(self.model) else declared
+
+    def get_actions(self, request: HttpRequest) -> Any:
+        """In the trash: restore, and delete for good; elsewhere what is declared."""
+        actions = super().get_actions(request)
+        if not trash.has_trash(self.model) or not shows_trash(request):
+            return actions
+        in_trash = {}
+        if actions and self.has_change_permission(request):
+            in_trash["restore_selected"] = self.get_action(trash.restore_selected)
+        if "delete_selected" in actions:
+            function, name, _description = actions["delete_selected"]
+            in_trash[name] = (function, name, trash.FOR_GOOD)
+        return in_trash
+
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
+        """What begins with the text in one of ``search_fields``, or is the same for ``"=field"``."""
+        fields = [str(name) for name in self.get_search_fields(request)]
+        text = search_term.strip()
+        if not fields or not text:
+            return queryset, False
+        wanted = models.Q.create([_search_lookup(name, text) for name in fields], connector=models.Q.OR)
+        return queryset.filter(wanted), False
+
+    def get_changelist_formset(self, request: HttpRequest, **kwargs: Any) -> Any:
+        """The formset of ``list_editable``, which takes the rows in the order that they have."""
+        return super().get_changelist_formset(request, **{"formset": KeyModelFormSet, **kwargs})
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        """The list; a page that says why if no key answers it."""
+        try:
+            return super().changelist_view(request, extra_context)
+        except (NotSupported, UnknownField) as error:
+            return self._unanswered(request, error)
+        except REFUSALS as refusal:
+            self.message_user(request, str(refusal), messages.ERROR)
+            return HttpResponseRedirect(request.get_full_path())
+
+    def _unanswered(self, request: HttpRequest, error: Exception) -> HttpResponseBase:
+        request.current_app = self.admin_site.name  # type: ignore[attr-defined]  # Django's own way
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("This list cannot be read"),
+            "opts": self.opts,
+            "message": str(error),
+            "is_narrowed": bool(request.GET),
+        }
+        return TemplateResponse(request, "dynamo_single/admin/unanswered.html", context, status=400)
+
+    # one object
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        """The object, in the trash or not: one strongly consistent GetItem by its ``pk``."""
+        queryset: Any = self.get_queryset(request)
+        if trash.has_trash(self.model):
+            queryset = queryset.with_visibility("all")
+        field: Any = self.opts.pk if from_field is None else self.opts.get_field(from_field)
+        if field.primary_key:
+            queryset = queryset.consistent()
+        try:
+            return queryset.get(**{field.name: field.to_python(object_id)})
+        except (self.model.DoesNotExist, ValidationError, ValueError):
+            return None
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """As in Django; what is in the trash can only be looked at, restored or deleted for good."""
+        return not trash.is_deleted(obj) and super().has_change_permission(request, obj)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """The declared ones, what the app sets itself, and for an existing object what makes up its primary key."""
+        declared = super().get_readonly_fields(request, obj)
+        automatic = self._automatic(obj)
+        if obj is None:
+            named = self._named_fields()
+            automatic = [name for name in automatic if name in named]
+        return (*declared, *(name for name in automatic if name not in declared))
+
+    def _automatic(self, obj: Any) -> list[str]:
+        in_key = {*self.model._identity} if obj is not None else set()  # type: ignore[attr-defined]  # ours
+        names = []
+        for field in self.opts.concrete_fields:
+            is_set = not field.editable and not isinstance(field, IdentityField)
+            if field.name == "deleted_at" and not trash.is_deleted(obj):
+                continue
+            if is_set or field.attname in in_key:
+                names.append(field.name)
+        return names
+
+    def _named_fields(self) -> set[str]:
+        if self.fieldsets:
+            return {*map(str, flatten_fieldsets(self.fieldsets))}
+        return {*map(str, flatten_fieldsets([(None, {"fields": self.fields})]))} if self.fields else set()
+
+    def get_view_on_site_url(self, obj: Any = None) -> str | None:
+        """The object's own address, without the detour over content types."""
+        if obj is None or not self.view_on_site:
+            return None
+        if callable(self.view_on_site):
+            return self.view_on_site(obj)
+        return str(obj.get_absolute_url()) if hasattr(obj, "get_absolute_url") else None
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        """The form; after a refused save, with the reason as its error."""
+        form_class = super().get_form(request, obj, change=change, **kwargs)
+        refusal = getattr(request, "_refused_save", None)
+        return form_class if refusal is None else refused_form(form_class, refusal)
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> Any:
+        """The form to add or change an object; a save that DynamoDB refuses comes back as the form's error."""
+        try:
+            return super().changeform_view(request, object_id, form_url, extra_context)
+        except RelatedRefused as refused:
+            text = _("The %(name)s “%(obj)s” was saved, but not everything below it: %(reason)s")
+            found = {"name": self.opts.verbose_name, "obj": refused.obj, "reason": refused}
+            self.message_user(request, text % found, messages.ERROR)
+            return HttpResponseRedirect(trash.change_url(self, refused.obj))
+        except REFUSALS as refusal:
+            request._refused_save = refusal  # type: ignore[attr-defined]  # read by get_form()
+            return super().changeform_view(request, object_id, form_url, extra_context)
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        """Save the inlines: one request or transaction for each changed object."""
+        try:
+            super().save_related(request, form, formsets, change)
+        except REFUSALS as refusal:
+            raise RelatedRefused(form.instance, refusal) from refusal
+
+    def render_change_form(
+        self,
+        request: HttpRequest,
+        context: dict[str, Any],
+        add: bool = False,
+        change: bool = False,
+        form_url: str = "",
+        obj: Any = None,
+    ) -> Any:
+        """The form's page; for an object in the trash one with a button to restore it."""
+        content_types.provide(self.model)
+        response: Any = super().render_change_form(request, context, add, change, form_url, obj)
+        if trash.is_deleted(obj) and self.change_form_template is None:
+            response.template_name = "dynamo_single/admin/in_trash.html"
+            response.context_data["may_restore"] = self.has_change_permission(request)
+        return response
+
+    # deleting and restoring
+
+    def get_urls(self) -> list[Any]:
+        """Django's, and the one that restores."""
+        if not trash.has_trash(self.model):
+            return super().get_urls()
+        name = f"{self.opts.app_label}_{self.opts.model_name}_restore"
+        view = self.admin_site.admin_view(self.restore_view)
+        return [path("<path:object_id>/restore/", view, name=name), *super().get_urls()]
+
+    def restore_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
+        """Take an object out of the trash: POST only."""
+        return trash.restore_view(self, request, object_id)
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> tuple[list[Any], dict[str, int], set[str], list[Any]]:
+        """The objects themselves: nothing else goes with them, so nothing has to be searched for."""
+        objects = list(objs)
+        allowed = all(self.has_delete_permission(request, obj) for obj in objects)
+        lacking = set() if allowed else {str(self.opts.verbose_name)}
+        counts = {str(self.opts.verbose_name_plural): len(objects)} if objects else {}
+        return [self._shown(obj) for obj in objects], counts, lacking, []
+
+    def _shown(self, obj: Any) -> str:
+        name = capfirst(self.opts.verbose_name)
+        try:
+            return format_html('{}: <a href="{}">{}</a>', name, trash.change_url(self, obj), obj)
+        except NoReverseMatch:
+            return format_html("{}: {}", name, obj)
+
+    def deletion_message(self, obj: Any) -> str:
+        """What the log says about a deletion."""
+        if not trash.has_trash(self.model):
+            return ""
+        return str(trash.DELETED if trash.is_deleted(obj) else trash.MOVED)
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        """Delete an object: into the trash first, from there for good."""
+        if trash.is_deleted(obj):
+            obj.hard_delete()
+        else:
+            obj.delete()
+
+    def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
+        """Delete each object: one request or transaction each."""
+        for obj in queryset:
+            self.delete_model(request, obj)
+
+    def delete_view(self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None) -> Any:
+        """Ask, then delete; if another writer was there in between, say so."""
+        try:
+            return super().delete_view(request, object_id, extra_context)
+        except REFUSALS as refusal:
+            self.message_user(request, str(refusal), messages.ERROR)
+            return HttpResponseRedirect(request.get_full_path())
+
+    def render_delete_form(self, request: HttpRequest, context: dict[str, Any]) -> Any:
+        """The page that asks, in words that say whether the object goes to the trash or for good."""
+        response: Any = super().render_delete_form(request, context)
+        if trash.has_trash(self.model) and self.delete_confirmation_template is None:
+            response.template_name = "dynamo_single/admin/delete.html"
+            response.context_data["for_good"] = trash.is_deleted(context["object"])
+        return response
+
+
+def _search_lookup(name: str, text: str) -> tuple[str, str]:
+    if name.startswith("="):
+        return f"{name[1:]}__exact", text
+    return f"{name.removeprefix('^')}__startswith", text

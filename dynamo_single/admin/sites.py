@@ -1,0 +1,83 @@
+"""The admin site for projects whose users, or whose data, live in DynamoDB."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from django.conf import settings
+from django.contrib.admin import ModelAdmin
+from django.contrib.admin.sites import AdminSite
+from django.db import router
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.template.loader import render_to_string
+
+from dynamo_single.admin.history import LoggedModelAdmin, entries, is_in_dynamodb
+from dynamo_single.backend.errors import is_stored_in_dynamodb
+from dynamo_single.backend.router import uses_engine
+from dynamo_single.exceptions import TableUnavailable
+
+logger = logging.getLogger("dynamo_single.admin")
+
+
+class DynamoAdminSite(AdminSite):
+    """Django's site, with its log where the users are, and a page of its own while DynamoDB cannot be reached."""
+
+    def register(  # type: ignore[override]  # the stubs' type of the argument is not public
+        self, model_or_iterable: Any, admin_class: type[ModelAdmin[Any]] | None = None, **options: Any
+    ) -> None:
+        """Register as Django does; if the users live in DynamoDB, an SQL model's admin logs there too."""
+        if is_in_dynamodb():
+            admin_class = _logged(admin_class or ModelAdmin)
+        super().register(model_or_iterable, admin_class, **options)
+
+    def get_log_entries(self, request: HttpRequest) -> Any:
+        """The log that "recent actions" shows: one Query when it is read."""
+        return entries() if is_in_dynamodb() else super().get_log_entries(request)
+
+    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
+        """The models that can be stored: SQL models (such as ``auth.Group``) are left out where there is no SQL."""
+        apps: list[Any] = super().get_app_list(request, app_label)
+        for app in apps:
+            app["models"] = [entry for entry in app["models"] if _can_be_stored(entry["model"])]
+        return [app for app in apps if app["models"]]
+
+    def admin_view(self, view: Any, cacheable: bool = False) -> Any:
+        """Django's wrapper of every view; 503 with a page of its own while DynamoDB cannot be reached."""
+        return _or_unavailable(super().admin_view(view, cacheable))
+
+    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        """The login page."""
+        return _or_unavailable(super().login)(request, extra_context)
+
+
+def _logged(admin_class: Any) -> Any:
+    """The class with our logging beneath the project's own methods and above Django's."""
+    if issubclass(admin_class, LoggedModelAdmin):
+        return admin_class
+    bases: Iterable[Any] = (admin_class, LoggedModelAdmin)
+    if issubclass(LoggedModelAdmin, admin_class):
+        bases = (LoggedModelAdmin,)
+    members = {"__module__": admin_class.__module__, "__doc__": admin_class.__doc__}
+    return type(admin_class)(admin_class.__name__, tuple(bases), members)
+
+
+def _can_be_stored(model: Any) -> bool:
+    return is_stored_in_dynamodb(model) or not uses_engine(router.db_for_read(model))
+
+
+def _or_unavailable(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    @functools.wraps(view)
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        try:
+            return view(request, *args, **kwargs)
+        except TableUnavailable as error:
+            logger.exception("The admin could not answer %s", request.path)
+            # The message names endpoints and commands: for developers. The page asks for no user and no session.
+            context = {"message": str(error) if settings.DEBUG else ""}
+            return HttpResponse(render_to_string("dynamo_single/admin/unavailable.html", context), status=503)
+
+    return guarded

@@ -1,0 +1,36 @@
+"""Items that follow from an object: they are written, replaced and deleted in the object's own transaction.
+
+A model names what they are made of in ``derived_from`` and makes them in ``derived_objects()``. This module compares
+the items before and after a write; it sends nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dynamo_single import hydration, registry
+from dynamo_single import layout as names
+from dynamo_single.actions import Action, Delete, Item, ItemKey, Put
+
+Items = Mapping[ItemKey, Item]
+
+
+def stored_names(model: Any) -> set[str]:
+    """The physical names of the attributes that the model's derived items are made of."""
+    return {registry.attributes_of(model)[name].attr_name for name in model.derived_from}
+
+
+def items_of(model: Any, item: Item | None, item_of: Callable[[Any], Item]) -> Items:
+    """The items that follow from a stored one: none from one that is deleted, or not there."""
+    if item is None or names.DELETED_AT in item or not model.derived_from:
+        return {}
+    stored: Any = dict(item)
+    found = (item_of(each) for each in hydration.instance(model, stored).derived_objects())
+    return {(each[names.PARTITION_KEY]["S"], each[names.SORT_KEY]["S"]): each for each in found}
+
+
+def actions(old: Items, new: Items) -> list[Action]:
+    """What turns the one set of items into the other; an item that stays as it was is not touched."""
+    written: list[Action] = [Put(item) for key, item in new.items() if old.get(key) != item]
+    return [*written, *(Delete(key) for key in old if key not in new)]

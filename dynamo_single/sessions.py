@@ -1,0 +1,152 @@
+"""Sessions in the table: ``SESSION_ENGINE = "dynamo_single.sessions"``.
+
+A session is one item. Reading it is one strongly consistent GetItem, saving a changed one is one write. Whatever keeps
+the table from answering is an error here and never an empty session, which would be a silent logout.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.sessions.backends.base import VALID_KEY_CHARS, CreateError, SessionBase, UpdateError
+from django.utils.crypto import get_random_string
+from django.utils.translation import gettext_lazy as _
+
+from dynamo_single import models
+from dynamo_single.exceptions import AlreadyExists, InvalidValue, StaleObject
+
+KEY_LENGTH = 32
+
+
+class Session(models.Model):
+    """One visitor's data, signed and encoded, until it expires; DynamoDB deletes it some time after that."""
+
+    session_key = models.UnicodeAttribute(_("session key"), attr_name="sessionKey")
+    session_data = models.UnicodeAttribute(_("session data"), multiline=True, attr_name="sessionData")
+    expire_date = models.TTLAttribute(_("expire date"), null=False)
+
+    class Keys:
+        primary = models.Key("SESSION#{session_key}", "#METADATA")
+
+    class Meta:
+        verbose_name = _("session")
+        verbose_name_plural = _("sessions")
+
+    def __str__(self) -> str:
+        return self.session_key
+
+    @classmethod
+    def get_session_store_class(cls) -> type[SessionStore]:
+        """The store that encoded the data."""
+        return SessionStore
+
+    def get_decoded(self) -> dict[str, Any]:
+        """What the session holds."""
+        return self.get_session_store_class()().decode(self.session_data)
+
+
+class SessionStore(SessionBase):
+    """Django's session interface over ``Session``; the asynchronous methods are its own, and run these in a thread."""
+
+    def __init__(self, session_key: str | None = None) -> None:
+        # The items as they were last read or written, by key: a changed one is then written without reading it again.
+        self._items: dict[str, Session] = {}
+        super().__init__(session_key)
+
+    @classmethod
+    def get_model_class(cls) -> type[Session]:
+        """The model of the stored sessions."""
+        return Session
+
+    def load(self) -> dict[str, Any]:
+        """The data of the session: one GetItem. A session that is missing or expired gives up its key and is empty."""
+        item = None if self.session_key is None else self._find(self.session_key)
+        if item is None:
+            self._session_key = None
+            return {}
+        return self.decode(item.session_data)
+
+    def exists(self, session_key: str | None) -> bool:
+        """Whether there is such a session: one GetItem."""
+        return session_key is not None and self._find(session_key) is not None
+
+    def create(self) -> None:
+        """Make a session with a key that nobody has: one PutItem, whose condition finds out whether the key is new."""
+        while True:
+            self._session_key = get_random_string(KEY_LENGTH, VALID_KEY_CHARS)
+            try:
+                self.save(must_create=True)
+            except CreateError:
+                continue
+            self.modified = True
+            return
+
+    def save(self, must_create: bool = False) -> None:
+        """Write the session: one request. One that was deleted meanwhile raises ``UpdateError`` and stays deleted."""
+        if self.session_key is None:
+            self.create()
+            return
+        data = self._get_session(no_load=must_create)
+        if self.session_key is None:  # found missing or expired just now
+            raise UpdateError
+        if must_create:
+            self._insert(self.session_key, data)
+        else:
+            self._update(self.session_key, data)
+
+    def _insert(self, session_key: str, data: dict[str, Any]) -> None:
+        item = self.get_model_class()(session_key=session_key, **self._stored_values(data))
+        try:
+            item.save(force_insert=True)
+        except AlreadyExists as error:
+            raise CreateError from error
+        self._items[session_key] = item
+
+    def _update(self, session_key: str, data: dict[str, Any]) -> None:
+        values = self._stored_values(data)
+        item = self._items.get(session_key)
+        if item is None or item.session_data == values["session_data"]:
+            # The same data within the same second would not be written, so nothing would tell that the session is gone.
+            item = self._find(session_key)
+        if item is None:
+            raise UpdateError
+        for name, value in values.items():
+            setattr(item, name, value)
+        try:
+            item.save(force_update=True)
+        except StaleObject as error:
+            raise UpdateError from error
+
+    def _stored_values(self, data: dict[str, Any]) -> dict[str, Any]:
+        return {"session_data": self.encode(data), "expire_date": self.get_expiry_date()}
+
+    def delete(self, session_key: str | None = None) -> None:
+        """Delete a session, by default this one: one DeleteItem, and a GetItem before it if it was not read yet."""
+        session_key = self.session_key if session_key is None else session_key
+        if session_key is None:
+            return
+        item = self._items.pop(session_key, None) or self._find(session_key)
+        self._items.pop(session_key, None)
+        if item is not None:
+            item.delete()
+
+    def _find(self, session_key: str) -> Session | None:
+        try:
+            item = self.get_model_class().objects.consistent().filter(session_key=session_key).first()
+        except InvalidValue:
+            return None  # a cookie that no session's key can be
+        if item is not None:
+            self._items[session_key] = item
+        return item
+
+    @classmethod
+    def clear_expired(cls) -> None:
+        """Nothing to do: expired sessions are never returned, and DynamoDB's time to live deletes them.
+
+        Within a few days, and without using write capacity:
+        https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html
+        """
+
+    @classmethod
+    async def aclear_expired(cls) -> None:
+        """See ``clear_expired()``."""

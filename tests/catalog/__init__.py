@@ -1,0 +1,1 @@
+"""An app of models that only the tests need."""

@@ -1,0 +1,119 @@
+"""Models that only the tests need: every attribute type, the field pattern, a record schema, expiring items."""
+
+from __future__ import annotations
+
+from dynamo_single import models
+
+
+class Sample(models.Model):
+    """One attribute of every type."""
+
+    sample_id = models.IdAttribute(prefix="sample")
+    text = models.UnicodeAttribute(null=True, max_length=40)
+    email = models.EmailAttribute(null=True)
+    integer = models.IntegerAttribute(null=True)
+    number = models.NumberAttribute(null=True)
+    decimal = models.DecimalAttribute(null=True, max_digits=12, decimal_places=2)
+    flag = models.BooleanAttribute(null=True)
+    moment = models.TimestampAttribute(null=True)
+    day = models.DateAttribute(null=True)
+    token = models.UUIDAttribute(null=True)
+    json = models.JSONAttribute(null=True)
+    data = models.MapAttribute(null=True)
+    things = models.ListAttribute(null=True)
+    words = models.UnicodeSetAttribute()
+    numbers = models.NumberSetAttribute()
+    blobs = models.BinarySetAttribute()
+    blob = models.BinaryAttribute(null=True)
+    parent = models.ReferenceAttribute("catalog.Sample", null=True)
+
+    class Keys:
+        primary = models.Key("SAMPLE#{sample_id}", "#METADATA")
+        listed = models.IndexKey("gs1", "SAMPLE", "{sample_id}")
+
+
+class Firm(models.Model):
+    """The root of the field pattern, with the prefixes and the separator that its table has."""
+
+    firm_id = models.UnicodeAttribute(attr_name="id")
+    name = models.UnicodeAttribute()
+    stock = models.UnicodeAttribute()
+
+    staff = models.Children("Employee")
+    sites = models.Children("Site")
+
+    class Keys:
+        primary = models.Key("{firm_id}", "root_{firm_id}")
+
+
+class Employee(models.Model):
+    """One element of the list of people."""
+
+    firm = models.ReferenceAttribute(Firm)
+    employee_id = models.UnicodeAttribute(attr_name="pid")
+    name = models.UnicodeAttribute(null=True)
+
+    class Keys:
+        primary = models.Key("{firm_id}", "people_{employee_id}")
+        by_id = models.IndexKey("gs1", "people_{employee_id}", "{firm_id}")
+
+
+class Site(models.Model):
+    """One element of the list of offices."""
+
+    firm = models.ReferenceAttribute(Firm)
+    site_id = models.UnicodeAttribute()
+
+    class Keys:
+        primary = models.Key("{firm_id}", "office_{site_id}")
+        by_id = models.IndexKey("gs1", "office_{site_id}", "{firm_id}")
+
+
+class Product(models.TimestampedModel, models.SoftDeleteModel):
+    """The record schema: an identifier, a map that holds the core, and metadata."""
+
+    product_id = models.IdAttribute(prefix="product", uuid_version=1, attr_name="id")
+    data = models.MapAttribute(default=dict)
+
+    class Keys:
+        primary = models.Key("{product_id}", "#RECORD")
+
+
+class Order(models.Model):
+    """Numbers and moments in a sort key, and an optional part."""
+
+    customer = models.UnicodeAttribute()
+    number = models.IntegerAttribute()
+    placed_at = models.TimestampAttribute(null=True)
+    status = models.UnicodeAttribute(default="open")
+    coupon = models.UnicodeAttribute(null=True)
+    total = models.DecimalAttribute(null=True)
+
+    class Keys:
+        primary = models.Key("CUSTOMER#{customer}", "ORDER#{number}")
+        by_time = models.IndexKey("gs1", "ORDER", "{placed_at}#{customer}#{number}")
+        by_coupon = models.IndexKey("gs2", "COUPON#{coupon}", "{customer}#{number}")
+
+
+class Ticket(models.Model):
+    """Items that expire."""
+
+    code = models.UnicodeAttribute()
+    expires_at = models.TTLAttribute()
+
+    class Keys:
+        primary = models.Key("TICKET#{code}", "#METADATA")
+        listed = models.IndexKey("gs1", "TICKET", "{code}")
+
+
+class Member(models.SoftDeleteModel):
+    """Two unique attributes, one of them without regard to case."""
+
+    member_id = models.IdAttribute()
+    email = models.EmailAttribute(unique=True, canonical=True)
+    badge = models.IntegerAttribute(null=True, unique=True)
+    name = models.UnicodeAttribute(default="")
+
+    class Keys:
+        primary = models.Key("MEMBER#{member_id}", "#METADATA")
+        listed = models.IndexKey("gs1", "MEMBER", "{email:canonical}")

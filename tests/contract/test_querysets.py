@@ -1,0 +1,382 @@
+"""Querysets on the real engine: what each method gives, and exactly which requests it sends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db.models import Q
+from django.utils import timezone
+
+from dynamo_single.exceptions import NoAccessPattern, NotSupported, UnknownField
+from dynamo_single.table import SentRequest
+from dynamo_single.testing import assert_requests
+from project.directory.models import Company, Office, Person
+from tests.catalog.models import Order, Sample, Ticket
+
+pytestmark = pytest.mark.usefixtures("people")
+
+
+@pytest.fixture
+def people(table: Any) -> None:
+    """Two companies; one with three people, one of them in the trash, and two offices."""
+    Company.objects.create(company_id="c1", name="Acme", stock="ACM")
+    Company.objects.create(company_id="c2", name="Acme Corp")
+    for name in ("Anna", "Mike", "Zoe"):
+        Person.objects.create(company_id="c1", person_id=name.lower(), name=name)
+    Person.objects.get(person_id="zoe").delete()
+    Office.objects.create(company_id="c1", office_id="o1", city="Rome")
+    Office.objects.create(company_id="c1", office_id="o2", city="Oslo")
+
+
+def names(found: Any) -> list[str]:
+    """The names of people or companies."""
+    return [each.name for each in found]
+
+
+READS: list[tuple[str, Callable[[], Any], Any, list[str]]] = [
+    ("get by pk", lambda: Company.objects.get(pk="c1").name, "Acme", ["GetItem"]),
+    ("get by the key's attribute", lambda: Company.objects.get(company_id="c1").name, "Acme", ["GetItem"]),
+    ("get by a joined pk", lambda: Person.objects.get(pk="c1~~anna").name, "Anna", ["GetItem"]),
+    ("get by both attributes", lambda: Person.objects.get(company_id="c1", person_id="anna").name, "Anna", ["GetItem"]),
+    ("get by an index", lambda: Person.objects.get(person_id="mike").company_id, "c1", ["Query"]),
+    ("get with a filter", lambda: Company.objects.get(pk="c1", stock="ACM").name, "Acme", ["GetItem"]),
+    ("all, in the key's order", lambda: names(Company.objects.all()), ["Acme", "Acme Corp"], ["Query"]),
+    ("startswith", lambda: names(Company.objects.filter(name__startswith="Acme C")), ["Acme Corp"], ["Query"]),
+    ("a whole part is no prefix", lambda: names(Company.objects.filter(name="Acme")), ["Acme"], ["Query"]),
+    ("by a reference", lambda: names(Person.objects.filter(company="c1")), ["Anna", "Mike"], ["Query"]),
+    ("live only", lambda: names(Person.objects.all()), ["Anna", "Mike"], ["Query"]),
+    ("the trash", lambda: names(Person.deleted_objects.all()), ["Zoe"], ["Query"]),
+    ("both", lambda: names(Person.all_objects.filter(company="c1")), ["Anna", "Mike", "Zoe"], ["Query"]),
+    ("a filter", lambda: names(Person.objects.filter(company="c1", role="member")), ["Anna", "Mike"], ["Query"]),
+    ("exclude", lambda: names(Person.objects.filter(company="c1").exclude(name="Anna")), ["Mike"], ["Query"]),
+    ("Q", lambda: names(Person.objects.filter(Q(name="Anna") | Q(name="Mike"), company="c1")), ["Anna", "Mike"],
+     ["Query"]),
+    ("order_by the key", lambda: names(Person.objects.order_by("name")), ["Anna", "Mike"], ["Query"]),
+    ("order_by backwards", lambda: names(Person.objects.order_by("-name")), ["Mike", "Anna"], ["Query"]),
+    ("reverse", lambda: names(Person.objects.order_by("name").reverse()), ["Mike", "Anna"], ["Query"]),
+    ("reverse without an order", lambda: names(Company.objects.reverse()), ["Acme Corp", "Acme"], ["Query"]),
+    ("order_by pk", lambda: names(Person.objects.filter(company="c1").order_by("-pk")), ["Mike", "Anna"], ["Query"]),
+    ("first", lambda: Company.objects.first().name, "Acme", ["Query"]),
+    ("last", lambda: Company.objects.last().name, "Acme Corp", ["Query"]),
+    ("first of none", lambda: Company.objects.filter(name="x").first(), None, ["Query"]),
+    ("count", lambda: Person.objects.filter(company="c1").count(), 2, ["Query"]),
+    ("count of none()", lambda: Person.objects.none().count(), 0, []),
+    ("exists", lambda: Person.objects.filter(company="c1").exists(), True, ["Query"]),
+    ("exists not", lambda: Person.objects.filter(company="c3").exists(), False, ["Query"]),
+    ("contains", lambda: Company.objects.contains(Company(company_id="c1", name="x")), True, ["GetItem"]),
+    ("a slice", lambda: names(Person.objects.all()[1:2]), ["Mike"], ["Query"]),
+    ("an index", lambda: Person.objects.all()[1].name, "Mike", ["Query"]),
+    ("an empty slice", lambda: names(Person.objects.all()[2:2]), [], []),
+    ("values_list", lambda: list(Person.objects.values_list("name", flat=True)), ["Anna", "Mike"], ["Query"]),
+    ("values", lambda: list(Office.objects.values("city")), [{"city": "Oslo"}, {"city": "Rome"}], ["Query"]),
+    ("pk in", lambda: names(Company.objects.filter(pk__in=["c2", "c1"])), ["Acme Corp", "Acme"], ["BatchGetItem"]),
+    ("in_bulk", lambda: sorted(Person.objects.in_bulk(["c1~~anna", "c1~~nobody", "c1~~mike"])),
+     ["c1~~anna", "c1~~mike"], ["BatchGetItem"]),
+    ("in on a partition", lambda: names(Person.objects.filter(company__in=["c1", "c2"])), ["Anna", "Mike"],
+     ["Query", "Query"]),
+    ("in of nothing", lambda: names(Person.objects.filter(company__in=[])), [], []),
+    ("isnull", lambda: names(Company.objects.filter(stock__isnull=True)), ["Acme Corp"], ["Query"]),
+    ("is None", lambda: names(Company.objects.filter(stock=None)), ["Acme Corp"], ["Query"]),
+    ("a foreign pk", lambda: Person.objects.filter(pk="nobody").count(), 0, []),
+    ("iterator", lambda: names(Person.objects.iterator(chunk_size=1)), ["Anna", "Mike"], ["Query"]),
+    ("select_related", lambda: [p.company.name for p in Person.objects.select_related("company")], ["Acme", "Acme"],
+     ["Query", "GetItem"]),
+    ("children", lambda: names(Company(company_id="c1", name="x").people.all()), ["Anna", "Mike"], ["Query"]),
+    ("a scan that was allowed", lambda: names(Company.objects.allow_scan().filter(pk__gt="c1")), ["Acme Corp"],
+     ["Query"]),
+    ("earliest", lambda: Person.objects.earliest("name").name, "Anna", ["Query"]),
+    ("latest", lambda: Person.objects.latest("name").name, "Mike", ["Query"]),
+    ("using_index", lambda: names(Person.objects.using_index("primary").filter(company="c1", name="Mike")), ["Mike"],
+     ["Query"]),
+]
+
+
+@pytest.mark.parametrize(("read", "expected", "operations"), [row[1:] for row in READS], ids=[row[0] for row in READS])
+def test_each_read_gives_this_with_these_requests(
+    read: Callable[[], Any], expected: Any, operations: list[str]
+) -> None:
+    """The result is right, and the requests are those and no other."""
+    with assert_requests(operations):
+        found = read()
+    assert found == expected
+
+
+def test_a_read_is_consistent_when_asked() -> None:
+    """``consistent()`` is sent with the request."""
+    with assert_requests(["GetItem"]) as sent:
+        Company.objects.consistent().get(pk="c1")
+    assert sent[0].params["ConsistentRead"] is True
+
+
+def test_a_consistent_read_of_an_index_is_refused() -> None:
+    """Indexes are eventually consistent, so the refusal names the table as the way out."""
+    with assert_requests(0), pytest.raises(NoAccessPattern, match="consistent"):
+        list(Company.objects.consistent().all())
+
+
+def test_nothing_is_sent_before_the_queryset_is_evaluated() -> None:
+    """Building querysets costs no request."""
+    with assert_requests(0):
+        Company.objects.filter(name__startswith="A").exclude(stock="x").order_by("name")[:10].explain()
+
+
+def test_a_queryset_reads_once() -> None:
+    """The second pass over a queryset is served from its cache."""
+    found = Company.objects.all()
+    with assert_requests(["Query"]):
+        assert names(found) == names(found)
+        assert (len(found), bool(found), found.count(), found.exists()) == (2, True, 2, True)
+
+
+def test_pages_are_read_lazily(table: Any) -> None:
+    """Iterating asks for the next page only when the one before is used up."""
+    for number in range(5):
+        Sample.objects.create(sample_id=f"s{number}", text="x" * 300_000, )
+    with assert_requests(["Query"]):
+        found = iter(Sample.objects.iterator())
+        assert [next(found).pk, next(found).pk] == ["s0", "s1"]
+    with assert_requests(["Query", "Query"]):
+        assert Sample.objects.count() == 5
+
+
+def test_first_reads_one_item() -> None:
+    """Without a filter ``Limit`` is exact, so one item is read."""
+    with assert_requests(["Query"]) as sent:
+        Company.objects.first()
+    assert sent[0].params["Limit"] == 1
+
+
+def test_get_stops_at_the_second_match() -> None:
+    """More than one match raises, and no more than two items are asked for."""
+    with assert_requests(["Query"]) as sent, pytest.raises(Company.MultipleObjectsReturned):
+        Company.objects.get(name__startswith="Acme")
+    assert sent[0].params["Limit"] == 2
+
+
+def test_first_is_right_when_a_filter_drops_items(table: Any) -> None:
+    """``Limit`` counts items read, so ``first()`` goes on until the filter lets one through."""
+    for number in range(40):
+        Person.objects.create(company_id="c2", person_id=f"p{number:02}", name="x", role="member")
+    Person.objects.create(company_id="c2", person_id="p99", name="y", role="founder")
+    with assert_requests(["Query"] * 4):
+        found = Person.objects.filter(company="c2", role="founder").first()
+    assert found is not None
+    assert found.name == "y"
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        (lambda: Person.objects.filter(company="c1").order_by("role"), "its order is person_id, not role"),
+        (lambda: Company.objects.filter(company_id__startswith="c").using_index("primary"), "company_id"),
+        (lambda: Company.objects.using_index("by_nme"), "by_nme"),
+        (lambda: Order.objects.all(), "customer is not given"),
+        (lambda: Order.objects.filter(placed_at__isnull=True), "placed_at"),
+    ],
+)
+def test_a_query_without_access_pattern_is_refused_before_it_is_sent(query: Any, message: str) -> None:
+    """No key answers it: the error names what is missing, and nothing is sent."""
+    with assert_requests(0), pytest.raises(NoAccessPattern) as raised:
+        list(query())
+    assert message in str(raised.value)
+
+
+def test_the_refusal_names_every_key_and_the_ways_out() -> None:
+    """The message says what was asked, what each key lacks, and three things that can be done."""
+    with pytest.raises(NoAccessPattern) as raised:
+        Order.objects.filter(status="open").first()
+    assert str(raised.value) == (
+        "catalog.Order: no key answers filter(status='open').\n"
+        "  primary 'CUSTOMER#{customer}' / 'ORDER#{number}': customer is not given.\n"
+        "  by_time (gs1) 'ORDER' / '{placed_at}#{customer}#{number}': items without placed_at are not in it, "
+        "and the query does not leave them out.\n"
+        "  by_coupon (gs2) 'COUPON#{coupon}' / '{customer}#{number}': coupon is not given.\n"
+        "What can be done:\n"
+        "  - ask by one of the keys above\n"
+        '  - add a key to Order.Keys: by_status = models.IndexKey("gs3", "ORDER", "{status}#{customer}#{number}")\n'
+        "  - say .allow_scan(): it reads, and pays for, every item of the table"
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "error", "message"),
+    [
+        (lambda: Company.objects.filter(nme="x"), UnknownField, "Cannot resolve keyword 'nme'"),
+        (lambda: Company.objects.filter(name__nope="x"), UnknownField, "nope"),
+        (lambda: Company.objects.order_by("nme"), UnknownField, "Cannot resolve keyword 'nme'"),
+        (lambda: Company.objects.values("nme"), UnknownField, "no attribute 'nme' for values()"),
+        (lambda: list(Company.objects.filter(name__iexact="x")), NotSupported, "{email:canonical}"),
+        (lambda: list(Company.objects.filter(name__icontains="x")), NotSupported, "folded copy"),
+        (lambda: list(Company.objects.filter(name__regex="x")), NotSupported, "filter in Python"),
+        (lambda: list(Person.objects.filter(company__name="x")), NotSupported, "DynamoDB has no joins"),
+        (lambda: list(Person.objects.order_by("?")), NotSupported, "sort key only"),
+        (lambda: list(Person.objects.filter(Q(name="x") ^ Q(name="y"))), NotSupported, "XOR"),
+    ],
+)
+def test_what_cannot_be_answered_exactly_is_refused(query: Any, error: type[Exception], message: str) -> None:
+    """Unknown names and lookups without an exact answer raise one clear error, and nothing is sent."""
+    with assert_requests(0), pytest.raises(error) as raised:
+        query()
+    assert message in str(raised.value)
+
+
+# ranges and order
+
+
+@pytest.fixture
+def orders(table: Any) -> None:
+    """Orders whose numbers sort differently as texts."""
+    start = datetime(2024, 9, 20, tzinfo=UTC)
+    for number in (-5, 1, 2, 9, 10, 100):
+        Order.objects.create(customer="c", number=number, placed_at=start + timedelta(days=number), coupon="SAVE")
+    Order.objects.create(customer="c", number=7)
+
+
+@pytest.mark.usefixtures("orders")
+@pytest.mark.parametrize(
+    ("conditions", "expected"),
+    [
+        ({}, [-5, 1, 2, 7, 9, 10, 100]),
+        ({"number": 1}, [1]),
+        ({"number__gt": 2}, [7, 9, 10, 100]),
+        ({"number__gte": 2, "number__lt": 10}, [2, 7, 9]),
+        ({"number__lte": 1}, [-5, 1]),
+        ({"number__range": (2, 9)}, [2, 7, 9]),
+        ({"number__in": [100, 1]}, [100, 1]),
+        ({"number__gt": 5, "number__lt": 3}, []),
+    ],
+)
+def test_numbers_in_a_key_are_compared_as_numbers(conditions: dict[str, Any], expected: list[int]) -> None:
+    """Ranges over a number in the sort key follow the numbers, not their texts."""
+    assert [order.number for order in Order.objects.filter(customer="c", **conditions)] == expected
+
+
+@pytest.mark.usefixtures("orders")
+def test_a_time_window_is_one_query_on_the_index() -> None:
+    """A range on the sort key's leading moment reads only that window; items without one are not in it."""
+    since = datetime(2024, 9, 25, tzinfo=UTC)
+    with assert_requests(["Query"]) as sent:
+        found = [order.number for order in Order.objects.filter(placed_at__gte=since).order_by("-placed_at")]
+    assert found == [100, 10, 9]
+    assert sent[0].response is not None
+    assert sent[0].response["ScannedCount"] == 3
+
+
+@pytest.mark.usefixtures("orders")
+def test_an_order_without_the_optional_part_is_not_lost() -> None:
+    """A sparse index is not used for a question that it cannot answer in full."""
+    assert Order.objects.filter(customer="c").count() == 7
+    assert Order.objects.filter(coupon="SAVE").count() == 6
+
+
+def test_expired_items_are_never_returned(table: Any) -> None:
+    """An item past its time to live is not read, counted or found, also before DynamoDB deletes it."""
+    now = timezone.now()
+    Ticket.objects.create(code="old", expires_at=now - timedelta(seconds=5))
+    Ticket.objects.create(code="new", expires_at=now + timedelta(hours=1))
+    Ticket.objects.create(code="open")
+    assert [ticket.code for ticket in Ticket.objects.all()] == ["new", "open"]
+    assert Ticket.objects.count() == 2
+    assert not Ticket.objects.filter(pk="old").exists()
+    with pytest.raises(Ticket.DoesNotExist):
+        Ticket.objects.get(pk="old")
+
+
+# documents
+
+
+def test_a_filter_reaches_into_maps_lists_and_sets(table: Any) -> None:
+    """Paths, members and keys of documents are filtered by DynamoDB."""
+    Sample.objects.create(sample_id="s1", data={"price": 5, "tags": ["a"]}, things=[1, "x"], words={"red", "blue"})
+    Sample.objects.create(sample_id="s2", data={"price": 7.5})
+    found = {
+        "path": Sample.objects.filter(data__price__gte=6),
+        "exact": Sample.objects.filter(data__price=5),
+        "element": Sample.objects.filter(data__tags__0="a"),
+        "key": Sample.objects.filter(data__has_key="tags"),
+        "missing": Sample.objects.filter(data__tags__isnull=True),
+        "member": Sample.objects.filter(words__contains="red"),
+        "in list": Sample.objects.filter(things__contains="x"),
+    }
+    assert {question: [s.pk for s in query] for question, query in found.items()} == {
+        "path": ["s2"],
+        "exact": ["s1"],
+        "element": ["s1"],
+        "key": ["s1"],
+        "missing": ["s2"],
+        "member": ["s1"],
+        "in list": ["s1"],
+    }
+
+
+# writing through querysets
+
+
+def test_update_sends_one_update_for_each_object(sent: list[SentRequest]) -> None:
+    """The queryset is read with one Query, then each object is updated under its condition."""
+    with assert_requests(["Query", "UpdateItem", "UpdateItem"]):
+        assert Person.objects.filter(company="c1").update(role="founder") == 2
+    assert set(Person.objects.values_list("role", flat=True)) == {"founder"}
+
+
+def test_update_moves_objects_in_their_indexes() -> None:
+    """A new value is found in the index that holds it, and the old one no more."""
+    Person.objects.filter(person_id="anna").update(name="Berta")
+    assert names(Person.objects.filter(name="Berta")) == ["Berta"]
+    assert names(Person.objects.filter(name="Anna")) == []
+
+
+def test_delete_puts_each_object_into_the_trash() -> None:
+    """Deleting a queryset does what deleting each object does."""
+    assert Person.objects.filter(company="c1").delete() == (2, {"directory.Person": 2})
+    assert names(Person.deleted_objects.all()) == ["Zoe", "Anna", "Mike"]
+
+
+def test_get_or_create_reads_and_writes_once_each() -> None:
+    """The first call creates under a condition, the second finds."""
+    with assert_requests(["GetItem", "PutItem"]):
+        _, created = Company.objects.get_or_create(company_id="c9", defaults={"name": "New"})
+    with assert_requests(["GetItem"]):
+        found, again = Company.objects.get_or_create(company_id="c9", defaults={"name": "Other"})
+    assert (created, again, found.name) == (True, False, "New")
+
+
+def test_update_or_create_changes_what_it_finds() -> None:
+    """An existing object is updated, a missing one created."""
+    found, created = Company.objects.update_or_create(company_id="c1", defaults={"name": "Renamed"})
+    other, made = Company.objects.update_or_create(company_id="c8", defaults={"name": "Made"})
+    assert (found.name, created, other.name, made) == ("Renamed", False, "Made", True)
+
+
+def test_async_methods_answer_like_their_twins() -> None:
+    """The ``a`` methods give the same without blocking the event loop."""
+
+    async def ask() -> tuple[Any, ...]:
+        company = await Company.objects.aget(pk="c1")
+        listed = [person.name async for person in Person.objects.all()]
+        first = await Person.objects.afirst()
+        assert first is not None
+        await first.adelete()
+        return company.name, listed, await Person.objects.acount(), await Person.objects.aexists()
+
+    assert asyncio.run(ask()) == ("Acme", ["Anna", "Mike"], 1, True)
+
+
+def test_querysets_are_combined_with_or_and_and() -> None:
+    """``|`` and ``&`` combine conditions within what a key answers."""
+    of_company = Person.objects.filter(company="c1")
+    both = of_company.filter(name="Anna") | of_company.filter(name="Mike")
+    with pytest.raises(NoAccessPattern):
+        list(both.using_index("primary"))
+    assert names(both) == ["Anna", "Mike"]
+    assert names(of_company & Person.objects.filter(name="Mike")) == ["Mike"]
+
+
+def test_querysets_of_different_kinds_are_not_combined() -> None:
+    """Live and deleted objects cannot be put into one queryset."""
+    with pytest.raises(NotSupported, match="different kinds"):
+        Person.objects.all() | Person.deleted_objects.all()

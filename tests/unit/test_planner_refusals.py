@@ -1,0 +1,204 @@
+"""Queries that no key answers: what the error says, word for word where it matters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dynamo_single.exceptions import NoAccessPattern
+from dynamo_single.planner import plan
+from tests.unit.factories import ACCOUNT, COMPANY, EVENT, ORDER_LINE, PERSON, Space, ask
+
+
+def test_the_whole_message() -> None:
+    """What was asked, each key with the one thing missing for it, and the ways out."""
+    with pytest.raises(NoAccessPattern) as caught:
+        plan(ask(PERSON, {"name": "Mike"}))
+    assert str(caught.value) == "\n".join(
+        [
+            "directory.Person: no key answers filter(name='Mike').",
+            "  primary 'COMPANY#{company_id}' / 'PEOPLE#{person_id}': company_id is not given.",
+            "  by_id (gs1) 'PERSON#{person_id}' / '#METADATA': person_id is not given.",
+            "What can be done:",
+            "  - ask by one of the keys above",
+            "  - add a key to Person.Keys: by_name = "
+            'models.IndexKey("gs2", "PERSON", "{name}#{company_id}#{person_id}")',
+            "  - say .allow_scan(): it reads, and pays for, every item of the table",
+        ]
+    )
+
+
+REASONS = [
+    (PERSON, {}, (), {}, "primary", "company_id is not given"),
+    (PERSON, {"company_id__startswith": "1"}, (), {}, "primary", "company_id is given by 'startswith'"),
+    (
+        EVENT,
+        {"stream__gt": "s"},
+        (),
+        {},
+        "by_kind",
+        "stream is given by 'gt'; its partition 'STREAM#{stream}'",
+    ),
+    (COMPANY, {}, ("stock",), {}, "by_name", "its order is name, company_id, not stock"),
+    (COMPANY, {}, ("company_id",), {}, "by_name", "its order is name, company_id, not company_id"),
+    (
+        COMPANY,
+        {},
+        ("name", "-company_id"),
+        {},
+        "by_name",
+        "it is read in one direction, so it cannot order by name, -com",
+    ),
+    (PERSON, {"company_id": "1"}, ("name",), {}, "primary", "its order is person_id, not name"),
+    (EVENT, {"city": "c"}, ("kind",), {}, "by_city", "kind is not written in the order of its values"),
+    (ORDER_LINE, {"order__in": ["1", "2"]}, ("note",), {}, "primary", "its order is line, not note"),
+    (COMPANY, {}, (), {"consistent": True}, "by_name", "an index cannot be read consistently"),
+    (COMPANY, {}, (), {"visibility": "all"}, "by_name", "it does not hold soft-deleted items"),
+    (COMPANY, {"name": "A"}, (), {"visibility": "deleted", "using_index": "by_name"}, "by_name", "soft-deleted items"),
+    (COMPANY, {}, (), {"using_index": "trash"}, "trash", "it does not hold live items"),
+    (
+        PERSON,
+        {"company_id__in": [str(i) for i in range(101)]},
+        (),
+        {},
+        "primary",
+        "101 partitions would have to be read",
+    ),
+    (
+        PERSON,
+        {"company_id__in": [str(i) for i in range(101)], "person_id__in": [str(i) for i in range(100)]},
+        (),
+        {"using_index": "primary"},
+        "primary",
+        "10100 items would have to be read one by one; the limit is 10000",
+    ),
+    (COMPANY, {"name": ""}, (), {}, "by_name", "items of which a part of the key is empty are not in it"),
+    (COMPANY, {"company_id__in": ["1", "2"]}, ("stock",), {}, "primary", "by company_id only, not by stock"),
+    (
+        ACCOUNT,
+        {"token__gt": "x", "email__contains": "A"},
+        (),
+        {"using_index": "primary"},
+        "primary",
+        "email is given by",
+    ),
+    (EVENT, {"stream": "s", "kind": "k", "score": 12345}, (), {"using_index": "gs2"}, "by_kind", "ends at 9999"),
+]
+
+
+@pytest.mark.parametrize(("layout", "where", "order", "options", "key", "reason"), REASONS)
+def test_each_key_says_what_is_missing(
+    layout: Any, where: Any, order: Any, options: Any, key: str, reason: str
+) -> None:
+    """The line of a key names the one thing that keeps it from answering."""
+    with pytest.raises(NoAccessPattern) as caught:
+        plan(ask(layout, where, order, **options))
+    line = next(line for line in str(caught.value).splitlines() if line.startswith(f"  {key} "))
+    assert reason in line
+
+
+def test_an_index_that_may_lack_items_is_refused() -> None:
+    """An index holds not all items if a part may be missing, unless the query asks for those that have it."""
+    layout = Space().model("x.A", {"a": "text", "b": "text?"}, ("A#{a}", "M"), {"by_b": ("gs1", "ALL", "{b}#{a}")})
+    with pytest.raises(NoAccessPattern, match="items without b are not in it, and the query does not leave them out"):
+        plan(ask(layout))
+    for where in (
+        {"b__lt": "x"},
+        {"b__lte": "x"},
+        {"b__startswith": ""},
+        {"b__isnull": False},
+        {"b__range": ("", "x")},
+    ):
+        with pytest.raises(NoAccessPattern, match="items without b"):
+            plan(ask(layout, where))
+    for where in ({"b": "x"}, {"b__gt": ""}, {"b__gte": "a"}, {"b__startswith": "x"}, {"b__contains": "x"}):
+        assert plan(ask(layout, where)).kind == "query"
+
+
+def test_an_index_of_numbers_needs_them_present_only() -> None:
+    """A number has no empty value, so any comparison leaves out the items without one."""
+    layout = Space().model("x.A", {"a": "text", "b": "number?"}, ("A#{a}", "M"), {"by_b": ("gs1", "ALL", "{b}")})
+    for where in ({"b__lt": 5}, {"b__isnull": False}, {"b__range": (0, 5)}):
+        assert plan(ask(layout, where)).kind == "query"
+    with pytest.raises(NoAccessPattern, match="items without b"):
+        plan(ask(layout, {"b__isnull": True}))
+
+
+def test_canonical_comparison_needs_a_canonical_key() -> None:
+    """Comparing canonical forms is no filter of DynamoDB's, with or without a scan."""
+    with pytest.raises(NoAccessPattern, match="it is not written in the canonical form that is compared"):
+        plan(ask(COMPANY, {"name__canonical": "a"}))
+    with pytest.raises(NoAccessPattern, match=r"compare exactly: allow_scan\(\) is said"):
+        plan(ask(COMPANY, {"name__canonical": "a"}, allow_scan=True))
+
+
+def test_a_scan_has_no_order() -> None:
+    """Allowing a scan does not allow an order that nothing keeps."""
+    with pytest.raises(NoAccessPattern, match=r"allow_scan\(\) is said, but a scan has no order"):
+        plan(ask(PERSON, {"name": "Mike"}, ["name"], allow_scan=True))
+    with pytest.raises(NoAccessPattern, match=r"say .allow_scan\(\) and leave order_by\(\) out"):
+        plan(ask(PERSON, {"name": "Mike"}, ["name"]))
+
+
+def test_an_unknown_key_is_named_with_the_known_ones() -> None:
+    """Asking for a key that does not exist lists those that do."""
+    with pytest.raises(NoAccessPattern, match=r"no key or index 'gs9'; it has primary, by_name \(gs1\), trash \(gs1\)"):
+        plan(ask(COMPANY, using_index="gs9"))
+
+
+def test_a_named_key_is_the_only_one_that_counts() -> None:
+    """Naming a key that does not answer is refused, though another would."""
+    with pytest.raises(NoAccessPattern, match=r"leave using_index\('by_id'\) out"):
+        plan(ask(PERSON, {"company_id": "1"}, using_index="by_id", allow_scan=True))
+
+
+PROPOSALS = [
+    ({"name": "M"}, (), 'by_name = models.IndexKey("gs2", "PERSON", "{name}#{company_id}#{person_id}")'),
+    ({"name__startswith": "M"}, (), 'by_name = models.IndexKey("gs2", "PERSON", "{name}#{company_id}#{person_id}")'),
+    ({}, (), 'listing = models.IndexKey("gs2", "PERSON", "{company_id}#{person_id}")'),
+    ({}, ("-name",), 'by_name = models.IndexKey("gs2", "PERSON", "{name}#{company_id}#{person_id}")'),
+    (
+        {"name": "M", "age__gt": 5},
+        (),
+        'by_name_and_age = models.IndexKey("gs2", "PERSON#{name}", "{age}#{company_id}#{person_id}")',
+    ),
+    (
+        {"company_id": "1"},
+        ("name",),
+        'by_company_id_and_name = models.IndexKey("gs2", "PERSON#{company_id}", "{name}#{person_id}")',
+    ),
+    ({"email": "x"}, (), 'by_email = models.IndexKey("gs2", "PERSON", "{email}#{company_id}#{person_id}")'),
+]
+
+
+@pytest.mark.parametrize(("where", "order", "proposal"), PROPOSALS)
+def test_the_missing_key_is_spelled_out(where: Any, order: Any, proposal: str) -> None:
+    """The error contains the line to add, as it is written in a model."""
+    with pytest.raises(NoAccessPattern) as caught:
+        plan(ask(PERSON, where, order))
+    assert f"add a key to Person.Keys: {proposal}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("where", "order", "options"),
+    [
+        ({}, ("email",), {}),
+        ({}, ("name", "-age"), {}),
+        ({"data": {"a": 1}}, (), {}),
+        ({"name": "M"}, (), {"visibility": "all"}),
+        ({"name": "M"}, (), {"consistent": True}),
+    ],
+)
+def test_no_key_is_proposed_that_would_not_help(where: Any, order: Any, options: Any) -> None:
+    """Where no index can answer, none is proposed."""
+    with pytest.raises(NoAccessPattern) as caught:
+        plan(ask(PERSON, where, order, **options))
+    assert "IndexKey" not in str(caught.value)
+
+
+def test_the_message_stays_readable() -> None:
+    """A thousand values do not drown the rest of the message."""
+    with pytest.raises(NoAccessPattern, match="… 1000 in all") as caught:
+        plan(ask(PERSON, {"name__in": [str(number) for number in range(1000)]}))
+    assert len(str(caught.value)) < 800

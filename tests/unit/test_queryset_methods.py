@@ -1,0 +1,120 @@
+"""Every public method of Django's QuerySet and Manager is ours, inherited on purpose, or refused by name."""
+
+from __future__ import annotations
+
+import inspect
+
+import django
+import pytest
+from django.db import models as django_models
+
+from dynamo_single import models
+from dynamo_single.exceptions import NotSupported
+from dynamo_single.refused import ASYNC, REFUSED
+from project.directory.models import Company
+
+#: Methods of Django's that work as they are, since all that they do is call ours.
+INHERITED = {
+    "acontains",
+    "acount",
+    "acreate",
+    "adelete",
+    "aearliest",
+    "aexists",
+    "aexplain",
+    "afirst",
+    "aget",
+    "aget_or_create",
+    "ain_bulk",
+    "aiterator",
+    "alast",
+    "alatest",
+    "all",
+    "as_manager",
+    "aupdate",
+    "aupdate_or_create",
+    "complex_filter",
+    "contains",
+    "create",
+    "db",
+    "exclude",
+    "filter",
+    "get_or_create",
+    "in_bulk",
+    "iterator",
+    "none",
+    "ordered",
+    "prefetch_related",
+    "query",
+    "resolve_expression",
+    "using",
+}
+
+#: What managers have besides the queryset's methods; none of it reads.
+MANAGER_ONLY = {
+    "auto_created",
+    "check",
+    "contribute_to_class",
+    "creation_counter",
+    "db",
+    "db_manager",
+    "deconstruct",
+    "from_queryset",
+    "get_queryset",
+    "use_in_migrations",
+}
+
+
+def public(cls: type) -> set[str]:
+    """The public names of a class."""
+    return {name for name, _ in inspect.getmembers(cls) if not name.startswith("_")}
+
+
+def ours(cls: type) -> set[str]:
+    """The public names that our class defines itself."""
+    return {name for name in vars(cls) if not name.startswith("_")}
+
+
+def test_every_method_of_djangos_queryset_is_accounted_for() -> None:
+    """No method of Django's queryset is reachable unless somebody decided that it is right."""
+    decided = ours(models.QuerySet) | INHERITED
+    assert public(django_models.QuerySet) - decided == set()
+
+
+def test_the_list_of_inherited_methods_is_exact() -> None:
+    """A name in the list that Django no longer has, or that is ours by now, is taken out."""
+    assert INHERITED - public(django_models.QuerySet) == set()
+    assert INHERITED & ours(models.QuerySet) == set()
+
+
+def test_every_method_of_djangos_manager_is_accounted_for() -> None:
+    """A manager offers the queryset's methods, and nothing of Django's that reads by itself."""
+    assert public(django_models.Manager) - public(models.QuerySet) - MANAGER_ONLY == set()
+
+
+@pytest.mark.parametrize("name", [*REFUSED, *ASYNC])
+@pytest.mark.parametrize("on", ["manager", "queryset"])
+def test_refused_methods_raise_by_name(name: str, on: str) -> None:
+    """Each refused method raises at once, on managers and on querysets, and says what to do instead."""
+    owner = Company.objects if on == "manager" else Company.objects.all()
+    with pytest.raises(NotSupported) as raised:
+        getattr(owner, name)()
+    assert str(raised.value) == f"{name}() is not supported: {REFUSED[ASYNC.get(name, name)]}."
+
+
+@pytest.mark.parametrize("name", ["_insert", "_update", "_raw_delete"])
+def test_djangos_private_writers_are_refused(name: str) -> None:
+    """What Django's serializers and deletion collector would call cannot reach SQL."""
+    with pytest.raises(NotSupported):
+        getattr(Company.objects.all(), name)([])
+
+
+def test_a_queryset_is_never_compiled_to_sql() -> None:
+    """Asking the held query for SQL ends in a named error, not in a statement."""
+    with pytest.raises(NotSupported):
+        str(Company.objects.all().query)
+
+
+def test_the_decisions_were_made_for_this_django() -> None:
+    """The lists above were checked against this version of Django."""
+    assert django.VERSION[:2] == (5, 2)

@@ -1,0 +1,17 @@
+"""Types are part of the API: what a checker sees without a plugin."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from mypy import api
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def test_a_checker_knows_the_types_of_the_public_api(monkeypatch: pytest.MonkeyPatch) -> None:
+    """mypy, strict as for the app and without a plugin, finds every type that is asserted and every mistake."""
+    monkeypatch.chdir(ROOT)
+    said, problems, status = api.run(["--config-file", "pyproject.toml", "tests/typing/api.py"])
+    assert (status, problems) == (0, ""), said
