@@ -9,7 +9,7 @@ from dynamo_single.auth import UserManager as BaseUserManager
 from dynamo_single.exceptions import InvalidValue
 
 if TYPE_CHECKING:
-    from accounts.models import Login, User  # noqa: F401 - named in annotations
+    from accounts.models import Login, User
 
 #: The kinds of identifiers that follow from the user's own attributes, and the attribute that each one is.
 EMAIL = "EMAIL"

@@ -86,6 +86,14 @@ class Children(Generic[M]):
     def __get__(self, instance: Any, owner: Any) -> Any:
         return self if instance is None else self._manager_class(instance)
 
+    def problem(self) -> str | None:
+        """What is wrong with the declaration, if anything is."""
+        try:
+            _ = self.field
+        except ConfigurationError as error:
+            return str(error)
+        return None
+
     @cached_property
     def _manager_class(self) -> Any:
         base: Any = create_reverse_many_to_one_manager(self.model._default_manager.__class__, self.field.remote_field)

@@ -21,7 +21,7 @@ from django.db import models
 from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
-from dynamo_single.exceptions import NotSupported
+from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.keys import join_identity, split_identity
 
 if TYPE_CHECKING:
@@ -58,6 +58,18 @@ class DynamoField(models.Field):  # type: ignore[type-arg]  # not generic at run
     def get_prep_value(self, value: Any) -> Any:
         """The value in the one Python form that the attribute stores."""
         return self.attribute.prepare(value)
+
+    def validate(self, value: Any, model_instance: Any) -> None:
+        """Django's validation, and then what the attribute can store."""
+        super().validate(value, model_instance)
+        self.validate_stored(value)
+
+    def validate_stored(self, value: Any) -> None:
+        """Report a value that the attribute refuses as a validation error."""
+        try:
+            self.attribute.prepare(value)
+        except InvalidValue as error:
+            raise ValidationError(str(error), code="invalid_value") from error
 
     def db_type(self, connection: Any) -> None:
         """No column in any SQL database."""
@@ -168,6 +180,11 @@ class DocumentField(DynamoField, models.JSONField):
         """As it is: a lookup by a path compares with a part of the document."""
         return value
 
+    def validate(self, value: Any, model_instance: Any) -> None:
+        """Without JSONField's own, which knows neither decimals nor sets."""
+        models.Field.validate(self, value, model_instance)
+        self.validate_stored(value)
+
     def formfield(self, **kwargs: Any) -> Any:
         """A JSON text area."""
         return models.Field.formfield(self, **{"form_class": DocumentFormField, **kwargs})
@@ -272,6 +289,9 @@ class IdentityField(TextField):
     def get_prep_value(self, value: Any) -> Any:
         """Text as it is; the planner splits it into the key's values."""
         return None if value is None else str(value)
+
+    def validate_stored(self, value: Any) -> None:
+        """Nothing: the values that it is made of are validated themselves."""
 
     def join(self, instance: Any) -> str | None:
         """The instance's identity, or ``None`` while a value is missing."""

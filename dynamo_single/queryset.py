@@ -261,6 +261,11 @@ class QuerySet(models.QuerySet[M]):
         """The first object in the opposite order."""
         return next(iter(self.reverse()[:1]), None)
 
+    @property
+    def ordered(self) -> bool:
+        """Always: items come in the order of the key that they are read by, so pages do not shuffle."""
+        return True
+
     def reverse(self) -> Self:
         """The opposite order; without an order, the chosen key's read backwards."""
         if self.query.is_sliced:

@@ -50,6 +50,7 @@ def model_of_type(alias: str, item_type: str) -> Any | None:
     return None
 
 
+@cache
 def attributes_of(model: Any) -> dict[str, Attribute[Any]]:
     """The model's own attributes by Python name, in the order of declaration."""
     return {

@@ -25,11 +25,11 @@ class TrashFilter(SimpleListFilter):
         """The one state beside the live ones."""
         return [("yes", _("In the trash"))]
 
-    def choices(self, changelist: Any) -> Iterator[dict[str, Any]]:  # type: ignore[override]
+    def choices(self, changelist: Any) -> Iterator[Any]:
         """The live ones are shown unless the trash is asked for."""
         everything, *states = super().choices(changelist)
-        yield {**everything, "display": _("Live")}  # type: ignore[typeddict-item]
-        yield from states  # type: ignore[misc]
+        yield {**everything, "display": _("Live")}
+        yield from states
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
         """The trash is read by its own key: one Query."""
@@ -70,7 +70,6 @@ class KeyChangeList(ChangeList):
         admin: Any = self.model_admin
         self.paginator = admin.get_paginator(request, self.queryset, self.list_per_page)
         self.show_full_result_count = False
-        self.full_result_count = None
         if request.method == "POST" and "_save" not in request.POST:
             # An action works on its own queryset and answers with a redirect or a page without this list.
             self.result_list: Any = []
@@ -83,6 +82,8 @@ class KeyChangeList(ChangeList):
             self.result_count = self.paginator.count
         self.can_show_all = self.result_count <= self.list_max_show_all
         self.multi_page = self.result_count > self.list_per_page
+        # Where nothing narrows the list the two counts are one; elsewhere the template says "Show all".
+        self.full_result_count = None if self.query or self.has_active_filters else self.result_count
         self.show_admin_actions = bool(self.result_list)
         if self.show_all and self.can_show_all and self.multi_page:
             self.result_list = list(self.queryset)

@@ -13,5 +13,6 @@ class KeyModelFormSet(BaseModelFormSet):  # type: ignore[type-arg]  # not generi
     def get_queryset(self) -> Any:
         """The rows, read once."""
         if not hasattr(self, "_rows"):
-            self._rows = list(self.queryset if self.queryset is not None else self.model._default_manager.all())
+            model: Any = self.model
+            self._rows = list(model._default_manager.all() if self.queryset is None else self.queryset)
         return self._rows

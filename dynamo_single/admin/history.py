@@ -19,7 +19,6 @@ from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db import router, transaction
 from django.http import HttpRequest
-from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
@@ -91,22 +90,17 @@ class LoggedModelAdmin(ModelAdmin):  # type: ignore[type-arg]  # not generic at 
         """What the log says about a deletion."""
         return ""
 
-    def history_view(
-        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponseBase:
+    def history_view(self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None) -> Any:
         """An object's log: one Query on the log's index, and one BatchGetItem for the users."""
         if not is_in_dynamodb():
             return super().history_view(request, object_id, extra_context)
         obj = self.get_object(request, unquote(object_id))
         if obj is None:
             # Private to Django, checked with 5.2.
-            missing: HttpResponseBase = self._get_obj_does_not_exist_redirect(  # type: ignore[attr-defined]
-                request, self.opts, object_id
-            )
-            return missing
+            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)  # type: ignore[attr-defined]
         if not self.has_view_or_change_permission(request, obj):
             raise PermissionDenied
-        request.current_app = self.admin_site.name  # type: ignore[attr-defined]  # Django's own way
+        request.current_app = self.admin_site.name
         return TemplateResponse(
             request,
             self.object_history_template
@@ -135,4 +129,3 @@ class LoggedModelAdmin(ModelAdmin):  # type: ignore[type-arg]  # not generic at 
             "opts": self.opts,
             "preserved_filters": self.get_preserved_filters(request),
         }
-

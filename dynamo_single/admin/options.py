@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.admin import ShowFacets
-from django.contrib.admin.utils import flatten_fieldsets, model_ngettext, quote
-from django.core.exceptions import ValidationError
-from django.db import models, router, transaction
+from django.contrib.admin.utils import flatten_fieldsets, unquote
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import models
 from django.http import HttpRequest, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
-from django.urls import NoReverseMatch, path, reverse
+from django.urls import NoReverseMatch, path
 from django.utils.html import format_html
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
@@ -27,6 +26,7 @@ from dynamo_single.admin.history import LoggedModelAdmin
 from dynamo_single.admin.paginator import KeyPaginator
 from dynamo_single.exceptions import NotSupported, UnknownField
 from dynamo_single.fields import IdentityField
+from dynamo_single.registry import layout_of
 
 
 class DynamoModelAdmin(LoggedModelAdmin):
@@ -45,7 +45,8 @@ class DynamoModelAdmin(LoggedModelAdmin):
     def __init__(self, model: Any, admin_site: Any) -> None:
         super().__init__(model, admin_site)
         if trash.has_trash(model) and self.delete_selected_confirmation_template is None:
-            self.delete_selected_confirmation_template = "dynamo_single/admin/delete_selected.html"
+            name = "dynamo_single/admin/delete_selected.html"
+            self.delete_selected_confirmation_template = name  # type: ignore[misc]  # a class's to the stubs
 
     # the list
 
@@ -60,15 +61,14 @@ class DynamoModelAdmin(LoggedModelAdmin):
 
     def get_actions(self, request: HttpRequest) -> Any:
         """In the trash: restore, and delete for good; elsewhere what is declared."""
-        actions = super().get_actions(request)
+        actions: dict[str, Any] = super().get_actions(request)
         if not trash.has_trash(self.model) or not shows_trash(request):
             return actions
-        in_trash = {}
+        in_trash: dict[str, Any] = {}
         if actions and self.has_change_permission(request):
             in_trash["restore_selected"] = self.get_action(trash.restore_selected)
         if "delete_selected" in actions:
-            function, name, _description = actions["delete_selected"]
-            in_trash[name] = (function, name, trash.FOR_GOOD)
+            in_trash["delete_selected"] = (*actions["delete_selected"][:2], trash.FOR_GOOD)
         return in_trash
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
@@ -95,7 +95,7 @@ class DynamoModelAdmin(LoggedModelAdmin):
             return HttpResponseRedirect(request.get_full_path())
 
     def _unanswered(self, request: HttpRequest, error: Exception) -> HttpResponseBase:
-        request.current_app = self.admin_site.name  # type: ignore[attr-defined]  # Django's own way
+        request.current_app = self.admin_site.name
         context = {
             **self.admin_site.each_context(request),
             "title": _("This list cannot be read"),
@@ -134,7 +134,7 @@ class DynamoModelAdmin(LoggedModelAdmin):
         return (*declared, *(name for name in automatic if name not in declared))
 
     def _automatic(self, obj: Any) -> list[str]:
-        in_key = {*self.model._identity} if obj is not None else set()  # type: ignore[attr-defined]  # ours
+        in_key = set() if obj is None else self._key()
         names = []
         for field in self.opts.concrete_fields:
             is_set = not field.editable and not isinstance(field, IdentityField)
@@ -144,10 +144,31 @@ class DynamoModelAdmin(LoggedModelAdmin):
                 names.append(field.name)
         return names
 
+    def _key(self) -> set[str]:
+        model: Any = self.model
+        return {*layout_of(model).identity}
+
     def _named_fields(self) -> set[str]:
         if self.fieldsets:
             return {*map(str, flatten_fieldsets(self.fieldsets))}
         return {*map(str, flatten_fieldsets([(None, {"fields": self.fields})]))} if self.fields else set()
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """The declared ones, or all: what an existing object belongs to first, what the app sets itself last."""
+        names = list(super().get_fields(request, obj))
+        if self.fields or obj is None:
+            return names
+        chosen = [field.name for field in self.opts.concrete_fields if field.editable and field.attname in self._key()]
+        return [*(name for name in chosen if name in names), *(name for name in names if name not in chosen)]
+
+    def get_formset_kwargs(self, request: HttpRequest, obj: Any, inline: Any, prefix: str) -> dict[str, Any]:
+        """As in Django; a new object has no children yet, so none are looked for."""
+        parameters: dict[str, Any] = super().get_formset_kwargs(  # type: ignore[misc]  # the stubs lack it
+            request, obj, inline, prefix
+        )
+        if obj._state.adding:
+            parameters["queryset"] = parameters["queryset"].none()
+        return parameters
 
     def get_view_on_site_url(self, obj: Any = None) -> str | None:
         """The object's own address, without the detour over content types."""
@@ -178,6 +199,13 @@ class DynamoModelAdmin(LoggedModelAdmin):
             found = {"name": self.opts.verbose_name, "obj": refused.obj, "reason": refused}
             self.message_user(request, text % found, messages.ERROR)
             return HttpResponseRedirect(trash.change_url(self, refused.obj))
+        except PermissionDenied:
+            obj = self.get_object(request, unquote(object_id)) if object_id and request.method == "POST" else None
+            if not trash.is_deleted(obj) or not self.has_change_permission(request):
+                raise
+            text = _("The %(name)s “%(obj)s” was moved to the trash in the meantime; nothing was saved.")
+            self.message_user(request, text % {"name": self.opts.verbose_name, "obj": obj}, messages.ERROR)
+            return HttpResponseRedirect(trash.change_url(self, obj))
         except REFUSALS as refusal:
             request._refused_save = refusal  # type: ignore[attr-defined]  # read by get_form()
             return super().changeform_view(request, object_id, form_url, extra_context)
@@ -220,7 +248,9 @@ class DynamoModelAdmin(LoggedModelAdmin):
         """Take an object out of the trash: POST only."""
         return trash.restore_view(self, request, object_id)
 
-    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> tuple[list[Any], dict[str, int], set[str], list[Any]]:
+    def get_deleted_objects(
+        self, objs: Any, request: HttpRequest
+    ) -> tuple[list[Any], dict[str, int], set[str], list[Any]]:
         """The objects themselves: nothing else goes with them, so nothing has to be searched for."""
         objects = list(objs)
         allowed = all(self.has_delete_permission(request, obj) for obj in objects)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.paginator import Page, Paginator
+from django.core.paginator import EmptyPage, Page, PageNotAnInteger, Paginator
 
 
 class KeyPaginator(Paginator):  # type: ignore[type-arg]  # not generic at run time
@@ -19,7 +19,16 @@ class KeyPaginator(Paginator):  # type: ignore[type-arg]  # not generic at run t
             rows = list(self.object_list[bottom : bottom + self.per_page + 1])
             if len(rows) <= self.per_page and (rows or position == 1):
                 self.__dict__["count"] = bottom + len(rows)  # fills Paginator's cached property
-        return self._get_page(rows[: self.per_page], self.validate_number(number), self)
+        return Page(rows[: self.per_page], self.validate_number(number), self)
+
+    def get_page(self, number: Any) -> Page[Any]:
+        """As in Django, the nearest page for a number that is none; it does not count beforehand."""
+        try:
+            return self.page(number)
+        except PageNotAnInteger:
+            return self.page(1)
+        except EmptyPage:
+            return self.page(self.num_pages)
 
     def _check_object_list_is_ordered(self) -> None:
         """No warning: every Query comes in the order of its key (private to Django, checked with 5.2)."""

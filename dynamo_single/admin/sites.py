@@ -26,7 +26,7 @@ logger = logging.getLogger("dynamo_single.admin")
 class DynamoAdminSite(AdminSite):
     """Django's site, with its log where the users are, and a page of its own while DynamoDB cannot be reached."""
 
-    def register(  # type: ignore[override]  # the stubs' type of the argument is not public
+    def register(
         self, model_or_iterable: Any, admin_class: type[ModelAdmin[Any]] | None = None, **options: Any
     ) -> None:
         """Register as Django does; if the users live in DynamoDB, an SQL model's admin logs there too."""

@@ -53,8 +53,12 @@ READS: list[tuple[str, Callable[[], Any], Any, list[str]]] = [
     ("both", lambda: names(Person.all_objects.filter(company="c1")), ["Anna", "Mike", "Zoe"], ["Query"]),
     ("a filter", lambda: names(Person.objects.filter(company="c1", role="member")), ["Anna", "Mike"], ["Query"]),
     ("exclude", lambda: names(Person.objects.filter(company="c1").exclude(name="Anna")), ["Mike"], ["Query"]),
-    ("Q", lambda: names(Person.objects.filter(Q(name="Anna") | Q(name="Mike"), company="c1")), ["Anna", "Mike"],
-     ["Query"]),
+    (
+        "Q",
+        lambda: names(Person.objects.filter(Q(name="Anna") | Q(name="Mike"), company="c1")),
+        ["Anna", "Mike"],
+        ["Query"],
+    ),
     ("order_by the key", lambda: names(Person.objects.order_by("name")), ["Anna", "Mike"], ["Query"]),
     ("order_by backwards", lambda: names(Person.objects.order_by("-name")), ["Mike", "Anna"], ["Query"]),
     ("reverse", lambda: names(Person.objects.order_by("name").reverse()), ["Mike", "Anna"], ["Query"]),
@@ -74,24 +78,44 @@ READS: list[tuple[str, Callable[[], Any], Any, list[str]]] = [
     ("values_list", lambda: list(Person.objects.values_list("name", flat=True)), ["Anna", "Mike"], ["Query"]),
     ("values", lambda: list(Office.objects.values("city")), [{"city": "Oslo"}, {"city": "Rome"}], ["Query"]),
     ("pk in", lambda: names(Company.objects.filter(pk__in=["c2", "c1"])), ["Acme Corp", "Acme"], ["BatchGetItem"]),
-    ("in_bulk", lambda: sorted(Person.objects.in_bulk(["c1~~anna", "c1~~nobody", "c1~~mike"])),
-     ["c1~~anna", "c1~~mike"], ["BatchGetItem"]),
-    ("in on a partition", lambda: names(Person.objects.filter(company__in=["c1", "c2"])), ["Anna", "Mike"],
-     ["Query", "Query"]),
+    (
+        "in_bulk",
+        lambda: sorted(Person.objects.in_bulk(["c1~~anna", "c1~~nobody", "c1~~mike"])),
+        ["c1~~anna", "c1~~mike"],
+        ["BatchGetItem"],
+    ),
+    (
+        "in on a partition",
+        lambda: names(Person.objects.filter(company__in=["c1", "c2"])),
+        ["Anna", "Mike"],
+        ["Query", "Query"],
+    ),
     ("in of nothing", lambda: names(Person.objects.filter(company__in=[])), [], []),
     ("isnull", lambda: names(Company.objects.filter(stock__isnull=True)), ["Acme Corp"], ["Query"]),
     ("is None", lambda: names(Company.objects.filter(stock=None)), ["Acme Corp"], ["Query"]),
     ("a foreign pk", lambda: Person.objects.filter(pk="nobody").count(), 0, []),
     ("iterator", lambda: names(Person.objects.iterator(chunk_size=1)), ["Anna", "Mike"], ["Query"]),
-    ("select_related", lambda: [p.company.name for p in Person.objects.select_related("company")], ["Acme", "Acme"],
-     ["Query", "GetItem"]),
+    (
+        "select_related",
+        lambda: [p.company.name for p in Person.objects.select_related("company")],
+        ["Acme", "Acme"],
+        ["Query", "GetItem"],
+    ),
     ("children", lambda: names(Company(company_id="c1", name="x").people.all()), ["Anna", "Mike"], ["Query"]),
-    ("a scan that was allowed", lambda: names(Company.objects.allow_scan().filter(pk__gt="c1")), ["Acme Corp"],
-     ["Query"]),
+    (
+        "a scan that was allowed",
+        lambda: names(Company.objects.allow_scan().filter(pk__gt="c1")),
+        ["Acme Corp"],
+        ["Query"],
+    ),
     ("earliest", lambda: Person.objects.earliest("name").name, "Anna", ["Query"]),
     ("latest", lambda: Person.objects.latest("name").name, "Mike", ["Query"]),
-    ("using_index", lambda: names(Person.objects.using_index("primary").filter(company="c1", name="Mike")), ["Mike"],
-     ["Query"]),
+    (
+        "using_index",
+        lambda: names(Person.objects.using_index("primary").filter(company="c1", name="Mike")),
+        ["Mike"],
+        ["Query"],
+    ),
 ]
 
 
@@ -135,7 +159,10 @@ def test_a_queryset_reads_once() -> None:
 def test_pages_are_read_lazily(table: Any) -> None:
     """Iterating asks for the next page only when the one before is used up."""
     for number in range(5):
-        Sample.objects.create(sample_id=f"s{number}", text="x" * 300_000, )
+        Sample.objects.create(
+            sample_id=f"s{number}",
+            text="x" * 300_000,
+        )
     with assert_requests(["Query"]):
         found = iter(Sample.objects.iterator())
         assert [next(found).pk, next(found).pk] == ["s0", "s1"]

@@ -142,16 +142,16 @@ def test_unknown_arguments_are_refused_by_name(arguments: dict[str, Any], messag
 
 def test_positional_arguments_are_refused() -> None:
     """PynamoDB and Django disagree about positional arguments, so neither meaning is guessed."""
-    with pytest.raises(TypeError, match="keyword arguments only"):
+    with pytest.raises(TypeError, match=r"keyword arguments only"):
         Company("company-1", "x")
 
 
 def test_a_key_and_the_item_type_cannot_be_set(acme: Company) -> None:
     """Keys are computed from the attributes."""
     assert (acme.partition_key, acme.sort_key) == ("COMPANY#company-1", "#METADATA")
-    with pytest.raises(exceptions.NotSupported, match="computed from the attributes"):
+    with pytest.raises(exceptions.NotSupported, match=r"computed from the attributes"):
         acme.partition_key = "x"
-    with pytest.raises(exceptions.NotSupported, match="item's type"):
+    with pytest.raises(exceptions.NotSupported, match=r"item's type"):
         acme.item_type = Person
 
 
@@ -177,13 +177,13 @@ def test_init_signals_are_sent(acme: Company) -> None:
 
 def test_an_item_of_another_type_is_refused(acme: Company) -> None:
     """An item is never read as another model's object."""
-    with pytest.raises(exceptions.UnexpectedItem, match="itemType 'Company', and directory.Person reads 'Person'"):
+    with pytest.raises(exceptions.UnexpectedItem, match=r"itemType 'Company', and directory.Person reads 'Person'"):
         Person.from_item(acme.serialize())
 
 
 def test_pynamodbs_update_is_refused_by_name(acme: Company) -> None:
     """PynamoDB's ``update(actions)`` would leave dependent keys behind, so it says what to do instead."""
-    with pytest.raises(exceptions.NotSupported, match="the queryset's update"):
+    with pytest.raises(exceptions.NotSupported, match=r"the queryset's update"):
         acme.update(actions=[Company.name.set("x")])
 
 
@@ -218,7 +218,7 @@ def test_abstract_bases_lend_their_attributes_to_each_model() -> None:
 
 def test_a_model_without_a_primary_key_is_refused() -> None:
     """Declaring a model without keys says what to add."""
-    with pytest.raises(exceptions.ConfigurationError, match='Keys: primary = models.Key\\("LONELY#\\{lonely_id\\}"'):
+    with pytest.raises(exceptions.ConfigurationError, match=r'Keys: primary = models.Key\("LONELY#\{lonely_id\}"'):
 
         class Lonely(Model):
             name = models.UnicodeAttribute()
@@ -229,7 +229,7 @@ def test_a_model_without_a_primary_key_is_refused() -> None:
 
 def test_a_key_without_a_variable_is_refused() -> None:
     """A constant primary key could only ever hold one object."""
-    with pytest.raises(exceptions.ConfigurationError, match="names no attribute"):
+    with pytest.raises(exceptions.ConfigurationError, match=r"names no attribute"):
 
         class Constant(Model):
             class Keys:
@@ -241,7 +241,7 @@ def test_a_key_without_a_variable_is_refused() -> None:
 
 def test_multi_table_inheritance_is_refused() -> None:
     """One item cannot be two models; the message names the two ways out."""
-    with pytest.raises(exceptions.ConfigurationError, match="make Firm abstract .* or BigFirm a proxy"):
+    with pytest.raises(exceptions.ConfigurationError, match=r"make Firm abstract .* or BigFirm a proxy"):
 
         class BigFirm(Firm):
             class Meta:
@@ -276,13 +276,13 @@ def test_unknown_meta_options_are_refused(options: dict[str, Any], message: str)
 
 def test_a_mutable_default_is_refused() -> None:
     """A list or a dict as default would be shared by all objects."""
-    with pytest.raises(exceptions.ConfigurationError, match="give the callable dict instead"):
+    with pytest.raises(exceptions.ConfigurationError, match=r"give the callable dict instead"):
         models.MapAttribute(default={})
 
 
 def test_two_models_with_one_item_type_are_refused() -> None:
     """Two models of one table that share an item type are told apart by nothing."""
-    with pytest.raises(exceptions.ConfigurationError, match="would both be stored with itemType 'Sample'"):
+    with pytest.raises(exceptions.ConfigurationError, match=r"would both be stored with itemType 'Sample'"):
 
         class Duplicate(Model):
             duplicate_id = models.IdAttribute()

@@ -43,7 +43,6 @@ INHERITED = {
     "in_bulk",
     "iterator",
     "none",
-    "ordered",
     "prefetch_related",
     "query",
     "resolve_expression",

@@ -1,0 +1,197 @@
+"""Django's own forms, shortcuts, views, serializers and relations on these models, unchanged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django import forms
+from django.core import serializers
+from django.core.paginator import Paginator
+from django.forms import modelform_factory
+from django.http import Http404
+from django.shortcuts import get_list_or_404, get_object_or_404
+from django.test import RequestFactory
+from django.views.generic import DetailView, ListView
+
+from dynamo_single.testing import assert_requests
+from project.directory.models import Company, Office, Person
+from tests.catalog.models import Product, Sample
+
+pytestmark = pytest.mark.usefixtures("table")
+
+CompanyForm: Any = modelform_factory(Company, fields=["name", "stock", "founded", "public"])
+PersonForm: Any = modelform_factory(Person, fields=["company", "name", "email", "role"])
+
+
+def test_a_model_form_has_djangos_fields() -> None:
+    """Each attribute brings the form field that Django has for its kind."""
+    kinds = {name: type(field) for name, field in CompanyForm().fields.items()}
+    assert kinds == {
+        "name": forms.CharField,
+        "stock": forms.CharField,
+        "founded": forms.DateField,
+        "public": forms.BooleanField,
+    }
+
+
+def test_a_model_form_creates_and_updates() -> None:
+    """A valid form saves a new object with one request and a changed one with one more."""
+    form = CompanyForm({"name": "Acme", "stock": "", "founded": "1999-01-31"})
+    assert form.is_valid(), form.errors
+    with assert_requests(["PutItem"]):
+        company = form.save()
+    assert (company.stock, str(company.founded), company.public) == (None, "1999-01-31", False)
+    form = CompanyForm({"name": "Acme", "stock": "ACM", "founded": "1999-01-31"}, instance=company)
+    with assert_requests(["UpdateItem"]):
+        form.save()
+    assert Company.objects.get(pk=company.pk).stock == "ACM"
+
+
+@pytest.mark.parametrize(
+    ("data", "errors"),
+    [
+        ({"name": ""}, {"name": ["This field is required."]}),
+        ({"name": "n" * 121}, {"name": ["Ensure this value has at most 120 characters (it has 121)."]}),
+        ({"name": "x", "founded": "soon"}, {"founded": ["Enter a valid date."]}),
+    ],
+)
+def test_a_model_form_reports_bad_input_on_its_fields(data: dict[str, Any], errors: dict[str, list[str]]) -> None:
+    """Validation is Django's, without a request."""
+    with assert_requests(0):
+        assert CompanyForm(data).errors == errors
+
+
+def test_a_reference_is_a_choice_of_objects() -> None:
+    """A foreign key's form field lists the other model's objects and gives back the chosen one."""
+    company = Company.objects.create(company_id="c1", name="Acme")
+    form = PersonForm({"company": "c1", "name": "Mike", "email": "", "role": "member"})
+    assert '<option value="c1">Acme</option>' in str(PersonForm())
+    assert form.is_valid(), form.errors
+    assert form.save().company == company
+
+
+def test_a_form_reports_a_taken_unique_value_on_its_field() -> None:
+    """The error stands at the field, as in Django."""
+    Company.objects.create(company_id="c1", name="Acme")
+    Person.objects.create(company_id="c1", name="Mike", email="mike@example.org")
+    form = PersonForm({"company": "c1", "name": "Other", "email": "MIKE@example.org", "role": "member"})
+    assert form.errors == {"email": ["Person with this E-mail address already exists."]}
+
+
+def test_documents_and_sets_survive_a_form_unchanged() -> None:
+    """What a form shows of a map, a list or a set is what it gives back, decimal digits included."""
+    from decimal import Decimal
+
+    form_class: Any = modelform_factory(Sample, fields=["data", "things", "words", "numbers", "json"])
+    sample = Sample.objects.create(
+        data={"price": Decimal("456.6700000000000000001")},
+        things=[1, "é"],
+        words={"a", "b"},
+        numbers={1, Decimal("2.5")},
+    )
+    shown = form_class(instance=sample)
+    form = form_class({name: shown[name].value() or "" for name in shown.fields}, instance=sample)
+    assert form.is_valid(), form.errors
+    assert form.changed_data == []
+    with assert_requests(0):
+        form.save()
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "message"),
+    [("data", "{", "Enter a valid JSON."), ("numbers", "1\nx", "Enter one number a line.")],
+)
+def test_a_form_refuses_text_that_is_no_document(field: str, text: str, message: str) -> None:
+    """Bad JSON and bad numbers are form errors."""
+    form_class: Any = modelform_factory(Sample, fields=[field])
+    assert form_class({field: text}).errors == {field: [message]}
+
+
+def test_get_object_or_404() -> None:
+    """The shortcut finds by pk and turns a missing object into a 404."""
+    Company.objects.create(company_id="c1", name="Acme")
+    with assert_requests(["GetItem", "GetItem"]):
+        assert get_object_or_404(Company, pk="c1").name == "Acme"
+        with pytest.raises(Http404):
+            get_object_or_404(Company, pk="c2")
+    with pytest.raises(Http404):
+        get_list_or_404(Company, name="nobody")
+
+
+def test_a_list_view_lists() -> None:
+    """A ListView pages through a model with a count and one Query."""
+    for name in ("A", "B", "C"):
+        Company.objects.create(name=name)
+    view: Any = ListView.as_view(model=Company, paginate_by=2)
+    request = RequestFactory().get("/", {"page": "2"})
+    with assert_requests(["Query", "Query"]):
+        response = view(request)
+        assert [company.name for company in response.context_data["object_list"]] == ["C"]
+    assert response.template_name == ["directory/company_list.html"]
+
+
+def test_a_detail_view_finds_by_pk() -> None:
+    """A DetailView takes the joined identity from the URL."""
+    Person.objects.create(company_id="c1", person_id="p1", name="Mike")
+    view: Any = DetailView.as_view(model=Person)
+    response = view(RequestFactory().get("/"), pk="c1~~p1")
+    assert response.context_data["person"].name == "Mike"
+
+
+def test_a_paginator_counts_and_slices() -> None:
+    """Django's paginator works on a queryset."""
+    for name in ("A", "B", "C"):
+        Company.objects.create(name=name)
+    page = Paginator(Company.objects.all(), 2).page(1)
+    assert ([company.name for company in page], page.has_next()) == (["A", "B"], True)
+
+
+def test_objects_are_serialized_and_loaded_again() -> None:
+    """Fixtures hold every attribute, and loading one twice replaces instead of failing."""
+    company = Company.objects.create(company_id="c1", name="Acme")
+    Person.objects.create(company=company, person_id="p1", name="Mike", email="mike@example.org")
+    Product.objects.create(product_id="x", data={"price": 5})
+    found = [*Company.objects.all(), *Person.objects.all(), Product.objects.get(pk="x")]
+    text = serializers.serialize("json", found)
+    for each in found:
+        each.hard_delete()
+    for _ in range(2):
+        for loaded in serializers.deserialize("json", text):
+            loaded.save()
+    person = Person.objects.get(pk="c1~~p1")
+    assert (person.email, person.company.name, Product.objects.get(pk="x").data) == (
+        "mike@example.org",
+        "Acme",
+        {"price": 5},
+    )
+
+
+def test_the_reverse_of_a_reference_is_djangos_manager() -> None:
+    """``company.person_set`` filters by the company and creates with it."""
+    company = Company.objects.create(company_id="c1", name="Acme")
+    company.person_set.create(name="Mike")
+    company.offices.create(city="Rome")
+    assert [person.name for person in company.person_set.all()] == ["Mike"]
+    assert [office.city for office in Office.objects.filter(company=company)] == ["Rome"]
+
+
+def test_a_reference_to_a_deleted_object_still_resolves() -> None:
+    """What an object in the trash is referred to by can still be shown."""
+    company = Company.objects.create(company_id="c1", name="Acme")
+    person = Person.objects.create(company_id="c1", name="Mike")
+    company.delete()
+    assert person.company.name == "Acme"
+
+
+def test_refresh_reads_the_object_again() -> None:
+    """``refresh_from_db`` is one strongly consistent GetItem, also for chosen fields."""
+    company = Company.objects.create(company_id="c1", name="Acme", stock="A")
+    Company.objects.filter(pk="c1").update(stock="B")
+    company.name = "unsaved"
+    with assert_requests(["GetItem"]) as sent:
+        company.refresh_from_db(fields=["stock"])
+    assert sent[0].params["ConsistentRead"] is True
+    assert (company.name, company.stock) == ("unsaved", "B")
+    company.refresh_from_db()
+    assert company.name == "Acme"

@@ -1,0 +1,157 @@
+"""The system checks: each mistake of a newcomer is named before the first object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.test import override_settings
+
+from dynamo_single import models, registry
+from dynamo_single.checks import check_models
+
+
+@pytest.fixture(autouse=True)
+def forget_models() -> Iterator[None]:
+    """Models that a test declares are gone afterwards."""
+    from django.apps import apps
+
+    known = dict(registry._MODELS)
+    declared = dict(apps.all_models["catalog"])
+    yield
+    registry._MODELS.clear()
+    registry._MODELS.update(known)
+    apps.all_models["catalog"].clear()
+    apps.all_models["catalog"].update(declared)
+    apps.clear_cache()
+
+
+def declare(label: str, primary: tuple[str, str], keys: dict[str, Any] | None = None, **attributes: Any) -> Any:
+    """Make a model class."""
+    keys_class = type("Keys", (), {"primary": models.Key(*primary), **(keys or {})})
+    meta = type("Meta", (), {"app_label": "catalog"})
+    namespace = {"__module__": __name__, "__qualname__": label, "Keys": keys_class, "Meta": meta, **attributes}
+    return type(models.Model)(label, (models.Model,), namespace)
+
+
+def messages(model: Any) -> list[tuple[str, str]]:
+    """The check messages about one model."""
+    return [(message.id or "", message.msg) for message in check_models() if message.obj is model]
+
+
+def test_the_shipped_models_have_no_mistakes() -> None:
+    """The demo's and the tests' models pass."""
+    assert check_models() == []
+
+
+def test_a_template_that_names_an_unknown_attribute() -> None:
+    """E003 quotes the template and lists the attributes."""
+    model = declare("Unknown", ("UNKNOWN#{unknown_id}", "#X"), name=models.UnicodeAttribute())
+    assert messages(model) == [
+        (
+            "dynamo_single.E003",
+            "catalog.Unknown: the key 'UNKNOWN#{unknown_id}' names 'unknown_id', which is not an attribute of the "
+            "model. It has name.",
+        )
+    ]
+
+
+def test_a_template_that_names_a_document() -> None:
+    """E003 explains that nested values cannot be indexed."""
+    model = declare(
+        "Nested",
+        ("NESTED#{nested_id}", "#X"),
+        {"by_data": models.IndexKey("gs1", "NESTED", "{data}")},
+        nested_id=models.IdAttribute(),
+        data=models.MapAttribute(),
+    )
+    (found,) = messages(model)
+    assert found[0] == "dynamo_single.E003"
+    assert "DynamoDB cannot index a value inside a map, a list or a set" in found[1]
+
+
+def test_two_models_with_one_prefix() -> None:
+    """E007 names both models and their keys."""
+    declare("First", ("THING#{first_id}", "#X"), first_id=models.IdAttribute())
+    second = declare("Second", ("THING#{second_id}", "#X"), second_id=models.IdAttribute())
+    assert messages(second) == [
+        (
+            "dynamo_single.E007",
+            "catalog.Second and catalog.First could write the same primary key: 'THING#{second_id}' / '#X' and "
+            "'THING#{first_id}' / '#X'.",
+        )
+    ]
+
+
+def test_an_index_that_is_not_configured() -> None:
+    """E004 names the index and where to add it."""
+    model = declare(
+        "Far",
+        ("FAR#{far_id}", "#X"),
+        {"by_far": models.IndexKey("gs9", "FAR", "{far_id}")},
+        far_id=models.IdAttribute(),
+    )
+    assert messages(model) == [
+        ("dynamo_single.E004", "The key by_far is on the index 'gs9', which the table does not have.")
+    ]
+    url = "dynamodb://127.0.0.1:1/single-table?region=us-east-1&indexes=gs1,gs2,gs9"
+    with override_settings(DYNAMO_SINGLE={"default": url}):
+        assert messages(model) == []
+
+
+@pytest.mark.parametrize("name", ["query", "count", "exists", "save", "objects", "sort_key"])
+def test_a_reserved_attribute_name(name: str) -> None:
+    """E001 names the attribute that would hide a method."""
+    model = declare("Hiding", ("HIDING#{h}", "#X"), h=models.IdAttribute(), **{name: models.UnicodeAttribute()})
+    assert ("dynamo_single.E001", f"The attribute name {name!r} is a method or a property of every model.") in messages(
+        model
+    )
+
+
+@pytest.mark.parametrize("stored", ["pk", "sk", "itemType", "gs1pk", "gs2sk"])
+def test_a_reserved_stored_name(stored: str) -> None:
+    """E002 names the attribute that would be stored over a key."""
+    model = declare("Over", ("OVER#{o}", "#X"), o=models.IdAttribute(), name=models.UnicodeAttribute(attr_name=stored))
+    assert messages(model) == [
+        ("dynamo_single.E002", f"name would be stored as {stored!r}, where a key or the item's type is stored.")
+    ]
+
+
+def test_two_attributes_in_one_place() -> None:
+    """E002 names both attributes that share a stored name."""
+    model = declare(
+        "Shared",
+        ("SHARED#{s}", "#X"),
+        s=models.IdAttribute(),
+        a=models.UnicodeAttribute(attr_name="x"),
+        b=models.UnicodeAttribute(attr_name="x"),
+    )
+    assert messages(model) == [("dynamo_single.E002", "a and b would both be stored as 'x'.")]
+
+
+def test_two_keys_on_one_index() -> None:
+    """E005 names both keys."""
+    keys = {"one": models.IndexKey("gs1", "A", "{t}"), "two": models.IndexKey("gs1", "B", "{t}")}
+    model = declare("Twice", ("TWICE#{t}", "#X"), keys, t=models.IdAttribute())
+    assert messages(model) == [
+        ("dynamo_single.E005", "The keys one and two are both on the index 'gs1', where an item has one key.")
+    ]
+
+
+def test_children_without_a_reference() -> None:
+    """E006 says which reference is missing."""
+    model = declare("Parent", ("PARENT#{p}", "#X"), p=models.IdAttribute(), samples=models.Children("Sample"))
+    assert messages(model) == [
+        (
+            "dynamo_single.E006",
+            "catalog.Parent.samples: catalog.Sample has no reference to Parent. Declare one ReferenceAttribute, or "
+            "name it: Children(..., field=...).",
+        )
+    ]
+
+
+def test_djangos_own_field_checks_run_too() -> None:
+    """Hidden models are checked as Django checks its own."""
+    declare("Choosy", ("CHOOSY#{c}", "#X"), c=models.IdAttribute(), d=models.UnicodeAttribute(choices=["x"]))
+    assert [message.id for message in check_models()] == ["fields.E005"]
