@@ -66,6 +66,7 @@ class Login(models.Model):
     """
 
     user = models.ReferenceAttribute(User, attr_name="userId")
+    user_id: str
     kind = models.UnicodeAttribute(max_length=30)
     identifier = models.UnicodeAttribute(max_length=254)
     confirmed = models.BooleanAttribute(null=True)

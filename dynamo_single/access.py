@@ -11,6 +11,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
+from dynamo_single.codecs import LAST
 from dynamo_single.constraints import Constraints
 from dynamo_single.exceptions import EmptyKeyPart, InvalidValue
 from dynamo_single.keys import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, KeyPart
@@ -151,7 +152,8 @@ def _by_range(
         reading = _sort_condition(key, values, constraints)
     except InvalidValue as error:
         raise Unfit(str(error).rstrip(".")) from error
-    if any(len(operand.encode()) > SORT_KEY_LIMIT for operand in reading.operands):
+    longest = max((len(operand.encode()) for operand in reading.operands), default=0)
+    if longest + (len(LAST.encode()) if reading.operator == "begins_with" else 0) > SORT_KEY_LIMIT:
         raise Unfit(f"a sort key of more than {SORT_KEY_LIMIT} bytes would have to be compared")
     ranges = tuple(_ranges(key, served.partitions, reading, shares))
     expressed = _expressed((*key.partition.parts, *key.sort.parts[: len(values)]), constraints)

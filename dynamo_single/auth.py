@@ -7,7 +7,7 @@ relations) and adds the strongly consistent look-up by a unique attribute. ``dja
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from asgiref.sync import sync_to_async
 from django.apps import apps
@@ -16,14 +16,13 @@ from django.contrib.auth import models as auth_models
 from django.contrib.auth.signals import user_logged_in
 from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
-from django.db import models as django_models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from dynamo_single import models, uniqueness
 from dynamo_single.exceptions import InvalidValue, UniqueViolation
 
-U = TypeVar("U", bound=django_models.Model, covariant=True)
+U = TypeVar("U", bound=base_user.AbstractBaseUser)
 
 
 class UserExists(UniqueViolation, ValidationError):
@@ -33,7 +32,7 @@ class UserExists(UniqueViolation, ValidationError):
         return str(self.message)
 
 
-class BaseUserManager(models.Manager[U], base_user.BaseUserManager[U]):  # type: ignore[misc]  # see models.Manager
+class BaseUserManager(models.Manager[U], base_user.BaseUserManager[U]):
     """Looks users up by what is unique about them, strongly consistent."""
 
     def get_by_unique(self, attribute: str, value: Any) -> U:
@@ -64,13 +63,13 @@ class BaseUserManager(models.Manager[U], base_user.BaseUserManager[U]):  # type:
         return await sync_to_async(self.get_by_natural_key)(username)
 
 
-class UserManager(BaseUserManager[U], auth_models.UserManager[U]):  # type: ignore[misc, type-var]  # see models.Manager
+class UserManager(BaseUserManager[U], auth_models.UserManager[U]):
     """Creates users as Django's manager of this name does; ``UserExists`` if a name or address is taken."""
 
     # The three below are private to Django (checked with 5.2): what create_user() and create_superuser() end in.
 
     def _create_user_object(self, username: str, email: str | None, password: str | None, **extra_fields: Any) -> U:
-        user: Any = super()._create_user_object(username, email, password, **extra_fields)  # type: ignore[misc]
+        user: Any = super()._create_user_object(username, email, password, **extra_fields)  # type: ignore[misc]  # not in the stubs
         user.email = user.email or None
         result: U = user
         return result
@@ -94,15 +93,15 @@ class UserManager(BaseUserManager[U], auth_models.UserManager[U]):  # type: igno
 class AbstractBaseUser(base_user.AbstractBaseUser, models.Model):
     """Django's ``AbstractBaseUser`` in DynamoDB: a password, and the last login."""
 
-    password = models.UnicodeAttribute(_("password"), max_length=128)  # type: ignore[assignment, arg-type]
-    last_login = models.TimestampAttribute(_("last login"), null=True, attr_name="lastLogin")  # type: ignore[assignment]
+    password = models.UnicodeAttribute(_("password"), max_length=128)
+    last_login = models.TimestampAttribute(_("last login"), null=True, attr_name="lastLogin")
 
     class Meta:
         abstract = True
 
 
 class PermissionsMixin(auth_models.PermissionsMixin, models.Model):
-    """Django's ``PermissionsMixin`` in DynamoDB: permissions are texts, ``app_label.codename``, stored with the user."""
+    """Django's ``PermissionsMixin`` in DynamoDB: permissions are stored with the user, as has_perm() takes them."""
 
     is_superuser = models.BooleanAttribute(
         _("superuser status"),
@@ -114,8 +113,8 @@ class PermissionsMixin(auth_models.PermissionsMixin, models.Model):
         _("user permissions"), help_text=_("Permissions such as directory.change_company, one a line.")
     )
     # The relations to SQL models of the same names are gone.
-    groups = None
-    user_permissions = None
+    groups = None  # type: ignore[assignment]  # the stubs know the relation only
+    user_permissions = None  # type: ignore[assignment]
 
     class Meta:
         abstract = True
@@ -160,10 +159,10 @@ class AbstractUser(AbstractBaseUser, PermissionsMixin, auth_models.AbstractUser)
         attr_name="isActive",
     )
     date_joined = models.TimestampAttribute(_("date joined"), default=timezone.now, attr_name="dateJoined")
-    groups = None
-    user_permissions = None
+    groups = None  # type: ignore[assignment]  # the stubs know the relation only
+    user_permissions = None  # type: ignore[assignment]
 
-    objects = UserManager()
+    objects: ClassVar[UserManager[Any]] = UserManager()
 
     class Meta:
         abstract = True

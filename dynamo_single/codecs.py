@@ -21,6 +21,8 @@ from dynamo_single.values import checked_text, split_number
 
 #: What stands for a character that may not stand in a key as it is; no literal of a template may contain it.
 ESCAPE = "$"
+#: Higher than all that stands in a key: the last code point, which is escaped inside values.
+LAST = "\U0010ffff"
 KINDS = ("text", "number", "boolean", "date", "timestamp", "uuid")
 
 _PADDED = re.compile(r"0([1-9][0-9]?)d")
@@ -88,6 +90,7 @@ def escape(text: str, terminator: str = "") -> str:
 def _escapes(terminator: str) -> dict[int, str]:
     codes = {code: ESCAPE + chr(code + 0x30) for code in range(0x20)}
     codes |= {ord(character): ESCAPE + code for character, code in zip(' !"#$', "_eqst", strict=True)}
+    codes |= {0x10FFFE: "\U0010fffe0", 0x10FFFF: "\U0010fffe1"}
     if terminator > ESCAPE:
         # Some of the codes above contain the terminator too: "$_" stands for a space.
         clashing = [code for code, escaped in codes.items() if terminator in escaped]

@@ -14,6 +14,7 @@ from dynamo_single import layout as physical
 from dynamo_single.actions import Action, Check, Delete, ItemKey, Put, Update
 from dynamo_single.exceptions import ItemTooLarge, NotSupported
 from dynamo_single.expressions import ExpressionBuilder, compile_condition
+from dynamo_single.keys import prefix_end
 from dynamo_single.query import Condition, KeyCondition, Plan, Request
 from dynamo_single.values import MAX_ITEM_SIZE, item_size
 
@@ -144,10 +145,13 @@ def _key_condition(condition: KeyCondition, index: str | None, builder: Expressi
     if not condition.operator:
         return text
     name = builder.name(sort)
-    values = [builder.value({"S": operand}) for operand in condition.operands]
+    operands = condition.operands
     if condition.operator == "begins_with":
-        return f"{text} AND begins_with({name}, {values[0]})"
-    if condition.operator == "between":
+        # The same keys lie between the prefix and its end. begins_with() on a key ignores the case of ASCII letters in
+        # Dynoxide 1.2.1; BETWEEN is alike on every engine.
+        operands = (operands[0], prefix_end(operands[0]))
+    values = [builder.value({"S": operand}) for operand in operands]
+    if condition.operator in ("begins_with", "between"):
         return f"{text} AND {name} BETWEEN {values[0]} AND {values[1]}"
     return f"{text} AND {name} {condition.operator} {values[0]}"
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from string import Formatter
 from typing import Any
 
-from dynamo_single.codecs import ESCAPE, KINDS, Codec, canonical, codec_for, padding_of
+from dynamo_single.codecs import ESCAPE, KINDS, LAST, Codec, canonical, codec_for, padding_of
 from dynamo_single.exceptions import ConfigurationError, EmptyKeyPart, InvalidValue
 from dynamo_single.identity import join_identity, split_identity
 
@@ -30,6 +30,7 @@ __all__ = [
     "canonical",
     "codec_for",
     "join_identity",
+    "prefix_end",
     "split_identity",
 ]
 
@@ -220,6 +221,13 @@ def can_collide(first: tuple[Template, Template], second: tuple[Template, Templa
     return first[0].could_equal(second[0]) and first[1].could_equal(second[1])
 
 
+def prefix_end(prefix: str) -> str:
+    """Give a text behind every key that starts with a prefix and in front of all higher ones; itself never a key."""
+    if prefix.endswith(SEPARATOR):
+        return prefix[:-1] + ESCAPE
+    return prefix + LAST
+
+
 @dataclass(frozen=True, slots=True)
 class _Token:
     """One step of the pattern of a template's keys: a literal character, or one or more characters of a value."""
@@ -270,8 +278,9 @@ def _parse(source: str) -> tuple[tuple[KeyPart, ...], str]:
         literal = ""
     if parts and literal:
         parts[-1] = replace(parts[-1], terminator=_terminator(source, literal, parts[-1].name, ""))
-    if any(ESCAPE in text for text in (literal, *(part.literal for part in parts))):
-        raise _refusal(source, f"{ESCAPE!r} escapes characters of values and cannot stand in a literal")
+    for reserved in (ESCAPE, LAST):
+        if any(reserved in text for text in (literal, *(part.literal for part in parts))):
+            raise _refusal(source, f"{reserved!r} is reserved for the writing of values and cannot stand in a literal")
     return tuple(parts), literal
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from dynamo_single.codecs import ESCAPE
 from dynamo_single.exceptions import InvalidValue
-from dynamo_single.keys import KeyPart
+from dynamo_single.keys import KeyPart, prefix_end
 from dynamo_single.query import Compare, SortOperator
 
 
@@ -81,7 +81,7 @@ def _between(prefix: str, bounds: Sequence[_Bound], used: Sequence[Compare]) -> 
     high = min((bound.text for bound in uppers), default=None)
     if high is None:
         if prefix:
-            return Narrowing("between", (low, _after_all(prefix)), tuple(used))
+            return Narrowing("between", (low, prefix_end(prefix)), tuple(used))
         return Narrowing(">=", (low,), tuple(used)) if low else Narrowing("", (), tuple(used))
     impossible = low > high or not high
     if low:
@@ -91,10 +91,3 @@ def _between(prefix: str, bounds: Sequence[_Bound], used: Sequence[Compare]) -> 
         return Narrowing("between", (low, high), tuple(left), impossible)
     strictly = any(bound.strict and bound.text == high for bound in uppers)
     return Narrowing("<" if strictly else "<=", (high,), tuple(used), impossible)
-
-
-def _after_all(prefix: str) -> str:
-    """The lowest text behind all that start with a prefix; DynamoDB has no bound of this kind."""
-    last = ord(prefix[-1]) + 1
-    # The surrogates have no UTF-8 form; a prefix never ends in the very last character, which is no separator.
-    return prefix[:-1] + chr(0xE000 if last == 0xD800 else last)

@@ -86,7 +86,7 @@ class SessionStore(SessionBase):
         if self.session_key is None:
             self.create()
             return
-        data = self._get_session(no_load=must_create)
+        data = self._get_session(no_load=must_create)  # type: ignore[attr-defined]  # not in the stubs
         if self.session_key is None:  # found missing or expired just now
             raise UpdateError
         if must_create:

@@ -3,6 +3,7 @@
 from project.settings import *  # noqa: F403 - settings modules build on each other by names
 
 INSTALLED_APPS = [
+    "dynamo_single.admin.apps.DynamoAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.messages",

@@ -163,9 +163,7 @@ class DynamoModelAdmin(LoggedModelAdmin):
 
     def get_formset_kwargs(self, request: HttpRequest, obj: Any, inline: Any, prefix: str) -> dict[str, Any]:
         """As in Django; a new object has no children yet, so none are looked for."""
-        parameters: dict[str, Any] = super().get_formset_kwargs(  # type: ignore[misc]  # the stubs lack it
-            request, obj, inline, prefix
-        )
+        parameters: dict[str, Any] = super().get_formset_kwargs(request, obj, inline, prefix)
         if obj._state.adding:
             parameters["queryset"] = parameters["queryset"].none()
         return parameters

@@ -117,3 +117,19 @@ class Member(models.SoftDeleteModel):
     class Keys:
         primary = models.Key("MEMBER#{member_id}", "#METADATA")
         listed = models.IndexKey("gs1", "MEMBER", "{email:canonical}")
+
+
+class Entry(models.SoftDeleteModel):
+    """Everything that can make an answer wrong: optional parts, numbers, moments, deleted and expired items."""
+
+    shelf = models.UnicodeAttribute()
+    slot = models.IntegerAttribute()
+    title = models.UnicodeAttribute(null=True)
+    score = models.DecimalAttribute(null=True)
+    seen_at = models.TimestampAttribute(null=True)
+    expires_at = models.TTLAttribute()
+
+    class Keys:
+        primary = models.Key("SHELF#{shelf}", "ENTRY#{slot}")
+        by_title = models.IndexKey("gs1", "ENTRY", "{title}#{shelf}#{slot}")
+        by_score = models.IndexKey("gs2", "SCORE#{shelf}", "{score}#{slot}")

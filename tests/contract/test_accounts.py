@@ -296,7 +296,7 @@ def test_the_natural_key_is_found_whatever_its_case(mike: User, sent: Sent) -> N
     assert operations(sent) == ["GetItem", "GetItem"]
     assert all(request.params["ConsistentRead"] for request in sent)
     sent.clear()
-    with pytest.raises(User.DoesNotExist, match="No accounts.User has username 'nobody'"):
+    with pytest.raises(User.DoesNotExist, match=r"No accounts\.User has username 'nobody'"):
         User.objects.get_by_natural_key("nobody")
     assert operations(sent) == ["GetItem"]
     assert asyncio.run(User.objects.aget_by_natural_key("mike")) == mike

@@ -141,9 +141,9 @@ def test_refused_logins_cannot_be_told_apart(mike: User, client: Client, case: s
     User.objects.create_user("Guest", None, None)
     identifier, password, requests = REFUSED[case]
     encode = MD5PasswordHasher.encode
-    with mock.patch.object(MD5PasswordHasher, "encode", autospec=True, side_effect=encode) as hashed:
-        with testing.capture_requests() as sent:
-            response = log_in(client, identifier, password)
+    hashing = mock.patch.object(MD5PasswordHasher, "encode", autospec=True, side_effect=encode)
+    with hashing as hashed, testing.capture_requests() as sent:
+        response = log_in(client, identifier, password)
     assert response.status_code == 200
     assert b"Please enter a correct username and password." in response.content
     assert hashed.call_count == 1

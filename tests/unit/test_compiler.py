@@ -37,10 +37,15 @@ def test_query_of_an_index() -> None:
             "Query",
             {
                 "IndexName": "gs1",
-                "KeyConditionExpression": "#a0 = :v0 AND begins_with(#a1, :v1)",
-                "FilterExpression": "#a2 = :v2",
+                "KeyConditionExpression": "#a0 = :v0 AND #a1 BETWEEN :v1 AND :v2",
+                "FilterExpression": "#a2 = :v3",
                 "ExpressionAttributeNames": {"#a0": "gs1pk", "#a1": "gs1sk", "#a2": "stock"},
-                "ExpressionAttributeValues": {":v0": {"S": "COMPANY"}, ":v1": {"S": "Ac"}, ":v2": {"S": "A"}},
+                "ExpressionAttributeValues": {
+                    ":v0": {"S": "COMPANY"},
+                    ":v1": {"S": "Ac"},
+                    ":v2": {"S": "Ac\U0010ffff"},
+                    ":v3": {"S": "A"},
+                },
                 "ScanIndexForward": False,
             },
         ),
@@ -54,7 +59,7 @@ def test_query_of_an_index() -> None:
         ({"stream": "s", "number__gte": 1}, "#a0 = :v0 AND #a1 >= :v1"),
         ({"stream": "s", "number__lt": 1}, "#a0 = :v0 AND #a1 < :v1"),
         ({"stream": "s", "number__range": (1, 2)}, "#a0 = :v0 AND #a1 BETWEEN :v1 AND :v2"),
-        ({"stream": "s", "kind": "k"}, "#a0 = :v0 AND begins_with(#a1, :v1)"),
+        ({"stream": "s", "kind": "k"}, "#a0 = :v0 AND #a1 BETWEEN :v1 AND :v2"),
         ({"stream": "s", "kind": "k", "score": 1}, "#a0 = :v0 AND #a1 = :v1"),
     ],
 )
@@ -70,10 +75,15 @@ def test_query_of_the_table_read_consistently() -> None:
     assert request == Request(
         "Query",
         {
-            "KeyConditionExpression": "#a0 = :v0 AND begins_with(#a1, :v1)",
-            "FilterExpression": "attribute_not_exists(#a2) OR #a2 = :v2",
+            "KeyConditionExpression": "#a0 = :v0 AND #a1 BETWEEN :v1 AND :v2",
+            "FilterExpression": "attribute_not_exists(#a2) OR #a2 = :v3",
             "ExpressionAttributeNames": {"#a0": "pk", "#a1": "sk", "#a2": "deletedAt"},
-            "ExpressionAttributeValues": {":v0": {"S": "COMPANY#1"}, ":v1": {"S": "PEOPLE#"}, ":v2": {"NULL": True}},
+            "ExpressionAttributeValues": {
+                ":v0": {"S": "COMPANY#1"},
+                ":v1": {"S": "PEOPLE#"},
+                ":v2": {"S": "PEOPLE$"},
+                ":v3": {"NULL": True},
+            },
             "ConsistentRead": True,
         },
     )

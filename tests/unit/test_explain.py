@@ -27,11 +27,11 @@ def test_a_query_is_explained_completely() -> None:
             "  requests  1, and one more for each further page of 1 MB that is read",
             "  not used  by_id (gs1) 'PERSON#{person_id}' / '#METADATA': person_id is not given.",
             "  sends     Query",
-            "              KeyConditionExpression: #a0 = :v0 AND begins_with(#a1, :v1)",
-            "              FilterExpression: #a2 = :v2 AND (attribute_not_exists(#a3) OR #a3 = :v3)",
+            "              KeyConditionExpression: #a0 = :v0 AND #a1 BETWEEN :v1 AND :v2",
+            "              FilterExpression: #a2 = :v3 AND (attribute_not_exists(#a3) OR #a3 = :v4)",
             "              ExpressionAttributeNames: {'#a0': 'pk', '#a1': 'sk', '#a2': 'name', '#a3': 'deletedAt'}",
             "              ExpressionAttributeValues: {':v0': {'S': 'COMPANY#1'}, ':v1': {'S': 'PEOPLE#'}, "
-            "':v2': {'S': 'Mike'}, ':v3': {'NULL': True}}",
+            "':v2': {'S': 'PEOPLE$'}, ':v3': {'S': 'Mike'}, ':v4': {'NULL': True}}",
             "              ScanIndexForward: False",
         ]
     )

@@ -9,9 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynamo_single.exceptions import ConfigurationError, EmptyKeyPart, InvalidValue
-from dynamo_single.keys import IndexKey, Key, Template, can_collide, codec_for
+from dynamo_single.keys import IndexKey, Key, Template, can_collide, codec_for, prefix_end
 
-texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
+texts = st.one_of(
+    st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8),
+    st.text(st.sampled_from("Aac$#_\U0010ffff\U0010fffe"), min_size=1, max_size=5),
+)
 SOURCES = [
     "COMPANY",
     "#METADATA",
@@ -66,8 +69,9 @@ def test_parsing(source: str, variables: tuple[str, ...], head: str) -> None:
         ("A#{a:{b}}", "the format '{b}' is unknown"),
         ("A#{a", "braces do not pair up"),
         ("A#a}", "braces do not pair up"),
-        ("A${a}", "escapes characters of values"),
-        ("{a}#$", "escapes characters of values"),
+        ("A${a}", "reserved for the writing of values"),
+        ("A\U0010ffff{a}", "reserved for the writing of values"),
+        ("{a}#$", "reserved for the writing of values"),
         ("{a}{b}", r"nothing separates {a} from {b}"),
         ("{a}x{b}", "the end of {a} is not visible in front of 'x'"),
         ("{a}1", "the end of {a} is not visible in front of '1'"),
@@ -138,6 +142,15 @@ def test_a_prefix_finds_its_own_value_only(a: str, b: str, other: str) -> None:
         template = bound(source)
         found = template.render({"a": other, "b": b}).startswith(template.prefix({"a": a}, 1))
         assert found == (a == other)
+
+
+@given(st.sampled_from(["PEOPLE#", "root_", "Ac", "ORDER#1"]), texts, texts)
+def test_all_keys_of_a_prefix_lie_in_front_of_its_end(prefix: str, value: str, other: str) -> None:
+    """The end of a prefix divides the keys that start with it from the higher ones, whatever the values are."""
+    end = prefix_end(prefix).encode()
+    encode = codec_for("text").encode
+    for key in (prefix, prefix + encode(value), encode(value), encode(value) + "#" + encode(other)):
+        assert key.startswith(prefix) == (prefix.encode() <= key.encode() < end)
 
 
 def test_key_length_is_limited_in_bytes() -> None:

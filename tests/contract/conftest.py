@@ -1,0 +1,70 @@
+"""What the tests of the admin share: its pages as somebody who is logged in sees them, with the requests they send."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.test import Client
+
+from dynamo_single.table import Table
+from dynamo_single.testing import assert_requests
+
+#: What every page of somebody who is logged in begins with: the session and the user.
+SIGNED_IN = ("GetItem", "GetItem")
+#: The empty management forms of the company's inlines.
+NO_INLINES = {
+    f"{prefix}-{name}": "0" for prefix in ("person_set", "office_set") for name in ("TOTAL_FORMS", "INITIAL_FORMS")
+}
+
+
+class Pages:
+    """The admin's pages for one user; each call says which requests the page sends beside the session and the user."""
+
+    def __init__(self, user: Any) -> None:
+        self.user = user
+        self.client = Client()
+        self.client.force_login(user)
+
+    def get(self, path: str, *, sends: Sequence[str] | None = None) -> Any:
+        """Open a page."""
+        return self._asserted(lambda: self.client.get(f"/admin/{path}"), sends)
+
+    def post(self, path: str, data: Any = None, *, sends: Sequence[str] | None = None) -> Any:
+        """Send a form."""
+        return self._asserted(lambda: self.client.post(f"/admin/{path}", data or {}), sends)
+
+    def _asserted(self, call: Any, sends: Sequence[str] | None) -> Any:
+        if sends is None:
+            return call()
+        with assert_requests([*SIGNED_IN, *sends]):
+            return call()
+
+
+def text_of(response: Any) -> str:
+    """What a page says, without its tags."""
+    body = re.sub(r"<(script|style).*?</\1>", " ", response.content.decode(), flags=re.DOTALL)
+    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", body)))
+
+
+@pytest.fixture
+def pages(table: Table) -> Pages:
+    """The admin as a superuser sees it."""
+    return Pages(get_user_model()._default_manager.create_superuser("admin", "admin@example.com", "secret"))
+
+
+@pytest.fixture
+def staff(table: Table) -> Any:
+    """Gives the admin as somebody with the named permissions sees it, who may do nothing else."""
+
+    def with_permissions(*permissions: str) -> Pages:
+        user = get_user_model()._default_manager.create_user(
+            "staff", "staff@example.com", "secret", is_staff=True, permissions=set(permissions) or None
+        )
+        return Pages(user)
+
+    return with_permissions

@@ -1,0 +1,190 @@
+"""Django's commands and forms for users, as they are."""
+
+from __future__ import annotations
+
+from io import StringIO
+from typing import Any
+from unittest import mock
+
+import pytest
+from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
+from django.core.management import CommandError, call_command
+
+from accounts.forms import UserChangeForm, UserCreationForm
+from accounts.models import User
+from dynamo_single.query import Request
+from dynamo_single.table import Table
+
+
+class Terminal(StringIO):
+    """A standard input that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        """It is."""
+        return True
+
+
+def interactively(answers: list[str], *passwords: str, command: str = "createsuperuser", args: Any = ()) -> Any:
+    """Run a command whose prompts get these answers; gives what it wrote to both streams."""
+    out, err = StringIO(), StringIO()
+    with (
+        mock.patch("builtins.input", side_effect=answers),
+        mock.patch("getpass.getpass", side_effect=passwords),
+    ):
+        options: dict[str, Any] = {"stdin": Terminal()} if command == "createsuperuser" else {}
+        call_command(command, *args, stdout=out, stderr=err, **options)
+    return out.getvalue(), err.getvalue()
+
+
+def count(table: Table) -> int:
+    """How many items there are."""
+    return int(table.send(Request("Scan", {"Select": "COUNT"}))["Count"])
+
+
+def test_createsuperuser_asks(table: Table) -> None:
+    """Name, address and password are asked for, and the user can do everything."""
+    out, err = interactively(["boss", "boss@example.com"], "Quite-Good-9", "Quite-Good-9")
+    assert "Superuser created successfully." in out
+    assert err == ""
+    boss = User.objects.get_by_natural_key("boss")
+    assert boss.is_superuser
+    assert boss.is_staff
+    assert boss.check_password("Quite-Good-9")
+    assert boss.email == "boss@example.com"
+
+
+def test_createsuperuser_asks_again_for_a_taken_name(table: Table) -> None:
+    """A name that is taken in another case, or looks like an address, is refused while asking."""
+    User.objects.create_user("Boss")
+    out, err = interactively(["BOSS", "a@b", "chief", ""], "Quite-Good-9", "Quite-Good-9")
+    assert "Error: That username is already taken." in err
+    assert "an @ is for e-mail addresses" in err
+    assert "Superuser created successfully." in out
+    assert User.objects.get_by_natural_key("chief").email is None
+
+
+def test_createsuperuser_warns_of_a_bad_password(table: Table) -> None:
+    """Django's password validators see the new user."""
+    out, err = interactively(
+        ["administrator", "", "n"], "administrator", "administrator", "Quite-Good-9", "Quite-Good-9"
+    )
+    assert "The password is too similar to the username." in err
+    assert "Superuser created successfully." in out
+
+
+def test_createsuperuser_from_the_environment(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With --noinput everything comes from the environment."""
+    for name, value in {"USERNAME": "boss", "EMAIL": "boss@example.com", "PASSWORD": "Quite-Good-9"}.items():
+        monkeypatch.setenv(f"DJANGO_SUPERUSER_{name}", value)
+    out = StringIO()
+    call_command("createsuperuser", interactive=False, stdout=out)
+    assert "Superuser created successfully." in out.getvalue()
+    assert User.objects.get_by_natural_key("boss").check_password("Quite-Good-9")
+
+
+@pytest.mark.parametrize(
+    ("username", "email", "message"),
+    [
+        ("BOSS", "other@example.com", "That username is already taken"),
+        ("chief", "BOSS@example.com", "A user with that email address already exists."),
+        ("chief", "no-address", "Enter a valid email address."),
+        ("boss@example.com", "other@example.com", "an @ is for e-mail addresses"),
+        ("", "other@example.com", "Username cannot be blank."),
+    ],
+)
+def test_createsuperuser_refuses(table: Table, username: str, email: str, message: str) -> None:
+    """A duplicate, whatever its case, and an invalid value end with a message, and nothing is written."""
+    User.objects.create_user("boss", "boss@example.com")
+    before = count(table)
+    with pytest.raises(CommandError, match=message):
+        call_command("createsuperuser", interactive=False, username=username, email=email)
+    assert count(table) == before
+
+
+def test_changepassword(table: Table) -> None:
+    """The command changes the password of the user of that name."""
+    User.objects.create_user("Mike", "mike@example.com", "old")
+    out, _ = interactively([], "Quite-Good-9", "Quite-Good-9", command="changepassword", args=["Mike"])
+    assert "Changing password for user 'Mike'" in out
+    assert "Password changed successfully for user 'Mike'" in out
+    assert User.objects.get_by_natural_key("Mike").check_password("Quite-Good-9")
+
+
+def test_changepassword_of_nobody(table: Table) -> None:
+    """An unknown name ends with a message."""
+    with pytest.raises(CommandError, match="user 'nobody' does not exist"):
+        call_command("changepassword", "nobody")
+
+
+def test_changepassword_validates(table: Table) -> None:
+    """Three passwords that are too weak end the command, and the old one stays."""
+    User.objects.create_user("Mike", None, "old")
+    with pytest.raises(CommandError, match="after 3 attempts"):
+        interactively([], *["1234"] * 6, command="changepassword", args=["Mike"])
+    assert User.objects.get_by_natural_key("Mike").check_password("old")
+
+
+# forms
+
+
+def creation(username: str, email: str = "") -> UserCreationForm:
+    """The form of a new user, sent."""
+    password = "Quite-Good-9"
+    return UserCreationForm(
+        {"username": username, "email": email, "usable_password": "true", "password1": password, "password2": password}
+    )
+
+
+def test_the_creation_form_makes_a_user(table: Table) -> None:
+    """Name, address and password are stored as typed."""
+    form = creation("Mike", "User1@Example.com")
+    assert form.is_valid(), form.errors
+    form.save()
+    mike = User.objects.get_by_identifier("user1@example.com")
+    assert mike.username == "Mike"
+    assert mike.email == "User1@example.com"
+    assert mike.check_password("Quite-Good-9")
+
+
+def test_the_creation_form_refuses_duplicates(table: Table) -> None:
+    """Each duplicate is an error on its field, whatever its case."""
+    User.objects.create_user("Mike", "user1@example.com")
+    form = creation("MIKE", "USER1@example.com")
+    assert form.errors == {
+        "username": ["A user with that username already exists."],
+        "email": ["A user with that email address already exists."],
+    }
+    assert "username" in creation("a@b").errors
+    assert "username" in creation("").errors
+
+
+def test_the_change_form_keeps_the_password(table: Table) -> None:
+    """Other attributes change; one's own name is no duplicate; an empty address is none."""
+    mike = User.objects.create_user("Mike", "user1@example.com", "secret", permissions={"a.b"})
+    data = {
+        "username": "mike",
+        "email": "",
+        "first_name": "Michael",
+        "is_active": "on",
+        "date_joined_0": "2026-01-02",
+        "date_joined_1": "03:04:05",
+        "date_joined": "2026-01-02 03:04:05",
+        "permissions": "a.b\nc.d",
+    }
+    form = UserChangeForm(data, instance=mike)
+    assert form.is_valid(), form.errors
+    form.save()
+    mike = User.objects.get(pk=mike.pk)
+    assert (mike.username, mike.email, mike.first_name) == ("mike", None, "Michael")
+    assert mike.permissions == {"a.b", "c.d"}
+    assert mike.check_password("secret")
+
+
+@pytest.mark.parametrize("form_class", [SetPasswordForm, PasswordChangeForm])
+def test_the_password_forms_save(table: Table, form_class: Any) -> None:
+    """Django's own forms set the user's password."""
+    mike = User.objects.create_user("Mike", None, "old")
+    form = form_class(mike, {"old_password": "old", "new_password1": "Quite-Good-9", "new_password2": "Quite-Good-9"})
+    assert form.is_valid(), form.errors
+    form.save()
+    assert User.objects.get(pk=mike.pk).check_password("Quite-Good-9")

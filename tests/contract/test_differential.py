@@ -1,0 +1,197 @@
+"""The same question asked of a queryset and of a Python list gives the same answer, or the queryset refuses it.
+
+``DIFFERENTIAL_EXAMPLES`` sets how many questions are asked (100 in a normal run).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.db.models import Q
+from django.utils import timezone
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from dynamo_single.exceptions import NotSupported
+from dynamo_single.query import Request
+from dynamo_single.table import get_table
+from tests.catalog.models import Entry
+
+EXAMPLES = int(os.environ.get("DIFFERENTIAL_EXAMPLES", "100"))
+START = datetime(2024, 1, 1, tzinfo=UTC)
+
+# Few values, so that conditions meet; characters around the separator and the escapes, so that keys are strained.
+SHELVES = st.sampled_from(["a", "a#b", "b"])
+SLOTS = st.sampled_from([-11, -2, 0, 1, 10, 11, 100])
+TITLES = st.sampled_from(["A", "A B", "AB", "A#", "A$", "a", "B"])
+SCORES = st.sampled_from([Decimal("-1.5"), Decimal(0), Decimal("0.001"), Decimal(2), Decimal(10)])
+MOMENTS = st.sampled_from([START, START + timedelta(milliseconds=1), START + timedelta(days=40)])
+
+ENTRIES = st.lists(
+    st.fixed_dictionaries(
+        {
+            "shelf": SHELVES,
+            "slot": SLOTS,
+            "title": st.none() | TITLES,
+            "score": st.none() | SCORES,
+            "seen_at": st.none() | MOMENTS,
+            "state": st.sampled_from(["live", "live", "deleted", "expired", "expires later"]),
+        }
+    ),
+    max_size=12,
+    unique_by=lambda entry: (entry["shelf"], entry["slot"]),
+)
+
+Test = Callable[[Any, Any], bool]
+ORDERINGS: dict[str, Test] = {
+    "lt": lambda value, bound: value is not None and value < bound,
+    "lte": lambda value, bound: value is not None and value <= bound,
+    "gt": lambda value, bound: value is not None and value > bound,
+    "gte": lambda value, bound: value is not None and value >= bound,
+}
+LOOKUPS: dict[str, Test] = {
+    "exact": lambda value, other: value == other,
+    **ORDERINGS,
+    "in": lambda value, members: value in members,
+    "range": lambda value, bounds: value is not None and bounds[0] <= value <= bounds[1],
+    "isnull": lambda value, wanted: (value is None) == wanted,
+    "startswith": lambda value, start: value is not None and value.startswith(start),
+}
+
+
+def conditions(name: str, values: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[str, str, Any]]:
+    """One condition on an attribute: its name, the lookup and the operand."""
+    operands = {
+        "in": st.lists(values, max_size=3),
+        "range": st.tuples(values, values),
+        "isnull": st.booleans(),
+        "startswith": st.sampled_from(["", "A", "A ", "A#", "a"]),
+    }
+    lookups = [lookup for lookup in LOOKUPS if lookup != "startswith" or name in {"title", "shelf"}]
+    return st.sampled_from(lookups).flatmap(
+        lambda lookup: st.tuples(st.just(name), st.just(lookup), operands.get(lookup, values))
+    )
+
+
+CONDITION = st.one_of(
+    conditions("shelf", SHELVES),
+    conditions("slot", SLOTS),
+    conditions("title", TITLES),
+    conditions("score", SCORES),
+    conditions("seen_at", MOMENTS),
+)
+QUESTION = st.fixed_dictionaries(
+    {
+        "all": st.lists(CONDITION, max_size=3),
+        "shelf": st.none() | SHELVES,
+        "none": st.lists(CONDITION, max_size=1),
+        "any": st.lists(CONDITION, max_size=2),
+        "order": st.sampled_from([(), (), ("slot",), ("-slot",), ("title",), ("score",), ("-score", "-slot")]),
+        "visibility": st.sampled_from(["objects", "objects", "all_objects", "deleted_objects"]),
+        "slice": st.none() | st.tuples(st.integers(0, 3), st.integers(0, 5)),
+    }
+)
+
+
+def ask(question: dict[str, Any]) -> Any:
+    """The queryset of a question."""
+    found = getattr(Entry, question["visibility"]).all()
+    if question["shelf"] is not None:
+        found = found.filter(shelf=question["shelf"])
+    for name, lookup, operand in question["all"]:
+        found = found.filter(**{f"{name}__{lookup}": operand})
+    for name, lookup, operand in question["none"]:
+        found = found.exclude(**{f"{name}__{lookup}": operand})
+    alternatives = Q()
+    for name, lookup, operand in question["any"]:
+        alternatives |= Q(**{f"{name}__{lookup}": operand})
+    return found.filter(alternatives).order_by(*question["order"])
+
+
+def answer(question: dict[str, Any], entries: list[dict[str, Any]]) -> list[tuple[str, int]]:
+    """The same question asked of a list: the keys of what matches."""
+    wanted = {"objects": {"live"}, "deleted_objects": {"deleted"}, "all_objects": {"live", "deleted"}}
+    states = wanted[question["visibility"]] | (set() if question["visibility"] == "deleted_objects" else {"expires later"})
+
+    def holds(entry: dict[str, Any], condition: tuple[str, str, Any]) -> bool:
+        name, lookup, operand = condition
+        return LOOKUPS[lookup](entry[name], operand)
+
+    found = [
+        entry
+        for entry in entries
+        if entry["state"] in states
+        and question["shelf"] in (None, entry["shelf"])
+        and all(holds(entry, condition) for condition in question["all"])
+        and not any(holds(entry, condition) for condition in question["none"])
+        and (not question["any"] or any(holds(entry, condition) for condition in question["any"]))
+    ]
+    for name in reversed(question["order"]):
+        found.sort(key=lambda entry: (entry[name.lstrip("-")] is None, entry[name.lstrip("-")]), reverse=name[0] == "-")
+    return [(entry["shelf"], entry["slot"]) for entry in found]
+
+
+def fill(entries: list[dict[str, Any]]) -> None:
+    """Empty the table, expired items included, and store these."""
+    for item in get_table().send(Request("Scan"))["Items"]:
+        get_table().send(Request("DeleteItem", {"Key": {name: item[name] for name in ("pk", "sk")}}))
+    times = {"expired": timezone.now() - timedelta(days=1), "expires later": timezone.now() + timedelta(days=1)}
+    for values in entries:
+        attributes = {name: value for name, value in values.items() if name != "state"}
+        stored = Entry.objects.create(**attributes, expires_at=times.get(values["state"]))
+        if values["state"] == "deleted":
+            stored.delete()
+
+
+def key(entry: Entry) -> tuple[str, int]:
+    """What identifies an entry."""
+    return entry.shelf, entry.slot
+
+
+@pytest.mark.usefixtures("table")
+@given(entries=ENTRIES, questions=st.lists(QUESTION, min_size=1, max_size=10))
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+def test_a_queryset_and_a_list_agree(entries: list[dict[str, Any]], questions: list[dict[str, Any]]) -> None:
+    """Whatever a queryset answers is what a list would answer, in the same order where one was asked for."""
+    fill(entries)
+    answered = 0
+    for question in questions:
+        queryset = ask(question)
+        try:
+            found = [key(entry) for entry in queryset]
+        except NotSupported:
+            queryset = queryset.order_by().allow_scan()
+            question = {**question, "order": ()}
+            found = [key(entry) for entry in queryset]
+        answered += 1
+        expected = answer(question, entries)
+        compare(question, queryset, found, expected)
+    assume(answered)
+
+
+def compare(
+    question: dict[str, Any], queryset: Any, found: list[tuple[str, int]], expected: list[tuple[str, int]]
+) -> None:
+    """Hold the queryset's answer, its count and one slice of it against the list's."""
+    text = queryset.explain()
+    assert sorted(found) == sorted(expected), text
+    assert queryset.count() == len(expected), text
+    assert queryset.exists() is bool(expected), text
+    if question["order"]:
+        values = [dict(zip(("shelf", "slot"), each, strict=True)) for each in found]
+        assert len(values) == len(expected)
+        by_rank = [order_of(question, each) for each in queryset]
+        assert by_rank == sorted(by_rank, reverse=question["order"][0][0] == "-"), text
+    if question["slice"]:
+        start, length = question["slice"]
+        assert [key(entry) for entry in queryset[start : start + length]] == found[start : start + length], text
+
+
+def order_of(question: dict[str, Any], entry: Entry) -> tuple[Any, ...]:
+    """The values that an entry is ordered by."""
+    return tuple(getattr(entry, name.lstrip("-")) for name in question["order"])
