@@ -41,14 +41,14 @@ install-dev: .venv/installed-dev node_modules/installed
 	@$(PYTHON) -m venv .venv
 
 # The stamps make a second run instant; a changed requirement makes them stale.
-.venv/installed: requirements.txt constraints.txt | .venv/bin/python
+.venv/installed: requirements.txt | .venv/bin/python
 	@echo "Installing the requirements"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	@touch $@
 
-.venv/installed-dev: requirements-dev.txt constraints.txt .venv/installed | .venv/bin/python
+.venv/installed-dev: tests/requirements.txt .venv/installed | .venv/bin/python
 	@echo "Installing the tools"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r tests/requirements.txt
 	@touch $@
 
 node_modules/installed: package.json package-lock.json

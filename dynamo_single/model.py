@@ -190,7 +190,10 @@ class Model(PynamoDBModel, models.Model, metaclass=ModelMeta):  # noqa: DJ008 - 
         writes.update(self, None if update_fields is None else frozenset(update_fields))
         return True
 
-    def delete(self, using: str | None = None, keep_parents: bool = False) -> tuple[int, dict[str, int]]:
+    # By keyword only: PynamoDB's condition in the first place would be dropped in silence.
+    def delete(  # type: ignore[override]  # Django's are positional too
+        self, *, using: str | None = None, keep_parents: bool = False
+    ) -> tuple[int, dict[str, int]]:
         """Delete the item: one request, or one transaction if it holds unique values."""
         return self.hard_delete()
 
@@ -215,6 +218,45 @@ class Model(PynamoDBModel, models.Model, metaclass=ModelMeta):  # noqa: DJ008 - 
         return ()
 
     # PynamoDB's own writers (batch_write, TransactWrite) take the item from here.
+    @classmethod
+    def _refuse_table_change(cls, *args: Any, **kwargs: Any) -> Any:
+        raise NotSupported(
+            f"The table belongs to all models, so {cls.__name__} neither makes nor deletes it: manage.py dynamo_setup "
+            "sets it up."
+        )
+
+    create_table = delete_table = update_ttl = _refuse_table_change
+
+    @classmethod
+    def _check_plain_write(cls) -> None:
+        """PynamoDB's writers send one item: what has to change with it would be left behind."""
+        follows = [*uniqueness.unique_attributes(cls), *cls.derived_from]
+        if follows:
+            raise NotSupported(
+                f"PynamoDB's writers do not keep what depends on {', '.join(dict.fromkeys(follows))} of "
+                f"{cls._meta.label}: unique values or items of their own. Use save() and delete()."
+            )
+
+    @classmethod
+    def batch_write(cls, auto_commit: bool = True) -> Any:
+        """PynamoDB's batch writer, which overwrites; refused where other items depend on the model's."""
+        cls._check_plain_write()
+        return super().batch_write(auto_commit=auto_commit)
+
+    def get_save_kwargs_from_instance(self, *args: Any, **kwargs: Any) -> Any:
+        """For PynamoDB's ``TransactWrite``; refused where other items depend on this one."""
+        self._check_plain_write()
+        return super().get_save_kwargs_from_instance(*args, **kwargs)  # type: ignore[misc]  # not in the stand-in
+
+    def get_delete_kwargs_from_instance(self, *args: Any, **kwargs: Any) -> Any:
+        """For PynamoDB's ``TransactWrite``; refused where other items depend on this one."""
+        self._check_plain_write()
+        return super().get_delete_kwargs_from_instance(*args, **kwargs)  # type: ignore[misc]  # not in the stand-in
+
+    def get_update_kwargs_from_instance(self, *args: Any, **kwargs: Any) -> Any:
+        """Refused as ``update`` is."""
+        return self.update()
+
     def _container_serialize(self, null_check: bool = True) -> dict[str, dict[str, Any]]:
         return writes.item_of(self)
 
@@ -297,7 +339,7 @@ class SoftDeleteModel(Model):  # noqa: DJ008 - abstract
         """Whether the object is in the trash."""
         return self.deleted_at is not None
 
-    def delete(self, using: str | None = None, keep_parents: bool = False) -> tuple[int, dict[str, int]]:
+    def delete(self, *, using: str | None = None, keep_parents: bool = False) -> tuple[int, dict[str, int]]:  # type: ignore[override]  # as above
         """Move the object to the trash: one transaction. Its unique values are free again; nothing is lost."""
         return soft_delete.delete(self)
 

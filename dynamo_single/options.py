@@ -44,7 +44,7 @@ class AttributeInfo:
     serialize: Callable[[Any], AttributeValue]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ModelLayout:
     """One model's keys and attributes, by Python name."""
 
@@ -58,6 +58,9 @@ class ModelLayout:
     trash: AccessKey | None = None
     expires: str | None = None
     neighbours: Callable[[], Iterable[ModelLayout]] = field(default=tuple)
+
+    def __repr__(self) -> str:
+        return f"<ModelLayout of {self.label}>"
 
     @property
     def identity(self) -> tuple[str, ...]:

@@ -50,9 +50,13 @@ def model_of_type(alias: str, item_type: str) -> Any | None:
     return None
 
 
-@cache
 def attributes_of(model: Any) -> dict[str, Attribute[Any]]:
     """The model's own attributes by Python name, in the order of declaration."""
+    return _attributes_of(model)
+
+
+@cache
+def _attributes_of(model: Any) -> dict[str, Attribute[Any]]:
     return {
         field.attname: field.attribute
         for field in model._meta.concrete_fields

@@ -6,16 +6,19 @@ the table from answering is an error here and never an empty session, which woul
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from django.contrib.sessions.backends.base import VALID_KEY_CHARS, CreateError, SessionBase, UpdateError
+from django.utils import timezone
 from django.utils.crypto import get_random_string
 from django.utils.translation import gettext_lazy as _
 
-from dynamo_single import models
+from dynamo_single import layout, models
 from dynamo_single.exceptions import AlreadyExists, InvalidValue, StaleObject
 
 KEY_LENGTH = 32
+MILLISECOND = timedelta(milliseconds=1)
 
 
 class Session(models.Model):
@@ -24,6 +27,7 @@ class Session(models.Model):
     session_key = models.UnicodeAttribute(_("session key"), attr_name="sessionKey")
     session_data = models.UnicodeAttribute(_("session data"), multiline=True, attr_name="sessionData")
     expire_date = models.TTLAttribute(_("expire date"), null=False)
+    updated_at = models.TimestampAttribute(_("updated"), attr_name=layout.UPDATED_AT)
 
     class Keys:
         primary = models.Key("SESSION#{session_key}", "#METADATA")
@@ -95,7 +99,8 @@ class SessionStore(SessionBase):
             self._update(self.session_key, data)
 
     def _insert(self, session_key: str, data: dict[str, Any]) -> None:
-        item = self.get_model_class()(session_key=session_key, **self._stored_values(data))
+        values = self._stored_values(data)
+        item = self.get_model_class()(session_key=session_key, updated_at=timezone.now(), **values)
         try:
             item.save(force_insert=True)
         except AlreadyExists as error:
@@ -103,14 +108,12 @@ class SessionStore(SessionBase):
         self._items[session_key] = item
 
     def _update(self, session_key: str, data: dict[str, Any]) -> None:
-        values = self._stored_values(data)
-        item = self._items.get(session_key)
-        if item is None or item.session_data == values["session_data"]:
-            # The same data within the same second would not be written, so nothing would tell that the session is gone.
-            item = self._find(session_key)
+        item = self._items.get(session_key) or self._find(session_key)
         if item is None:
             raise UpdateError
-        for name, value in values.items():
+        # Later than before in any case: a save that changes nothing sends nothing, and would not notice a deletion.
+        item.updated_at = max(timezone.now(), item.updated_at + MILLISECOND)
+        for name, value in self._stored_values(data).items():
             setattr(item, name, value)
         try:
             item.save(force_update=True)

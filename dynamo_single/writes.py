@@ -138,6 +138,16 @@ def _item(model: Any, values: Values) -> dict[str, dict[str, Any]]:
     }
 
 
+def _item_after(model: Any, before: Item, values: Values, changed: Values) -> dict[str, dict[str, Any]]:
+    """The item with some attributes changed; the others stay to the letter, since sets and numbers have more spellings."""
+    item = _item(model, values)
+    for name in values:
+        stored = _stored_name(model, name)
+        if name not in changed and stored in before:
+            item[stored] = dict(before[stored])
+    return item
+
+
 # the operations
 
 
@@ -178,7 +188,7 @@ def update(obj: Any, only: frozenset[str] | None = None) -> None:
             f"{model._meta.label}: {', '.join(model._identity)} make up the primary key and cannot change. Create a "
             "new object and delete this one."
         )
-    item = _item(model, values)
+    item = _item_after(model, before, values, changed)
     _send_changes(obj, before, item)
     _remember(obj, item, changed)
 
@@ -223,10 +233,10 @@ def change(obj: Any, changes: Values) -> None:
     """Set attributes of a stored object, with every key and unique value that depends on them: one request."""
     model = type(obj)
     before = obj._stored
-    values = {**hydration.values_of(model, before), **changes, **_automatic(obj, add=False)}
-    item = _item(model, values)
+    changes = {**changes, **_automatic(obj, add=False)}
+    item = _item_after(model, before, {**hydration.values_of(model, before), **changes}, changes)
     _send_changes(obj, before, item)
-    _remember(obj, item, {name: values[name] for name in {*changes, *_automatic_names(obj)}})
+    _remember(obj, item, changes)
 
 
 def _send_changes(obj: Any, before: Item, item: Item) -> None:

@@ -12,7 +12,7 @@ from django.core.paginator import InvalidPage
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from dynamo_single.exceptions import NotSupported, UnknownField
+from dynamo_single.exceptions import DynamoSingleError, NotSupported, UnknownField
 
 
 class TrashFilter(SimpleListFilter):
@@ -46,7 +46,13 @@ class KeyChangeList(ChangeList):
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> Any:
         """The rows' queryset; a column is sortable if a key serves its order among these rows."""
-        queryset = super().get_queryset(request, exclude_parameters)
+        try:
+            queryset = super().get_queryset(request, exclude_parameters)
+        except IncorrectLookupParameters as error:
+            # Django would show the whole list in the place of a filter that is wrong; the page says what is wrong.
+            if error.args and isinstance(error.args[0], DynamoSingleError):
+                raise error.args[0] from error
+            raise
         unordered: Any = queryset.order_by()
         self.sortable_by = [name for name in self.sortable_by or () if self._is_served(unordered, name)]
         return queryset

@@ -24,7 +24,7 @@ from dynamo_single.admin.errors import REFUSALS, RelatedRefused, refused_form
 from dynamo_single.admin.forms import KeyModelFormSet
 from dynamo_single.admin.history import LoggedModelAdmin
 from dynamo_single.admin.paginator import KeyPaginator
-from dynamo_single.exceptions import NotSupported, UnknownField
+from dynamo_single.exceptions import NoAccessPattern, NotSupported, UnknownField
 from dynamo_single.fields import IdentityField
 from dynamo_single.registry import layout_of
 
@@ -91,6 +91,8 @@ class DynamoModelAdmin(LoggedModelAdmin):
         except (NotSupported, UnknownField) as error:
             return self._unanswered(request, error)
         except REFUSALS as refusal:
+            if request.method != "POST":
+                return self._unanswered(request, refusal)
             self.message_user(request, str(refusal), messages.ERROR)
             return HttpResponseRedirect(request.get_full_path())
 
@@ -101,6 +103,7 @@ class DynamoModelAdmin(LoggedModelAdmin):
             "title": _("This list cannot be read"),
             "opts": self.opts,
             "message": str(error),
+            "has_no_key": isinstance(error, NoAccessPattern),
             "is_narrowed": bool(request.GET),
         }
         return TemplateResponse(request, "dynamo_single/admin/unanswered.html", context, status=400)

@@ -28,7 +28,7 @@ class OfficeInline(DynamoTabularInline):
 class CompanyAdmin(DynamoModelAdmin):
     """Companies, by name."""
 
-    list_display = ("name", "stock", "founded", "public", "updated_at")
+    list_display = ("name", "stock", "founded", "public")
     list_filter = ("public",)
     search_fields = ("name",)
     inlines = (PersonInline, OfficeInline)

@@ -77,13 +77,28 @@ def test_only_columns_that_a_key_serves_can_be_sorted(pages: Pages) -> None:
 
 def test_an_order_that_no_key_serves_is_explained(pages: Pages) -> None:
     """Asking for it by hand sends nothing, and the page names the keys and the ways out."""
-    response = pages.get(f"{COMPANY}?o=5", sends=[])
+    response = pages.get(f"{COMPANY}?o=4", sends=[])
     assert response.status_code == 400
     text = text_of(response)
     assert "This list cannot be read" in text
     assert "directory.Company: no key answers" in text
     assert "models.IndexKey(" in text
     assert "Show the list without search, filters and order" in text
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("founded=soon", "founded takes a date, not str 'soon'"),
+        ("nosuch=1", "Cannot resolve keyword 'nosuch' into field."),
+        ("name__icontains=a", "The lookup 'icontains' has no exact answer in DynamoDB"),
+    ],
+)
+def test_a_wrong_question_is_explained(pages: Pages, question: str, answer: str) -> None:
+    """A value or a lookup that DynamoDB cannot compare with sends nothing, and the page says what is wrong with it."""
+    response = pages.get(f"{COMPANY}?{question}", sends=[])
+    assert response.status_code == 400
+    assert answer in text_of(response)
 
 
 @pytest.mark.parametrize(("term", "names"), [("Ac", ["Acme"]), ("ac", []), ("Acme B", []), ("", ["Acme", "Bolt"])])

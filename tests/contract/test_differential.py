@@ -116,7 +116,9 @@ def ask(question: dict[str, Any]) -> Any:
 def answer(question: dict[str, Any], entries: list[dict[str, Any]]) -> list[tuple[str, int]]:
     """The same question asked of a list: the keys of what matches."""
     wanted = {"objects": {"live"}, "deleted_objects": {"deleted"}, "all_objects": {"live", "deleted"}}
-    states = wanted[question["visibility"]] | (set() if question["visibility"] == "deleted_objects" else {"expires later"})
+    states = wanted[question["visibility"]]
+    if question["visibility"] != "deleted_objects":
+        states |= {"expires later"}
 
     def holds(entry: dict[str, Any], condition: tuple[str, str, Any]) -> bool:
         name, lookup, operand = condition

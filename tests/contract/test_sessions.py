@@ -74,6 +74,13 @@ def test_a_session_costs_one_write_to_make_and_one_read_to_load(sent: Sent) -> N
     assert dict(SessionStore(session.session_key).items()) == {"a": 1, "b": 2}
 
 
+def test_every_save_is_one_write(stored: SessionStore, sent: Sent) -> None:
+    """Also one that changes nothing, since only a write finds out whether the session is still there."""
+    for _ in range(3):
+        stored.save()
+    assert operations(sent) == ["UpdateItem"] * 3
+
+
 def test_reading_does_not_modify(stored: SessionStore) -> None:
     """A session that was only read says that it need not be saved."""
     session = SessionStore(stored.session_key)

@@ -1,0 +1,199 @@
+"""A scratch project for one page: its files, its shell and its Python session, on an engine of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tests.docs.pages import ROOT, Block
+from tests.docs.session import matches
+
+COMMAND_SECONDS = 60
+_ASSIGNMENT = re.compile(r"(?P<name>[A-Z_]+)=(?P<value>.*)")
+
+#: Lines that a page shows and the harness does not run: how each begins, and what runs it instead.
+RUN_ELSEWHERE = {
+    "make run": "tests/contract/test_demo.py",
+    "make test": ".ci/run",
+    "pip install": "Makefile",
+    "npm install": "Makefile",
+    "npm ci": "Makefile",
+    "python manage.py dynamo_local": "tests/contract/test_engines.py",
+    "python manage.py runserver": "project/directory/management/commands/demo.py",
+}
+
+
+@dataclass
+class Project:
+    """The project of one page."""
+
+    root: Path
+    endpoint_url: str
+    mistakes: list[str] = field(default_factory=list)
+    _session: subprocess.Popen[str] | None = None
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment of everything that runs in the project."""
+        url = f"{self.endpoint_url.replace('http', 'dynamodb', 1)}/single-table?region=us-east-1"
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("DJANGO_", "DYNAMO_"))}
+        return inherited | {
+            "DYNAMO_URL": url,
+            "PYTHONPATH": str(ROOT),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "COLUMNS": "100",
+        }
+
+    def run(self, block: Block) -> None:
+        """Do what a block says, and note what went otherwise than it says."""
+        if block.language == "console":
+            self._console(block)
+        elif block.path:
+            self._write(block)
+        elif block.language == "python":
+            self._python(block)
+
+    def _write(self, block: Block) -> None:
+        # A developer who changes a file starts the shell again.
+        self.close()
+        path = self.root / block.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        before = path.read_text() if block.adds else ""
+        _, _, text = block.text.partition("\n")
+        try:
+            compile(text, block.where, "exec")
+        except SyntaxError as error:
+            self.mistakes.append(f"{block.where}: {error}")
+        path.write_text(f"{before}\n{text}\n")
+
+    # the shell
+
+    def _console(self, block: Block) -> None:
+        steps: list[tuple[int, str, list[str]]] = []
+        for number, line in enumerate(block.text.splitlines(), start=block.line):
+            if line.startswith("$ "):
+                steps.append((number, line[2:], []))
+            elif steps:
+                steps[-1][2].append(line.rstrip())
+            else:
+                self.mistakes.append(f"{block.where}: a console block begins with a command, a line with '$ '.")
+                return
+        for number, line, expected in steps:
+            self._step(f"{block.page.relative_to(ROOT)}:{number}", line, "\n".join(expected))
+
+    def _step(self, where: str, line: str, expected: str) -> None:
+        elsewhere = next((path for start, path in RUN_ELSEWHERE.items() if line.startswith(start)), None)
+        if elsewhere is not None:
+            if not (ROOT / elsewhere).is_file():
+                self.mistakes.append(f"{where}: {line!r} is not run here, and {elsewhere}, which runs it, is missing.")
+            return
+        words = shlex.split(line)
+        environment = self.environment
+        while words and (found := _ASSIGNMENT.fullmatch(words[0])):
+            environment[found["name"]] = found["value"]
+            words.pop(0)
+        if words == ["cd", self.root.name]:
+            return
+        command = {"python": [sys.executable], "django-admin": [sys.executable, "-m", "django"]}.get(words[0])
+        if command is None:
+            self.mistakes.append(f"{where}: {words[0]!r} is no command that the tests know.")
+            return
+        if words[1:3] == ["startproject", self.root.name]:
+            return  # the harness made it, from the same command
+        self.close()
+        child = subprocess.run(
+            [*command, *words[1:]],
+            cwd=self.root,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=COMMAND_SECONDS,
+            check=False,
+        )
+        got = "\n".join(each.rstrip() for each in child.stdout.rstrip().splitlines())
+        if expected and not matches(expected, got):
+            self.mistakes.append(f"{where}: expected\n{expected}\ngot\n{got}")
+        elif not expected and child.returncode:
+            self.mistakes.append(f"{where}: {line!r} ended with status {child.returncode}\n{got}")
+
+    # the session
+
+    def _python(self, block: Block) -> None:
+        session = self._session or self._start()
+        asked = {"source": block.text, "filename": str(block.page.relative_to(ROOT)), "line": block.line}
+        assert session.stdin is not None
+        assert session.stdout is not None
+        try:
+            session.stdin.write(json.dumps(asked) + "\n")
+            session.stdin.flush()
+        except BrokenPipeError:
+            pass  # the answer, which is none, tells
+        answer = session.stdout.readline()
+        if answer:
+            self.mistakes.extend(json.loads(answer))
+            return
+        session.wait(COMMAND_SECONDS)
+        said = self._log.read_text()[-3000:]
+        self.mistakes.append(f"{block.where}: the Python session ended with status {session.returncode}\n{said}")
+        self.close()
+
+    @property
+    def _log(self) -> Path:
+        return self.root / "session.log"
+
+    def _start(self) -> subprocess.Popen[str]:
+        with self._log.open("w") as log:
+            self._session = subprocess.Popen(
+                [sys.executable, "-m", "tests.docs.session"],
+                cwd=self.root,
+                env=self.environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        return self._session
+
+    def close(self) -> None:
+        """End the session, if one runs."""
+        session, self._session = self._session, None
+        if session is None:
+            return
+        for stream in (session.stdin, session.stdout):
+            if stream is not None:
+                stream.close()
+        session.wait(COMMAND_SECONDS)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def make(template: Path, target: Path, endpoint_url: str) -> Project:
+    """A project like the template, on an engine."""
+    shutil.copytree(template, target)
+    return Project(target, endpoint_url)
+
+
+def start(directory: Path, *, app: str = "") -> Path:
+    """What ``django-admin startproject mysite`` makes, with an app in it if one is named."""
+    subprocess.run([sys.executable, "-m", "django", "startproject", "mysite"], cwd=directory, check=True)
+    root = directory / "mysite"
+    if app:
+        subprocess.run([sys.executable, "manage.py", "startapp", app], cwd=root, check=True)
+    return root

@@ -1,0 +1,181 @@
+"""Every block of the README and of docs/ is run: what the pages show is what happens."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dynamo_single.engines import LocalEngine, find_engine
+from tests.docs import pages, project
+from tests.docs.pages import ROOT, Block
+
+TUTORIAL = ROOT / "docs/tutorial.md"
+SETTINGS = "mysite/settings.py"
+
+PAGES = pages.pages()
+
+
+@pytest.fixture(scope="session")
+def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The two projects that pages start from.
+
+    ``new`` is what Django makes. ``ready`` has an app ``shop`` and the settings that the tutorial adds.
+    """
+    new = project.start(tmp_path_factory.mktemp("new"))
+    ready = project.start(tmp_path_factory.mktemp("ready"), app="shop")
+    settings = [block for block in pages.blocks(TUTORIAL) if block.path == SETTINGS]
+    assert settings, "docs/tutorial.md no longer adds to mysite/settings.py, which the other pages build on."
+    prepared = project.Project(ready, "")
+    for block in settings:
+        prepared.run(block)
+    assert not prepared.mistakes
+    return {"new": new, "ready": ready}
+
+
+def starts_from(blocks: list[Block]) -> str:
+    """A page that configures the table itself starts from a new project, and every other one from a ready one."""
+    own = any(block.path == SETTINGS and "DYNAMO_SINGLE" in block.text for block in blocks)
+    return "new" if own else "ready"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_blocks_of_a_page_do_what_the_page_says(page: Path, templates: dict[str, Path], tmp_path: Path) -> None:
+    """Files are written, Python and commands are run in order, and what they give is what stands below them."""
+    blocks = pages.blocks(page)
+    if all(block.language == "text" for block in blocks):
+        return
+    with (
+        LocalEngine(find_engine(ROOT)) as engine,
+        project.make(templates[starts_from(blocks)], tmp_path / "mysite", engine.endpoint_url) as scratch,
+    ):
+        for block in blocks:
+            scratch.run(block)
+    if scratch.mistakes:
+        pytest.fail("\n\n".join(scratch.mistakes), pytrace=False)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    """Every link to a file of the repository finds one."""
+    missing = [target for target in pages.links(page) if not (page.parent / target).exists()]
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_pages_are_reached_from_the_index(page: Path) -> None:
+    """No page of docs/ stands alone: the index, or a page that it names, links to it."""
+    index = ROOT / "docs/index.md"
+    reached: set[Path] = set()
+    waiting = [index, ROOT / "README.md"]
+    while waiting:
+        current = waiting.pop().resolve()
+        if current in reached or current.suffix != ".md" or not current.is_file():
+            continue
+        reached.add(current)
+        waiting.extend(current.parent / target for target in pages.links(current))
+    assert page.resolve() in reached or "decisions" in page.parts
+
+
+# the harness itself: a test that cannot fail is a defect
+
+
+def block_of(text: str, language: str) -> Block:
+    """A block of a page that is nowhere."""
+    return Block(ROOT / "docs/index.md", 10, language, text)
+
+
+@pytest.fixture
+def scratch(templates: dict[str, Path], tmp_path: Path, engine_url: str) -> project.Project:
+    """A ready project."""
+    return project.make(templates["ready"], tmp_path / "mysite", engine_url)
+
+
+@pytest.fixture(scope="module")
+def engine_url() -> object:
+    """The address of an engine."""
+    with LocalEngine(find_engine(ROOT)) as engine:
+        yield engine.endpoint_url
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        ("1 + 1  # -> 3", "docs/index.md:10: expected\n3\ngot\n2"),
+        ("x = 1\n\nx  # -> 2", "docs/index.md:12: expected\n2\ngot\n1"),
+        ("print('a')\n# -> a\n# -> b", "docs/index.md:10: expected\na\nb\ngot\na"),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("1 / 0  # -> TypeError: ...", "got\nZeroDivisionError: division by zero"),
+        ("1  # -> ZeroDivisionError: ...", "got\n1"),
+        ("assert 1 == 2", "AssertionError"),
+        ("for x in [1]:\n    x  # -> 1\n    x", "stands behind or below a whole statement"),
+        ("if", "invalid syntax"),
+    ],
+)
+def test_a_wrong_result_is_found(scratch: project.Project, text: str, mistake: str) -> None:
+    """A value, an output or an error other than the one shown is a mistake with its line."""
+    with scratch:
+        scratch.run(block_of(text, "python"))
+    (found,) = scratch.mistakes
+    assert mistake in found
+
+
+@pytest.mark.parametrize(
+    "text", ["1 + 1  # -> 2", "print('a\\nb')\n# -> a\n# -> b", "1 / 0  # -> ZeroDivisionError: ... zero", "None"]
+)
+def test_a_right_result_passes(scratch: project.Project, text: str) -> None:
+    """A value, an output or an error that is as shown passes."""
+    with scratch:
+        scratch.run(block_of(text, "python"))
+    assert scratch.mistakes == []
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        ("$ python -c 'print(1)'\n2", "docs/index.md:10: expected\n2\ngot\n1"),
+        ("$ python -c 'raise SystemExit(3)'", "ended with status 3"),
+        ("$ rm -rf x", "'rm' is no command"),
+        ("no command", "begins with a command"),
+    ],
+)
+def test_a_wrong_command_is_found(scratch: project.Project, text: str, mistake: str) -> None:
+    """Another output, a failure or an unknown command is a mistake."""
+    scratch.run(block_of(text, "console"))
+    (found,) = scratch.mistakes
+    assert mistake in found
+
+
+def test_a_line_that_another_test_runs_needs_that_test(
+    scratch: project.Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the harness leaves out is only left out while the file that covers it exists."""
+    monkeypatch.setitem(project.RUN_ELSEWHERE, "make cake", "tests/contract/test_cake.py")
+    scratch.run(block_of("$ make cake", "console"))
+    (found,) = scratch.mistakes
+    assert "tests/contract/test_cake.py, which runs it, is missing" in found
+
+
+def test_files_are_written_and_added_to(scratch: project.Project) -> None:
+    """A path in the first line makes a block a file; ``(add)`` appends."""
+    with scratch:
+        scratch.run(block_of("# shop/numbers.py\nONE = 1", "python"))
+        scratch.run(block_of("# shop/numbers.py (add)\nTWO = ONE + 1", "python"))
+        scratch.run(block_of("from shop import numbers\n\nnumbers.TWO  # -> 2", "python"))
+    assert scratch.mistakes == []
+
+
+@pytest.mark.parametrize("text", ["```\nx\n```", "```bash\nx\n```", "  ```python\n  x\n  ```", "```python\nx"])
+def test_blocks_that_could_not_be_run_are_refused(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fence without a known language, indented, or not closed is an error."""
+    monkeypatch.setattr(pages, "ROOT", tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text(text)
+    with pytest.raises(pages.PageError, match=r"page.md:1"):
+        pages.blocks(page)
+
+
+def test_where_a_block_begins() -> None:
+    """A block knows its page and line."""
+    assert replace(block_of("x", "python"), line=7).where == "docs/index.md:7"
