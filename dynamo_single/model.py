@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
-from typing import Any, ClassVar, Self, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
 from django.db import models
 from django.db.models.base import ModelBase, ModelState
@@ -16,13 +16,16 @@ from django.db.models.signals import post_init, post_save, pre_init, pre_save
 from pynamodb.attributes import Attribute as PynamoDBAttribute
 from pynamodb.attributes import DiscriminatorAttribute
 
-from dynamo_single import hydration, layout, soft_delete, uniqueness, writes
+from dynamo_single import hydration, items, layout, soft_delete, uniqueness, writes
 from dynamo_single.attributes import TimestampAttribute
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.manager import Manager, SoftDeleteManager
 from dynamo_single.modeltype import ModelMeta, Options
 from dynamo_single.pynamodb_model import PynamoDBModel
 from dynamo_single.table import get_table
+
+if TYPE_CHECKING:
+    from dynamo_single.pynamodb_model import BatchWrite
 
 
 class _Abstract:
@@ -40,7 +43,7 @@ class _KeyValue(PynamoDBAttribute[str]):
     @overload
     def __get__(self, instance: Any, owner: Any) -> str: ...
     def __get__(self, instance: Any, owner: Any) -> Any:
-        return self if instance is None else writes.primary_key(instance)[self.attr_name]
+        return self if instance is None else items.primary_key(instance)[self.attr_name]
 
     def __set__(self, instance: Any, value: Any) -> None:
         raise NotSupported(f"{self.attr_name} is computed from the attributes that the key template names: set those.")
@@ -238,7 +241,7 @@ class Model(PynamoDBModel, models.Model, metaclass=ModelMeta):  # noqa: DJ008 - 
             )
 
     @classmethod
-    def batch_write(cls, auto_commit: bool = True) -> Any:
+    def batch_write(cls, auto_commit: bool = True) -> BatchWrite[Self]:
         """PynamoDB's batch writer, which overwrites; refused where other items depend on the model's."""
         cls._check_plain_write()
         return super().batch_write(auto_commit=auto_commit)
@@ -258,7 +261,7 @@ class Model(PynamoDBModel, models.Model, metaclass=ModelMeta):  # noqa: DJ008 - 
         return self.update()
 
     def _container_serialize(self, null_check: bool = True) -> dict[str, dict[str, Any]]:
-        return writes.item_of(self)
+        return items.item_of(self)
 
     # reading
 
@@ -307,7 +310,7 @@ class Model(PynamoDBModel, models.Model, metaclass=ModelMeta):  # noqa: DJ008 - 
     # validation
 
     def _perform_unique_checks(self, unique_checks: Any) -> dict[str, list[Any]]:
-        own_key = None if self._stored is None else writes.stored_key(self)
+        own_key = None if self._stored is None else items.stored_key(self)
         return uniqueness.errors(self, own_key, unique_checks)
 
 

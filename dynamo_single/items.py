@@ -1,0 +1,164 @@
+"""From an object to its item: prepared values, every key, and what another writer's attributes may keep.
+
+All write paths compute keys here and nowhere else. Nothing here sends a request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dynamo_single import layout as names
+from dynamo_single import registry
+from dynamo_single.actions import Item, ItemKey
+from dynamo_single.exceptions import EmptyKeyPart, InvalidValue
+from dynamo_single.keys import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, Template
+from dynamo_single.options import AccessKey
+
+Values = dict[str, Any]
+
+
+def prepared_values(obj: Any, before: Item | None = None) -> Values:
+    """The object's values in their stored Python form; raises ``InvalidValue`` for the first that is wrong.
+
+    What a stored item lacked ``before`` may stay missing: the attribute may be younger than the item.
+    """
+    values: Values = {}
+    for name, attribute in registry.attributes_of(type(obj)).items():
+        try:
+            values[name] = attribute.prepare(obj.attribute_values.get(name))
+        except InvalidValue as error:
+            raise InvalidValue(f"{obj._meta.label}: {error}") from error
+        if values[name] is None and not attribute.null and (before is None or attribute.attr_name in before):
+            raise InvalidValue(f"{obj._meta.label}: {name} is missing: it takes {attribute.expects}, or null=True.")
+    return values
+
+
+def attributes_item(model: Any, values: Values) -> dict[str, dict[str, Any]]:
+    """The model's own attributes as they are stored; ``None`` is left out."""
+    return {
+        attribute.attr_name: attribute.to_attribute_value(values[name])
+        for name, attribute in registry.attributes_of(model).items()
+        if values[name] is not None
+    }
+
+
+def key_attributes(model: Any, values: Values) -> dict[str, dict[str, Any]]:
+    """The index keys that the values give: those of a live object, or the trash's for a deleted one."""
+    layout = registry.layout_of(model)
+    if values.get(registry.DELETED_AT) is not None:
+        keys: Sequence[AccessKey] = () if layout.trash is None else (layout.trash,)
+    else:
+        keys = layout.indexes
+    found: dict[str, dict[str, Any]] = {}
+    for key in keys:
+        texts = _index_key(model, key, values)
+        if texts is not None and key.index is not None:
+            found[names.index_partition(key.index)] = {"S": texts[0]}
+            found[names.index_sort(key.index)] = {"S": texts[1]}
+    return found
+
+
+def _index_key(model: Any, key: AccessKey, values: Values) -> tuple[str, str] | None:
+    """Both halves of an index key, or neither: a part that is missing leaves the item out of the index."""
+    infos = registry.layout_of(model).attributes
+    for name in key.variables:
+        if values.get(name) is None or values[name] == "":
+            if infos[name].required:
+                raise EmptyKeyPart(
+                    f"{model._meta.label}: {name} is empty, and the key {key.name} on {key.index} needs it. Give "
+                    f"{name} a value, or declare it blank=True to leave objects without one out of that index."
+                )
+            return None
+    return _render(model, key.partition, values, PARTITION_KEY_LIMIT), _render(model, key.sort, values, SORT_KEY_LIMIT)
+
+
+def _render(model: Any, template: Template, values: Mapping[str, Any], limit: int) -> str:
+    try:
+        return template.render(values, limit=limit)
+    except InvalidValue as error:
+        raise type(error)(f"{model._meta.label}: {error}") from error
+
+
+def computed_key(model: Any, values: Mapping[str, Any]) -> ItemKey:
+    """The primary key that the values give; raises ``EmptyKeyPart`` by the missing attribute's name."""
+    primary = registry.layout_of(model).primary
+    return (
+        _render(model, primary.partition, values, PARTITION_KEY_LIMIT),
+        _render(model, primary.sort, values, SORT_KEY_LIMIT),
+    )
+
+
+def primary_key(obj: Any) -> dict[str, str]:
+    """The object's key as its values give it, by physical name."""
+    partition, sort = computed_key(type(obj), obj.attribute_values)
+    return {names.PARTITION_KEY: partition, names.SORT_KEY: sort}
+
+
+def stored_key(obj: Any) -> ItemKey:
+    """The key that a stored object was read from or written to."""
+    return key_of(obj._stored)
+
+
+def item_of(obj: Any) -> dict[str, dict[str, Any]]:
+    """The whole item with its automatic timestamps, as PynamoDB's own writers put it. Sends nothing."""
+    set_automatic(obj, add=obj._state.adding)
+    return item_from(type(obj), prepared_values(obj))
+
+
+def item_from(model: Any, values: Values) -> dict[str, dict[str, Any]]:
+    partition, sort = computed_key(model, values)
+    return {
+        names.PARTITION_KEY: {"S": partition},
+        names.SORT_KEY: {"S": sort},
+        names.ITEM_TYPE: {"S": model._options.item_type},
+        **key_attributes(model, values),
+        **attributes_item(model, values),
+    }
+
+
+def item_after(model: Any, before: Item, values: Values, changed: Values) -> dict[str, dict[str, Any]]:
+    """The item with some attributes changed; the others stay to the letter (a set has several spellings)."""
+    item = item_from(model, values)
+    for name in values:
+        stored = stored_name(model, name)
+        if name not in changed and stored in before:
+            item[stored] = dict(before[stored])
+    return item
+
+
+def stored_name(model: Any, name: str) -> str:
+    return registry.layout_of(model).attributes[name].stored
+
+
+def known_names(model: Any) -> set[str]:
+    """The physical names that this model writes; anything else in an item is somebody else's and stays."""
+    layout = registry.layout_of(model)
+    known = {info.stored for info in layout.attributes.values()}
+    for key in (*layout.indexes, *((layout.trash,) if layout.trash else ())):
+        if key.index:
+            known |= {names.index_partition(key.index), names.index_sort(key.index)}
+    return known
+
+
+def key_of(item: Item) -> ItemKey:
+    return item[names.PARTITION_KEY]["S"], item[names.SORT_KEY]["S"]
+
+
+def set_automatic(obj: Any, *, add: bool) -> None:
+    for field in obj._meta.concrete_fields:
+        if hasattr(field, "attribute"):
+            field.pre_save(obj, add)
+
+
+def automatic_names(obj: Any) -> list[str]:
+    return [f.attname for f in obj._meta.concrete_fields if getattr(f, "auto_now", False)]
+
+
+def automatic_values(obj: Any, *, add: bool) -> Values:
+    """The attributes that follow every write, such as ``updated_at``."""
+    values = {}
+    for name in automatic_names(obj):
+        field = obj._meta.get_field(name)
+        values[name] = field.attribute.prepare(field.pre_save(obj, add))
+    return values

@@ -1,0 +1,10 @@
+"""A project with an SQL database and its users in it, beside models in DynamoDB."""
+
+from project.settings import *  # noqa: F403 - settings modules build on each other by names
+from project.settings import INSTALLED_APPS as DEMO_APPS
+
+INSTALLED_APPS = [*(app for app in DEMO_APPS if app != "accounts"), "django.contrib.sessions"]
+AUTH_USER_MODEL = "auth.User"
+AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
+SESSION_ENGINE = "django.contrib.sessions.backends.db"
+DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}
