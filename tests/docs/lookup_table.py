@@ -11,10 +11,10 @@ from typing import Any
 from django.core.exceptions import FieldError
 
 from dynamo_single import planner, registry, where
-from dynamo_single.exceptions import DynamoSingleError, NoAccessPattern
+from dynamo_single.exceptions import DynamoSingleError
 from dynamo_single.keys import Template, codec_for
-from dynamo_single.options import AccessKey, ModelLayout
-from dynamo_single.query import EVERYTHING, Query
+from dynamo_single.options import AccessKey
+from dynamo_single.query import EVERYTHING, Compare, Condition, Plan, Query
 from tests.catalog.models import Sample
 
 #: The page's columns: an attribute of each type, and a value for it.
@@ -34,10 +34,23 @@ COLUMNS: dict[str, tuple[str, Any]] = {
 LOOKUPS = ("exact", "in", "lt", "lte", "gt", "gte", "range", "startswith", "contains", "isnull", "canonical", "has_key")
 #: What the values of these lookups look like, where it is not the attribute's own value.
 VALUES: dict[str, Any] = {
-    "in": lambda value: [value],
+    "in": lambda value: [value, OTHERS.get(type(value), value)],
     "range": lambda value: (value, value),
     "isnull": lambda value: True,
     "has_key": lambda value: "a",
+}
+#: A second value of each type: one value alone is the same as ``exact``.
+OTHERS: dict[type, Any] = {
+    str: "abd",
+    Decimal: Decimal(2),
+    bool: False,
+    datetime: datetime(2025, 1, 2, tzinfo=UTC),
+    date: date(2025, 1, 2),
+    uuid.UUID: uuid.UUID(int=2),
+    dict: {"a": 2},
+    list: [2],
+    set: {"b"},
+    bytes: b"b",
 }
 MEMBERS = {"things": 1, "words": "a"}
 
@@ -52,38 +65,40 @@ def cell(lookup: str, name: str, value: Any) -> str:
     given = MEMBERS.get(name, value) if lookup == "contains" else VALUES.get(lookup, lambda same: same)(value)
     try:
         condition = where.read_where(Sample, Sample.objects.filter(**{f"{name}__{lookup}": given}).query.where)
-        listed = planner.plan(Query(keyed(name, "LISTED", "{sample_id}"), condition))
-    except NoAccessPattern:
-        listed = None
     except (DynamoSingleError, FieldError):
         return "-"
-    in_partition = is_key(name, condition, "X#{name}", "{sample_id}")
-    in_sort = is_key(name, condition, "X", "{name}#{sample_id}")
+    if isinstance(condition, Compare) and condition.path:
+        return "-"  # in a document, a name that is no lookup is a step of a path
+    part = f"{{{name}:canonical}}" if lookup == "canonical" else f"{{{name}}}"
+    in_partition = is_key(name, condition, f"X#{part}", "{sample_id}")
+    in_sort = is_key(name, condition, "X", f"{part}#{{sample_id}}")
     if in_partition and in_sort:
         return "key"
     if in_partition or in_sort:
         return "partition" if in_partition else "sort key"
-    return "-" if listed is None else "filter"
+    return "filter" if plan(name, condition, "X", "{sample_id}") else "-"
 
 
-def is_key(name: str, condition: Any, partition: str, sort: str) -> bool:
+def is_key(name: str, condition: Condition, partition: str, sort: str) -> bool:
     """Whether a key of these templates expresses the whole condition."""
-    try:
-        layout = keyed(name, partition.replace("name", name), sort.replace("name", name))
-        return planner.plan(Query(layout, condition)).filter == EVERYTHING
-    except DynamoSingleError:
-        return False
+    found = plan(name, condition, partition, sort)
+    return found is not None and found.filter == EVERYTHING
 
 
-def keyed(name: str, partition: str, sort: str) -> ModelLayout:
-    """``Sample``'s layout with one index key, and nobody else in its table; every item has the attribute."""
+def plan(name: str, condition: Condition, partition: str, sort: str) -> Plan | None:
+    """How ``Sample`` would be read by one index key, with nobody else in its table; ``None`` if not by this key."""
     layout = registry.layout_of(Sample)
-    codecs = {"sample_id": codec_for("text")}
     attribute = registry.attributes_of(Sample)[name]
-    for spec in ("", "canonical"):
-        if f"{{{name}:{spec}}}" in sort + partition or f"{{{name}}}" in sort + partition:
-            codecs[name] = codec_for(attribute.key_kind or "none", spec)
-            break
-    key = AccessKey("key", "gs1", Template.parse(partition).bind(codecs), Template.parse(sort).bind(codecs))
-    infos = {**layout.attributes, name: replace(layout.attributes[name], required=True)}
-    return replace(layout, attributes=infos, indexes=(key,), neighbours=tuple)
+    templates = (Template.parse(partition), Template.parse(sort))
+    try:
+        codecs = {
+            part.name: codec_for("text" if part.name == "sample_id" else attribute.key_kind or "document", part.spec)
+            for template in templates
+            for part in template.parts
+        }
+        key = AccessKey("key", "gs1", *(template.bind(codecs) for template in templates))
+        infos = {**layout.attributes, name: replace(layout.attributes[name], required=True)}
+        alone = replace(layout, attributes=infos, indexes=(key,), neighbours=tuple)
+        return planner.plan(Query(alone, condition))
+    except DynamoSingleError:
+        return None

@@ -38,8 +38,11 @@ class Command(BaseCommand):
     help = "Starts a local engine with its data under var/, sets the table up, loads the demo data, serves the site."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Add the web server's port."""
+        """Add the web server's port and the place of the data."""
         parser.add_argument("--port", default=os.environ.get("WEB_PORT", "8000"), help="the web server's port")
+        parser.add_argument(
+            "--db-path", type=Path, default=Path(settings.BASE_DIR) / DATA_FILE, help="where the engine keeps its data"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the demo."""
@@ -57,14 +60,14 @@ class Command(BaseCommand):
             )
         with contextlib.suppress(KeyboardInterrupt):
             try:
-                with stopped_by_signals(), self._engine(table) as engine:
+                with stopped_by_signals(), self._engine(table, options["db_path"]) as engine:
                     self._prepare()
                     self._serve(engine, web_port)
             except DynamoSingleError as error:
                 raise CommandError(str(error)) from error
         self.stdout.write("\nThe demo has ended; its data is kept.")
 
-    def _engine(self, table: TableSettings) -> LocalEngine:
+    def _engine(self, table: TableSettings, data: Path) -> LocalEngine:
         port = _port("DYNAMO_PORT", str(settings.DYNAMO_PORT))
         if table.endpoint_url is None or not table.endpoint_url.endswith(f":{port}"):
             raise CommandError(f"DYNAMO_URL points at {table.place}, but the demo's engine uses DYNAMO_PORT={port}.")
@@ -73,7 +76,6 @@ class Command(BaseCommand):
                 f"Port {port} is busy, so the local DynamoDB engine cannot start; perhaps the demo runs already. Stop "
                 f"what listens there, or choose another port: DYNAMO_PORT={port + 10} make run"
             )
-        data = settings.BASE_DIR / DATA_FILE
         engine = LocalEngine(find_engine(settings.BASE_DIR), port=port, db_path=data)
         self.stdout.write(f"{engine.engine.name} on {engine.endpoint_url}, data in {data}")
         return engine

@@ -1,0 +1,124 @@
+"""``manage.py demo``, which ``make run`` starts: a site from nothing, two ways to log in, data that stays."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.cookiejar import CookieJar
+from pathlib import Path
+from urllib.parse import urlencode
+from urllib.request import HTTPCookieProcessor, Request, build_opener
+
+import pytest
+
+from dynamo_single.engines import free_port, is_free
+
+ROOT = Path(__file__).resolve().parents[2]
+SECONDS = 60
+
+
+class Demo:
+    """A running demo and what it printed."""
+
+    def __init__(self, data: Path, web_port: int, dynamo_port: int) -> None:
+        self.address = f"http://127.0.0.1:{web_port}"
+        self.output = data.with_suffix(".log")
+        environment = {name: value for name, value in os.environ.items() if name != "DYNAMO_URL"}
+        environment |= {
+            "DYNAMO_PORT": str(dynamo_port),
+            "DJANGO_SETTINGS_MODULE": "project.settings",
+            "PYTHONUNBUFFERED": "1",
+        }
+        command = [sys.executable, "manage.py", "demo", "--port", str(web_port), "--db-path", str(data)]
+        with self.output.open("w") as output:
+            self.process = subprocess.Popen(
+                command, cwd=ROOT, env=environment, stdout=output, stderr=output, start_new_session=True
+            )
+
+    def printed(self) -> str:
+        """Everything that was printed so far."""
+        return self.output.read_text()
+
+    def wait_until_ready(self) -> None:
+        """Return when the addresses were printed."""
+        deadline = time.monotonic() + SECONDS
+        while "The demo is at" not in self.printed():
+            assert self.process.poll() is None, self.printed()
+            assert time.monotonic() < deadline, self.printed()
+            time.sleep(0.1)
+
+    def interrupt(self) -> int:
+        """Press Ctrl-C: the signal goes to the whole group, as a terminal sends it."""
+        os.killpg(self.process.pid, signal.SIGINT)
+        return self.process.wait(SECONDS)
+
+    def log_in(self, identifier: str) -> str:
+        """The admin's index as it is after a login."""
+        opener = build_opener(HTTPCookieProcessor(CookieJar()))
+        with opener.open(f"{self.address}/admin/login/?next=/admin/directory/company/") as page:
+            token = re.search('name="csrfmiddlewaretoken" value="([^"]+)"', page.read().decode())
+        assert token
+        form = {"csrfmiddlewaretoken": token[1], "username": identifier, "password": "admin-demo"}
+        body = urlencode({**form, "next": "/admin/directory/company/"}).encode()
+        request = Request(f"{self.address}/admin/login/", body, {"Referer": self.address})
+        with opener.open(request) as page:
+            return str(page.read().decode())
+
+
+@contextmanager
+def demo(data: Path, web_port: int, dynamo_port: int) -> Iterator[Demo]:
+    """A demo that is ended whatever happens."""
+    running = Demo(data, web_port, dynamo_port)
+    try:
+        yield running
+    finally:
+        if running.process.poll() is None:
+            os.killpg(running.process.pid, signal.SIGKILL)
+            running.process.wait()
+
+
+@pytest.fixture
+def ports() -> tuple[int, int]:
+    """A free port for the web server and one for the engine."""
+    return free_port(), free_port()
+
+
+def test_the_demo_runs_and_keeps_its_data(tmp_path: Path, ports: tuple[int, int]) -> None:
+    """The first run makes table, data and user; both logins work; Ctrl-C ends all; the next run finds it."""
+    with demo(tmp_path / "demo.sqlite", *ports) as first:
+        first.wait_until_ready()
+        pages = [first.log_in("admin@example.com"), first.log_in("admin")]
+        assert all("28 companies" in page for page in pages)
+        assert first.interrupt() == 0
+        assert "The demo has ended; its data is kept." in first.printed()
+    assert all(map(is_free, ports))
+    with demo(tmp_path / "demo.sqlite", *ports) as second:
+        second.wait_until_ready()
+        assert "was ready already; nothing was changed" in second.printed()
+        assert "Loading the demo data" not in second.printed()
+        assert "28 companies" in second.log_in("admin")
+        second.interrupt()
+
+
+@pytest.mark.parametrize(("busy", "message"), [(0, "the web server cannot start"), (1, "engine cannot start")])
+def test_a_busy_port_is_a_clear_message(tmp_path: Path, ports: tuple[int, int], busy: int, message: str) -> None:
+    """Whichever port is taken, the demo names it, says how to choose another, and leaves nothing running."""
+    import socket
+
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", ports[busy]))
+        listener.listen()
+        with demo(tmp_path / "demo.sqlite", *ports) as running:
+            assert running.process.wait(SECONDS) == 1
+            printed = running.printed()
+    assert f"Port {ports[busy]} is busy" in printed
+    assert message in printed
+    assert "make run" in printed
+    assert not (tmp_path / "demo.sqlite").exists()

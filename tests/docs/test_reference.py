@@ -1,0 +1,147 @@
+"""The tables of the reference pages name everything that there is, and nothing else."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import load_command_class
+from django.core.management.base import BaseCommand
+
+from dynamo_single import conf, exceptions, layout, models, modeltype
+from dynamo_single.refused import ASYNC, REFUSED
+from tests.docs import lookup_table
+from tests.docs.pages import ROOT, code, table
+
+REFERENCE = ROOT / "docs/reference"
+COMMON_OPTIONS = {"verbosity", "settings", "pythonpath", "traceback", "no_color", "force_color", "skip_checks"}
+
+
+def names(page: str, heading: str, column: int = 0) -> list[str]:
+    """The names that a column of a table sets in code, without parentheses."""
+    found = [name for row in table(REFERENCE / page, heading) for name in code(row[column])]
+    return [name.removesuffix("()") for name in found]
+
+
+def test_every_method_of_a_queryset_is_listed_once() -> None:
+    """The tables of the querysets page have each public name of ``QuerySet``, Django's included."""
+    headings = ("Choosing objects", "Reading", "Writing", "Asynchronous twins", "Refused", "For Django itself")
+    listed = [name for heading in headings for name in names("querysets.md", heading)]
+    assert sorted(listed) == sorted(name for name in dir(models.QuerySet) if not name.startswith("_"))
+
+
+def test_the_refused_methods_are_listed_as_such() -> None:
+    """What the page calls refused is what is refused, with the words of the error."""
+    rows = table(REFERENCE / "querysets.md", "Refused")
+    said = {name.removesuffix("()"): row[1] for row in rows for name in code(row[0])}
+    assert {name: REFUSED[ASYNC.get(name, name)] for name in said} == {
+        name: text.rstrip(".") for name, text in said.items()
+    }
+    assert set(said) == {*REFUSED, *ASYNC}
+
+
+def test_the_lookups_are_as_the_planner_answers_them() -> None:
+    """Each cell of the page's table is what the planner does with that lookup and that type."""
+    shown = table(REFERENCE / "lookups.md", "Lookups and types")
+    assert [[cell.replace("–", "-") for cell in row] for row in shown] == lookup_table.rows()
+
+
+def errors() -> dict[str, type[Exception]]:
+    """The error classes, by name, in the order of the module."""
+    found = inspect.getmembers(exceptions, inspect.isclass)
+    return {name: each for name, each in found if each.__module__ == exceptions.__name__}
+
+
+def test_every_error_is_listed_with_what_it_derives_from() -> None:
+    """The errors page has each class, and the classes that ``except`` may name instead."""
+    rows = {code(row[0])[0]: code(row[1]) for row in table(REFERENCE / "errors.md", "All errors")}
+    assert set(rows) == set(errors())
+    for name, bases in rows.items():
+        ours = exceptions.DynamoSingleError
+        expected = [base.__name__ for base in errors()[name].__bases__ if base not in (ours, Exception)]
+        assert bases == expected, name
+
+
+def test_every_check_is_listed() -> None:
+    """The checks page has each identifier that the code gives out."""
+    sources = [*(ROOT / "dynamo_single").glob("checks.py"), ROOT / "dynamo_single/backend/validation.py"]
+    given = {found for path in sources for found in re.findall(r'"(?:dynamo_single\.)?([EW]\d{3})"', path.read_text())}
+    assert sorted(names("checks.md", "All checks")) == sorted(f"dynamo_single.{each}" for each in given)
+
+
+def test_every_setting_is_listed_with_its_default() -> None:
+    """The settings page has each key of ``DYNAMO_SINGLE``, its default, and whether a URL can give it."""
+    rows = {code(row[0])[0]: row for row in table(REFERENCE / "settings.md", "Keys")}
+    assert set(rows) == set(conf._READERS)
+    for field in fields(conf.TableSettings):
+        if field.name == "alias":
+            continue
+        row = rows.pop(field.name.upper())
+        parameter = field.name if field.name.upper() in conf._URL_OPTIONS else ""
+        assert code(row[1]) == ([parameter] if parameter else []), field.name
+        if field.name in {"table_name", "region"}:
+            assert "required" in row[2]
+        else:
+            default = list(field.default) if isinstance(field.default, tuple) else field.default
+            assert code(row[2]) == [repr(default).replace("'", '"')], field.name
+    assert rows == {}
+
+
+def attribute_classes() -> dict[str, Any]:
+    """The attributes that a model can declare, by class name."""
+    return {
+        name: getattr(models, name)
+        for name in models.__all__
+        if name.endswith("Attribute") and name != "Attribute"
+    }
+
+
+def test_every_attribute_is_listed_with_its_type() -> None:
+    """The attributes page has each class, DynamoDB's type, and whether a key can hold it."""
+    rows = {code(row[0])[0]: row for row in table(REFERENCE / "attributes.md", "All attributes")}
+    assert set(rows) == set(attribute_classes())
+    for name, attribute in attribute_classes().items():
+        if name == "ReferenceAttribute":
+            continue  # as the other model's identity
+        assert code(rows[name][2]) == [attribute.attr_type], name
+        assert rows[name][3] == ("yes" if attribute.key_kind else "no"), name
+
+
+def test_every_option_of_an_attribute_is_listed() -> None:
+    """The attributes page has each option that all attributes take."""
+    signature = inspect.signature(models.Attribute.__init__)
+    assert names("attributes.md", "Options of every attribute") == list(signature.parameters)[1:]
+
+
+def test_the_options_of_meta_are_listed() -> None:
+    """The models page has this app's options, and those that it decides."""
+    assert set(names("models.md", "Options of `Meta`")) == modeltype.OWN_OPTIONS
+    assert set(names("models.md", "Options that are decided")) == set(modeltype.DECIDED)
+
+
+def test_the_physical_names_are_listed() -> None:
+    """The stored layout has each name that the app writes."""
+    written = {value for name, value in vars(layout).items() if name.isupper() and not name.endswith("PREFIX")}
+    unused = {layout.CREATED_BY, layout.VERSION, layout.CLAIM_ITEM_TYPE}
+    listed = {*names("stored-layout.md", "Attributes of an item"), *names("stored-layout.md", "Unique claims")}
+    assert written - unused <= listed
+
+
+@pytest.mark.parametrize("command", ["dynamo_setup", "dynamo_local", "dynamo_status"])
+def test_the_options_of_a_command_are_listed(command: str) -> None:
+    """The commands page has each option of our commands."""
+    loaded: BaseCommand = load_command_class("dynamo_single", command)
+    actions = loaded.create_parser("manage.py", command)._actions
+    options = {a.option_strings[-1] for a in actions if a.dest not in {*COMMON_OPTIONS, "help", "version"}}
+    assert set(names("commands.md", command)) == options
+
+
+def test_every_page_of_the_reference_is_checked_here_or_runs() -> None:
+    """A reference page without a table that is compared has at least a block that is run."""
+    here = Path(__file__).read_text()
+    pages = [page for page in REFERENCE.glob("*.md") if f'"{page.name}"' not in here]
+    assert [page.name for page in pages if "```python" not in page.read_text()] == []
