@@ -160,11 +160,15 @@ class Template:
 
     def matches(self, text: str) -> bool:
         """Whether the template can make exactly this key."""
+        if not text.startswith(self.head):
+            return False
         end = len(self._tokens())
         return end in self._reach(text)
 
     def could_start_with(self, text: str) -> bool:
         """Whether the template can make a key that starts with this text."""
+        if not (text.startswith(self.head) or self.head.startswith(text)):
+            return False
         return bool(self._reach(text))
 
     def could_equal(self, other: Template) -> bool:

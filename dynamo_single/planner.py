@@ -6,7 +6,8 @@ guessed: a query that no key answers is a ``NoAccessPattern``, unless a scan was
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 from dynamo_single import layout as physical
@@ -201,15 +202,18 @@ def _is_foreign(layout: ModelLayout, key: AccessKey, reading: KeyRange) -> bool:
     """Whether items of other models, or unique claims, can lie in the range."""
     if key.index is None and reading.condition.partition.startswith(f"{physical.UNIQUE_PREFIX}#"):
         return True
-    return any(_lies_in(other, key, reading) for other in _foreign_keys(layout))
+    return any(_lies_in(other, key, reading) for other in _meeting(key, layout, tuple(layout.neighbours())))
 
 
-def _foreign_keys(layout: ModelLayout) -> Iterator[AccessKey]:
-    for neighbour in layout.neighbours():
-        if neighbour is not layout:
-            yield from neighbour.keys
-            if neighbour.trash is not None:
-                yield neighbour.trash
+@lru_cache(maxsize=1024)
+def _meeting(key: AccessKey, layout: ModelLayout, neighbours: tuple[ModelLayout, ...]) -> tuple[AccessKey, ...]:
+    """The other models' keys on the same index that can share a partition with this one; compared once."""
+    foreign = chain.from_iterable((*other.keys, other.trash) for other in neighbours if other is not layout)
+    return tuple(
+        other
+        for other in foreign
+        if other is not None and other.index == key.index and other.partition.could_equal(key.partition)
+    )
 
 
 def _lies_in(other: AccessKey, key: AccessKey, reading: KeyRange) -> bool:
