@@ -14,5 +14,8 @@ INSTALLED_APPS = [
     "tests.catalog",
 ]
 # Port 1 is never in use: a test that forgot to ask for an engine fails at once.
-DYNAMO_SINGLE = {"default": "dynamodb://127.0.0.1:1/single-table?region=us-east-1"}
+# Processes that a test starts are told where its engine is.
+DYNAMO_SINGLE = {
+    "default": env.str("DYNAMO_TEST_URL", "dynamodb://127.0.0.1:1/single-table?region=us-east-1"),  # noqa: F405
+}
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -187,6 +187,8 @@ class Project:
 def make(template: Path, target: Path, endpoint_url: str) -> Project:
     """A project like the template, on an engine."""
     shutil.copytree(template, target)
+    # Where npm would put the engine.
+    (target / "node_modules").symlink_to(ROOT / "node_modules")
     return Project(target, endpoint_url)
 
 
