@@ -47,7 +47,7 @@ def test_the_refused_methods_are_listed_as_such() -> None:
 def test_the_lookups_are_as_the_planner_answers_them() -> None:
     """Each cell of the page's table is what the planner does with that lookup and that type."""
     shown = table(REFERENCE / "lookups.md", "Lookups and types")
-    assert [[cell.replace("–", "-") for cell in row] for row in shown] == lookup_table.rows()
+    assert [[cell.replace("\N{EN DASH}", "-") for cell in row] for row in shown] == lookup_table.rows()
 
 
 def errors() -> dict[str, type[Exception]]:
@@ -94,9 +94,7 @@ def test_every_setting_is_listed_with_its_default() -> None:
 def attribute_classes() -> dict[str, Any]:
     """The attributes that a model can declare, by class name."""
     return {
-        name: getattr(models, name)
-        for name in models.__all__
-        if name.endswith("Attribute") and name != "Attribute"
+        name: getattr(models, name) for name in models.__all__ if name.endswith("Attribute") and name != "Attribute"
     }
 
 
