@@ -16,10 +16,11 @@ class DynamoSingleConfig(AppConfig):
         """Refuse wrong settings, register the checks, and keep SQL models away from ``dynamo_single.backend``."""
         # Models cannot be imported before the apps are ready.
         from dynamo_single.backend.router import install_router
-        from dynamo_single.checks import check_models
+        from dynamo_single.checks import check_models, check_references_from_sql
         from dynamo_single.conf import aliases, table_settings
 
         for alias in aliases():
             table_settings(alias)
         checks.register(check_models, checks.Tags.models)
+        checks.register(check_references_from_sql, checks.Tags.models)
         install_router()

@@ -6,20 +6,51 @@ Django does not call the checks of models that are hidden from migrations, so th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from itertools import combinations
-from typing import Any
+from typing import Any, Final
 
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
 from django.core.checks import CheckMessage, Error
+from django.db.migrations.loader import MigrationLoader
+from django.db.models import Field
+from django.db.models.base import ModelBase
+from pynamodb.attributes import Attribute as PynamoDBAttribute
 
 from dynamo_single import layout as names
-from dynamo_single import registry
+from dynamo_single import registry, uniqueness
+from dynamo_single.attributes import Attribute
+from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.collections import Children
 from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import ConfigurationError
-from dynamo_single.keys import can_collide
+from dynamo_single.fields import DynamoField
+from dynamo_single.keys import Template, can_collide
 from dynamo_single.model import Model
 from dynamo_single.options import ModelLayout
+
+#: What stores the values of Django's fields, for the most usual ones.
+_INSTEAD: Final = {
+    "CharField": "UnicodeAttribute",
+    "TextField": "UnicodeAttribute(multiline=True)",
+    "SlugField": "UnicodeAttribute",
+    "URLField": "UnicodeAttribute",
+    "EmailField": "EmailAttribute",
+    "IntegerField": "IntegerAttribute",
+    "BigIntegerField": "IntegerAttribute",
+    "PositiveIntegerField": "IntegerAttribute",
+    "SmallIntegerField": "IntegerAttribute",
+    "FloatField": "NumberAttribute",
+    "DecimalField": "DecimalAttribute",
+    "BooleanField": "BooleanAttribute",
+    "DateTimeField": "TimestampAttribute",
+    "DateField": "DateAttribute",
+    "UUIDField": "UUIDAttribute",
+    "JSONField": "JSONAttribute",
+    "BinaryField": "BinaryAttribute",
+    "ForeignKey": "ReferenceAttribute",
+    "OneToOneField": "ReferenceAttribute(unique=True)",
+}
 
 
 def check_models(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
@@ -33,7 +64,44 @@ def check_models(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) 
         messages += _check_names(model)
         messages += _check_layout(model)
         messages += _check_children(model)
+        messages += _check_stored(model)
+        messages += _check_unique(model)
     return [*messages, *_check_collisions(models)]
+
+
+def check_references_from_sql(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
+    """E010: an SQL model with migrations that refers to a model in DynamoDB, which no migration can find."""
+    messages: list[CheckMessage] = []
+    for model in apps.get_models():
+        if app_configs is not None and model._meta.app_config not in app_configs:
+            continue
+        if not _has_migrations(model._meta.app_label):
+            continue
+        for field in (*model._meta.local_fields, *model._meta.local_many_to_many):
+            target: Any = field.related_model
+            if isinstance(target, type) and is_stored_in_dynamodb(target):
+                messages.append(_sql_reference(model, field.name, target))
+    return messages
+
+
+def _sql_reference(model: Any, name: str, target: Any) -> Error:
+    hint = "Keep the other object's pk in a field of its own, or keep this model in DynamoDB too."
+    if model._meta.app_label == "admin":
+        hint = (
+            "Put dynamo_single.admin.apps.DynamoAdminConfig into INSTALLED_APPS in the place of django.contrib.admin: "
+            "it keeps the log in DynamoDB."
+        )
+    text = (
+        f"{name} refers to {target._meta.label}, which is stored in DynamoDB: migrations do not know it, and migrate "
+        "would fail."
+    )
+    return _error(model, "E010", text, hint)
+
+
+def _has_migrations(app_label: str) -> bool:
+    # Django's own answer to where an app's migrations are; not documented, checked with 5.2.
+    module, _ = MigrationLoader.migrations_module(app_label)
+    return module is not None and find_spec(module) is not None
 
 
 def _error(model: Any, id: str, message: str, hint: str | None = None) -> Error:
@@ -104,6 +172,71 @@ def _check_children(model: Any) -> Iterator[Error]:
             yield _error(model, "E006", problem)
 
 
+def _check_stored(model: Any) -> Iterator[Error]:
+    """E008: what looks like an attribute of the model, and would never reach the item."""
+    for field in (*model._meta.concrete_fields, *model._meta.many_to_many):
+        # An automatic id means that E003 names the real mistake.
+        if not isinstance(field, DynamoField) and not field.auto_created:
+            yield _not_stored(model, field)
+    ours = {id(attribute) for attribute in (*registry.attributes_of(model).values(), *Model._attributes.values())}
+    for owner in model.__mro__:
+        for name, value in vars(owner).items():
+            if not isinstance(value, PynamoDBAttribute | Field) or getattr(model, name, None) is not value:
+                continue
+            if not isinstance(owner, ModelBase):
+                yield _of_mixin(model, name, owner)
+            elif id(value) not in ours:
+                yield _of_pynamodb(model, name, value)
+
+
+def _not_stored(model: Any, field: Any) -> Error:
+    text = f"{field.name} is Django's {type(field).__name__}, a column of an SQL database: it would not be stored."
+    if field.many_to_many:
+        return _error(model, "E008", text, "Make the membership a model of its own, with two references.")
+    instead = _INSTEAD.get(type(field).__name__)
+    if instead is None:
+        return _error(model, "E008", text, "Use an attribute of dynamo_single.models.")
+    return _error(model, "E008", text, f"Use models.{instead} of dynamo_single.")
+
+
+def _of_pynamodb(model: Any, name: str, value: Any) -> Error:
+    text = (
+        f"{name} is PynamoDB's own {type(value).__name__}, which brings no Django field along: it would not be stored."
+    )
+    ours = {each.__name__ for each in _all_subclasses(Attribute)}
+    instead = type(value).__name__ if type(value).__name__ in ours else ""
+    hint = f"Use models.{instead} of dynamo_single." if instead else "Use an attribute of dynamo_single.models."
+    return _error(model, "E008", text, hint)
+
+
+def _of_mixin(model: Any, name: str, owner: type) -> Error:
+    text = f"{name} is declared on {owner.__name__}, which is no model: it would not be stored."
+    hint = f"Make {owner.__name__} an abstract model: derive it from models.Model, with class Meta: abstract = True."
+    return _error(model, "E008", text, hint)
+
+
+def _all_subclasses(of: type) -> Iterator[type]:
+    for each in of.__subclasses__():
+        yield each
+        yield from _all_subclasses(each)
+
+
+def _check_unique(model: Any) -> Iterator[Error]:
+    """E009: a unique attribute whose values cannot be claimed."""
+    for name, attribute in registry.attributes_of(model).items():
+        try:
+            claimable = not attribute.unique or attribute.key_kind is not None
+        except (ConfigurationError, ValueError):
+            continue  # a reference that leads nowhere: E003 says so
+        if not claimable:
+            yield _error(
+                model,
+                "E009",
+                f"{name} cannot be unique: the values of a {type(attribute).__name__} cannot be compared by a key.",
+                "Leave unique=True out, or keep the value in a text, number or moment of its own.",
+            )
+
+
 def _check_collisions(models: Sequence[Any]) -> Iterator[Error]:
     """E007: two models of one table that could write the same primary key."""
     layouts: list[tuple[Any, ModelLayout]] = []
@@ -112,6 +245,15 @@ def _check_collisions(models: Sequence[Any]) -> Iterator[Error]:
             layouts.append((model, registry.layout_of(model)))
         except ConfigurationError:
             continue  # E003 says so for that model
+    for model, layout in layouts:
+        if model in models and _can_be_claim(layout):
+            yield _error(
+                model,
+                "E007",
+                f"{layout.label} could write the key of a claim on a unique value: {layout.primary.partition.source!r} "
+                f"/ {layout.primary.sort.source!r}.",
+                f"Begin the partition with another literal than {names.UNIQUE_PREFIX}, such as the model's name.",
+            )
     for (first, one), (second, other) in combinations(layouts, 2):
         if one.alias != other.alias or not {first, second} & set(models):
             continue
@@ -124,3 +266,10 @@ def _check_collisions(models: Sequence[Any]) -> Iterator[Error]:
                 f"{one.primary.partition.source!r} / {one.primary.sort.source!r}.",
                 "Put a different literal into one of the templates, such as the model's name in front.",
             )
+
+
+def _can_be_claim(layout: ModelLayout) -> bool:
+    claims = Template.parse(f"{names.UNIQUE_PREFIX}#{{item_type}}#{{attribute}}#{{value}}")
+    return can_collide(
+        (layout.primary.partition, layout.primary.sort), (claims, Template.parse(uniqueness.CLAIM_SORT_KEY))
+    )

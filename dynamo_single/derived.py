@@ -18,7 +18,8 @@ Items = Mapping[ItemKey, Item]
 
 def stored_names(model: Any) -> set[str]:
     """The physical names of the attributes that the model's derived items are made of."""
-    return {registry.attributes_of(model)[name].attr_name for name in model.derived_from}
+    found = {registry.attributes_of(model)[name].attr_name for name in model.derived_from}
+    return {*found, names.EXPIRES_AT} if found and registry.layout_of(model).expires else found
 
 
 def items_of(model: Any, item: Item | None, item_of: Callable[[Any], Item]) -> Items:
@@ -26,7 +27,10 @@ def items_of(model: Any, item: Item | None, item_of: Callable[[Any], Item]) -> I
     if item is None or names.DELETED_AT in item or not model.derived_from:
         return {}
     stored: Any = dict(item)
-    found = (item_of(each) for each in hydration.instance(model, stored).derived_objects())
+    found = [dict(item_of(each)) for each in hydration.instance(model, stored).derived_objects()]
+    for each in found:
+        if names.EXPIRES_AT in item:
+            each[names.EXPIRES_AT] = dict(item[names.EXPIRES_AT])
     return {(each[names.PARTITION_KEY]["S"], each[names.SORT_KEY]["S"]): each for each in found}
 
 

@@ -85,11 +85,17 @@ class RequestFailed(DynamoSingleError, DatabaseError):
 
 
 class ConditionFailed(RequestFailed):
-    """A condition did not hold; ``item`` is the stored item, where DynamoDB returned it."""
+    """A condition did not hold; ``item`` is the stored item, where DynamoDB returned it.
 
-    def __init__(self, message: str, *, code: str = "", item: dict[str, Any] | None = None) -> None:
+    ``retried`` says that the request was sent more than once, so that an earlier one may have been carried out.
+    """
+
+    def __init__(
+        self, message: str, *, code: str = "", item: dict[str, Any] | None = None, retried: bool = False
+    ) -> None:
         super().__init__(message, code=code)
         self.item = item
+        self.retried = retried
 
 
 class TransactionCancelled(RequestFailed):
@@ -121,6 +127,10 @@ class EndpointUnreachable(TableUnavailable):
 
 class Throttled(TableUnavailable):
     """DynamoDB asks to slow down, and the retries are used up."""
+
+
+class Conflict(TableUnavailable):
+    """Another transaction was writing the same items, and the retries are used up; nothing was written."""
 
 
 class AccessDenied(TableUnavailable):

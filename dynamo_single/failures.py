@@ -20,13 +20,27 @@ from dynamo_single.exceptions import (
 from dynamo_single.items import key_of, known_names
 
 
-def found_nothing(error: ConditionFailed | TransactionCancelled) -> bool:
-    if isinstance(error, ConditionFailed):
-        return not error.item
-    return not any((reason or {}).get("Item") for reason in error.reasons)
+def stored_instead(error: StaleObject) -> Item | None:
+    """The item that DynamoDB found in the place of the one to write, or ``None`` if there was none."""
+    cause = error.__cause__
+    if isinstance(cause, ConditionFailed):
+        return cause.item
+    if isinstance(cause, TransactionCancelled) and cause.reasons:
+        return (cause.reasons[0] or {}).get("Item")
+    return None
+
+
+def is_gone(error: StaleObject) -> bool:
+    """Whether the write failed because the item itself is not there any more."""
+    cause = error.__cause__
+    if isinstance(cause, TransactionCancelled):
+        first = (cause.reasons or (None,))[0]
+        return first is not None and first.get("Code") == "ConditionalCheckFailed" and not first.get("Item")
+    return isinstance(cause, ConditionFailed) and not cause.item
 
 
 def insert_error(obj: Any, item: Item, action: Action, found: Item | None) -> Exception:
+    """The error for a creation whose key, or one of whose unique values, is taken."""
     if isinstance(action, Put) and action.key == key_of(item):
         trash = " It is in the trash: restore it or delete it for good." if names.DELETED_AT in (found or {}) else ""
         return AlreadyExists(
@@ -36,6 +50,7 @@ def insert_error(obj: Any, item: Item, action: Action, found: Item | None) -> Ex
 
 
 def update_error(obj: Any, item: Item, action: Action, found: Item | None) -> Exception:
+    """The error for a change of an item that is not as it was read, or one of whose new unique values is taken."""
     return stale(obj, found) if isinstance(action, Update) else _violation(obj, item, action)
 
 

@@ -6,6 +6,7 @@ One reader is compiled for each model. This module sends one kind of request onl
 from __future__ import annotations
 
 import time
+from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Any
 
@@ -15,7 +16,7 @@ from django.db.models.signals import post_init, pre_init
 
 from dynamo_single import layout as names
 from dynamo_single import registry
-from dynamo_single.attributes import Attribute, IdAttribute
+from dynamo_single.attributes import Attribute
 from dynamo_single.exceptions import UnexpectedItem
 from dynamo_single.query import Request
 from dynamo_single.table import get_table
@@ -29,20 +30,20 @@ def _readers(model: Any) -> tuple[tuple[str, str, Attribute[Any]], ...]:
     return tuple((attribute.attr_name, name, attribute) for name, attribute in attributes.items())
 
 
-def values_of(model: Any, item: Item) -> dict[str, Any]:
+def values_of(model: Any, item: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """The Python values of an item, by attribute; what the item lacks has the attribute's default, or ``None``."""
     values = {}
     for stored, name, attribute in _readers(model):
         found = item.get(stored)
-        values[name] = _absent(attribute) if found is None else attribute.from_attribute_value(found)
+        values[name] = _absent(attribute) if found is None else attribute.from_attribute_value(dict(found))
     return values
 
 
 def _absent(attribute: Attribute[Any]) -> Any:
-    # A new attribute of a model that has items already: its default, but never a fresh identifier for each reading.
-    if attribute.null or isinstance(attribute, IdAttribute) or not attribute.field.has_default():
-        return None
-    return attribute.field.get_default()
+    # A new attribute of a model that has items already: its default, but nothing that is made anew with each reading.
+    default = attribute.field_options["default"]
+    made = callable(default) and default not in (dict, list, set)
+    return None if attribute.null or made or not attribute.field.has_default() else attribute.field.get_default()
 
 
 def instance(model: Any, item: Item) -> Any:
@@ -76,6 +77,14 @@ def reload(obj: Any) -> Any:
     if "Item" not in answer:
         raise model.DoesNotExist(f"{model._meta.label} with pk {obj.pk!r} is not stored (any more).")
     return instance(model, answer["Item"])
+
+
+def follow(obj: Any, fresh: Any, changed: Collection[str]) -> None:
+    """Bring an object up to a fresh reading of it, except for what was ``changed`` in memory and is not saved yet."""
+    for name, value in fresh.attribute_values.items():
+        if name not in changed:
+            setattr(obj, name, value)
+    obj._stored = fresh._stored
 
 
 def stored_key(obj: Any) -> Item:

@@ -5,26 +5,32 @@ All write paths compute keys here and nowhere else. Nothing here sends a request
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from dynamo_single import layout as names
 from dynamo_single import registry
 from dynamo_single.actions import Item, ItemKey
+from dynamo_single.attributes import Attribute
 from dynamo_single.exceptions import EmptyKeyPart, InvalidValue
 from dynamo_single.keys import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, Template
+from dynamo_single.matching import normal
 from dynamo_single.options import AccessKey
 
 Values = dict[str, Any]
 
 
-def prepared_values(obj: Any, before: Item | None = None) -> Values:
+def prepared_values(obj: Any, before: Item | None = None, only: Collection[str] | None = None) -> Values:
     """The object's values in their stored Python form; raises ``InvalidValue`` for the first that is wrong.
 
-    What a stored item lacked ``before`` may stay missing: the attribute may be younger than the item.
+    ``only`` names the attributes to look at. What a stored item lacked ``before`` may stay missing: the attribute may
+    be younger than the item.
     """
     values: Values = {}
     for name, attribute in registry.attributes_of(type(obj)).items():
+        if only is not None and name not in only:
+            continue
         try:
             values[name] = attribute.prepare(obj.attribute_values.get(name))
         except InvalidValue as error:
@@ -32,6 +38,34 @@ def prepared_values(obj: Any, before: Item | None = None) -> Values:
         if values[name] is None and not attribute.null and (before is None or attribute.attr_name in before):
             raise InvalidValue(f"{obj._meta.label}: {name} is missing: it takes {attribute.expects}, or null=True.")
     return values
+
+
+def touched(obj: Any, held: Values) -> set[str]:
+    """The attributes that were set to something else since the object was read; ``held`` is what was read."""
+    found = set()
+    for name, attribute in registry.attributes_of(type(obj)).items():
+        try:
+            same = is_same(attribute, attribute.prepare(obj.attribute_values.get(name)), held.get(name))
+        except InvalidValue:
+            same = False
+        if not same:
+            found.add(name)
+    return found
+
+
+def is_same(attribute: Attribute[Any], value: Any, other: Any) -> bool:
+    """Whether two prepared values are stored alike: to Python ``True`` equals 1, in a document they differ."""
+    if value is None or other is None:
+        return value is other
+    return bool(normal(attribute.to_attribute_value(value)) == normal(attribute.to_attribute_value(other)))
+
+
+def is_same_item(item: Item, other: Item, model: Any, *, apart_from: Collection[str] = ()) -> bool:
+    """Whether two items are alike in everything that this model writes, apart from some physical names."""
+    return all(
+        (name in item) == (name in other) and (name not in item or normal(item[name]) == normal(other[name]))
+        for name in known_names(model).difference(apart_from)
+    )
 
 
 def attributes_item(model: Any, values: Values) -> dict[str, dict[str, Any]]:
@@ -107,6 +141,7 @@ def item_of(obj: Any) -> dict[str, dict[str, Any]]:
 
 
 def item_from(model: Any, values: Values) -> dict[str, dict[str, Any]]:
+    """The whole item that the values give: key, type, index keys and attributes."""
     partition, sort = computed_key(model, values)
     return {
         names.PARTITION_KEY: {"S": partition},
@@ -118,16 +153,24 @@ def item_from(model: Any, values: Values) -> dict[str, dict[str, Any]]:
 
 
 def item_after(model: Any, before: Item, values: Values, changed: Values) -> dict[str, dict[str, Any]]:
-    """The item with some attributes changed; the others stay to the letter (a set has several spellings)."""
+    """The item with some attributes changed; the others stay to the letter, missing ones missing.
+
+    A set has several spellings, and a default that was only shown is not written.
+    """
     item = item_from(model, values)
     for name in values:
         stored = stored_name(model, name)
-        if name not in changed and stored in before:
+        if name in changed:
+            continue
+        if stored in before:
             item[stored] = dict(before[stored])
+        else:
+            item.pop(stored, None)
     return item
 
 
 def stored_name(model: Any, name: str) -> str:
+    """The physical name of an attribute."""
     return registry.layout_of(model).attributes[name].stored
 
 
@@ -142,16 +185,19 @@ def known_names(model: Any) -> set[str]:
 
 
 def key_of(item: Item) -> ItemKey:
+    """The key of a stored item."""
     return item[names.PARTITION_KEY]["S"], item[names.SORT_KEY]["S"]
 
 
 def set_automatic(obj: Any, *, add: bool) -> None:
+    """Let each field set what it sets itself before a save, such as the time."""
     for field in obj._meta.concrete_fields:
         if hasattr(field, "attribute"):
             field.pre_save(obj, add)
 
 
 def automatic_names(obj: Any) -> list[str]:
+    """The attributes that follow every write."""
     return [f.attname for f in obj._meta.concrete_fields if getattr(f, "auto_now", False)]
 
 
@@ -162,3 +208,15 @@ def automatic_values(obj: Any, *, add: bool) -> Values:
         field = obj._meta.get_field(name)
         values[name] = field.attribute.prepare(field.pre_save(obj, add))
     return values
+
+
+def check_keys(obj: Any) -> None:
+    """Refuse values that no key can hold, and another primary key for a stored object; missing parts are allowed."""
+    model = type(obj)
+    values = obj.attribute_values
+    with suppress(EmptyKeyPart):
+        key = computed_key(model, values)
+        if obj._stored is not None and key != key_of(obj._stored):
+            raise InvalidValue(f"{', '.join(model._identity)}: what makes up the primary key cannot change.")
+    with suppress(EmptyKeyPart):
+        key_attributes(model, values)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.db import models
 
+from dynamo_single import registry
 from dynamo_single.query import Visibility
 from dynamo_single.queryset import QuerySet
 
@@ -51,3 +52,12 @@ class SoftDeleteManager(Manager[M]):
     def get_queryset(self) -> QuerySet[M]:
         """A queryset of the manager's kind of objects."""
         return super().get_queryset().with_visibility(self.visibility)
+
+
+class BaseManager(Manager[M]):
+    """Every object of a model, deleted ones too: for relations, which must find what an object refers to."""
+
+    def get_queryset(self) -> QuerySet[M]:
+        """A queryset that hides nothing, whatever the model's own managers leave out."""
+        soft_delete = registry.DELETED_AT in registry.attributes_of(self.model)
+        return super().get_queryset().with_visibility("all" if soft_delete else "live")

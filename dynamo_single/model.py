@@ -10,22 +10,24 @@ import copy
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
-from django.db import models
+from django.core.exceptions import ValidationError
+from django.db import connections, models
 from django.db.models.base import ModelBase, ModelState
-from django.db.models.signals import post_init, post_save, pre_init, pre_save
+from django.db.models.signals import post_delete, post_init, post_save, pre_delete, pre_init, pre_save
 from pynamodb.attributes import Attribute as PynamoDBAttribute
 from pynamodb.attributes import DiscriminatorAttribute
 
 from dynamo_single import hydration, items, layout, soft_delete, uniqueness, writes
 from dynamo_single.attributes import TimestampAttribute
-from dynamo_single.exceptions import NotSupported
+from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.manager import Manager, SoftDeleteManager
-from dynamo_single.modeltype import ModelMeta, Options
+from dynamo_single.modeltype import ModelMeta
+from dynamo_single.pynamodb_hooks import PynamoDBHooks
 from dynamo_single.pynamodb_model import PynamoDBModel
-from dynamo_single.table import get_table
+from dynamo_single.query import EVERYTHING, Condition
 
 if TYPE_CHECKING:
-    from dynamo_single.pynamodb_model import BatchWrite
+    pass
 
 
 class _Abstract:
@@ -63,7 +65,7 @@ class _ItemType(DiscriminatorAttribute):
         raise NotSupported("An item's type is its model and cannot be set.")
 
 
-class Model(PynamoDBModel, models.Model, metaclass=ModelMeta):  # noqa: DJ008 - abstract
+class Model(PynamoDBHooks, PynamoDBModel, models.Model, metaclass=ModelMeta):  # noqa: DJ008 - abstract
     """A model whose objects are items of the one table.
 
     Declare attributes, and the keys in ``class Keys``. Everything of Django's model API that DynamoDB can answer works;
@@ -77,11 +79,8 @@ class Model(PynamoDBModel, models.Model, metaclass=ModelMeta):  # noqa: DJ008 - 
 
     objects: ClassVar[Manager[Self]] = Manager()
 
-    #: The attributes that ``derived_objects()`` makes its objects of.
-    derived_from: ClassVar[tuple[str, ...]] = ()
     #: The item as it was last read or written; ``None`` for an object that is not stored yet.
     _stored: dict[str, dict[str, Any]] | None
-    _options: ClassVar[Options]
     _prefetched_objects_cache: dict[str, Any]
 
     Meta = _Abstract
@@ -116,8 +115,6 @@ class Model(PynamoDBModel, models.Model, metaclass=ModelMeta):  # noqa: DJ008 - 
         state["attribute_values"] = copy.copy(self.attribute_values)
         return state
 
-    # writing
-
     def save(
         self,
         *,
@@ -131,6 +128,11 @@ class Model(PynamoDBModel, models.Model, metaclass=ModelMeta):  # noqa: DJ008 - 
         A new object is created under the condition that no item has its key (``AlreadyExists``); a loaded one sends
         only what changed, and nothing if nothing did. One request; one transaction if a unique attribute is involved.
         """
+        if using is not None and using not in connections:
+            raise NotSupported(
+                f"save(using={using!r}): there is no such alias in DATABASES. Which table a model is stored in is said "
+                "by class Meta: table."
+            )
         if force_insert and (force_update or update_fields):
             raise ValueError("Cannot force both insert and updating in model saving.")
         self._prepare_related_fields_for_save(operation_name="save")  # type: ignore[attr-defined]  # private to Django
@@ -201,17 +203,47 @@ class Model(PynamoDBModel, models.Model, metaclass=ModelMeta):  # noqa: DJ008 - 
         return self.hard_delete()
 
     def hard_delete(self) -> tuple[int, dict[str, int]]:
-        """Delete the item for good and give its unique values free."""
-        count = writes.delete(self)
+        """Delete the item for good and give its unique values free, with Django's signals around it."""
+        return self._hard_delete(EVERYTHING)
+
+    def _hard_delete(self, extra: Condition) -> tuple[int, dict[str, int]]:
+        model = self._meta.concrete_model
+        pre_delete.send(sender=model, instance=self, using=None, origin=self)
+        count = writes.delete(self, extra=extra)
         self._state.adding = True
+        if count:
+            post_delete.send(sender=model, instance=self, using=None, origin=self)
         return count, {self._meta.label: count}
 
-    def update(self, *args: Any, **kwargs: Any) -> Any:
-        """PynamoDB's ``update(actions)`` is refused: it would leave keys behind that depend on what it changes."""
-        raise NotSupported(
-            f"{type(self).__name__}.update(actions) is PynamoDB's and knows nothing of the keys that depend on an "
-            "attribute. Set the attributes and call save(), or use the queryset's update()."
-        )
+    def _write_if(self, condition: Condition, *, update_fields: Iterable[str]) -> bool:
+        """Save attributes if the stored item meets a condition; ``False`` if it does not, or is gone."""
+        names = self._update_names(update_fields)
+        model = self._meta.concrete_model
+        pre_save.send(sender=model, instance=self, raw=False, using=None, update_fields=names)
+
+        def write(extra: Condition) -> bool:
+            writes.update(self, names, extra=extra)
+            return True
+
+        written = writes.only_if(self, condition, write)
+        if written:
+            post_save.send(sender=model, instance=self, created=False, update_fields=names, raw=False, using=None)
+        return written
+
+    def _delete_if(self, condition: Condition) -> tuple[int, dict[str, int]]:
+        """Delete as ``delete()`` does if the stored item meets a condition; nothing if it does not, or is gone."""
+        counts: dict[str, int] = {}
+
+        def delete(extra: Condition) -> bool:
+            total, found = self._delete_under(extra)
+            counts.update(found)
+            return bool(total)
+
+        deleted = writes.only_if(self, condition, delete)
+        return (sum(counts.values()), counts) if deleted else (0, {self._meta.label: 0})
+
+    def _delete_under(self, extra: Condition) -> tuple[int, dict[str, int]]:
+        return self._hard_delete(extra)
 
     def derived_objects(self) -> Iterable[Model]:
         """The objects of other models that follow from this one's ``derived_from`` attributes, and from nothing else.
@@ -219,51 +251,6 @@ class Model(PynamoDBModel, models.Model, metaclass=ModelMeta):  # noqa: DJ008 - 
         Their items are written, replaced and deleted with this object's, in one transaction.
         """
         return ()
-
-    # PynamoDB's own writers (batch_write, TransactWrite) take the item from here.
-    @classmethod
-    def _refuse_table_change(cls, *args: Any, **kwargs: Any) -> Any:
-        raise NotSupported(
-            f"The table belongs to all models, so {cls.__name__} neither makes nor deletes it: manage.py dynamo_setup "
-            "sets it up."
-        )
-
-    create_table = delete_table = update_ttl = _refuse_table_change
-
-    @classmethod
-    def _check_plain_write(cls) -> None:
-        """PynamoDB's writers send one item: what has to change with it would be left behind."""
-        follows = [*uniqueness.unique_attributes(cls), *cls.derived_from]
-        if follows:
-            raise NotSupported(
-                f"PynamoDB's writers do not keep what depends on {', '.join(dict.fromkeys(follows))} of "
-                f"{cls._meta.label}: unique values or items of their own. Use save() and delete()."
-            )
-
-    @classmethod
-    def batch_write(cls, auto_commit: bool = True) -> BatchWrite[Self]:
-        """PynamoDB's batch writer, which overwrites; refused where other items depend on the model's."""
-        cls._check_plain_write()
-        return super().batch_write(auto_commit=auto_commit)
-
-    def get_save_kwargs_from_instance(self, *args: Any, **kwargs: Any) -> Any:
-        """For PynamoDB's ``TransactWrite``; refused where other items depend on this one."""
-        self._check_plain_write()
-        return super().get_save_kwargs_from_instance(*args, **kwargs)  # type: ignore[misc]  # not in the stand-in
-
-    def get_delete_kwargs_from_instance(self, *args: Any, **kwargs: Any) -> Any:
-        """For PynamoDB's ``TransactWrite``; refused where other items depend on this one."""
-        self._check_plain_write()
-        return super().get_delete_kwargs_from_instance(*args, **kwargs)  # type: ignore[misc]  # not in the stand-in
-
-    def get_update_kwargs_from_instance(self, *args: Any, **kwargs: Any) -> Any:
-        """Refused as ``update`` is."""
-        return self.update()
-
-    def _container_serialize(self, null_check: bool = True) -> dict[str, dict[str, Any]]:
-        return items.item_of(self)
-
-    # reading
 
     def get_deferred_fields(self) -> set[str]:
         """No attribute is deferred: an item is read whole."""
@@ -275,39 +262,33 @@ class Model(PynamoDBModel, models.Model, metaclass=ModelMeta):  # noqa: DJ008 - 
         result: Self = hydration.instance(cls, item)
         return result
 
-    @classmethod
-    def _instantiate(cls, attribute_values: dict[str, dict[str, Any]]) -> Self:
-        # PynamoDB's hook: whatever it reads becomes an object the same way.
-        result: Self = hydration.instance(cls, attribute_values)
-        return result
-
-    @classmethod
-    def _get_connection(cls) -> Any:
-        return get_table(cls._options.alias).pynamodb
-
     def refresh_from_db(
         self, using: str | None = None, fields: Iterable[str] | None = None, from_queryset: Any = None
     ) -> None:
-        """Read the object again: one strongly consistent GetItem."""
-        fresh = hydration.reload(self)
+        """Read the object again: one strongly consistent GetItem, or what ``from_queryset`` sends.
+
+        With ``fields``, attributes that were set and are not saved yet keep their values unless they are named; all
+        others follow the item, so that a later save does not write old values back.
+        """
+        fresh = hydration.reload(self) if from_queryset is None else from_queryset.get(pk=self.pk)
         meta: Any = self._meta
-        names = {meta.get_field(name).attname for name in fields} if fields is not None else None
-        for name, value in fresh.attribute_values.items():
-            if names is None or name in names:
-                setattr(self, name, value)
-        if names is None:
-            self._prefetched_objects_cache = {}
-        else:
-            for name in set(fields or ()) & set(getattr(self, "_prefetched_objects_cache", {})):
-                del self._prefetched_objects_cache[name]
-        self._stored = fresh._stored
+        kept: set[str] = set()
+        if fields is not None and self._stored is not None:
+            kept = writes.changed_in_memory(self) - {meta.get_field(name).attname for name in fields}
+        hydration.follow(self, fresh, kept)
+        for field in meta.concrete_fields:
+            if field.is_relation and field.attname not in kept and field.is_cached(self):
+                field.delete_cached_value(self)
+        self._prefetched_objects_cache = {}
         self._state.adding = False
 
-    def refresh(self, consistent_read: bool = True) -> None:
-        """PynamoDB's name for ``refresh_from_db()``."""
-        self.refresh_from_db()
-
-    # validation
+    def clean_fields(self, exclude: Any = None) -> None:
+        """Django's validation of each field, and then that the values fit into the keys."""
+        super().clean_fields(exclude)
+        try:
+            items.check_keys(self)
+        except InvalidValue as error:
+            raise ValidationError(str(error), code="invalid_key") from error
 
     def _perform_unique_checks(self, unique_checks: Any) -> dict[str, list[Any]]:
         own_key = None if self._stored is None else items.stored_key(self)
@@ -343,9 +324,15 @@ class SoftDeleteModel(Model):  # noqa: DJ008 - abstract
         return self.deleted_at is not None
 
     def delete(self, *, using: str | None = None, keep_parents: bool = False) -> tuple[int, dict[str, int]]:  # type: ignore[override]  # as above
-        """Move the object to the trash: one transaction. Its unique values are free again; nothing is lost."""
+        """Move the object to the trash: one request, or one transaction that also frees its unique values."""
         return soft_delete.delete(self)
 
-    def restore(self) -> None:
-        """Take the object out of the trash: one transaction; ``UniqueViolation`` if a unique value was taken since."""
-        soft_delete.restore(self)
+    def _delete_under(self, extra: Condition) -> tuple[int, dict[str, int]]:
+        return soft_delete.delete(self, extra=extra)
+
+    def restore(self) -> bool:
+        """Take the object out of the trash: one request or transaction; ``False`` if it is live already.
+
+        ``UniqueViolation`` if a unique value was taken since, ``DoesNotExist`` if the object is gone for good.
+        """
+        return soft_delete.restore(self)

@@ -18,6 +18,7 @@ from dynamo_single import registry
 from dynamo_single.exceptions import ConfigurationError, ObjectMissing, SeveralObjects
 from dynamo_single.fields import IdentityField
 from dynamo_single.keys import IndexKey, Key, Template
+from dynamo_single.manager import BaseManager
 from dynamo_single.table import get_table
 
 #: The options of ``class Meta`` that are this app's own.
@@ -27,7 +28,22 @@ DECIDED = {
     "managed": "the table is set up by manage.py dynamo_setup",
     "auto_created": "it keeps the models out of migrations",
     "db_table": "the table's name is in settings.DYNAMO_SINGLE",
+    "base_manager_name": "relations read through a manager that hides no object",
 }
+#: Django's options that only an SQL database can follow, and what there is instead.
+SQL_ONLY = {
+    "unique_together": "put the values into the primary key, or into one attribute with unique=True",
+    "constraints": "use unique=True, validators or the model's clean()",
+    "indexes": 'an index is declared in class Keys: by_name = models.IndexKey("gs1", ...)',
+    "order_with_respect_to": "keep the place in an attribute, and name it in a sort key",
+    "db_table_comment": "the one table belongs to all models",
+    "db_tablespace": "the one table belongs to all models",
+    "required_db_features": "leave it out",
+    "required_db_vendor": "leave it out",
+    "select_on_save": "leave it out: save() never reads first",
+}
+#: The manager that every model has for relations. A name of its own, since a project may replace any other.
+BASE_MANAGER = "_unfiltered"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +91,7 @@ class ModelMeta(MetaModel, ModelBase):
         parents = [base for base in bases if isinstance(base, ModelMeta)]
         declared = namespace.get("Meta")
         _check_options(name, declared)
-        soft_delete = registry.DELETED_AT in namespace or any(hasattr(p, registry.DELETED_AT) for p in parents)
-        meta: Any = _django_meta(declared, parents, name, soft_delete=soft_delete)
+        meta: Any = _django_meta(declared, parents, name)
         namespace["Meta"] = meta
         proxy = bool(getattr(meta, "proxy", False))
         concrete = bool(parents) and not getattr(meta, "abstract", False)
@@ -85,7 +100,10 @@ class ModelMeta(MetaModel, ModelBase):
             _declare_identity(name, namespace, parents)
         # PynamoDB's metaclass would make these itself, unrelated to Django's.
         namespace.setdefault("DoesNotExist", ObjectMissing)
-        cls = ModelBase.__new__(mcs, name, bases, namespace, **kwargs)
+        cls: Any = ModelBase.__new__(mcs, name, bases, namespace, **kwargs)
+        if not parents:
+            # Behind all managers of all models, so that it is never the default one.
+            cls.add_to_class(BASE_MANAGER, BaseManager())
         if concrete:
             _finish(cls, meta, proxy=proxy)
         return cls
@@ -101,9 +119,8 @@ class ModelMeta(MetaModel, ModelBase):
 
 
 def _check_options(name: str, declared: Any) -> None:
-    """Refuse options that neither Django nor this app has, and those that this app decides."""
-    own = {} if declared is None else {key for key in vars(declared) if not key.startswith("_")}
-    for key in sorted(own):
+    """Refuse options that neither Django nor this app has, that this app decides, or that DynamoDB cannot follow."""
+    for key in sorted(_names(declared)):
         if key in DECIDED:
             raise ConfigurationError(f"{name}.Meta.{key} cannot be set: {DECIDED[key]}.")
         if key not in OWN_OPTIONS and key not in DEFAULT_NAMES:
@@ -111,14 +128,24 @@ def _check_options(name: str, declared: Any) -> None:
                 f"{name}.Meta has no option {key!r}. There are Django's and {', '.join(sorted(OWN_OPTIONS))}; name, "
                 "region, capacity and billing of the table are in settings.DYNAMO_SINGLE."
             )
+        if key in SQL_ONLY and getattr(declared, key):
+            raise ConfigurationError(
+                f"{name}.Meta.{key} is for SQL databases, and DynamoDB would not follow it. Instead: {SQL_ONLY[key]}."
+            )
 
 
-def _django_meta(declared: Any, parents: list[Any], name: str, *, soft_delete: bool) -> type:
+def _names(declared: Any) -> set[str]:
+    """The options of a ``Meta`` and of what it inherits from, but for those that ``_django_meta`` put there."""
+    classes = () if declared is None else declared.__mro__[:-1]
+    written = (vars(each) for each in classes if "_made_for_django" not in vars(each))
+    return {key for options in written for key in options if not key.startswith("_")}
+
+
+def _django_meta(declared: Any, parents: list[Any], name: str) -> type:
     """The ``Meta`` for Django: as declared, or as the first abstract parent has it."""
     bases: tuple[type, ...] = (declared,) if declared else tuple(p.Meta for p in parents[:1] if p._meta.abstract)
-    # Relations and refresh_from_db() go through the base manager: they must see soft-deleted objects too.
-    base_manager = "all_objects" if soft_delete else "objects"
-    return type("Meta", bases, {"managed": False, "db_table": name.lower(), "base_manager_name": base_manager})
+    decided = {"managed": False, "db_table": name.lower(), "base_manager_name": BASE_MANAGER}
+    return type("Meta", bases, {**decided, "_made_for_django": True})
 
 
 def _check_bases(name: str, parents: list[Any], *, proxy: bool) -> None:
@@ -164,6 +191,11 @@ class _Contributed:
 def _finish(cls: Any, meta: Any, *, proxy: bool) -> None:
     """Set what Django's own metaclass sets otherwise, and hide the model from migrations."""
     if not proxy:
+        if getattr(meta, "trash_index", None) and not hasattr(cls, registry.DELETED_AT):
+            raise ConfigurationError(
+                f"{cls.__name__}.Meta.trash_index has no effect: the model has no soft delete. Derive it from "
+                "models.SoftDeleteModel, or leave the option out."
+            )
         cls._options = Options(
             item_type=getattr(meta, "item_type", cls._meta.object_name),
             alias=getattr(meta, "table", "default"),

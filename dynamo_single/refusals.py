@@ -14,6 +14,7 @@ from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import (
     AccessDenied,
     ConditionFailed,
+    Conflict,
     DynamoSingleError,
     EndpointUnreachable,
     ItemTooLarge,
@@ -49,6 +50,7 @@ _THROTTLING = frozenset(
         "ThrottlingException",
     }
 )
+_CONFLICT = frozenset({"TransactionConflict", "TransactionConflictException"})
 _BUSY = frozenset({"InternalServerError", "ResourceInUseException", "ServiceUnavailable", "TableInUseException"})
 #: Beginnings of what DynamoDB says, with the code ValidationException, when the table is not the one we were built for.
 _MISMATCH = (
@@ -83,6 +85,7 @@ class Refusal:
                 f"The condition on {self._item()} does not hold; nothing was written.",
                 code=self.code,
                 item=self.answer.get("Item"),
+                retried=bool(self.answer.get("ResponseMetadata", {}).get("RetryAttempts")),
             )
         if self.code == "TransactionCanceledException":
             return self._cancelled()
@@ -107,6 +110,11 @@ class Refusal:
             )
         if self.code in _ACCESS:
             return access_denied(self.settings, self.operation, f"{self.code}: {self.message}", code=self.code)
+        if self.code in _CONFLICT:
+            return Conflict(
+                f"Another transaction was writing {self._item()}; nothing was written. Try again. ({self.message})",
+                code=self.code,
+            )
         if self.code in _BUSY:
             return TableUnavailable(
                 f"The table {table!r} at {place} cannot do {self.operation} at present; try again in a moment. "
@@ -170,6 +178,8 @@ class Refusal:
             for number, reason in enumerate(reasons)
             if reason
         )
+        if told and all(reason["Code"] in _CONFLICT for reason in told):
+            return Conflict(f"Another transaction was in the way; nothing was written: {which}.", code=told[0]["Code"])
         if told and all(reason["Code"] in _THROTTLING for reason in told):
             return Throttled(f"DynamoDB asks to slow down; nothing was written: {which}.", code=told[0]["Code"])
         return TransactionCancelled(

@@ -64,9 +64,13 @@ def _attributes_of(model: Any) -> dict[str, Attribute[Any]]:
     }
 
 
-@cache
 def layout_of(model: Any) -> ModelLayout:
     """The model's layout; raises ``ConfigurationError`` for keys that cannot work."""
+    return _layout_of(model)
+
+
+@cache
+def _layout_of(model: Any) -> ModelLayout:
     return _LayoutBuilder(model).build()
 
 
@@ -81,6 +85,8 @@ class _LayoutBuilder:
         self.attributes = attributes_of(model)
 
     def build(self) -> ModelLayout:
+        for name, attribute in self.attributes.items():
+            self.resolve(name, attribute.field)
         options = self.model._options
         soft_delete = DELETED_AT in self.attributes
         indexes = tuple(
@@ -99,6 +105,24 @@ class _LayoutBuilder:
             expires=next((name for name, a in self.attributes.items() if isinstance(a, TTLAttribute)), None),
             neighbours=lambda: _layouts_of_table(options.alias),
         )
+
+    def resolve(self, name: str, field: Any) -> None:
+        """Refuse a reference that leads to no model whose ``pk`` could be stored."""
+        passed: set[Any] = set()
+        while field.is_relation:
+            target = field.remote_field.model
+            if isinstance(target, str):
+                raise ConfigurationError(
+                    f"{self.label}: {name} refers to {target!r}, which is no model of an installed app."
+                )
+            if target in passed:
+                labels = ", ".join(sorted(model._meta.label for model in passed))
+                raise ConfigurationError(
+                    f"{self.label}: {name} refers to {labels}, whose primary keys refer to each other in a circle. "
+                    "Give one of them an identifier of its own."
+                )
+            passed.add(target)
+            field = target._meta.pk
 
     def primary(self, key: Key) -> AccessKey:
         return AccessKey("primary", None, self.template(key.partition), self.template(key.sort))

@@ -6,50 +6,79 @@ gains the trash's key, so that live listings never read it and the trash is a Qu
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from django.utils import timezone
 
-from dynamo_single import hydration, registry, writes
+from dynamo_single import hydration, layout, registry, writes
 from dynamo_single.exceptions import StaleObject
+from dynamo_single.failures import is_gone
+from dynamo_single.query import EVERYTHING, Condition
+from dynamo_single.signals import post_restore, post_soft_delete
+
+#: How often a step is begun anew because another writer was faster.
+ATTEMPTS = 3
 
 
-def delete(obj: Any) -> tuple[int, dict[str, int]]:
-    """Move an object to the trash; one that is there already, or gone, is left alone and not counted."""
-    label = obj._meta.label
-    if obj._stored is None:
-        raise ValueError(f"{obj._meta.object_name} object can't be deleted because it is not stored.")
-    attribute = registry.attributes_of(type(obj))[registry.DELETED_AT]
-    try:
-        changed = _change(obj, attribute.prepare(timezone.now()))
-    except type(obj).DoesNotExist:
-        changed = False
-    return int(changed), {label: int(changed)}
+def delete(obj: Any, *, extra: Condition = EVERYTHING) -> tuple[int, dict[str, int]]:
+    """Move an object to the trash; one that is there already, or gone, is left alone and not counted.
 
-
-def restore(obj: Any) -> None:
-    """Bring an object back from the trash; a live one is left alone."""
-    _change(obj, None)
-
-
-def _change(obj: Any, deleted_at: Any) -> bool:
-    """Set or clear ``deleted_at``; ``False`` if it was so already.
-
-    If another writer was faster, the object is read again and the step repeated once on what is there now: putting
-    something in the trash depends on nothing that a reader could have seen differently.
+    One request or transaction, and one GetItem before it if the object is in the trash as far as it knows.
     """
-    for last_try in (False, True):
-        if (obj._stored.get(obj._meta.get_field(registry.DELETED_AT).attribute.attr_name) is None) == (
-            deleted_at is None
-        ):
-            setattr(obj, registry.DELETED_AT, hydration.values_of(type(obj), obj._stored)[registry.DELETED_AT])
-            return False
+    model = type(obj)
+    if obj._stored is None:
+        raise ValueError(f"{model._meta.object_name} object can't be deleted because it is not stored.")
+    try:
+        done = _change(obj, timezone.now(), extra)
+    except model.DoesNotExist:
+        done = False
+    if done:
+        post_soft_delete.send(sender=model, instance=obj)
+    return int(done), {model._meta.label: int(done)}
+
+
+def restore(obj: Any) -> bool:
+    """Bring an object back from the trash; ``False`` for a live one, which is left alone.
+
+    Raises the model's ``DoesNotExist`` if it is gone for good, ``UniqueViolation`` if a value of its was taken.
+    """
+    model = type(obj)
+    if obj._stored is None:
+        raise ValueError(f"{model._meta.object_name} object can't be restored because it is not stored.")
+    done = _change(obj, None, EVERYTHING)
+    if done:
+        post_restore.send(sender=model, instance=obj)
+    return done
+
+
+def _change(obj: Any, deleted_at: datetime | None, extra: Condition) -> bool:
+    """Set or clear ``deleted_at``; ``False`` if it is so already.
+
+    What the object remembers may be outdated: where it says that there is nothing to do, and where another writer was
+    faster, the item is read again. Changes of the object that are not saved stay as they are.
+    """
+    is_fresh = False
+    for attempt in range(ATTEMPTS):
+        if (layout.DELETED_AT in obj._stored) == (deleted_at is not None):
+            if is_fresh:
+                return False
+            _read_again(obj)
+            is_fresh = True
+            if (layout.DELETED_AT in obj._stored) == (deleted_at is not None):
+                return False
         try:
-            writes.change(obj, {registry.DELETED_AT: deleted_at})
-        except StaleObject:
-            if last_try:
+            writes.change(obj, {registry.DELETED_AT: deleted_at}, extra=extra)
+        except StaleObject as error:
+            if extra != EVERYTHING or (attempt == ATTEMPTS - 1 and not is_gone(error)):
                 raise
-            obj._stored = hydration.reload(obj)._stored
+            _read_again(obj)
+            is_fresh = True
         else:
             return True
     return False
+
+
+def _read_again(obj: Any) -> None:
+    changed = writes.changed_in_memory(obj) - {registry.DELETED_AT}
+    hydration.follow(obj, hydration.reload(obj), changed)

@@ -36,7 +36,7 @@ from pynamodb.connection.base import MetaTable
 
 from dynamo_single import layout, refusals
 from dynamo_single.conf import TableSettings, table_settings
-from dynamo_single.exceptions import DynamoSingleError, RequestFailed
+from dynamo_single.exceptions import DynamoSingleError, NotSupported, RequestFailed
 
 if TYPE_CHECKING:
     from dynamo_single.query import Request
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 #: Operations on items; they say what they consumed. The second group names its tables inside its parameters.
 ON_ONE_TABLE = frozenset({"DeleteItem", "GetItem", "PutItem", "Query", "Scan", "UpdateItem"})
 ON_SEVERAL_TABLES = frozenset({"BatchGetItem", "BatchWriteItem", "TransactGetItems", "TransactWriteItems"})
+
+_READS = frozenset({"BatchGetItem", "GetItem", "Query", "Scan"})
 
 Interceptor = Callable[[str, Mapping[str, Any]], dict[str, Any] | None]
 
@@ -284,6 +286,12 @@ class _PynamodbClient:
         self._table = table
 
     def _make_api_call(self, operation: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        asked = [params, *params.get("RequestItems", {}).values()] if operation in _READS else []
+        if any("ProjectionExpression" in each for each in asked):
+            raise NotSupported(
+                "attributes_to_get is not supported: an object that lacks attributes would be saved with wrong keys. "
+                "Leave it out; values() and values_list() of a queryset pick attributes."
+            )
         return self._table.call(operation, params)
 
 

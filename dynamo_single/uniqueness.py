@@ -6,6 +6,7 @@ two objects can never hold one value; which of two racing writers loses is decid
 
 from __future__ import annotations
 
+import time
 import unicodedata
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +17,7 @@ from dynamo_single.actions import ITEM_MISSING, Delete, Item, ItemKey, Put
 from dynamo_single.attributes import Attribute
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.keys import PARTITION_KEY_LIMIT, Template, canonical, codec_for
-from dynamo_single.query import And, Or, Stored
+from dynamo_single.query import And, Condition, Or, Stored
 from dynamo_single.table import get_table
 
 CLAIM_SORT_KEY = "#CLAIM"
@@ -59,16 +60,32 @@ def claims_of(model: Any, item: Item | None) -> dict[str, ItemKey]:
     return claims
 
 
-def put_claim(key: ItemKey, owner: ItemKey) -> Put:
-    """Take a value that nobody holds, or that this owner holds already."""
+def put_claim(model: Any, key: ItemKey, owner: Item) -> Put:
+    """Take a value that nobody holds, or that this owner holds already; the claim expires with its owner."""
+    partition, sort = owner[names.PARTITION_KEY]["S"], owner[names.SORT_KEY]["S"]
     item = {
         names.PARTITION_KEY: {"S": key[0]},
         names.SORT_KEY: {"S": key[1]},
         names.ITEM_TYPE: {"S": names.CLAIM_ITEM_TYPE},
-        names.CLAIM_OWNER_PARTITION: {"S": owner[0]},
-        names.CLAIM_OWNER_SORT: {"S": owner[1]},
+        names.CLAIM_OWNER_PARTITION: {"S": partition},
+        names.CLAIM_OWNER_SORT: {"S": sort},
     }
-    return Put(item, Or((ITEM_MISSING, _held_by(owner))))
+    if names.EXPIRES_AT in owner:
+        item[names.EXPIRES_AT] = dict(owner[names.EXPIRES_AT])
+    return Put(item, Or((free(model), _held_by((partition, sort)))))
+
+
+def free(model: Any) -> Condition:
+    """The condition that nothing is stored under a key; where items expire, nothing that has not expired yet."""
+    if registry.layout_of(model).expires is None:
+        return ITEM_MISSING
+    return Or((ITEM_MISSING, Stored(names.EXPIRES_AT, "<=", ({"N": str(int(time.time()))},))))
+
+
+def has_expired(item: Item) -> bool:
+    """Whether an item is past its time to live, though DynamoDB holds it still."""
+    expires = item.get(names.EXPIRES_AT, {}).get("N")
+    return expires is not None and float(expires) <= time.time()
 
 
 def delete_claim(key: ItemKey, owner: ItemKey) -> Delete:
@@ -94,7 +111,7 @@ def owner_item(model: Any, attribute: Attribute[Any], value: Any) -> Item | None
     """The stored item that holds a unique value: two GetItems, strongly consistent; one if nobody holds it."""
     table = get_table(model._options.alias)
     claim = reading.get_item(table, claim_key(model, attribute, value))
-    return None if claim is None else reading.get_item(table, owner_of(claim))
+    return None if claim is None or has_expired(claim) else reading.get_item(table, owner_of(claim))
 
 
 def errors(obj: Any, own_key: ItemKey | None, unique_checks: Any) -> dict[str, list[Any]]:
@@ -124,6 +141,7 @@ def _holder(obj: Any, field: Any, value: Any) -> ItemKey | None:
     if field.primary_key:
         primary = registry.layout_of(model).primary
         key = (primary.partition.render(obj.attribute_values), primary.sort.render(obj.attribute_values))
-        return None if reading.get_item(table, key) is None else key
+        found = reading.get_item(table, key)
+        return None if found is None or has_expired(found) else key
     claim = reading.get_item(table, claim_key(model, field.attribute, field.attribute.prepare(value)))
-    return None if claim is None else owner_of(claim)
+    return None if claim is None or has_expired(claim) else owner_of(claim)

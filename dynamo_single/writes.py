@@ -6,27 +6,34 @@ so that an object and its unique values change together or not at all.
 
 from __future__ import annotations
 
+import random
+import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dynamo_single import derived, hydration, registry, uniqueness
 from dynamo_single import layout as names
-from dynamo_single.actions import ITEM_EXISTS, ITEM_MISSING, Action, Delete, Item, ItemKey, Put, Update
+from dynamo_single.actions import ITEM_EXISTS, Action, Delete, Item, ItemKey, Put, Update
 from dynamo_single.compiler import compile_action, compile_transaction
+from dynamo_single.conditions import join
 from dynamo_single.exceptions import (
     AlreadyExists,
     ConditionFailed,
+    Conflict,
     ItemTooLarge,
     NotSupported,
     StaleObject,
     TransactionCancelled,
 )
-from dynamo_single.failures import found_nothing, insert_error, stale, update_error
+from dynamo_single.failures import insert_error, is_gone, stale, stored_instead, update_error
 from dynamo_single.items import (
     Values,
+    automatic_names,
     automatic_values,
     computed_key,
+    is_same,
+    is_same_item,
     item_after,
     item_from,
     item_of,
@@ -35,69 +42,110 @@ from dynamo_single.items import (
     prepared_values,
     set_automatic,
     stored_name,
+    touched,
 )
-from dynamo_single.query import And, Condition, Stored
-from dynamo_single.table import get_table
+from dynamo_single.matching import matches
+from dynamo_single.query import EVERYTHING, Condition, Request, Stored
+from dynamo_single.table import Table, get_table
 from dynamo_single.values import MAX_ITEM_SIZE, item_size
 
+#: How often a write is sent that another transaction is in the way of.
+CONFLICT_ATTEMPTS = 5
 #: Gives the error for the action that failed, from the item that DynamoDB found in its place.
 Explain = Callable[[Action, Item | None], Exception]
 
 
-def insert(obj: Any) -> None:
-    """Write a new object: PutItem, or one transaction with its unique values and derived items; never over an item."""
+def insert(obj: Any, *, raw: bool = False) -> None:
+    """Write a new object: PutItem, or one transaction with its unique values and derived items; never over an item.
+
+    An item that has expired counts as none. ``raw`` keeps automatic timestamps as they are given.
+    """
     model = type(obj)
-    set_automatic(obj, add=True)
+    _make_identity(obj)
+    if not raw:
+        set_automatic(obj, add=True)
     values = prepared_values(obj)
     item = item_from(model, values)
-    put = Put(item, ITEM_MISSING)
-    claims = [uniqueness.put_claim(key, put.key) for key in uniqueness.claims_of(model, item).values()]
+    put = Put(item, uniqueness.free(model))
+    claims = [uniqueness.put_claim(model, key, item) for key in uniqueness.claims_of(model, item).values()]
     actions = [put, *claims, *derived.actions({}, derived.items_of(model, item, item_of))]
-    _send(obj, actions, lambda action, found: insert_error(obj, item, action, found))
+    try:
+        _send(obj, actions, lambda action, found: insert_error(obj, item, action, found))
+    except AlreadyExists as error:
+        cause = error.__cause__
+        # The first of botocore's attempts was carried out, and its answer lost.
+        if not (
+            isinstance(cause, ConditionFailed)
+            and cause.retried
+            and cause.item is not None
+            and is_same_item(item, cause.item, model)
+        ):
+            raise
     _remember(obj, item, values)
 
 
-def update(obj: Any, only: frozenset[str] | None = None) -> None:
+def update(obj: Any, only: frozenset[str] | None = None, *, extra: Condition = EVERYTHING, raw: bool = False) -> None:
     """Write what changed since the object was read: UpdateItem, or one transaction if a unique value changed.
 
-    Nothing is sent if nothing changed. ``only`` names the attributes to look at; automatic timestamps always follow.
+    Nothing is sent if nothing changed. ``only`` names the attributes to look at; automatic timestamps always follow,
+    and one that is named is written by itself. ``extra`` has to hold of the stored item as well.
     """
     model = type(obj)
-    before = obj._stored if obj._stored is not None else hydration.reload(obj)._stored
-    # Only the attributes that are to be saved: the others keep what the table holds.
+    before = _stored_item(obj)
     held = hydration.values_of(model, before)
-    current = prepared_values(obj, before)
+    # Against what was read, not against the item: the default of a missing attribute is shown and never written.
+    attributes = registry.attributes_of(model)
     changed = {
         name: value
-        for name, value in current.items()
-        if (only is None or name in only) and _differs(model, name, value, before)
+        for name, value in prepared_values(obj, before, only).items()
+        if not is_same(attributes[name], value, held[name])
     }
-    if not changed:
+    if not changed and (only is None or not only & {*automatic_names(obj)}):
         return
-    changed |= automatic_values(obj, add=False)
+    if not raw:
+        changed |= automatic_values(obj, add=False)
     values = {**held, **changed}
     if computed_key(model, values) != key_of(before):
         raise NotSupported(
             f"{model._meta.label}: {', '.join(model._identity)} make up the primary key and cannot change. Create a "
             "new object and delete this one."
         )
-    item = item_after(model, before, values, changed)
-    _send_changes(obj, before, item)
-    _remember(obj, item, changed)
+    _save_changes(obj, before, values, changed, extra)
+
+
+def _stored_item(obj: Any) -> Item:
+    if obj._stored is not None:
+        stored: Item = obj._stored
+        return stored
+    try:
+        stored = hydration.reload(obj)._stored
+    except type(obj).DoesNotExist as error:
+        raise StaleObject(
+            f"{obj._meta.label} with pk {obj.pk!r} is not stored, so there is nothing to update; nothing was written."
+        ) from error
+    return stored
+
+
+def _make_identity(obj: Any) -> None:
+    """Give a copied object, whose ``pk`` was set to ``None``, an identifier of its own, as Django does."""
+    for name in type(obj)._identity:
+        field = obj._meta.get_field(name)
+        if obj.attribute_values.get(name) is None and field.has_default():
+            setattr(obj, name, field.get_default())
 
 
 def replace(obj: Any) -> bool:
-    """Write an object whether or not it exists (fixtures); ``True`` if it did."""
+    """Write an object as it is given, whether or not it exists (fixtures); ``True`` if it did."""
     try:
-        insert(obj)
+        insert(obj, raw=True)
     except AlreadyExists:
         obj._stored = hydration.reload(obj)._stored
-        update(obj)
+        update(obj, raw=True)
         return True
     return False
 
 
-def delete(obj: Any) -> int:
+def delete(obj: Any, *, extra: Condition = EVERYTHING) -> int:
     """Delete the item for good, with its unique values; the number of items deleted, 0 if there was none."""
     model = type(obj)
     stored = obj._stored
@@ -105,35 +153,74 @@ def delete(obj: Any) -> int:
         raise ValueError(f"{model._meta.object_name} object can't be deleted because it is not stored.")
     key = key_of(stored)
     claims = uniqueness.claims_of(model, stored)
-    # The claims to free are those that this object knows of: another writer's rename must not leave its own behind.
+    # The claims to free are those that this object knows of: another writer's rename, or restore, must not leave its
+    # own behind.
     depends = {stored_name(model, name) for name in uniqueness.unique_attributes(model)} | derived.stored_names(model)
-    unchanged = And(tuple(_as_stored(stored, name) for name in sorted(depends)))
-    action = Delete(key, And((ITEM_EXISTS, unchanged)) if unchanged.children else ITEM_EXISTS)
+    if depends and registry.layout_of(model).soft_delete:
+        depends.add(names.DELETED_AT)
+    unchanged = (_as_stored(stored, name) for name in sorted(depends))
+    action = Delete(key, join((ITEM_EXISTS, *unchanged, extra)))
     actions: list[Action] = [action, *(uniqueness.delete_claim(claim, key) for claim in claims.values())]
     actions += derived.actions(derived.items_of(model, stored, item_of), {})
     try:
         _send(obj, actions, lambda action, found: stale(obj, found))
     except StaleObject as error:
-        cause = error.__cause__
-        if isinstance(cause, ConditionFailed | TransactionCancelled) and found_nothing(cause):
+        if is_gone(error):
             return 0
         raise
     obj._stored = None
     return 1
 
 
-def change(obj: Any, changes: Values) -> None:
+def change(obj: Any, changes: Values, *, extra: Condition = EVERYTHING) -> None:
     """Set attributes of a stored object, with every key and unique value that depends on them: one request."""
     model = type(obj)
     before = obj._stored
     changes = {**changes, **automatic_values(obj, add=False)}
-    item = item_after(model, before, {**hydration.values_of(model, before), **changes}, changes)
-    _send_changes(obj, before, item)
-    _remember(obj, item, changes)
+    _save_changes(obj, before, {**hydration.values_of(model, before), **changes}, changes, extra)
 
 
-def _send_changes(obj: Any, before: Item, item: Item) -> None:
-    """Send the difference of two items of one key, under the condition that the first is still there."""
+def only_if(obj: Any, condition: Condition, write: Callable[[Condition], bool]) -> bool:
+    """Write under a condition on the stored item; ``False`` if the item does not meet it, or is gone.
+
+    Where the item meets it but another writer was faster, the object is brought up to the item and written again.
+    """
+    for last_try in (False, False, True):
+        try:
+            return write(condition)
+        except StaleObject as error:
+            if is_gone(error):
+                return False
+            fresh = _reloaded(obj)
+            if fresh is None or not matches(condition, fresh._stored, registry.layout_of(type(obj))):
+                return False
+            if last_try:
+                raise
+            hydration.follow(obj, fresh, changed_in_memory(obj))
+    return False
+
+
+def _reloaded(obj: Any) -> Any:
+    try:
+        return hydration.reload(obj)
+    except type(obj).DoesNotExist:
+        return None
+
+
+def changed_in_memory(obj: Any) -> set[str]:
+    """The attributes that were set since the object was read or written, and are not saved yet."""
+    return touched(obj, hydration.values_of(type(obj), obj._stored)) if obj._stored is not None else set()
+
+
+def _save_changes(obj: Any, before: Item, values: Values, changed: Values, extra: Condition) -> None:
+    item = item_after(type(obj), before, values, changed)
+    stored = _send_changes(obj, before, item, extra)
+    now_held = values if stored is item else hydration.values_of(type(obj), stored)
+    _remember(obj, stored, {name: now_held[name] for name in changed})
+
+
+def _send_changes(obj: Any, before: Item, item: Item, extra: Condition) -> Item:
+    """Send the difference of two items of one key, if the first is still there; gives the item that is stored now."""
     model = type(obj)
     size = item_size(item)
     if size > MAX_ITEM_SIZE:
@@ -146,18 +233,27 @@ def _send_changes(obj: Any, before: Item, item: Item) -> None:
     changed = {name: value for name, value in item.items() if before.get(name) != value}
     removed = tuple(name for name in before if name in known and name not in item)
     old_claims, new_claims = uniqueness.claims_of(model, before), uniqueness.claims_of(model, item)
-    condition = And((ITEM_EXISTS, *_conditions(model, before, {*changed, *removed}, old_claims, new_claims)))
+    condition = join((ITEM_EXISTS, *_conditions(model, before, {*changed, *removed}, old_claims, new_claims), extra))
     actions: list[Action] = [Update(key, set=changed, remove=removed, condition=condition)]
     for name in {**old_claims, **new_claims}:
         old, new = old_claims.get(name), new_claims.get(name)
-        if new is not None and new != old:
-            actions.append(uniqueness.put_claim(new, key))
+        if new is not None and (new != old or names.EXPIRES_AT in {*changed, *removed}):
+            actions.append(uniqueness.put_claim(model, new, item))
         if old is not None and old != new:
             actions.append(uniqueness.delete_claim(old, key))
     if {*changed, *removed} & {*derived.stored_names(model), names.DELETED_AT}:
         following = (derived.items_of(model, each, item_of) for each in (before, item))
         actions += derived.actions(*following)
-    _send(obj, actions, lambda action, found: update_error(obj, item, action, found))
+    try:
+        _send(obj, actions, lambda action, found: update_error(obj, item, action, found))
+    except StaleObject as error:
+        # What was to be written is there already: an earlier attempt was carried out, and its answer lost.
+        found = stored_instead(error)
+        automatic = {stored_name(model, name) for name in automatic_names(obj)}
+        if found is None or not is_same_item(item, found, model, apart_from=automatic):
+            raise
+        return found
+    return item
 
 
 def _conditions(
@@ -181,16 +277,6 @@ def _as_stored(item: Item, stored: str) -> Condition:
     return Stored(stored, "=", (item[stored],)) if stored in item else Stored(stored, "missing")
 
 
-def _differs(model: Any, name: str, value: Any, before: Item) -> bool:
-    attribute = registry.attributes_of(model)[name]
-    new = None if value is None else attribute.to_attribute_value(value)
-    old = before.get(attribute.attr_name)
-    if new is None or old is None or attribute.attr_type not in {"SS", "NS", "BS", "N", "M", "L"}:
-        return new != old
-    # Sets have no order, and one number has several texts.
-    return bool(attribute.from_attribute_value(dict(old)) != value)
-
-
 def _remember(obj: Any, item: Mapping[str, Any], values: Values) -> None:
     obj._stored = dict(item)
     obj.attribute_values.update(values)
@@ -198,11 +284,13 @@ def _remember(obj: Any, item: Mapping[str, Any], values: Values) -> None:
 
 def _send(obj: Any, actions: Sequence[Action], explain: Explain) -> None:
     table = get_table(type(obj)._options.alias)
+    if len(actions) == 1:
+        request = compile_action(actions[0])
+    else:
+        # One token for all attempts: DynamoDB carries a transaction out once.
+        request = compile_transaction(actions, table.name, str(uuid.uuid4()))
     try:
-        if len(actions) == 1:
-            table.send(compile_action(actions[0]))
-        else:
-            table.send(compile_transaction(actions, table.name, str(uuid.uuid4())))
+        _send_patiently(table, request)
     except ConditionFailed as error:
         raise explain(actions[0], error.item) from error
     except TransactionCancelled as error:
@@ -210,3 +298,15 @@ def _send(obj: Any, actions: Sequence[Action], explain: Explain) -> None:
             if reason is not None and reason.get("Code") == "ConditionalCheckFailed":
                 raise explain(action, reason.get("Item")) from error
         raise
+
+
+def _send_patiently(table: Table, request: Request) -> None:
+    """Send, and again after a pause if only another transaction was in the way."""
+    for attempt in range(CONFLICT_ATTEMPTS - 1):
+        try:
+            table.send(request)
+        except Conflict:
+            time.sleep(random.uniform(0, 0.05 * 2**attempt))  # noqa: S311 - jitter is no secret
+        else:
+            return
+    table.send(request)

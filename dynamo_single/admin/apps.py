@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib.admin.apps import AdminConfig
 
 
@@ -17,4 +18,8 @@ class DynamoAdminConfig(AdminConfig):
 
         if history.is_in_dynamodb():
             from dynamo_single.admin import log  # noqa: F401 - registers the model
+
+            # Django's own log refers to the user, whom migrations do not know, and is not used. This setting is all
+            # that Django asks about it, so it gets a default here; what the project itself says comes first.
+            settings.MIGRATION_MODULES = {"admin": None, **settings.MIGRATION_MODULES}
         super().ready()

@@ -31,7 +31,8 @@ class ReferenceAttribute(Attribute[Any], Generic[M]):
     """A reference to another object: ``company = ReferenceAttribute(Company)`` stores ``company_id``, its ``pk``.
 
     To forms, the admin and ``select`` widgets it is a ``ForeignKey``. DynamoDB does not check that the other object
-    exists. ``related_name`` and ``on_delete`` as in Django; nothing is done on deletion unless a handler is named.
+    exists, and nothing happens to the reference when it is deleted: ``on_delete`` can only be ``DO_NOTHING``.
+    ``related_name`` as in Django.
     """
 
     field_class = fields.ReferenceField
@@ -66,6 +67,12 @@ class ReferenceAttribute(Attribute[Any], Generic[M]):
         on_delete: Any = models.DO_NOTHING,
         **options: Any,
     ) -> None:
+        if on_delete is not models.DO_NOTHING:
+            raise ConfigurationError(
+                f"on_delete={getattr(on_delete, '__name__', on_delete)} cannot be kept: deleting an object does "
+                "nothing to what refers to it. Leave on_delete out, and delete or change what refers to an object "
+                "in its model's delete()."
+            )
         super().__init__(verbose_name, **options)
         self.field_options |= {
             "to": to,

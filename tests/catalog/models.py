@@ -106,6 +106,17 @@ class Ticket(models.Model):
         listed = models.IndexKey("gs1", "TICKET", "{code}")
 
 
+class Coupon(models.Model):
+    """Items that expire and hold a unique value."""
+
+    code = models.UnicodeAttribute()
+    email = models.EmailAttribute(unique=True)
+    expires_at = models.TTLAttribute()
+
+    class Keys:
+        primary = models.Key("COUPON#{code}", "#METADATA")
+
+
 class Member(models.SoftDeleteModel):
     """Two unique attributes, one of them without regard to case."""
 

@@ -171,6 +171,48 @@ def test_the_engine_on_a_second_alias_leaves_the_first_alone() -> None:
     assert outcomes[lines[3]].code == 0
 
 
+DEMO_ANSWERS = {
+    "check": "System check identified no issues",
+    "makemigrations --check": "No changes detected",
+    "migrate": NOTHING_TO_APPLY,
+    "migrate --run-syncdb": NOTHING_TO_APPLY,
+    "migrate --plan": "No planned migration operations.",
+    "showmigrations": "admin\n (no migrations)",
+}
+
+
+@pytest.mark.parametrize(("line", "answer"), DEMO_ANSWERS.items())
+def test_users_in_dynamodb_need_no_setting_for_migrations(line: str, answer: str) -> None:
+    """The admin's own migrations, which refer to the user, are left out where the users are in DynamoDB."""
+    outcome = run("settings_dynamo_users", *DEMO_ANSWERS)[line]
+    assert (outcome.code, outcome.err) == (0, "")
+    assert answer in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("settings", "message", "hint"),
+    [
+        (
+            "settings_stock_admin",
+            "admin.LogEntry: (dynamo_single.E010) user refers to accounts.User",
+            "DynamoAdminConfig",
+        ),
+        (
+            "settings_sql_reference",
+            "parcels.Parcel: (dynamo_single.E010) company refers to directory.Company",
+            "Keep the other object's pk in a field of its own",
+        ),
+    ],
+)
+@pytest.mark.parametrize("line", ["check", "migrate"])
+def test_a_migration_that_would_not_find_a_model_is_named(settings: str, message: str, hint: str, line: str) -> None:
+    """An SQL model that refers to one in DynamoDB is an error of the check, which ``migrate`` runs first."""
+    outcome = run(settings, "check", "migrate")[line]
+    assert outcome.code == 1
+    assert f"{message}, which is stored in DynamoDB: migrations do not know it, and migrate would fail." in outcome.err
+    assert hint in outcome.err
+
+
 def test_these_answers_hold_for_django_5_2() -> None:
     """The private parts of Django that the engine relies on are those of Django 5.2."""
     assert django.VERSION[:2] == (5, 2)

@@ -130,12 +130,12 @@ def test_keys_that_a_batch_leaves_out_are_asked_for_again(table: Table) -> None:
 
 
 def test_a_transaction_that_is_cancelled_for_another_reason_raises_as_it_is(table: Table) -> None:
-    """Only failed conditions are explained; a conflict stays DynamoDB's own error and nothing is written."""
+    """Only failed conditions are explained; another reason stays DynamoDB's own and nothing is written."""
     from dynamo_single.exceptions import TransactionCancelled
 
-    reasons = [{"Code": "TransactionConflict", "Message": "conflict"}, {"Code": "None"}]
+    reasons = [{"Code": "ItemCollectionSizeLimitExceeded", "Message": "full"}, {"Code": "None"}]
     with (
         refuse("TransactionCanceledException", CancellationReasons=reasons),
-        pytest.raises(TransactionCancelled, match="TransactionConflict"),
+        pytest.raises(TransactionCancelled, match="ItemCollectionSizeLimitExceeded"),
     ):
         Person.objects.create(company_id="c1", name="Mike", email="m@example.org")

@@ -300,7 +300,7 @@ def test_attributes_of_other_writers_are_kept(table: Table) -> None:
 
 def test_force_update_of_a_missing_object_raises() -> None:
     """``force_update`` never creates."""
-    with pytest.raises(Company.DoesNotExist):
+    with pytest.raises(StaleObject, match="'c9' is not stored, so there is nothing to update"):
         Company(company_id="c9", name="x").save(force_update=True)
 
 

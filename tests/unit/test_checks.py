@@ -8,36 +8,16 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from dynamo_single import models, registry
+from dynamo_single import models
 from dynamo_single.checks import check_models
+from tests.unit.declaring import declare, forgotten, messages
 
 
 @pytest.fixture(autouse=True)
 def forget_models() -> Iterator[None]:
     """Models that a test declares are gone afterwards."""
-    from django.apps import apps
-
-    known = dict(registry._MODELS)
-    declared = dict(apps.all_models["catalog"])
-    yield
-    registry._MODELS.clear()
-    registry._MODELS.update(known)
-    apps.all_models["catalog"].clear()
-    apps.all_models["catalog"].update(declared)
-    apps.clear_cache()
-
-
-def declare(label: str, primary: tuple[str, str], keys: dict[str, Any] | None = None, **attributes: Any) -> Any:
-    """Make a model class."""
-    keys_class = type("Keys", (), {"primary": models.Key(*primary), **(keys or {})})
-    meta = type("Meta", (), {"app_label": "catalog"})
-    namespace = {"__module__": __name__, "__qualname__": label, "Keys": keys_class, "Meta": meta, **attributes}
-    return type(models.Model)(label, (models.Model,), namespace)
-
-
-def messages(model: Any) -> list[tuple[str, str]]:
-    """The check messages about one model."""
-    return [(message.id or "", message.msg) for message in check_models() if message.obj is model]
+    with forgotten():
+        yield
 
 
 def test_the_shipped_models_have_no_mistakes() -> None:
@@ -147,6 +127,77 @@ def test_children_without_a_reference() -> None:
             "dynamo_single.E006",
             "catalog.Parent.samples: catalog.Sample has no reference to Parent. Declare one ReferenceAttribute, or "
             "name it: Children(..., field=...).",
+        )
+    ]
+
+
+def test_an_index_of_the_trash_that_is_not_configured() -> None:
+    """E004 names the trash as it names a declared key."""
+    model = declare(
+        "Binned",
+        ("BINNED#{b}", "#X"),
+        bases=(models.SoftDeleteModel,),
+        options={"trash_index": "gs9"},
+        b=models.IdAttribute(),
+    )
+    assert messages(model) == [
+        ("dynamo_single.E004", "The key trash is on the index 'gs9', which the table does not have.")
+    ]
+
+
+def test_the_admins_log_needs_its_index() -> None:
+    """A table with other index names is refused for the models that come with the app too."""
+    url = "dynamodb://127.0.0.1:1/single-table?region=us-east-1&indexes=first,second"
+    with override_settings(DYNAMO_SINGLE={"default": url}):
+        found = {message.obj._meta.label for message in check_models() if message.id == "dynamo_single.E004"}
+    assert {"dynamo_single.LogEntry", "accounts.User"} <= found
+
+
+@pytest.mark.parametrize(("sort", "expected"), [("#CLAIM", ["dynamo_single.E007"]), ("#METADATA", [])])
+def test_a_primary_key_that_could_be_a_unique_claims(sort: str, expected: list[str]) -> None:
+    """E007 names a model whose objects could overwrite what holds a unique value."""
+    model = declare("Claimant", ("UNIQUE#{a}#{b}#{c}", sort), **{name: models.UnicodeAttribute() for name in "abc"})
+    assert [id for id, _ in messages(model)] == expected
+
+
+def test_a_reference_to_an_unknown_model() -> None:
+    """Django's E300 and our E003 name it, for a model that refers to it by way of another one too."""
+    lost = declare("Lost", ("LOST#{target_id}", "#X"), target=models.ReferenceAttribute("catalog.Nowhere"))
+    behind = declare(
+        "Behind", ("BEHIND#{b}", "{lost_id}"), b=models.IdAttribute(), lost=models.ReferenceAttribute(lost)
+    )
+    assert messages(lost) == [
+        (
+            "dynamo_single.E003",
+            "catalog.Lost: target_id refers to 'catalog.Nowhere', which is no model of an installed app.",
+        )
+    ]
+    assert messages(behind) == [
+        (
+            "dynamo_single.E003",
+            "catalog.Behind: lost_id refers to 'catalog.Nowhere', which is no model of an installed app.",
+        )
+    ]
+    assert "fields.E300" in [message.id for message in check_models()]
+
+
+def test_primary_keys_that_refer_to_each_other() -> None:
+    """Two models whose identities are each other's have none; E003 names both."""
+    one = declare("One", ("ONE#{other_id}", "#X"), other=models.ReferenceAttribute("catalog.Other"))
+    declare("Other", ("OTHER#{one_id}", "#X"), one=models.ReferenceAttribute(one))
+    ((id, message),) = messages(one)
+    assert id == "dynamo_single.E003"
+    assert "refers to catalog.One, catalog.Other, whose primary keys refer to each other in a circle" in message
+
+
+@pytest.mark.parametrize("attribute", [models.MapAttribute, models.ListAttribute, models.UnicodeSetAttribute])
+def test_a_unique_value_that_no_key_can_hold(attribute: Any) -> None:
+    """E009 names the attribute before the first object is saved."""
+    model = declare("Sole", ("SOLE#{s}", "#X"), s=models.IdAttribute(), data=attribute(null=True, unique=True))
+    assert messages(model) == [
+        (
+            "dynamo_single.E009",
+            f"data cannot be unique: the values of a {attribute.__name__} cannot be compared by a key.",
         )
     ]
 

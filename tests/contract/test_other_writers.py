@@ -1,0 +1,339 @@
+"""What an object knows may be outdated: nothing of another writer's is undone, and every state is told truthfully."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from botocore.exceptions import ReadTimeoutError
+from django.core import serializers
+from django.core.exceptions import ValidationError
+from django.db.models.signals import post_delete, pre_delete
+from django.utils import timezone
+
+from dynamo_single.exceptions import (
+    AlreadyExists,
+    Conflict,
+    EndpointUnreachable,
+    NotSupported,
+    StaleObject,
+    UniqueViolation,
+)
+from dynamo_single.query import Request
+from dynamo_single.signals import post_restore, post_soft_delete
+from dynamo_single.table import Table
+from dynamo_single.testing import assert_requests, intercept, refuse
+from project.directory.models import Company, Person
+from tests.catalog.models import Coupon, Firm, Member, Sample
+
+pytestmark = pytest.mark.usefixtures("table")
+
+
+def claims(table: Table) -> set[str]:
+    """The unique claims in the table."""
+    items = table.send(Request("Scan"))["Items"]
+    return {item["pk"]["S"] for item in items if item["pk"]["S"].startswith("UNIQUE#")}
+
+
+def put_away(table: Table, key: str, *names: str) -> None:
+    """Take attributes out of a stored item, as if they were younger than it."""
+    expression = "REMOVE " + ", ".join(f"#n{number}" for number, _ in enumerate(names))
+    params = {
+        "Key": {"pk": {"S": key}, "sk": {"S": "#METADATA"}},
+        "UpdateExpression": expression,
+        "ExpressionAttributeNames": {f"#n{number}": name for number, name in enumerate(names)},
+    }
+    table.send(Request("UpdateItem", params))
+
+
+# refreshing
+
+
+def test_a_partial_refresh_does_not_bring_old_values_back() -> None:
+    """After ``refresh_from_db(fields=...)`` a save still sends only what this object changed."""
+    Sample.objects.create(sample_id="s", text="a", integer=1)
+    mine, theirs = Sample.objects.get(pk="s"), Sample.objects.get(pk="s")
+    theirs.integer = 2
+    theirs.save()
+    mine.refresh_from_db(fields=["text"])
+    mine.text = "b"
+    mine.save()
+    found = Sample.objects.get(pk="s")
+    assert (found.text, found.integer) == ("b", 2)
+
+
+def test_a_refresh_forgets_related_objects() -> None:
+    """What was read along is read again after a refresh."""
+    Company.objects.create(company_id="c1", name="Acme")
+    person = Person.objects.create(company_id="c1", name="Mike")
+    assert person.company.name == "Acme"
+    Company.objects.filter(pk="c1").update(name="Renamed")
+    person.refresh_from_db()
+    assert person.company.name == "Renamed"
+
+
+def test_a_refresh_reads_through_the_given_queryset() -> None:
+    """``from_queryset`` decides which object there is."""
+    company = Company.objects.create(company_id="c1", name="Acme")
+    with pytest.raises(Company.DoesNotExist):
+        company.refresh_from_db(from_queryset=Company.objects.filter(stock="none"))
+
+
+# soft delete and restore
+
+
+def test_soft_delete_and_restore_do_not_undo_another_writers_change(table: Table) -> None:
+    """An object that was behind follows the item, so that its next save keeps what the other wrote."""
+    member = Member.objects.create(member_id="m1", email="a@example.org", name="one")
+    other = Member.objects.get(pk="m1")
+    other.email, other.name = "b@example.org", "two"
+    other.save()
+    member.delete()
+    member.restore()
+    member.badge = 7
+    member.save()
+    found = Member.objects.get(pk="m1")
+    assert (found.email, found.name, found.badge) == ("b@example.org", "two", 7)
+    assert "UNIQUE#Member#email#b@example.org" in claims(table)
+
+
+def test_unsaved_changes_survive_a_soft_delete() -> None:
+    """Deleting writes nothing but the deletion, and keeps what was set in memory."""
+    member = Member.objects.create(member_id="m1", email="a@example.org", name="one")
+    member.name = "unsaved"
+    member.delete()
+    assert Member.deleted_objects.get(pk="m1").name == "one"
+    assert member.name == "unsaved"
+
+
+def test_restore_and_delete_look_at_the_table_before_they_do_nothing() -> None:
+    """An object that is outdated restores, or deletes, what is really in the other state."""
+    company = Company.objects.create(company_id="c1", name="Acme")
+    Company.objects.get(pk="c1").delete()
+    with assert_requests(["GetItem", "UpdateItem"]):
+        assert company.restore() is True
+    company.delete()
+    Company.deleted_objects.get(pk="c1").restore()
+    assert company.delete() == (1, {"directory.Company": 1})
+
+
+def test_restoring_what_is_gone_for_good_says_so() -> None:
+    """A deleted object that was purged cannot be restored."""
+    company = Company.objects.create(company_id="c1", name="Acme")
+    company.delete()
+    Company.deleted_objects.get(pk="c1").hard_delete()
+    with pytest.raises(Company.DoesNotExist):
+        company.restore()
+
+
+def test_an_object_that_was_never_stored_cannot_be_restored() -> None:
+    """As with deleting, that is a ``ValueError``."""
+    with pytest.raises(ValueError, match="can't be restored because it is not stored"):
+        Company(name="x").restore()
+
+
+def test_hard_delete_of_an_object_that_was_restored_leaves_no_claim_behind(table: Table) -> None:
+    """The purge is refused, since the object holds unique values again that it does not know of."""
+    member = Member.objects.create(member_id="m1", email="a@example.org")
+    member.delete()
+    Member.deleted_objects.get(pk="m1").restore()
+    with pytest.raises(StaleObject, match="restored from the trash"):
+        member.hard_delete()
+    member.refresh_from_db()
+    member.hard_delete()
+    assert claims(table) == set()
+
+
+def test_hard_delete_of_what_is_gone_counts_nothing_although_its_value_was_taken() -> None:
+    """That somebody else holds the value by now does not matter."""
+    member = Member.objects.create(member_id="m1", email="a@example.org")
+    other = Member.objects.get(pk="m1")
+    member.hard_delete()
+    Member.objects.create(member_id="m2", email="a@example.org")
+    assert other.hard_delete() == (0, {"catalog.Member": 0})
+
+
+# attributes that are younger than an item
+
+
+def test_the_default_of_a_missing_attribute_is_shown_and_not_written(table: Table) -> None:
+    """Saving another attribute leaves one alone that the item lacked when it was read."""
+    company = Company.objects.create(company_id="c1", name="Acme", public=True)
+    put_away(table, "COMPANY#c1", "public")
+    mine, theirs = Company.objects.get(pk="c1"), Company.objects.get(pk="c1")
+    assert mine.public is False
+    theirs.public = True
+    theirs.save()
+    mine.stock = "ACM"
+    mine.save()
+    company.refresh_from_db()
+    assert (company.public, company.stock) == (True, "ACM")
+
+
+def test_update_fields_looks_at_those_alone(table: Table) -> None:
+    """Another attribute may be wrong in memory without being in the way."""
+    company = Company.objects.create(company_id="c1", name="Acme")
+    company.name = None  # type: ignore[assignment]  # wrong on purpose
+    company.stock = "ACM"
+    company.save(update_fields=["stock"])
+    assert Company.objects.get(pk="c1").name == "Acme"
+
+
+def test_naming_an_automatic_timestamp_touches_the_object() -> None:
+    """``update_fields=["updated_at"]`` writes the time by itself."""
+    company = Company.objects.create(company_id="c1", name="Acme")
+    with assert_requests(["UpdateItem"]):
+        company.save(update_fields=["updated_at"])
+
+
+def test_true_is_not_one_in_a_document() -> None:
+    """A change that Python's equality does not see is saved."""
+    sample = Sample.objects.create(sample_id="s", data={"flag": 1})
+    sample.data = {"flag": True}
+    sample.save()
+    assert Sample.objects.get(pk="s").data["flag"] is True
+
+
+# copying
+
+
+def test_djangos_copy_idiom_makes_a_new_object() -> None:
+    """``pk = None`` and ``_state.adding = True`` give the copy an identifier of its own."""
+    sample = Sample.objects.create(sample_id="s", text="a")
+    sample.pk = None
+    sample._state.adding = True
+    sample.save()
+    assert sample.pk not in (None, "s")
+    assert {each.text for each in Sample.objects.all()} == {"a"}
+    assert Sample.objects.count() == 2
+
+
+# signals
+
+
+def test_signals_of_deleting_restoring_and_purging() -> None:
+    """Soft delete and restore have signals of their own; Django's are sent for what is gone for good."""
+    seen: list[str] = []
+    receivers = {
+        name: lambda name=name, **kwargs: seen.append(name)
+        for name in ("post_soft_delete", "post_restore", "pre_delete", "post_delete")
+    }
+    signals = {
+        "post_soft_delete": post_soft_delete,
+        "post_restore": post_restore,
+        "pre_delete": pre_delete,
+        "post_delete": post_delete,
+    }
+    for name, signal in signals.items():
+        signal.connect(receivers[name], sender=Company)
+    try:
+        company = Company.objects.create(company_id="c1", name="Acme")
+        company.delete()
+        company.delete()
+        company.restore()
+        company.hard_delete()
+    finally:
+        for name, signal in signals.items():
+            signal.disconnect(receivers[name], sender=Company)
+    assert seen == ["post_soft_delete", "post_restore", "pre_delete", "post_delete"]
+
+
+# items that expire
+
+
+def test_an_expired_item_is_no_obstacle(table: Table) -> None:
+    """Its key and its unique values are free, although DynamoDB has not deleted it yet."""
+    past, future = timezone.now() - timedelta(days=1), timezone.now() + timedelta(days=1)
+    Coupon.objects.create(code="c", email="a@example.org", expires_at=past)
+    _, created = Coupon.objects.get_or_create(code="c", defaults={"email": "a@example.org", "expires_at": future})
+    assert created
+    with pytest.raises(UniqueViolation):
+        Coupon.objects.create(code="d", email="a@example.org")
+    with pytest.raises(AlreadyExists):
+        Coupon.objects.create(code="c", email="b@example.org")
+
+
+def test_a_claim_expires_with_its_owner(table: Table) -> None:
+    """The claim carries the owner's time to live, and follows when that changes."""
+    coupon = Coupon.objects.create(code="c", email="a@example.org", expires_at=datetime(2100, 1, 1, tzinfo=UTC))
+    coupon.expires_at = datetime(2101, 1, 1, tzinfo=UTC)
+    coupon.save()
+    stored = {item["expiresAt"]["N"] for item in table.send(Request("Scan"))["Items"]}
+    assert stored == {str(int(datetime(2101, 1, 1, tzinfo=UTC).timestamp()))}
+
+
+# lost answers and conflicts
+
+
+def lose_answer(table: Table, operation: str) -> Any:
+    """An interceptor that carries the first such request out and then loses its answer."""
+    lost: list[str] = []
+
+    def interceptor(sent: str, params: Mapping[str, Any]) -> dict[str, Any] | None:
+        if sent != operation or lost:
+            return None
+        lost.append(sent)
+        table.call(sent, params)
+        raise ReadTimeoutError(endpoint_url="http://127.0.0.1")
+
+    return intercept(interceptor)
+
+
+def test_an_update_whose_answer_was_lost_can_be_repeated(table: Table) -> None:
+    """The second save finds its own values and is content."""
+    company = Company.objects.create(company_id="c1", name="Acme")
+    company.name = "Beta"
+    with lose_answer(table, "UpdateItem"), pytest.raises(EndpointUnreachable, match="it may have been carried out"):
+        company.save(update_fields=["name"])
+    company.save()
+    assert Company.objects.get(pk="c1").name == "Beta"
+
+
+def test_a_conflict_with_another_transaction_is_waited_out() -> None:
+    """The write is sent again after a pause, a few times."""
+    with refuse("TransactionConflictException", times=2), assert_requests(["PutItem"] * 3):
+        Firm.objects.create(firm_id="f", name="n", stock="s")
+    with refuse("TransactionConflictException"), pytest.raises(Conflict, match="Another transaction was writing"):
+        Firm.objects.create(firm_id="g", name="n", stock="s")
+
+
+# fixtures, forms, PynamoDB
+
+
+def test_fixtures_keep_automatic_timestamps(table: Table) -> None:
+    """Loading a fixture writes the times that it holds."""
+    company = Company.objects.create(company_id="c1", name="Acme")
+    text = serializers.serialize("json", [company]).replace(company.created_at.strftime("%Y-"), "2020-")
+    for loaded in serializers.deserialize("json", text):
+        loaded.save()
+    found = Company.objects.get(pk="c1")
+    assert (found.created_at.year, found.updated_at.year) == (2020, 2020)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [({"name": "n" * 100, "company_id": "c" * 2100}, "2048"), ({"company_id": "x", "name": "n"}, "cannot change")],
+)
+def test_full_clean_finds_what_a_key_cannot_hold(values: dict[str, str], message: str) -> None:
+    """A form is told before save() would refuse: too long a key, or another primary key."""
+    company = Company.objects.create(company_id="c1", name="Acme")
+    for name, value in values.items():
+        setattr(company, name, value)
+    with pytest.raises(ValidationError, match=message):
+        company.full_clean(validate_unique=False)
+
+
+def test_pynamodbs_projections_are_refused() -> None:
+    """An object that lacks attributes would be saved with wrong keys, so there is none."""
+    with assert_requests(0), pytest.raises(NotSupported, match="attributes_to_get"):
+        Company.get("COMPANY#c1", "#METADATA", attributes_to_get=["name"])
+
+
+def test_pynamodbs_deserialize_fills_the_object() -> None:
+    """An object takes over the values of an item that PynamoDB gives it."""
+    first = Company.objects.create(company_id="c1", name="Acme")
+    other = Company(company_id="c2", name="x")
+    other.deserialize(first.serialize())
+    assert (other.pk, other.name) == ("c1", "Acme")

@@ -1,0 +1,48 @@
+"""Model classes for one test, and what the system checks say about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.apps import apps
+
+from dynamo_single import models, registry
+from dynamo_single.checks import check_models
+
+
+@contextmanager
+def forgotten() -> Iterator[None]:
+    """Models that are declared in the block are gone afterwards."""
+    known = dict(registry._MODELS)
+    declared = dict(apps.all_models["catalog"])
+    try:
+        yield
+    finally:
+        registry._MODELS.clear()
+        registry._MODELS.update(known)
+        apps.all_models["catalog"].clear()
+        apps.all_models["catalog"].update(declared)
+        apps.clear_cache()
+
+
+def declare(
+    label: str,
+    primary: tuple[str, str],
+    keys: dict[str, Any] | None = None,
+    *,
+    bases: tuple[type, ...] = (models.Model,),
+    options: dict[str, Any] | None = None,
+    **attributes: Any,
+) -> Any:
+    """Make a model class."""
+    keys_class = type("Keys", (), {"primary": models.Key(*primary), **(keys or {})})
+    meta = type("Meta", (), {"app_label": "catalog", **(options or {})})
+    namespace = {"__module__": __name__, "__qualname__": label, "Keys": keys_class, "Meta": meta, **attributes}
+    return type(models.Model)(label, bases, namespace)
+
+
+def messages(model: Any) -> list[tuple[str, str]]:
+    """The check messages about one model."""
+    return [(message.id or "", message.msg) for message in check_models() if message.obj is model]

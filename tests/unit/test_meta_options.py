@@ -1,0 +1,94 @@
+"""Options that DynamoDB would not follow are refused when the class is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import models as django_models
+
+from dynamo_single import models
+from dynamo_single.exceptions import ConfigurationError
+from tests.unit.declaring import declare, forgotten
+
+
+@pytest.fixture(autouse=True)
+def forget_models() -> Iterator[None]:
+    """Models that a test declares are gone afterwards."""
+    with forgotten():
+        yield
+
+
+def with_options(options: dict[str, Any]) -> Any:
+    """A model with these options."""
+    return declare("Strict", ("STRICT#{s}", "#X"), s=models.IdAttribute(), options=options)
+
+
+OPTIONS = [
+    ({"unique_together": [("s", "t")]}, "or into one attribute with unique=True"),
+    ({"constraints": [django_models.UniqueConstraint(fields=["s"], name="one")]}, "use unique=True"),
+    ({"indexes": [django_models.Index(fields=["s"], name="quick")]}, r"models.IndexKey\("),
+    ({"order_with_respect_to": "s"}, "name it in a sort key"),
+    ({"db_tablespace": "fast"}, "belongs to all models"),
+    ({"db_table_comment": "things"}, "belongs to all models"),
+    ({"required_db_features": ["x"]}, "leave it out"),
+    ({"required_db_vendor": "sqlite"}, "leave it out"),
+    ({"select_on_save": True}, "save\\(\\) never reads first"),
+]
+
+
+@pytest.mark.parametrize(("options", "way_out"), OPTIONS, ids=lambda value: next(iter(value)))
+def test_an_option_for_sql_is_refused(options: dict[str, Any], way_out: str) -> None:
+    """The message names the option and what there is instead."""
+    (option,) = options
+    with pytest.raises(ConfigurationError, match=rf"Strict.Meta.{option} is for SQL databases.* Instead: .*{way_out}"):
+        with_options(options)
+
+
+@pytest.mark.parametrize("options", [each for each, _ in OPTIONS], ids=lambda value: next(iter(value)))
+def test_an_inherited_option_is_refused_too(options: dict[str, Any]) -> None:
+    """It makes no difference whether an option stands in the model's own ``Meta`` or in a base of it."""
+    base = type("Common", (), options)
+    meta = type("Meta", (base,), {"app_label": "catalog", "abstract": True})
+    with pytest.raises(ConfigurationError, match="is for SQL databases"):
+        type(models.Model)("Strict", (models.Model,), {"__module__": __name__, "Meta": meta})
+
+
+def test_an_option_that_is_switched_off_is_not_refused() -> None:
+    """An empty value asks for nothing."""
+    assert with_options({"unique_together": (), "constraints": [], "indexes": []})
+
+
+def test_a_base_manager_of_ones_own_is_refused() -> None:
+    """Relations have to find what an object refers to, so their manager cannot be chosen."""
+    with pytest.raises(ConfigurationError, match=r"Meta.base_manager_name cannot be set: .* hides no object"):
+        with_options({"base_manager_name": "objects"})
+
+
+def test_an_index_for_a_trash_that_is_not_there() -> None:
+    """``trash_index`` belongs to models with soft delete."""
+    with pytest.raises(ConfigurationError, match=r"trash_index has no effect: .* models.SoftDeleteModel"):
+        with_options({"trash_index": "gs1"})
+
+
+@pytest.mark.parametrize(
+    "on_delete",
+    [
+        django_models.CASCADE,
+        django_models.PROTECT,
+        django_models.RESTRICT,
+        django_models.SET_NULL,
+        django_models.SET_DEFAULT,
+        django_models.SET(None),
+    ],
+)
+def test_nothing_can_be_done_on_deletion(on_delete: Any) -> None:
+    """A reference whose ``on_delete`` nobody would follow is refused when it is declared."""
+    with pytest.raises(ConfigurationError, match=r"on_delete=\w+ cannot be kept: deleting an object does nothing"):
+        models.ReferenceAttribute("catalog.Firm", on_delete=on_delete)
+
+
+def test_doing_nothing_on_deletion_can_be_said() -> None:
+    """Django's name for what happens anyway is taken."""
+    assert models.ReferenceAttribute("catalog.Firm", on_delete=django_models.DO_NOTHING)
