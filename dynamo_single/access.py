@@ -96,7 +96,7 @@ def _check_complete(key: AccessKey, query: Query, constraints: Constraints) -> N
     for name in key.variables:
         info = layout.attributes[name]
         deleted = key is layout.trash and name == DELETED_AT
-        if not (info.required or deleted or constraints.excludes_empty(name, text=info.type == "S")):
+        if not (info.required or deleted or constraints.excludes_empty(name, text=info.is_text)):
             raise Unfit(f"items without {name} are not in it, and the query does not leave them out")
 
 

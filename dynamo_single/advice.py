@@ -93,7 +93,7 @@ def propose(query: Query, constraints: Constraints) -> str | None:
 
 def _is_indexable(name: str, layout: ModelLayout, constraints: Constraints) -> bool:
     info = layout.attributes[name]
-    present = info.required or constraints.excludes_empty(name, text=info.type == "S")
+    present = info.required or constraints.excludes_empty(name, text=info.is_text)
     return info.type in _INDEXABLE and present
 
 

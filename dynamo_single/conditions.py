@@ -150,12 +150,9 @@ def _lower_exact(compare: Compare, info: AttributeInfo) -> Condition:
 
 
 def _lower_in(compare: Compare, info: AttributeInfo) -> Condition:
-    operands: list[AttributeValue] = []
-    for value in compare.value:
-        given = operand(compare, info, value)
-        if given not in operands:
-            operands.append(given)
-    return Stored(info.stored, "in", tuple(operands), compare.path) if operands else Nothing()
+    given = [operand(compare, info, value) for value in compare.value]
+    operands = {repr(each): each for each in given}  # a list of thousands must not be compared with itself
+    return Stored(info.stored, "in", tuple(operands.values()), compare.path) if operands else Nothing()
 
 
 def _lower_ordering(compare: Compare, info: AttributeInfo) -> Condition:

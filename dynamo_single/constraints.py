@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
-from dynamo_single.conditions import conjuncts, operand, simplify
+from dynamo_single.conditions import conjuncts, lower, operand, simplify
 from dynamo_single.matching import matches, normal
 from dynamo_single.options import ModelLayout
 from dynamo_single.query import IDENTITY, Compare, Condition, Nothing
@@ -94,8 +93,8 @@ def _identity_key(identity: Identity, layout: ModelLayout) -> tuple[Any, ...]:
 def _narrow_identities(
     identities: Iterable[Identity], terms: Sequence[Condition], layout: ModelLayout
 ) -> tuple[Identity, ...]:
-    comparisons = [term for name in layout.identity for term in terms if _names(term, name)]
-    return tuple(each for each in identities if all(matches(term, _item(each, layout), layout) for term in comparisons))
+    comparisons = [lower(term, layout) for name in layout.identity for term in terms if _names(term, name)]
+    return tuple(each for each in identities if all(matches(term, _item(each, layout)) for term in comparisons))
 
 
 def _item(values: Mapping[str, Any], layout: ModelLayout) -> dict[str, Any]:
@@ -117,12 +116,15 @@ def _allowed(terms: Sequence[Condition], layout: ModelLayout) -> dict[str, tuple
     for attribute, comparisons in given.items():
         equalities = [term for term in comparisons if term.operator in ("exact", "in")]
         if equalities:
-            values = chain.from_iterable(_values(term, layout) for term in equalities)
-            distinct = {_normal(attribute, value, layout): value for value in values}
+            others = [lower(term, layout) for term in comparisons if term.operator not in ("exact", "in")]
+            found = [
+                {_normal(attribute, value, layout): value for value in _values(term, layout)} for term in equalities
+            ]
             allowed[attribute] = tuple(
                 value
-                for value in distinct.values()
-                if all(matches(term, _item({attribute: value}, layout), layout) for term in comparisons)
+                for key, value in found[0].items()
+                if all(key in each for each in found)
+                and all(matches(term, _item({attribute: value}, layout)) for term in others)
             )
     return allowed
 

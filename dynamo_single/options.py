@@ -42,6 +42,13 @@ class AttributeInfo:
     type: str
     required: bool
     serialize: Callable[[Any], AttributeValue]
+    #: How its values are written in a key; other kinds than text are stored as S too, but are never empty.
+    kind: str = "text"
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the value is text, which can be empty."""
+        return self.type == "S" and self.kind == "text"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

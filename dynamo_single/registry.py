@@ -162,6 +162,7 @@ class _LayoutBuilder:
                 type=attribute.attr_type,
                 required=not attribute.null and not self.may_be_empty(attribute),
                 serialize=attribute.to_attribute_value,
+                kind=attribute.key_kind or "",
             )
             for name, attribute in self.attributes.items()
         }

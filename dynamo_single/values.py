@@ -5,6 +5,7 @@ Numbers stay exact both ways. This module must not know models, fields or reques
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
@@ -129,6 +130,49 @@ def item_size(item: Mapping[str, Mapping[str, Any]]) -> int:
     return sum(len(name.encode()) + _value_size(value) for name, value in item.items())
 
 
+def to_json(value: Any) -> Any:
+    """Give a document as JSON holds it, or raise ``TypeError`` if JSON would give something else back.
+
+    A ``Decimal`` becomes a ``float`` where that is written with the same digits. Sets and bytes have no place in JSON.
+    """
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float | Decimal):
+        number = float(value)
+        if Decimal(repr(number)) == value or number == value:
+            return number
+    if isinstance(value, list):
+        return [to_json(element) for element in value]
+    if isinstance(value, dict):
+        return {name: to_json(element) for name, element in value.items()}
+    raise TypeError(f"{type(value).__name__} has no exact form in JSON.")
+
+
+def binary_to_text(value: Any) -> Any:
+    """Give an attribute value, or a part of one, with binary as base64 text, as DynamoDB's own JSON has it."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, list):
+        return [binary_to_text(element) for element in value]
+    if isinstance(value, Mapping):
+        return {name: binary_to_text(element) for name, element in value.items()}
+    return value
+
+
+def text_to_binary(attribute_value: Mapping[str, Any]) -> AttributeValue:
+    """Give the attribute value that ``binary_to_text`` wrote."""
+    ((kind, value),) = attribute_value.items()
+    if kind == "B":
+        return {kind: base64.b64decode(value)}
+    if kind == "BS":
+        return {kind: [base64.b64decode(member) for member in value]}
+    if kind == "L":
+        return {kind: [text_to_binary(element) for element in value]}
+    if kind == "M":
+        return {kind: {name: text_to_binary(element) for name, element in value.items()}}
+    return {kind: value}
+
+
 def _to_attribute_value(value: Any, path: str, depth: int) -> AttributeValue:
     if value is None:
         return {"NULL": True}
@@ -160,6 +204,8 @@ def _map(value: Mapping[Any, Any], path: str, depth: int) -> dict[str, Attribute
     for name, element in value.items():
         if not isinstance(name, str):
             raise InvalidValue(f"{path}: the key {name!r} is not text; DynamoDB's maps have text keys only.")
+        if not name:
+            raise InvalidValue(f"{path}: a map has an empty key, which DynamoDB refuses; give it a name.")
         step = f".{name}" if _PLAIN_NAME.fullmatch(name) else f"[{name!r}]"
         entries[checked_text(name, path=path)] = _to_attribute_value(element, path + step, depth)
     return entries

@@ -177,7 +177,7 @@ DEMO_ANSWERS = {
     "migrate": NOTHING_TO_APPLY,
     "migrate --run-syncdb": NOTHING_TO_APPLY,
     "migrate --plan": "No planned migration operations.",
-    "showmigrations": "admin\n (no migrations)",
+    "showmigrations": "auth\n [X] 0001_initial",
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -52,12 +53,31 @@ def test_dynamodb_local_is_the_last_choice(tmp_path: Path, monkeypatch: pytest.M
     assert engine.command(8001, Path("/data/file.sqlite"))[-2:] == ("-dbPath", "/data")
 
 
-def test_without_any_engine_the_error_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error lists where it looked and names the command that installs one."""
+@pytest.mark.parametrize(
+    ("lock", "command"),
+    [
+        (None, "`npm install @dynoxide/linux-x64@1.2.1`"),
+        ('{"packages": {"node_modules/left-pad": {}}}', "`npm install @dynoxide/linux-x64@1.2.1`"),
+        ('{"packages": {"node_modules/@dynoxide/linux-x64": {}}}', "`npm ci --omit=dev --ignore-scripts`"),
+    ],
+)
+def test_without_any_engine_the_error_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lock: str | None, command: str
+) -> None:
+    """The error lists where it looked and names the command that installs one in this very project."""
     monkeypatch.setenv("PATH", str(tmp_path))
+    if lock is not None:
+        (tmp_path / "package-lock.json").write_text(lock)
     with pytest.raises(EngineNotStarted, match="No local engine was found") as caught:
         find_engine(tmp_path)
-    assert "npm ci --omit=dev --ignore-scripts" in str(caught.value)
+    assert f"Run {command} in {tmp_path}, or point" in str(caught.value)
+
+
+def test_the_named_version_is_the_tested_one() -> None:
+    """The version that the error and the README name is the one that this repository installs."""
+    installed = json.loads((ROOT / "package.json").read_text())["optionalDependencies"]
+    assert installed == {engines.PACKAGE: engines.PACKAGE_VERSION}
+    assert f"npm install {engines.PACKAGE}@{engines.PACKAGE_VERSION}" in (ROOT / "README.md").read_text()
 
 
 def test_an_engine_stops_with_its_block() -> None:

@@ -295,6 +295,13 @@ def test_a_conflict_with_another_transaction_is_waited_out() -> None:
     """The write is sent again after a pause, a few times."""
     with refuse("TransactionConflictException", times=2), assert_requests(["PutItem"] * 3):
         Firm.objects.create(firm_id="f", name="n", stock="s")
+    cancelled = {"CancellationReasons": [{"Code": "None"}, {"Code": "TransactionConflict"}]}
+    with (
+        refuse("TransactionCanceledException", times=2, **cancelled),
+        assert_requests(["TransactWriteItems"] * 3) as sent,
+    ):
+        Member.objects.create(email="a@example.org")
+    assert len({request.params["ClientRequestToken"] for request in sent}) == 1
     with refuse("TransactionConflictException"), pytest.raises(Conflict, match="Another transaction was writing"):
         Firm.objects.create(firm_id="g", name="n", stock="s")
 

@@ -53,10 +53,10 @@ def test_refusals_can_be_limited(table: Table) -> None:
 
 def test_a_cancelled_transaction_can_be_injected(table: Table) -> None:
     """The answer beside the error code reaches the error."""
-    reasons = [{"Code": "None"}, {"Code": "TransactionConflict", "Message": "busy"}]
+    reasons = [{"Code": "None"}, {"Code": "ItemCollectionSizeLimitExceeded", "Message": "full"}]
     with (
         testing.refuse("TransactionCanceledException", CancellationReasons=reasons),
-        pytest.raises(exceptions.TransactionCancelled, match="TransactionConflict") as caught,
+        pytest.raises(exceptions.TransactionCancelled, match="ItemCollectionSizeLimitExceeded") as caught,
     ):
         table.send(Request("TransactWriteItems", {"TransactItems": []}))
     assert caught.value.reasons == (None, reasons[1])

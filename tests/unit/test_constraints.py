@@ -1,0 +1,65 @@
+"""What a query says of its attributes, and that saying it of thousands of values stays cheap."""
+
+from __future__ import annotations
+
+import pytest
+
+from dynamo_single.constraints import gather
+from dynamo_single.options import AttributeInfo
+from dynamo_single.query import And, Compare
+from tests.unit.factories import Space
+
+LAYOUT = Space().model("x.A", {"a": "text", "b": "text"}, ("A#{a}", "M"))
+
+
+@pytest.mark.parametrize(
+    ("terms", "expected"),
+    [
+        ((Compare("a", "in", ("x", "y", "z")), Compare("a", "in", ("z", "y"))), ("y", "z")),
+        ((Compare("a", "in", ("x", "y")), Compare("a", "gt", "x")), ("y",)),
+        ((Compare("a", "exact", "x"), Compare("a", "in", ("x", "x"))), ("x",)),
+    ],
+)
+def test_conditions_on_one_attribute_leave_the_values_that_meet_all(
+    terms: tuple[Compare, ...], expected: tuple[str, ...]
+) -> None:
+    """Several conditions are worked out to the values that remain, in the order in which they were first given."""
+    found = gather(And(terms), LAYOUT)
+    assert found is not None
+    assert found.allowed["a"] == expected
+
+
+def test_contradicting_equalities_leave_nothing() -> None:
+    """No item can have two values in one place."""
+    assert gather(And((Compare("a", "exact", "x"), Compare("a", "exact", "y"))), LAYOUT) is None
+
+
+def test_thousands_of_values_are_worked_out_in_one_pass() -> None:
+    """Each value is written once for each condition, not once for each other value."""
+    written = 0
+
+    def serialize(value: str) -> dict[str, str]:
+        nonlocal written
+        written += 1
+        return {"S": value}
+
+    attributes = {**LAYOUT.attributes, "a": AttributeInfo("a", "a", "S", True, serialize)}
+    layout = Space().model("x.B", {"a": "text"}, ("B#{a}", "M"))
+    object.__setattr__(layout, "attributes", attributes)
+    values = tuple(f"v{number}" for number in range(3_000))
+    gather(And((Compare("a", "in", values),)), layout)
+    assert written <= 4 * len(values)
+
+
+@pytest.mark.parametrize(("kind", "is_text"), [("text", True), ("date", False), ("uuid", False), ("", False)])
+def test_only_text_can_be_stored_empty(kind: str, is_text: bool) -> None:
+    """Dates and UUIDs are stored as S too, and a comparison with one leaves empty values out."""
+    assert AttributeInfo("a", "a", "S", False, lambda value: {"S": value}, kind).is_text is is_text
+
+
+@pytest.mark.parametrize(("text", "excluded"), [(True, False), (False, True)])
+def test_what_lies_below_a_value_may_be_empty_only_for_text(text: bool, excluded: bool) -> None:
+    """``due < x`` is never met by a missing date, so an index of optional dates answers it."""
+    found = gather(Compare("a", "lt", "x"), LAYOUT)
+    assert found is not None
+    assert found.excludes_empty("a", text=text) is excluded
