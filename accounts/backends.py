@@ -45,8 +45,6 @@ class EmailOrUsernameBackend(BaseBackend):
         user = User.objects.consistent().filter(pk=user_id).first()
         return user if user is not None and self.user_can_authenticate(user) else None
 
-    # permissions
-
     def get_user_permissions(self, user_obj: Any, obj: Any = None) -> set[str]:
         """The user's permissions for everything; there are none for single objects."""
         if not user_obj.is_active or user_obj.is_anonymous or obj is not None:

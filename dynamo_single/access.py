@@ -20,8 +20,9 @@ from dynamo_single.ordering import Served, Unfit, serve, serve_in_memory
 from dynamo_single.query import DELETED_AT, IDENTITY, Compare, Condition, KeyCondition, PlanKind, Query
 from dynamo_single.ranges import narrow
 
-#: How many partitions, or single items, one query may be spread over.
-MAX_PARTITIONS = 100
+#: How many partitions, or single items, one query may be spread over. Each partition is a Query of its own, as is each
+#: object of which ``prefetch_related`` reads the children.
+MAX_PARTITIONS = 10_000
 MAX_KEYS = 10_000
 
 Values = Mapping[str, Any]

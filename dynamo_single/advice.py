@@ -17,11 +17,13 @@ _INDEXABLE = ("S", "N", "BOOL")
 _RANGES = ("lt", "lte", "gt", "gte", "range", "startswith")
 
 
-def no_access_pattern(query: Query, constraints: Constraints, rejected: Sequence[Rejection]) -> NoAccessPattern:
-    """Make the error for a query that none of the model's keys answers."""
+def no_access_pattern(
+    query: Query, constraints: Constraints, rejected: Sequence[Rejection], *, in_any_order: AccessKey | None = None
+) -> NoAccessPattern:
+    """Make the error for a query that none of the model's keys answers; ``in_any_order`` would but for the order."""
     lines = [f"{query.layout.label}: no key answers {word_query(query)}."]
     lines += [f"  {describe_key(rejection.key)}: {rejection.reason}." for rejection in rejected]
-    lines += ["What can be done:", *(f"  - {way}" for way in _ways_out(query, constraints))]
+    lines += ["What can be done:", *(f"  - {way}" for way in _ways_out(query, constraints, in_any_order))]
     return NoAccessPattern("\n".join(lines))
 
 
@@ -47,7 +49,7 @@ def describe_key(key: AccessKey) -> str:
     return f"{key.name}{index} {key.partition.source!r} / {key.sort.source!r}"
 
 
-def _ways_out(query: Query, constraints: Constraints) -> Iterable[str]:
+def _ways_out(query: Query, constraints: Constraints, in_any_order: AccessKey | None) -> Iterable[str]:
     yield "ask by one of the keys above"
     model = query.layout.label.rpartition(".")[2]
     proposal = propose(query, constraints)
@@ -55,6 +57,11 @@ def _ways_out(query: Query, constraints: Constraints) -> Iterable[str]:
         yield f"add a key to {model}.Keys: {proposal}"
     if query.using_index is not None:
         yield f"leave using_index({query.using_index!r}) out, so that every key counts"
+    if in_any_order is not None:
+        key = in_any_order.name
+        yield f"leave the order out (.order_by() without names), so that {key} answers it, and sort in Python"
+    elif query.using_index is not None:
+        return
     elif query.allow_scan and query.ordering:
         yield "leave order_by() out: allow_scan() is said, but a scan has no order"
     elif query.allow_scan:

@@ -114,7 +114,7 @@ class PermissionsMixin(auth_models.PermissionsMixin, models.Model):
     )
     # The relations to SQL models of the same names are gone.
     groups = None  # type: ignore[assignment]  # the stubs know the relation only
-    user_permissions = None  # type: ignore[assignment]
+    user_permissions = None  # type: ignore[assignment]  # see groups
 
     class Meta:
         abstract = True
@@ -160,7 +160,7 @@ class AbstractUser(AbstractBaseUser, PermissionsMixin, auth_models.AbstractUser)
     )
     date_joined = models.TimestampAttribute(_("date joined"), default=timezone.now, attr_name="dateJoined")
     groups = None  # type: ignore[assignment]  # the stubs know the relation only
-    user_permissions = None  # type: ignore[assignment]
+    user_permissions = None  # type: ignore[assignment]  # see groups
 
     objects: ClassVar[UserManager[Any]] = UserManager()
 

@@ -17,9 +17,8 @@ from django.db.models import Field
 from django.db.models.base import ModelBase
 from pynamodb.attributes import Attribute as PynamoDBAttribute
 
+from dynamo_single import attributes, registry, uniqueness
 from dynamo_single import layout as names
-from dynamo_single import registry, uniqueness
-from dynamo_single.attributes import Attribute
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.collections import Children
 from dynamo_single.conf import table_settings
@@ -195,7 +194,7 @@ def _not_stored(model: Any, field: Any) -> Error:
         return _error(model, "E008", text, "Make the membership a model of its own, with two references.")
     instead = _INSTEAD.get(type(field).__name__)
     if instead is None:
-        return _error(model, "E008", text, "Use an attribute of dynamo_single.models.")
+        return _error(model, "E008", text, "Use an attribute of dynamo_single.")
     return _error(model, "E008", text, f"Use models.{instead} of dynamo_single.")
 
 
@@ -203,9 +202,8 @@ def _of_pynamodb(model: Any, name: str, value: Any) -> Error:
     text = (
         f"{name} is PynamoDB's own {type(value).__name__}, which brings no Django field along: it would not be stored."
     )
-    ours = {each.__name__ for each in _all_subclasses(Attribute)}
-    instead = type(value).__name__ if type(value).__name__ in ours else ""
-    hint = f"Use models.{instead} of dynamo_single." if instead else "Use an attribute of dynamo_single.models."
+    namesake = type(value).__name__ in attributes.__all__
+    hint = f"Use {'models.' + type(value).__name__ if namesake else 'an attribute'} of dynamo_single."
     return _error(model, "E008", text, hint)
 
 
@@ -213,12 +211,6 @@ def _of_mixin(model: Any, name: str, owner: type) -> Error:
     text = f"{name} is declared on {owner.__name__}, which is no model: it would not be stored."
     hint = f"Make {owner.__name__} an abstract model: derive it from models.Model, with class Meta: abstract = True."
     return _error(model, "E008", text, hint)
-
-
-def _all_subclasses(of: type) -> Iterator[type]:
-    for each in of.__subclasses__():
-        yield each
-        yield from _all_subclasses(each)
 
 
 def _check_unique(model: Any) -> Iterator[Error]:

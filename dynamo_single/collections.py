@@ -17,9 +17,11 @@ from django.db.models.fields.related_descriptors import create_reverse_many_to_o
 
 from dynamo_single import hydration, reading, registry
 from dynamo_single import layout as names
-from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.constraints import gather
+from dynamo_single.exceptions import ConfigurationError, NoAccessPattern, UnknownField
 from dynamo_single.matching import matches
 from dynamo_single.query import ITEM_TYPE, Compare, KeyCondition, Plan
+from dynamo_single.relations import saving
 from dynamo_single.table import Table
 
 if TYPE_CHECKING:
@@ -94,9 +96,19 @@ class Children(Generic[M]):
             return str(error)
         return None
 
+    def queryset_of(self, pk: Any) -> Any:
+        """The children of the object with a ``pk``, as the relation gives them."""
+        # As Django does it: the default manager's class, made anew, without what the manager was made with.
+        manager = self.model._default_manager.__class__()
+        manager.model = self.model
+        queryset = manager.get_queryset()
+        return queryset.filter(**{self.field.attname: pk}) if queryset._is_plain() else None
+
     @cached_property
     def _manager_class(self) -> Any:
-        base: Any = create_reverse_many_to_one_manager(self.model._default_manager.__class__, self.field.remote_field)
+        base: Any = saving(
+            create_reverse_many_to_one_manager(self.model._default_manager.__class__, self.field.remote_field)
+        )
         name = self.name
 
         class ChildrenManager(base):  # type: ignore[misc]  # made at run time, as Django does
@@ -122,6 +134,7 @@ class Member:
 
     model: Any
     field: Any
+    forward: bool = True
 
 
 def members(model: Any, plan: Plan, lookups: Sequence[Any]) -> Mapping[str, Member] | None:
@@ -133,15 +146,36 @@ def members(model: Any, plan: Plan, lookups: Sequence[Any]) -> Mapping[str, Memb
         children = getattr(model, lookup, None) if isinstance(lookup, str) else None
         if not isinstance(children, Children) or not _shares_partition(model, children):
             return None
-        found[children.name] = Member(children.model, children.field)
+        member = _member(plan, children)
+        if member is None:
+            return None
+        found[children.name] = member
     return found
+
+
+def _member(plan: Plan, children: Children[Any]) -> Member | None:
+    """The children as their relation lists them, if it does so by reading the partition from one end to the other."""
+    (identity,) = plan.layout.identity
+    constraints = gather(plan.query.where, plan.layout)
+    queryset = children.queryset_of(constraints.allowed[identity][0]) if constraints else None
+    if queryset is None:
+        return None
+    try:
+        listing = queryset._plan()
+    except NoAccessPattern:
+        return None  # the relation itself will say why
+    if listing.kind != "query" or listing.key is not listing.layout.primary:
+        return None
+    return Member(children.model, children.field, listing.forward)
 
 
 def _shares_partition(model: Any, children: Children[Any]) -> bool:
     own = registry.layout_of(model).primary.partition
     theirs = registry.layout_of(children.model).primary.partition
     same_table = model._options.alias == children.model._options.alias
-    return same_table and own.source == theirs.source and theirs.variables == (children.field.attname,)
+    # The reference holds the whole pk: it is what the partition is made of only if the pk is this one value.
+    of_pk = theirs.variables == (children.field.attname,) == registry.layout_of(model).identity
+    return same_table and own.source == theirs.source and of_pk
 
 
 def read(table: Table, model: Any, plan: Plan, wanted: Mapping[str, Member]) -> Iterator[Any]:
@@ -164,6 +198,8 @@ def read(table: Table, model: Any, plan: Plan, wanted: Mapping[str, Member]) -> 
         return
     root._prefetched_objects_cache = {}
     for name, member in wanted.items():
+        if not member.forward:
+            children[name].reverse()
         for child in children[name]:
             member.field.set_cached_value(child, root)
         queryset = getattr(root, name).get_queryset()
@@ -171,6 +207,20 @@ def read(table: Table, model: Any, plan: Plan, wanted: Mapping[str, Member]) -> 
         queryset._prefetch_done = True
         root._prefetched_objects_cache[name] = queryset
     yield root
+
+
+def check_references(model: Any, names: Sequence[Any]) -> None:
+    """Refuse names for ``select_related`` that are no references of the model, or of the one before."""
+    for name in names:
+        current = model
+        for step in str(name).split("__") if name is not None else ():
+            references = {field.name: field for field in current._meta.concrete_fields if field.is_relation}
+            if step not in references:
+                known = ", ".join(sorted(references)) or "none"
+                raise UnknownField(
+                    f"select_related({name!r}): {current._meta.label} has no reference {step!r}. It has {known}."
+                )
+            current = references[step].related_model
 
 
 def fetch_related(queryset: Any, objects: Sequence[Any]) -> None:

@@ -66,10 +66,8 @@ def lower(condition: Condition, layout: ModelLayout | None) -> Condition:
 
 def word(condition: Condition) -> str:
     """Write a condition as a Django developer would: ``company_id='1', name__startswith='A'``."""
-    if isinstance(condition, And):
-        return ", ".join(map(word, condition.children)) if condition.children else "everything"
-    if isinstance(condition, Or):
-        return "(" + " | ".join(map(word, condition.children)) + ")"
+    if isinstance(condition, And | Or):
+        return _word_group(condition)
     if isinstance(condition, Not):
         return f"not ({word(condition.child)})"
     if isinstance(condition, Nothing):
@@ -80,6 +78,14 @@ def word(condition: Condition) -> str:
     steps = "__".join(map(str, (condition.attribute, *condition.path)))
     lookup = "" if condition.operator == "exact" else f"__{condition.operator}"
     return f"{steps}{lookup}={_short(condition.value)}"
+
+
+def _word_group(condition: And | Or) -> str:
+    # A step of a path that may be a key or a position reads the same either way.
+    texts = tuple(dict.fromkeys(map(word, condition.children)))
+    if isinstance(condition, And):
+        return ", ".join(texts) if texts else "everything"
+    return texts[0] if len(texts) == 1 else f"({' | '.join(texts)})"
 
 
 def word_order(ordering: Sequence[Order]) -> str:
@@ -122,6 +128,9 @@ def _lower_compare(compare: Compare, layout: ModelLayout) -> Condition:
     if info is None:
         known = ", ".join(sorted(layout.attributes))
         raise UnknownField(f"{layout.label} has no attribute {compare.attribute!r}; it has {known}.")
+    if compare.operator == "isnull" and compare.path:
+        # As in Django: JSON's null is a value, and a key that holds it is there.
+        return Stored(info.stored, "missing" if compare.value else "exists", (), compare.path)
     if compare.operator == "isnull":
         absent = Or((Stored(info.stored, "missing", (), compare.path), Stored(info.stored, "=", (NULL,), compare.path)))
         return absent if compare.value else Not(absent)
@@ -194,7 +203,8 @@ def _lower_contains(compare: Compare, info: AttributeInfo) -> Condition:
 def _lower_size(compare: Compare, info: AttributeInfo) -> Condition:
     if not compare.path and info.type in ("N", "BOOL"):
         raise NotSupported(f"{word(compare)}: {info.name} is stored as {info.type}, which has no size.")
-    return Stored(info.stored, _SIZES[compare.operator], (to_attribute_value(compare.value),), compare.path)
+    size = to_attribute_value(compare.value, path=info.name)
+    return Stored(info.stored, _SIZES[compare.operator], (size,), compare.path)
 
 
 def _lower_canonical(compare: Compare, info: AttributeInfo) -> Condition:

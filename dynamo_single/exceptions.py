@@ -84,6 +84,15 @@ class RequestFailed(DynamoSingleError, DatabaseError):
         self.code = code
 
 
+class BulkError(DynamoSingleError, DatabaseError):
+    """Writing through a queryset failed midway; ``written`` and ``failed`` are the ``pk`` of the objects."""
+
+    def __init__(self, message: str, *, written: tuple[Any, ...], failed: Any) -> None:
+        super().__init__(message)
+        self.written = written
+        self.failed = failed
+
+
 class ConditionFailed(RequestFailed):
     """A condition did not hold; ``item`` is the stored item, where DynamoDB returned it.
 

@@ -79,7 +79,7 @@ def _order(plan: Plan) -> str:
     if plan.single:
         return "at most one item"
     if not plan.query.ordering:
-        return "none asked for"
+        return "none asked for" if plan.forward else "none asked for, read backwards"
     if plan.kind == "batch_get":
         return f"{word_order(plan.query.ordering)}, put in order by key"
     direction = "as the sort key" if plan.forward else "as the sort key, read backwards"

@@ -9,13 +9,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from dynamo_single import layout as physical
-from dynamo_single.conditions import lower, simplify
+from dynamo_single.conditions import lower, simplify, word
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.options import ModelLayout
 from dynamo_single.query import And, Condition, Not, Nothing, Or, Stored
 
 #: The most operands of one IN (AWS: "Comparison operator and function reference").
 MAX_IN_OPERANDS = 100
+#: The longest expression in bytes, with its placeholders (AWS: "Quotas in Amazon DynamoDB", expression parameters).
+MAX_EXPRESSION = 4096
+#: The most operators and functions of one expression, of any kind (the same page names it for an UpdateExpression).
+MAX_OPERATORS = 300
+LIMITS = (
+    "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html#limits-expression-parameters"
+)
 
 _FUNCTIONS = {"begins_with": "begins_with", "contains": "contains"}
 _COMPARATORS = ("=", "<", "<=", ">", ">=")
@@ -56,9 +63,19 @@ class ExpressionBuilder:
 def compile_condition(condition: Condition, layout: ModelLayout | None, builder: ExpressionBuilder) -> str:
     """Write a condition; everything gives ``""``, which stands for no expression at all.
 
-    ``layout`` is needed only if the condition uses the model's own names.
+    ``layout`` is needed only if the condition uses the model's own names. One that is too long for DynamoDB is refused.
     """
-    return _write(simplify(lower(condition, layout)), builder)
+    lowered = simplify(lower(condition, layout))
+    text = _write(lowered, builder)
+    size, operators = len(text.encode()), _operators(lowered)
+    if size > MAX_EXPRESSION or operators > MAX_OPERATORS:
+        shown = word(condition)
+        raise NotSupported(
+            f"{shown if len(shown) <= 200 else shown[:200] + '...'}: as an expression this has {size} bytes and "
+            f"{operators} operators; DynamoDB takes {MAX_EXPRESSION} bytes and {MAX_OPERATORS} operators ({LIMITS}). "
+            "Ask several times with fewer values each, or compare in Python what a key reads."
+        )
+    return text
 
 
 def _write(condition: Condition, builder: ExpressionBuilder) -> str:
@@ -75,6 +92,19 @@ def _write(condition: Condition, builder: ExpressionBuilder) -> str:
         name = builder.name(physical.ITEM_TYPE)
         return f"attribute_exists({name}) AND attribute_not_exists({name})"
     raise TypeError(f"{condition!r} is not lowered.")
+
+
+def _operators(condition: Condition) -> int:
+    if isinstance(condition, And | Or):
+        return sum(map(_operators, condition.children)) + max(len(condition.children) - 1, 0)
+    if isinstance(condition, Not):
+        return 1 + _operators(condition.child)
+    if isinstance(condition, Nothing):
+        return 3
+    if isinstance(condition, Stored) and condition.operator == "in":
+        # One IN for each hundred values, and an OR between two of them.
+        return 2 * -(-len(condition.operands) // MAX_IN_OPERANDS) - 1
+    return 2 if isinstance(condition, Stored) and condition.operator.startswith("size") else 1
 
 
 def _nested(condition: Condition, builder: ExpressionBuilder) -> str:

@@ -11,18 +11,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import simplejson
-from django import forms
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
 from dynamo_single.exceptions import InvalidValue, NotSupported
+from dynamo_single.formfields import DocumentFormField, SetFormField
 from dynamo_single.keys import join_identity, split_identity
+from dynamo_single.relations import ReverseDescriptor
+from dynamo_single.values import binary_to_text, text_to_binary, to_json
 
 if TYPE_CHECKING:
     from dynamo_single.attributes import Attribute
@@ -56,8 +57,8 @@ class DynamoField(models.Field):  # type: ignore[type-arg]  # not generic at run
         return f"{name}_id" if self.is_relation else name
 
     def get_prep_value(self, value: Any) -> Any:
-        """The value in the one Python form that the attribute stores."""
-        return self.attribute.prepare(value)
+        """A lookup's value in the attribute's Python form; nothing is cut off that a comparison needs."""
+        return self.attribute.lookup_value(value)
 
     def validate(self, value: Any, model_instance: Any) -> None:
         """Django's validation, and then what the attribute can store."""
@@ -114,6 +115,11 @@ class IntegerField(DynamoField, models.IntegerField):  # type: ignore[type-arg] 
         return [*self.default_validators, *self._validators]  # type: ignore[attr-defined]  # private to Django
 
 
+# Django's own round a float before anybody can refuse what is no number.
+for _lookup in (models.lookups.GreaterThanOrEqual, models.lookups.LessThan):
+    IntegerField.register_lookup(_lookup)
+
+
 class NumberField(DynamoField, models.FloatField):  # type: ignore[type-arg]  # not generic at run time
     """A number, whole or not."""
 
@@ -143,36 +149,6 @@ class BinaryField(DynamoField, models.BinaryField):  # type: ignore[type-arg]  #
     """Bytes."""
 
 
-class DocumentFormField(forms.JSONField):
-    """JSON in a form, with decimal numbers kept digit for digit."""
-
-    def to_python(self, value: Any) -> Any:
-        """Parse JSON; a number with a fraction becomes a ``Decimal``."""
-        if self.disabled or value in self.empty_values or not isinstance(value, str):
-            return None if value in self.empty_values else value
-        try:
-            return json.loads(value, parse_float=Decimal)
-        except json.JSONDecodeError as error:
-            raise ValidationError(self.error_messages["invalid"], code="invalid", params={"value": value}) from error
-
-    def bound_data(self, data: Any, initial: Any) -> Any:
-        """Show what was typed, also when it is not JSON."""
-        return initial if self.disabled else data
-
-    def prepare_value(self, value: Any) -> Any:
-        """The document as JSON text."""
-        return value if isinstance(value, str) else simplejson.dumps(value, use_decimal=True, ensure_ascii=False)
-
-    def has_changed(self, initial: Any, data: Any) -> bool:
-        """Compare documents, not their spelling."""
-        if forms.Field.has_changed(self, initial, data):
-            try:
-                return bool(initial != self.to_python(data))
-            except ValidationError:
-                return True
-        return False
-
-
 class DocumentField(DynamoField, models.JSONField):
     """A map or a list (or, for a JSON attribute, any JSON value)."""
 
@@ -189,50 +165,69 @@ class DocumentField(DynamoField, models.JSONField):
         """A JSON text area."""
         return models.Field.formfield(self, **{"form_class": DocumentFormField, **kwargs})
 
+    def to_python(self, value: Any) -> Any:
+        """The document, also from a fixture."""
+        return from_fixture(self.attribute, value)
+
     def value_to_string(self, obj: Any) -> Any:
-        """The document itself, as Django's JSONField gives it to serializers."""
-        return self.value_from_object(obj)
+        """The document itself for serializers, or in DynamoDB's own JSON if it holds what JSON does not."""
+        return to_fixture(self.attribute, self.value_from_object(obj))
+
+    @property
+    def decoder(self) -> Any:
+        """What Django's XML loader reads the JSON text with."""
+        return partial(FixtureDecoder, attribute=self.attribute)
+
+    @decoder.setter
+    def decoder(self, value: Any) -> None:
+        """Nothing: Django sets the one that a JSONField was declared with."""
 
 
 # What a list contains is one member; JSONField's own lookup of this name compares documents.
 DocumentField.register_lookup(models.lookups.Contains)
 
 
-class SetFormField(forms.CharField):
-    """A set in a form: one member a line."""
-
-    widget = forms.Textarea
-
-    def __init__(self, *, member: Any = str, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.member = member
-
-    def prepare_value(self, value: Any) -> Any:
-        """One member a line, sorted."""
-        return value if isinstance(value, str) or value is None else "\n".join(str(v) for v in sorted(value))
-
-    def to_python(self, value: Any) -> Any:
-        """The set of the lines that are not empty; ``None`` if there are none."""
-        if value in self.empty_values or not isinstance(value, str):
-            return value or None
-        lines = [line.strip() for line in value.splitlines() if line.strip()]
-        try:
-            return {self.member(line) for line in lines} or None
-        except (ValueError, ArithmeticError) as error:
-            raise ValidationError(_("Enter one number a line."), code="invalid") from error
-
-    def has_changed(self, initial: Any, data: Any) -> bool:
-        """Compare the members, not their order."""
-        try:
-            return (self.to_python(data) or set()) != (initial or set())
-        except ValidationError:
-            return True
+#: The only key of a map that stands in a fixture for a value that JSON would change.
+FIXTURE_KEY = "$dynamodb"
 
 
-def number_member(text: str) -> int | Decimal:
-    """A line of a number set as a number."""
-    number = Decimal(text)
-    return int(number) if number == number.to_integral_value() else number
+def to_fixture(attribute: Attribute[Any], value: Any, shown: Any = None) -> Any:
+    """A value, or ``shown`` in its place, as a JSON serializer can write it and ``from_fixture`` reads it back."""
+    if value is None:
+        return None
+    marked = isinstance(value, dict) and set(value) == {FIXTURE_KEY}
+    try:
+        if not marked:
+            return to_json(value if shown is None else shown)
+    except TypeError:
+        pass
+    return {FIXTURE_KEY: binary_to_text(attribute.to_attribute_value(value))}
+
+
+def from_fixture(attribute: Attribute[Any], value: Any) -> Any:
+    """The value that ``to_fixture`` wrote; any other is given back as it is."""
+    if not isinstance(value, dict) or set(value) != {FIXTURE_KEY}:
+        return value
+    try:
+        return attribute.from_attribute_value(text_to_binary(value[FIXTURE_KEY]))
+    except (InvalidValue, ValueError, TypeError, AttributeError) as error:
+        raise ValidationError(
+            _("A map with the one key %(key)s holds a value in DynamoDB's JSON."),
+            code="invalid",
+            params={"key": FIXTURE_KEY},
+        ) from error
+
+
+class FixtureDecoder(json.JSONDecoder):
+    """JSON text of a fixture."""
+
+    def __init__(self, *, attribute: Attribute[Any], **options: Any) -> None:
+        super().__init__(**options)
+        self.attribute = attribute
+
+    def decode(self, s: str, *args: Any) -> Any:
+        """The value that was written."""
+        return from_fixture(self.attribute, super().decode(s, *args))
 
 
 class SetField(DynamoField):
@@ -252,6 +247,7 @@ class SetField(DynamoField):
 
     def to_python(self, value: Any) -> Any:
         """A ``set``, from any iterable but text."""
+        value = from_fixture(self.attribute, value)
         if value is None or isinstance(value, set):
             return value
         if isinstance(value, str | bytes) or not isinstance(value, Iterable):
@@ -259,13 +255,15 @@ class SetField(DynamoField):
         return set(value)
 
     def value_to_string(self, obj: Any) -> Any:
-        """A sorted list, which serializers can write."""
+        """A sorted list for serializers, or DynamoDB's own JSON if JSON has no place for the members."""
         value = self.value_from_object(obj)
-        return None if value is None else sorted(value)
+        return None if value is None else to_fixture(self.attribute, value, sorted(value))
 
 
 class ReferenceField(DynamoField, models.ForeignKey[Any, Any]):  # type: ignore[misc]  # see descriptor_class
     """A foreign key to forms and to the admin; the stored attribute is the other object's ``pk``."""
+
+    related_accessor_class = ReverseDescriptor
 
     def get_prep_value(self, value: Any) -> Any:
         """The other object's ``pk`` in its stored form."""
@@ -324,9 +322,19 @@ class IdentityDescriptor:
 
     def __set__(self, instance: Any, value: Any) -> None:
         if value is None:
-            raise NotSupported(
-                f"{self.field.model._meta.label}.pk cannot be set to None: it is made of "
-                f"{', '.join(self.field.names)}. Set those, or make a new object."
-            )
+            self._forget(instance)
+            return
         for name, part in self.field.split(str(value)).items():
             setattr(instance, name, part)
+
+    def _forget(self, instance: Any) -> None:
+        """``pk = None`` is Django's way to a copy: what is made on creation is made anew."""
+        meta: Any = self.field.model._meta
+        made = [name for name in self.field.names if meta.get_field(name).has_default()]
+        if not made:
+            raise NotSupported(
+                f"{meta.label}.pk cannot be set to None: it is made of {', '.join(self.field.names)}. Set those, or "
+                "make a new object."
+            )
+        for name in made:
+            setattr(instance, name, None)

@@ -6,6 +6,7 @@ guessed: a query that no key answers is a ``NoAccessPattern``, unless a scan was
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
 from typing import Any
@@ -64,7 +65,15 @@ def plan(query: Query, *, now: Any = None) -> Plan:
         wanted = (*constraints.terms, *_visible(query, None, ()), *_alive(layout, now), _of_type(layout))
         reason = "no key answers it, and a scan was allowed: every item of the table is read"
         return Plan("scan", query, filter=join(wanted), reason=reason, rejected=tuple(rejected))
-    raise no_access_pattern(query, constraints, rejected)
+    raise no_access_pattern(query, constraints, rejected, in_any_order=_without_order(query, constraints))
+
+
+def _without_order(query: Query, constraints: Constraints) -> AccessKey | None:
+    """The first key that answers a query except for its order."""
+    if not query.ordering:
+        return None
+    candidates, _ = _weigh_all(replace(query, ordering=()), constraints)
+    return candidates[0].key if candidates else None
 
 
 def _check_names(query: Query) -> None:

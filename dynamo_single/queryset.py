@@ -6,23 +6,24 @@ it, ``planner`` chooses the requests, ``reading`` sends them. Nothing is sent be
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Self, TypeVar
 
-from django.core.exceptions import FieldError
-from django.db import models
-from django.db.models.query import BaseIterable, ModelIterable
+from django.db import connections, models
+from django.db.models.query import ModelIterable
 from django.utils import timezone
 
-from dynamo_single import collections, explain, hydration, planner, reading, registry, where
-from dynamo_single.exceptions import DynamoSingleError, NotSupported, UnknownField
+from dynamo_single import bulk, collections, explain, hydration, planner, reading, registry, where
+from dynamo_single.asking import asking, check_lists, gives_up_order
+from dynamo_single.columns import ColumnIterable, Columns, as_dict, as_tuple, as_value, columns
+from dynamo_single.exceptions import NotSupported
 from dynamo_single.query import Order, Plan, Query, Visibility
 from dynamo_single.refused import refuse_all
 from dynamo_single.table import Table, get_table
 
 M = TypeVar("M", bound=models.Model, covariant=True)
+T = TypeVar("T")
 
 #: What a queryset knows besides Django's query; copied to every queryset made from it.
 FLAGS = {"_visibility": "live", "_using_index": None, "_consistent": False, "_allow_scan": False, "_columns": None}
@@ -37,28 +38,6 @@ class ItemIterable(ModelIterable):  # type: ignore[type-arg]  # not generic at r
         return objects
 
 
-class ColumnIterable(BaseIterable):  # type: ignore[type-arg]  # not generic at run time
-    """What ``values()`` and ``values_list()`` make of each object."""
-
-    def __iter__(self) -> Iterator[Any]:
-        queryset: Any = self.queryset
-        names, shape = queryset._columns
-        for obj in queryset._objects():
-            yield shape(names, tuple(getattr(obj, name) for name in names))
-
-
-def _as_dict(names: Sequence[str], row: tuple[Any, ...]) -> dict[str, Any]:
-    return dict(zip(names, row, strict=True))
-
-
-def _as_tuple(names: Sequence[str], row: tuple[Any, ...]) -> tuple[Any, ...]:
-    return row
-
-
-def _as_value(names: Sequence[str], row: tuple[Any, ...]) -> Any:
-    return row[0]
-
-
 @refuse_all
 class QuerySet(models.QuerySet[M]):
     """A lazy description of what to read; the same methods as Django's, each exact or refused by name.
@@ -71,7 +50,7 @@ class QuerySet(models.QuerySet[M]):
     _using_index: str | None
     _consistent: bool
     _allow_scan: bool
-    _columns: tuple[tuple[str, ...], Any] | None
+    _columns: Columns | None
     # Private to Django.
     _chain: Callable[[], Self]
     _known_related_objects: dict[Any, dict[Any, Any]]
@@ -88,6 +67,15 @@ class QuerySet(models.QuerySet[M]):
     def using_index(self, name: str) -> Self:
         """Use this key only, by its name in ``class Keys`` or its index's name; ``"primary"`` is the table."""
         return self._with(_using_index=name)
+
+    def using(self, alias: str | None) -> Self:
+        """Accepted for Django's sake, for the aliases of ``DATABASES``; ``Meta.table`` chooses the table."""
+        if alias is not None and alias not in connections:
+            raise NotSupported(
+                f"using({alias!r}): there is no such database, and it would not choose a table of DynamoDB: "
+                f"{self.model._meta.label}.Meta.table does, by a name in DYNAMO_SINGLE."
+            )
+        return super().using(alias)
 
     def consistent(self) -> Self:
         """Read strongly consistent, at twice the capacity; only the table can, so indexes are refused."""
@@ -129,22 +117,14 @@ class QuerySet(models.QuerySet[M]):
                 )
 
     def _filter_or_exclude_inplace(self, negate: bool, args: Any, kwargs: Any) -> None:
-        with self._own_field_error():
+        check_lists((*args, *kwargs.items()))
+        with asking(self.model):
             super()._filter_or_exclude_inplace(negate, args, kwargs)  # type: ignore[misc]  # Django's, private
 
     def order_by(self, *field_names: Any) -> Self:
         """In the order of the key that answers the query, or its reverse; any other order is refused."""
-        with self._own_field_error():
+        with asking(self.model):
             return super().order_by(*field_names)
-
-    @contextmanager
-    def _own_field_error(self) -> Iterator[None]:
-        try:
-            yield
-        except FieldError as error:
-            if isinstance(error, DynamoSingleError):
-                raise
-            raise UnknownField(f"{self.model._meta.label}: {error}") from error
 
     # planning
 
@@ -169,7 +149,9 @@ class QuerySet(models.QuerySet[M]):
 
     def _ordering(self) -> tuple[Order, ...]:
         query: Any = self.query
-        names = query.order_by or (self.model._meta.ordering if query.default_ordering else ())
+        names: Any = query.order_by or (self.model._meta.ordering if query.default_ordering else ())
+        if gives_up_order() and tuple(names) == (self.model._meta.pk.name,):
+            return ()
         orders = where.read_ordering(self.model, names)
         if query.standard_ordering:
             return orders
@@ -179,8 +161,17 @@ class QuerySet(models.QuerySet[M]):
         query: Any = self.query
         plan = planner.plan(self._query_value(ordered=ordered), now=timezone.now())
         # Without an order of its own, reverse() turns the order of the key that was chosen.
-        backwards = not query.standard_ordering and not plan.query.ordering
-        return replace(plan, forward=False) if backwards else plan
+        if query.standard_ordering or plan.query.ordering:
+            return plan
+        if plan.kind == "scan":
+            raise NotSupported("reverse() and last() are not supported after allow_scan(): a scan has no order.")
+        return replace(plan, forward=False, keys=plan.keys[::-1], conditions=plan.conditions[::-1])
+
+    def _is_plain(self) -> bool:
+        """Whether this asks for all live objects, as a default manager that nobody changed does."""
+        query: Any = self.query
+        special = (query.where.children, query.is_sliced, query.select_related, self._prefetch_related_lookups)
+        return not any(special) and all(getattr(self, name) == value for name, value in FLAGS.items())
 
     def _page_limit(self, plan: Plan) -> int | None:
         high = self.query.high_mark
@@ -214,7 +205,7 @@ class QuerySet(models.QuerySet[M]):
 
     def _collection_members(self) -> Mapping[str, Any] | None:
         """The children to read with the object in one Query, where that is what was asked for."""
-        if not self._prefetch_related_lookups or self._columns is not None:
+        if not self._prefetch_related_lookups or self._columns is not None or self.query.low_mark:
             return None
         return collections.members(self.model, self._plan(), self._prefetch_related_lookups)
 
@@ -296,7 +287,7 @@ class QuerySet(models.QuerySet[M]):
 
     def values(self, *fields: Any, **expressions: Any) -> Any:
         """Dictionaries of the named attributes, of all of them without names; the items are read whole."""
-        return self._with_columns(fields, expressions, _as_dict)
+        return self._with_columns(fields, expressions, as_dict)
 
     def values_list(self, *fields: Any, flat: bool = False, named: bool = False) -> Any:
         """Tuples of the named attributes, or with ``flat`` the one attribute's values; the items are read whole."""
@@ -304,22 +295,10 @@ class QuerySet(models.QuerySet[M]):
             raise TypeError("'flat' is not valid when values_list is called with more than one field.")
         if named:
             raise NotSupported("values_list(named=True) is not supported: use values().")
-        return self._with_columns(fields, {}, _as_value if flat else _as_tuple)
+        return self._with_columns(fields, {}, as_value if flat else as_tuple)
 
     def _with_columns(self, fields: Any, expressions: Any, shape: Any) -> Any:
-        if expressions or any(not isinstance(field, str) for field in fields):
-            raise NotSupported("Expressions in values() are not supported: DynamoDB computes nothing while it reads.")
-        known = {"pk", *(f.name for f in self.model._meta.concrete_fields)}
-        known |= {f.attname for f in self.model._meta.concrete_fields}
-        for field in fields:
-            if field not in known:
-                raise UnknownField(
-                    f"{self.model._meta.label} has no attribute {field!r} for values(). It has "
-                    f"{', '.join(f.name for f in self.model._meta.concrete_fields)}."
-                )
-        by_name = {f.name: f.attname for f in self.model._meta.concrete_fields}
-        names = tuple(fields) or tuple(f.attname for f in self.model._meta.concrete_fields)
-        clone = self._with(_columns=(tuple(by_name.get(name, name) for name in names), shape))
+        clone = self._with(_columns=columns(self.model, fields, expressions, shape))
         clone._iterable_class = ColumnIterable
         return clone
 
@@ -331,42 +310,51 @@ class QuerySet(models.QuerySet[M]):
 
     def select_related(self, *fields: Any) -> Self:
         """Read the referenced objects along: one BatchGetItem for each hundred of each reference."""
+        collections.check_references(self.model, fields)
         clone: Self = super().select_related(*fields)
         return clone
 
     # writing
 
     def delete(self) -> tuple[int, dict[str, int]]:
-        """Delete each object as its own ``delete()`` does; the counts are by model."""
-        if self.query.is_sliced:
-            raise TypeError("Cannot use 'limit' or 'offset' with delete().")
-        if self._columns is not None:
-            raise TypeError("Cannot call delete() after .values() or .values_list()")
-        total = 0
-        by_model: dict[str, int] = {}
-        for obj in self._chain():
-            _, counts = obj.delete()
-            for label, count in counts.items():
-                total += count
-                by_model[label] = by_model.get(label, 0) + count
-        self._result_cache = None
-        return total, by_model
+        """Delete each object as its own ``delete()`` does, under the queryset's conditions; the counts are by model."""
+        self._check_writable("delete()")
+        return self._written(bulk.delete)
+
+    def hard_delete(self) -> tuple[int, dict[str, int]]:
+        """Delete each object for good, with soft delete too, under the queryset's conditions."""
+        self._check_writable("hard_delete()")
+        return self._written(bulk.hard_delete)
+
+    def restore(self) -> int:
+        """Take each object out of the trash; the number of those that were in it."""
+        self._check_writable("restore()")
+        return self._written(bulk.restore)
 
     def update(self, **kwargs: Any) -> int:
-        """Set values on each object that matches: one Query, then one update an object, each under its condition."""
+        """Set values on each object that matches: one Query, then one update an object, under the same conditions."""
         if self.query.is_sliced:
             raise TypeError("Cannot update a query once a slice has been taken.")
-        for name, value in kwargs.items():
-            if hasattr(value, "resolve_expression"):
-                raise NotSupported(f"update({name}={value!r}) is not supported: give a value, or save the objects.")
-        count = 0
-        for obj in self._chain():
-            for name, value in kwargs.items():
-                setattr(obj, name, value)
-            obj.save(force_update=True, update_fields=list(kwargs))
-            count += 1
-        self._result_cache = None
-        return count
+        return self._written(lambda queryset: bulk.update(queryset, kwargs))
+
+    def _check_writable(self, name: str) -> None:
+        if self.query.is_sliced:
+            raise TypeError(f"Cannot use 'limit' or 'offset' with {name}.")
+        if self._columns is not None:
+            raise TypeError(f"Cannot call {name} after .values() or .values_list()")
+
+    def _written(self, write: Callable[[Self], T]) -> T:
+        try:
+            return write(self)
+        finally:
+            self._result_cache = None
+
+    def _to_write(self) -> list[Any]:
+        """Every object that matches, by itself."""
+        clone = self._chain()
+        clone._columns = None
+        clone._prefetch_related_lookups = ()
+        return list(clone._objects())
 
     def update_or_create(
         self, defaults: Mapping[str, Any] | None = None, create_defaults: Mapping[str, Any] | None = None, **kwargs: Any
@@ -390,6 +378,11 @@ class QuerySet(models.QuerySet[M]):
 
     def _raw_delete(self, *args: Any, **kwargs: Any) -> Any:
         raise NotSupported("Items are deleted by delete(), not by QuerySet._raw_delete().")
+
+
+# As with Django's, a manager has no delete(): nobody deletes everything by leaving filter() out. Templates call none.
+QuerySet.delete.queryset_only = QuerySet.hard_delete.queryset_only = True  # type: ignore[attr-defined]
+QuerySet.hard_delete.alters_data = QuerySet.restore.alters_data = True  # type: ignore[attr-defined]
 
 
 def _shown(args: Any, kwargs: Any) -> str:

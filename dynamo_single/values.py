@@ -137,10 +137,8 @@ def to_json(value: Any) -> Any:
     """
     if value is None or isinstance(value, str | bool | int):
         return value
-    if isinstance(value, float | Decimal):
-        number = float(value)
-        if Decimal(repr(number)) == value or number == value:
-            return number
+    if isinstance(value, float) or (isinstance(value, Decimal) and Decimal(repr(float(value))) == value):
+        return float(value)
     if isinstance(value, list):
         return [to_json(element) for element in value]
     if isinstance(value, dict):

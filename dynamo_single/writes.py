@@ -93,12 +93,14 @@ def update(obj: Any, only: frozenset[str] | None = None, *, extra: Condition = E
     model = type(obj)
     before = _stored_item(obj)
     held = hydration.values_of(model, before)
-    # Against what was read, not against the item: the default of a missing attribute is shown and never written.
+    # Against what was read, not against the item: the default of a missing attribute is shown, and written only if it
+    # is named.
     attributes = registry.attributes_of(model)
     changed = {
         name: value
         for name, value in prepared_values(obj, before, only).items()
         if not is_same(attributes[name], value, held[name])
+        or (only is not None and value is not None and attributes[name].attr_name not in before)
     }
     if not changed and (only is None or not only & {*automatic_names(obj)}):
         return

@@ -20,7 +20,10 @@ if not SECRET_KEY:
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=[])
 
 # The table. By default a local engine, on another port than the 8000 of `manage.py runserver`.
-DYNAMO_PORT = env.int("DYNAMO_PORT", 8001)
+_port = env.str("DYNAMO_PORT", "8001")
+if not _port.isdecimal() or not 0 < int(_port) < 65536:
+    raise ImproperlyConfigured(f"DYNAMO_PORT must be a port, a number from 1 to 65535, not {_port!r}.")
+DYNAMO_PORT = int(_port)
 DYNAMO_SINGLE = {
     "default": env.str("DYNAMO_URL", f"dynamodb://127.0.0.1:{DYNAMO_PORT}/single-table?region=us-east-1"),
 }

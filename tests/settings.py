@@ -16,6 +16,6 @@ INSTALLED_APPS = [
 # Port 1 is never in use: a test that forgot to ask for an engine fails at once.
 # Processes that a test starts are told where its engine is.
 DYNAMO_SINGLE = {
-    "default": env.str("DYNAMO_TEST_URL", "dynamodb://127.0.0.1:1/single-table?region=us-east-1"),  # noqa: F405
+    "default": env.str("DYNAMO_TEST_URL", "dynamodb://127.0.0.1:1/single-table?region=us-east-1"),  # noqa: F405 - the demo's
 }
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

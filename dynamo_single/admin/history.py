@@ -96,8 +96,9 @@ class LoggedModelAdmin(ModelAdmin):  # type: ignore[type-arg]  # not generic at 
             return super().history_view(request, object_id, extra_context)
         obj = self.get_object(request, unquote(object_id))
         if obj is None:
-            # Private to Django, checked with 5.2.
-            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)  # type: ignore[attr-defined]
+            return self._get_obj_does_not_exist_redirect(  # type: ignore[attr-defined]  # private, checked with 5.2
+                request, self.opts, object_id
+            )
         if not self.has_view_or_change_permission(request, obj):
             raise PermissionDenied
         request.current_app = self.admin_site.name

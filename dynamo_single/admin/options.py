@@ -48,8 +48,6 @@ class DynamoModelAdmin(LoggedModelAdmin):
             name = "dynamo_single/admin/delete_selected.html"
             self.delete_selected_confirmation_template = name  # type: ignore[misc]  # a class's to the stubs
 
-    # the list
-
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
         """The list page's class."""
         return KeyChangeList
@@ -107,8 +105,6 @@ class DynamoModelAdmin(LoggedModelAdmin):
             "is_narrowed": bool(request.GET),
         }
         return TemplateResponse(request, "dynamo_single/admin/unanswered.html", context, status=400)
-
-    # one object
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         """The object, in the trash or not: one strongly consistent GetItem by its ``pk``."""
@@ -235,8 +231,6 @@ class DynamoModelAdmin(LoggedModelAdmin):
             response.context_data["may_restore"] = self.has_change_permission(request)
         return response
 
-    # deleting and restoring
-
     def get_urls(self) -> list[Any]:
         """Django's, and the one that restores."""
         if not trash.has_trash(self.model):
@@ -274,15 +268,23 @@ class DynamoModelAdmin(LoggedModelAdmin):
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         """Delete an object: into the trash first, from there for good."""
-        if trash.is_deleted(obj):
-            obj.hard_delete()
-        else:
-            obj.delete()
+        trash.delete(request, obj)
 
     def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
         """Delete each object: one request or transaction each."""
-        for obj in queryset:
-            self.delete_model(request, obj)
+        trash.delete_all(self, request, queryset)
+
+    def message_user(
+        self,
+        request: HttpRequest,
+        message: Any,
+        level: int | str = messages.INFO,
+        extra_tags: str = "",
+        fail_silently: bool = False,
+    ) -> None:
+        """Add a message; what went to the trash was not deleted, whatever Django says about it."""
+        message = trash.said_instead(request, message, level)
+        super().message_user(request, message, level, extra_tags, fail_silently)
 
     def delete_view(self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None) -> Any:
         """Ask, then delete; if another writer was there in between, say so."""

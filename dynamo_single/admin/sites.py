@@ -18,7 +18,7 @@ from django.template.loader import render_to_string
 from dynamo_single.admin.history import LoggedModelAdmin, entries, is_in_dynamodb
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.backend.router import uses_engine
-from dynamo_single.exceptions import TableUnavailable
+from dynamo_single.exceptions import Conflict, EndpointUnreachable, TableNotFound, TableUnavailable, Throttled
 
 logger = logging.getLogger("dynamo_single.admin")
 
@@ -77,7 +77,11 @@ def _or_unavailable(view: Callable[..., HttpResponseBase]) -> Callable[..., Http
         except TableUnavailable as error:
             logger.exception("The admin could not answer %s", request.path)
             # The message names endpoints and commands: for developers. The page asks for no user and no session.
-            context = {"message": str(error) if settings.DEBUG else ""}
+            context = {
+                "message": str(error) if settings.DEBUG else "",
+                "is_missing": isinstance(error, TableNotFound),
+                "may_pass": isinstance(error, EndpointUnreachable | Throttled | Conflict),
+            }
             return HttpResponse(render_to_string("dynamo_single/admin/unavailable.html", context), status=503)
 
     return guarded

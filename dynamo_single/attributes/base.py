@@ -37,6 +37,8 @@ class Attribute(PynamoDBAttribute[T], Generic[T]):
     field_class: ClassVar[type[models.Field[Any, Any]]]
     #: How values are encoded in a key; ``None`` if they cannot be part of one.
     key_kind: str | None = None
+    #: Whether a lookup may compare with values between two that can be stored, as half a millisecond is.
+    rounds: ClassVar[bool] = False
     #: The Django field of the model that this attribute belongs to.
     field: Any
 
@@ -83,8 +85,6 @@ class Attribute(PynamoDBAttribute[T], Generic[T]):
 
     __hash__ = object.__hash__
 
-    # Django and the model class
-
     def make_field(self) -> models.Field[Any, Any]:
         """A new Django field for this attribute."""
         return self.field_class(**self.field_options)
@@ -109,33 +109,34 @@ class Attribute(PynamoDBAttribute[T], Generic[T]):
     def __set__(self, instance: Any, value: T | None) -> None:
         instance.attribute_values[self.name] = value
 
-    # one value
-
     def prepare(self, value: Any) -> T | None:
         """The value in the one Python form that is stored; raises ``InvalidValue`` for any other kind of value."""
         if value is None:
             return None
         try:
             return self.clean(value)
+        except InvalidValue:
+            raise
         except (ValidationError, ValueError, TypeError, ArithmeticError) as error:
-            if isinstance(error, InvalidValue):
-                raise
             raise self.refuse(value) from error
+        except RecursionError as error:
+            raise InvalidValue(f"{self.name}: the value is nested too deep, or contains itself.") from error
 
     def clean(self, value: Any) -> T:
         """``prepare`` for a value that is not ``None``."""
         raise NotImplementedError
+
+    def lookup_value(self, value: Any) -> Any:
+        """A lookup's value in the same Python form, as fine as it was given."""
+        return self.prepare(value)
 
     #: What ``refuse`` says that the attribute takes.
     expects: ClassVar[str] = "another kind of value"
 
     def refuse(self, value: Any) -> InvalidValue:
         """The error for a value of the wrong kind."""
-        shown = repr(value)
-        if len(shown) > 100:
-            shown = f"{shown[:100]}..."
         return InvalidValue(
-            f"{self.name or type(self).__name__} takes {self.expects}, not {type(value).__name__} {shown}."
+            f"{self.name or type(self).__name__} takes {self.expects}, not {type(value).__name__} {_shown(value)}."
         )
 
     def encode(self, value: T) -> Any:
@@ -154,17 +155,19 @@ class Attribute(PynamoDBAttribute[T], Generic[T]):
 
     def from_attribute_value(self, stored: dict[str, Any]) -> T | None:
         """The Python value of a stored AttributeValue; raises ``InvalidValue`` if another type is stored."""
-        try:
-            return self.decode(stored[self.attr_type])
-        except KeyError:
+        if self.attr_type not in stored:
             if "NULL" in stored:
                 return None
             raise InvalidValue(
                 f"The stored item holds {self.attr_name} as {next(iter(stored), 'nothing')!s}, and {self.name} reads "
                 f"{self.attr_type}."
-            ) from None
-
-    # PynamoDB's own names for the same
+            )
+        try:
+            return self.decode(stored[self.attr_type])
+        except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
+            raise InvalidValue(
+                f"The stored item holds {_shown(stored)} in {self.attr_name}, and {self.name} reads {self.expects}."
+            ) from error
 
     def serialize(self, value: Any) -> Any:
         """For PynamoDB's conditions and writes: the inside of an AttributeValue."""
@@ -174,8 +177,6 @@ class Attribute(PynamoDBAttribute[T], Generic[T]):
     def deserialize(self, value: Any) -> Any:
         """For PynamoDB: the Python value."""
         return self.decode(value)
-
-    # text form, as in URLs
 
     def to_text(self, value: Any) -> str:
         """The value as text, for ``pk`` and for messages."""
@@ -193,3 +194,12 @@ class Attribute(PynamoDBAttribute[T], Generic[T]):
         duplicate = copy.copy(self)
         duplicate.attr_path = list(self.attr_path)
         return duplicate
+
+
+def _shown(value: Any) -> str:
+    try:
+        shown = repr(value)
+    except (ValueError, RecursionError):
+        # An integer of thousands of digits, or a list of thousands of levels.
+        return "that is too long to show"
+    return shown if len(shown) <= 100 else f"{shown[:100]}..."

@@ -10,6 +10,10 @@ import simplejson
 
 from dynamo_single import fields, values
 from dynamo_single.attributes.base import Attribute, Label
+from dynamo_single.formfields import number_member
+
+#: A whole number that is written with an exponent beyond this stays a ``Decimal``; Python's ``float`` ends there.
+_MOST_DIGITS = 309
 
 
 class DocumentAttribute(Attribute[Any]):
@@ -22,11 +26,11 @@ class DocumentAttribute(Attribute[Any]):
         """The value in the types that reading it back gives."""
         if not isinstance(value, self.python_types):
             raise self.refuse(value)
-        return values.from_attribute_value(values.to_attribute_value(value))
+        return values.from_attribute_value(values.to_attribute_value(value, path=self.name))
 
     def encode(self, value: Any) -> Any:
         """The inside of an M or L AttributeValue."""
-        return values.to_attribute_value(value)[self.attr_type]
+        return values.to_attribute_value(value, path=self.name)[self.attr_type]
 
     def decode(self, inner: Any) -> Any:
         """A ``dict`` or a ``list``."""
@@ -50,24 +54,37 @@ class ListAttribute(DocumentAttribute):
 
 
 class JSONAttribute(Attribute[Any]):
-    """Any JSON value, stored as text; DynamoDB cannot look inside (a ``MapAttribute`` can be filtered by path)."""
+    """Any JSON value, stored as text; DynamoDB cannot look inside (a ``MapAttribute`` can be filtered by path).
+
+    Equal values have one text: keys are sorted, and numbers lose the zeros that add nothing to them.
+    """
 
     attr_type = "S"
     expects = "a value that JSON can hold"
     field_class = fields.DocumentField
 
     def clean(self, value: Any) -> Any:
-        """The value as JSON gives it back, decimal numbers exact."""
-        return self.decode(self.encode(value))
+        """The value as JSON gives it back: whole numbers as ``int``, others as exact ``Decimal``."""
+        # Without an encoding, bytes are refused as anything else that JSON has no place for.
+        text = simplejson.dumps(value, use_decimal=True, allow_nan=False, ensure_ascii=False, encoding=None)
+        return self.decode(values.checked_text(text, path=self.name))
 
     def encode(self, value: Any) -> str:
         """JSON text."""
-        text = simplejson.dumps(value, use_decimal=True, allow_nan=False, ensure_ascii=False)
-        return values.checked_text(text, path=self.name)
+        return str(simplejson.dumps(value, use_decimal=True, ensure_ascii=False, sort_keys=True))
 
     def decode(self, inner: str) -> Any:
         """From JSON text."""
-        return json.loads(inner, parse_float=Decimal)
+        return json.loads(inner, parse_float=_json_number)
+
+
+def _json_number(text: str) -> int | Decimal:
+    number = Decimal(text)
+    if number == number.to_integral_value() and number.adjusted() < _MOST_DIGITS:
+        return int(number)
+    sign, digits, exponent = number.as_tuple()
+    kept = "".join(map(str, digits)).rstrip("0")
+    return Decimal((sign, tuple(map(int, kept)), int(exponent) + len(digits) - len(kept)))
 
 
 class SetAttribute(Attribute[set[Any]]):
@@ -91,12 +108,12 @@ class SetAttribute(Attribute[set[Any]]):
             raise self.refuse(value)
         if not value:
             return set()
-        result: set[Any] = values.from_attribute_value(values.to_attribute_value(set(value)))
+        result: set[Any] = values.from_attribute_value(values.to_attribute_value(set(value), path=self.name))
         return result
 
     def encode(self, value: set[Any]) -> Any:
         """The inside of a set AttributeValue."""
-        return values.to_attribute_value(value)[self.attr_type]
+        return values.to_attribute_value(value, path=self.name)[self.attr_type]
 
     def decode(self, inner: Any) -> set[Any]:
         """A ``set``."""
@@ -122,7 +139,7 @@ class NumberSetAttribute(SetAttribute):
     def make_field(self) -> Any:
         """A set field whose lines are numbers."""
         field = super().make_field()
-        field.member = fields.number_member  # type: ignore[attr-defined]  # our SetField's
+        field.member = number_member  # type: ignore[attr-defined]  # our SetField's
         return field
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import datetime
+import math
 import uuid
+import warnings
 from decimal import Decimal
 from typing import Any, ClassVar
 
+from django.conf import settings
 from django.db import models
 from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
@@ -14,7 +17,7 @@ from django.utils.functional import Promise
 
 from dynamo_single import fields, layout, values
 from dynamo_single.attributes.base import Attribute, Label
-from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.exceptions import ConfigurationError, InvalidValue
 
 MILLISECOND = datetime.timedelta(milliseconds=1)
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
@@ -42,7 +45,7 @@ class UnicodeAttribute(Attribute[str]):
             value = str(value)
         if not isinstance(value, str):
             raise self.refuse(value)
-        return values.checked_text(str(value), path=self.name)
+        return values.checked_text(value, path=self.name)
 
 
 class EmailAttribute(UnicodeAttribute):
@@ -82,7 +85,11 @@ class UUIDAttribute(Attribute[uuid.UUID]):
 
     def clean(self, value: Any) -> uuid.UUID:
         """A UUID, or text that is one."""
-        return value if isinstance(value, uuid.UUID) else uuid.UUID(value)
+        if isinstance(value, uuid.UUID):
+            return value
+        if not isinstance(value, str):
+            raise self.refuse(value)
+        return uuid.UUID(value)
 
     def encode(self, value: uuid.UUID) -> str:
         """Text with hyphens."""
@@ -100,6 +107,7 @@ class IntegerAttribute(Attribute[int]):
     key_kind = "number"
     expects = "a whole number"
     field_class = fields.IntegerField
+    rounds = True
 
     def clean(self, value: Any) -> int:
         """Whole numbers, and text that is one; neither booleans nor fractions."""
@@ -108,9 +116,21 @@ class IntegerAttribute(Attribute[int]):
             raise self.refuse(value)
         return int(number)
 
+    def lookup_value(self, value: Any) -> Any:
+        """Any number: there are whole ones below and above a fraction."""
+        if isinstance(value, float | Decimal):
+            number = exact_number(self, value)
+            return int(number) if number == number.to_integral_value() else number
+        return self.prepare(value)
+
+    def floor(self, value: Any) -> int:
+        """The highest whole number that is not above a number."""
+        number: int = math.floor(value)
+        return number
+
     def encode(self, value: int) -> str:
         """DynamoDB's number text."""
-        return values.number_to_text(value)
+        return values.number_to_text(value, path=self.name)
 
     def decode(self, inner: str) -> int:
         """From DynamoDB's number text; a stored fraction is refused."""
@@ -132,7 +152,7 @@ class NumberAttribute(Attribute[float]):
 
     def encode(self, value: float) -> str:
         """DynamoDB's number text."""
-        return values.number_to_text(value)
+        return values.number_to_text(value, path=self.name)
 
     def decode(self, inner: str) -> float:
         """From DynamoDB's number text."""
@@ -167,7 +187,7 @@ class DecimalAttribute(Attribute[Decimal]):
 
     def encode(self, value: Decimal) -> str:
         """DynamoDB's number text."""
-        return values.number_to_text(value)
+        return values.number_to_text(value, path=self.name)
 
     def decode(self, inner: str) -> Decimal:
         """From DynamoDB's number text."""
@@ -181,7 +201,7 @@ def exact_number(attribute: Attribute[Any], value: Any) -> Decimal:
     number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     if not number.is_finite():
         raise attribute.refuse(value)
-    values.number_to_text(number)
+    values.split_number(number, path=attribute.name)
     return number
 
 
@@ -222,6 +242,7 @@ class TimestampAttribute(Attribute[datetime.datetime]):
     key_kind = "timestamp"
     expects = "a date and time"
     field_class = fields.TimestampField
+    rounds = True
     unit = MILLISECOND
 
     def __init__(
@@ -231,16 +252,43 @@ class TimestampAttribute(Attribute[datetime.datetime]):
         self.field_options |= {"auto_now": auto_now, "auto_now_add": auto_now_add}
 
     def clean(self, value: Any) -> datetime.datetime:
-        """A ``datetime``, a ``date`` (its midnight) or ISO text; a naive one is taken in Django's current time zone."""
+        """A ``datetime``, a ``date`` (its midnight) or ISO text, cut off to the unit.
+
+        A naive one is taken in Django's default time zone, with the warning that Django's ``DateTimeField`` gives.
+        """
+        return self.floor(self._moment(value))
+
+    def lookup_value(self, value: Any) -> Any:
+        """The moment, not cut off."""
+        if value is None:
+            return None
+        try:
+            return self._moment(value)
+        except InvalidValue:
+            raise
+        except (ValueError, ArithmeticError) as error:
+            raise self.refuse(value) from error
+
+    def floor(self, value: datetime.datetime) -> datetime.datetime:
+        """The last moment that can be stored and is not after this one."""
+        moment: datetime.datetime = EPOCH + (value - EPOCH) // self.unit * self.unit
+        return moment
+
+    def _moment(self, given: Any) -> datetime.datetime:
+        value = given
         if isinstance(value, str):
             value = parse_datetime(value) or parse_date(value)
         if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
             value = datetime.datetime(value.year, value.month, value.day)
         if not isinstance(value, datetime.datetime):
-            raise self.refuse(value)
+            raise self.refuse(given)
         if timezone.is_naive(value):
-            value = timezone.make_aware(value)
-        moment: datetime.datetime = EPOCH + (value - EPOCH) // self.unit * self.unit
+            if settings.USE_TZ:
+                model = f"{self.field.model.__name__}." if hasattr(self, "field") else ""
+                said = f"{model}{self.name} received a naive datetime ({value}) while time zone support is active."
+                warnings.warn(said, RuntimeWarning, stacklevel=2)
+            value = timezone.make_aware(value, timezone.get_default_timezone())
+        moment: datetime.datetime = EPOCH + (value - EPOCH)
         return moment
 
     def encode(self, value: datetime.datetime) -> str:

@@ -50,6 +50,11 @@ PEOPLE_EACH = 3
 FIRST_YEAR = 1960
 
 
+def is_loaded() -> bool:
+    """Whether there are companies, live or in the trash: one Query, or two."""
+    return Company.objects.exists() or Company.deleted_objects.exists()
+
+
 def load() -> None:
     """Create a few dozen of each: one write for every object, as any view would do it."""
     names = cycle(f"{first} {last}" for last in LAST_NAMES for first in FIRST_NAMES)

@@ -102,6 +102,33 @@ def test_permissions_of_the_parent_do_not_open_its_inlines(staff: Callable[..., 
 
 
 @pytest.mark.parametrize(
+    ("permissions", "names"),
+    [
+        (["view_company", "view_person"], ["Mike"]),
+        (["change_company", "view_person"], ["Mike"]),
+        (["change_company", "change_person"], ["Nora"]),
+        (["change_company", "add_person"], ["Mike"]),
+        (["change_company", "delete_person"], ["Mike"]),
+    ],
+)
+def test_an_inline_asks_for_its_own_models_permission_to_change(
+    staff: Callable[..., Pages], permissions: list[str], names: list[str]
+) -> None:
+    """Who may see people reads them on a company's page, and only who may change people can rename one there."""
+    acme = Company.objects.create(name="Acme")
+    mike = Person.objects.create(company=acme, name="Mike")
+    pages = staff(*(f"directory.{permission}" for permission in permissions))
+    page = pages.get(f"{COMPANY}{acme.pk}/change/")
+    assert ("Mike" in page.content.decode()) == bool({"view_person", "change_person"} & set(permissions))
+    assert ('name="person_set-0-name" value="Mike"' in page.content.decode()) == ("change_person" in permissions)
+    row = {"identity": mike.pk, "company": acme.pk, "name": "Nora", "email": "", "role": "member"}
+    rows = {f"person_set-0-{field}": value for field, value in row.items()}
+    counts = {"person_set-TOTAL_FORMS": "1", "person_set-INITIAL_FORMS": "1"}
+    pages.post(f"{COMPANY}{acme.pk}/change/", {"name": "Acme", **NO_INLINES, **rows, **counts})
+    assert [person.name for person in Person.objects.filter(company=acme)] == names
+
+
+@pytest.mark.parametrize(
     ("permission", "allowed"),
     [("view", {"list", "change"}), ("change", {"list", "change", "restore"}), ("add", {"add"}), ("delete", {"delete"})],
 )
@@ -130,7 +157,7 @@ def test_an_sql_models_admin_logs_where_the_users_are() -> None:
     site.register(Group, GroupAdmin)
     registered = site.get_model_admin(Group)
     assert isinstance(registered, GroupAdmin)
-    assert registered.log_addition(None, None, "") == "the project's own"  # type: ignore[arg-type]
+    assert registered.log_addition(None, None, "") == "the project's own"  # type: ignore[arg-type]  # it looks at none
     assert type(registered).log_change is LoggedModelAdmin.log_change
     site.unregister(Group)
     site.register(Group)

@@ -135,8 +135,17 @@ def test_an_engine_that_does_not_answer_is_a_page_of_its_own(pages: Pages, debug
         responses.append(Client().post("/admin/login/", {"username": "admin", "password": "secret"}))
     for response in responses:
         assert response.status_code == 503
-        assert "The database cannot be reached" in text_of(response)
+        assert "Changes that were not confirmed may not have been saved. Try again in a moment." in text_of(response)
         assert ("127.0.0.1" in text_of(response)) == debug
+
+
+def test_a_table_that_is_not_there_is_not_waited_for(pages: Pages) -> None:
+    """Without its table a page says so, and does not ask to try again."""
+    with refuse("ResourceNotFoundException"):
+        response = pages.get("")
+    assert response.status_code == 503
+    assert "There is no table to read from" in text_of(response)
+    assert "again" not in text_of(response)
 
 
 def test_a_throttled_save_is_a_page_of_its_own(pages: Pages) -> None:

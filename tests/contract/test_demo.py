@@ -17,28 +17,33 @@ from urllib.request import HTTPCookieProcessor, Request, build_opener
 
 import pytest
 
-from dynamo_single.engines import free_port, is_free
+from dynamo_single.engines import LocalEngine, find_engine, free_port, is_free
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 60
 
 
+def environment(dynamo_port: int | str) -> dict[str, str]:
+    """The environment of a process of the demo."""
+    inherited = {name: value for name, value in os.environ.items() if name != "DYNAMO_URL"}
+    return inherited | {
+        "DYNAMO_PORT": str(dynamo_port),
+        "DJANGO_SETTINGS_MODULE": "project.settings",
+        "DJANGO_SUPERUSER_PASSWORD": "not-the-demo's",
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
 class Demo:
     """A running demo and what it printed."""
 
-    def __init__(self, data: Path, web_port: int, dynamo_port: int) -> None:
+    def __init__(self, data: Path, web_port: int | str, dynamo_port: int | str) -> None:
         self.address = f"http://127.0.0.1:{web_port}"
         self.output = data.with_suffix(".log")
-        environment = {name: value for name, value in os.environ.items() if name != "DYNAMO_URL"}
-        environment |= {
-            "DYNAMO_PORT": str(dynamo_port),
-            "DJANGO_SETTINGS_MODULE": "project.settings",
-            "PYTHONUNBUFFERED": "1",
-        }
         command = [sys.executable, "manage.py", "demo", "--port", str(web_port), "--db-path", str(data)]
         with self.output.open("w") as output:
             self.process = subprocess.Popen(
-                command, cwd=ROOT, env=environment, stdout=output, stderr=output, start_new_session=True
+                command, cwd=ROOT, env=environment(dynamo_port), stdout=output, stderr=output, start_new_session=True
             )
 
     def printed(self) -> str:
@@ -72,7 +77,7 @@ class Demo:
 
 
 @contextmanager
-def demo(data: Path, web_port: int, dynamo_port: int) -> Iterator[Demo]:
+def demo(data: Path, web_port: int | str, dynamo_port: int | str) -> Iterator[Demo]:
     """A demo that is ended whatever happens."""
     running = Demo(data, web_port, dynamo_port)
     try:
@@ -104,6 +109,42 @@ def test_the_demo_runs_and_keeps_its_data(tmp_path: Path, ports: tuple[int, int]
         assert "Loading the demo data" not in second.printed()
         assert "28 companies" in second.log_in("admin")
         second.interrupt()
+
+
+def test_the_demo_makes_no_superuser_beside_another(tmp_path: Path, ports: tuple[int, int]) -> None:
+    """Where a superuser is, the demo adds none with a password that everybody knows, and says so."""
+    data = tmp_path / "demo.sqlite"
+    with LocalEngine(find_engine(ROOT), port=ports[1], db_path=data):
+        for arguments in (
+            ["dynamo_setup"],
+            ["createsuperuser", "--noinput", "--username", "boss", "--email", "boss@example.com"],
+        ):
+            subprocess.run([sys.executable, "manage.py", *arguments], cwd=ROOT, env=environment(ports[1]), check=True)
+    with demo(data, *ports) as running:
+        running.wait_until_ready()
+        assert "log in as the superuser that you made" in running.printed()
+        assert "admin-demo" not in running.printed()
+        assert "Loading the demo data" in running.printed()
+        assert "Please enter the correct username and password" in running.log_in("admin")
+
+
+@pytest.mark.parametrize(
+    ("web_port", "dynamo_port", "message"),
+    [
+        ("8000", "99999", "ImproperlyConfigured: DYNAMO_PORT must be a port, a number from 1 to 65535, not '99999'."),
+        ("8000", "x", "ImproperlyConfigured: DYNAMO_PORT must be a port, a number from 1 to 65535, not 'x'."),
+        ("99999", "8001", "CommandError: WEB_PORT must be a port, a number from 1 to 65535, not '99999'."),
+        ("8001", "8001", "CommandError: WEB_PORT and DYNAMO_PORT are both 8001, but the web server and the engine"),
+    ],
+)
+def test_a_wrong_port_is_one_line(tmp_path: Path, web_port: str, dynamo_port: str, message: str) -> None:
+    """A port that cannot be is told by the name of the variable, without a traceback, and nothing is started."""
+    with demo(tmp_path / "demo.sqlite", web_port, dynamo_port) as running:
+        assert running.process.wait(SECONDS) == 1
+        printed = running.printed()
+    assert printed.startswith(message)
+    assert printed.count("\n") == 1
+    assert not (tmp_path / "demo.sqlite").exists()
 
 
 @pytest.mark.parametrize(("busy", "message"), [(0, "the web server cannot start"), (1, "engine cannot start")])

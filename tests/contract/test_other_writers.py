@@ -172,6 +172,19 @@ def test_the_default_of_a_missing_attribute_is_shown_and_not_written(table: Tabl
     assert (company.public, company.stock) == (True, "ACM")
 
 
+@pytest.mark.parametrize("way", ["save", "queryset"])
+def test_a_missing_attribute_is_given_its_default_by_name(table: Table, way: str) -> None:
+    """Naming the attribute writes it, so that old items can be brought up to the model."""
+    company = Company.objects.create(company_id="c1", name="Acme")
+    put_away(table, "COMPANY#c1", "public")
+    company = Company.objects.get(pk="c1")
+    if way == "save":
+        company.save(update_fields=["public"])
+    else:
+        Company.objects.filter(pk="c1").update(public=False)
+    assert Company.objects.filter(name="Acme", public=False).exists()
+
+
 def test_update_fields_looks_at_those_alone(table: Table) -> None:
     """Another attribute may be wrong in memory without being in the way."""
     company = Company.objects.create(company_id="c1", name="Acme")

@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils import timezone
 
-from dynamo_single.exceptions import NoAccessPattern, NotSupported, UnknownField
+from dynamo_single.exceptions import InvalidValue, NoAccessPattern, NotSupported, UnknownField
 from dynamo_single.table import SentRequest
 from dynamo_single.testing import assert_requests
 from project.directory.models import Company, Office, Person
@@ -30,6 +30,7 @@ def people(table: Any) -> None:
     Person.objects.get(person_id="zoe").delete()
     Office.objects.create(company_id="c1", office_id="o1", city="Rome")
     Office.objects.create(company_id="c1", office_id="o2", city="Oslo")
+    Office.objects.create(company_id="c2", office_id="o3", city="Turin")
 
 
 def names(found: Any) -> list[str]:
@@ -63,6 +64,20 @@ READS: list[tuple[str, Callable[[], Any], Any, list[str]]] = [
     ("order_by backwards", lambda: names(Person.objects.order_by("-name")), ["Mike", "Anna"], ["Query"]),
     ("reverse", lambda: names(Person.objects.order_by("name").reverse()), ["Mike", "Anna"], ["Query"]),
     ("reverse without an order", lambda: names(Company.objects.reverse()), ["Acme Corp", "Acme"], ["Query"]),
+    (
+        "reverse of single items",
+        lambda: names(Company.objects.filter(pk__in=["c1", "c2"]).reverse()),
+        ["Acme Corp", "Acme"],
+        ["BatchGetItem"],
+    ),
+    ("last of single items", lambda: Company.objects.filter(pk__in=["c2", "c1"]).last().name, "Acme", ["BatchGetItem"]),
+    (
+        "reverse over partitions",
+        lambda: [office.pk for office in Office.objects.filter(company__in=["c1", "c2"]).reverse()],
+        ["c2~~o3", "c1~~o2", "c1~~o1"],
+        ["Query", "Query"],
+    ),
+    ("last over partitions", lambda: Office.objects.filter(company__in=["c1", "c2"]).last().pk, "c2~~o3", ["Query"]),
     ("order_by pk", lambda: names(Person.objects.filter(company="c1").order_by("-pk")), ["Mike", "Anna"], ["Query"]),
     ("first", lambda: Company.objects.first().name, "Acme", ["Query"]),
     ("last", lambda: Company.objects.last().name, "Acme Corp", ["Query"]),
@@ -76,7 +91,22 @@ READS: list[tuple[str, Callable[[], Any], Any, list[str]]] = [
     ("an index", lambda: Person.objects.all()[1].name, "Mike", ["Query"]),
     ("an empty slice", lambda: names(Person.objects.all()[2:2]), [], []),
     ("values_list", lambda: list(Person.objects.values_list("name", flat=True)), ["Anna", "Mike"], ["Query"]),
-    ("values", lambda: list(Office.objects.values("city")), [{"city": "Oslo"}, {"city": "Rome"}], ["Query"]),
+    ("values", lambda: list(Office.objects.values("city")[:2]), [{"city": "Oslo"}, {"city": "Rome"}], ["Query"]),
+    (
+        "values of a reference",
+        lambda: list(Person.objects.values("company", "company_id", "pk")[:1]),
+        [{"company": "c1", "company_id": "c1", "pk": "c1~~anna"}],
+        ["Query"],
+    ),
+    (
+        "values of everything",
+        lambda: sorted(Office.objects.values()[:1][0])[:3],
+        ["address", "city", "company_id"],
+        ["Query"],
+    ),
+    ("no pk", lambda: Company.objects.filter(pk=None).first(), None, []),
+    ("any pk", lambda: Company.objects.exclude(pk=None).count(), 2, ["Query"]),
+    ("a company or none", lambda: Person.objects.filter(person_id="anna", company=None).count(), 0, ["Query"]),
     ("pk in", lambda: names(Company.objects.filter(pk__in=["c2", "c1"])), ["Acme Corp", "Acme"], ["BatchGetItem"]),
     (
         "in_bulk",
@@ -242,6 +272,19 @@ def test_the_refusal_names_every_key_and_the_ways_out() -> None:
         (lambda: list(Person.objects.filter(company__name="x")), NotSupported, "DynamoDB has no joins"),
         (lambda: list(Person.objects.order_by("?")), NotSupported, "sort key only"),
         (lambda: list(Person.objects.filter(Q(name="x") ^ Q(name="y"))), NotSupported, "XOR"),
+        (lambda: list(Company.objects.filter(name=F("stock"))), NotSupported, "F() in a condition is not supported"),
+        (lambda: list(Company.objects.filter(created_at__year=2024)), NotSupported, "created_at__range=(first, last)"),
+        (lambda: list(Company.objects.filter(created_at__month=2)), NotSupported, "keep the month in an attribute"),
+        (lambda: Person.objects.select_related("text"), UnknownField, "has no reference 'text'. It has company"),
+        (lambda: Person.objects.select_related("company__x"), UnknownField, "directory.Company has no reference 'x'"),
+        (lambda: Company.objects.using("nope"), NotSupported, "directory.Company.Meta.table"),
+        (lambda: Company.objects.allow_scan().filter(stock="x").last(), NotSupported, "a scan has no order"),
+        (lambda: Order.objects.filter(total__in=5), InvalidValue, "total__in takes a list of values, not 5"),
+        (lambda: Order.objects.filter(~Q(total__range=5)), InvalidValue, "total__range takes two bounds, not 5"),
+        (lambda: list(Order.objects.filter(total__range=[1])), InvalidValue, "takes two bounds, the lower one first"),
+        (lambda: list(Order.objects.filter(total__range=[1, 2, 3])), InvalidValue, "total__range takes two bounds"),
+        (lambda: Order.objects.filter(number__gte=float("nan")), InvalidValue, "number takes a whole number"),
+        (lambda: Order.objects.filter(number__lt=float("inf")), InvalidValue, "number takes a whole number"),
     ],
 )
 def test_what_cannot_be_answered_exactly_is_refused(query: Any, error: type[Exception], message: str) -> None:
@@ -249,6 +292,25 @@ def test_what_cannot_be_answered_exactly_is_refused(query: Any, error: type[Exce
     with assert_requests(0), pytest.raises(error) as raised:
         query()
     assert message in str(raised.value)
+
+
+def test_an_unknown_name_is_answered_with_the_attributes_that_there_are() -> None:
+    """What refers to the model is not among the choices, as nothing can be filtered by it."""
+    with pytest.raises(UnknownField) as raised:
+        Company.objects.filter(nme="x")
+    assert str(raised.value) == (
+        "directory.Company: Cannot resolve keyword 'nme' into field. Choices are: company_id, created_at, deleted_at, "
+        "founded, name, public, stock, updated_at."
+    )
+
+
+def test_an_order_that_no_key_has_is_better_left_out() -> None:
+    """Where a key answers all but the order, the way out is to sort in Python, and not a scan."""
+    with pytest.raises(NoAccessPattern) as raised:
+        Person.objects.filter(company="c1").order_by("role").first()
+    said = str(raised.value)
+    assert "leave the order out (.order_by() without names), so that primary answers it, and sort in Python" in said
+    assert "allow_scan" not in said
 
 
 # ranges and order
@@ -311,72 +373,6 @@ def test_expired_items_are_never_returned(table: Any) -> None:
     assert not Ticket.objects.filter(pk="old").exists()
     with pytest.raises(Ticket.DoesNotExist):
         Ticket.objects.get(pk="old")
-
-
-# documents
-
-
-def test_a_filter_reaches_into_maps_lists_and_sets(table: Any) -> None:
-    """Paths, members and keys of documents are filtered by DynamoDB."""
-    Sample.objects.create(sample_id="s1", data={"price": 5, "tags": ["a"]}, things=[1, "x"], words={"red", "blue"})
-    Sample.objects.create(sample_id="s2", data={"price": 7.5})
-    found = {
-        "path": Sample.objects.filter(data__price__gte=6),
-        "exact": Sample.objects.filter(data__price=5),
-        "element": Sample.objects.filter(data__tags__0="a"),
-        "key": Sample.objects.filter(data__has_key="tags"),
-        "missing": Sample.objects.filter(data__tags__isnull=True),
-        "member": Sample.objects.filter(words__contains="red"),
-        "in list": Sample.objects.filter(things__contains="x"),
-    }
-    assert {question: [s.pk for s in query] for question, query in found.items()} == {
-        "path": ["s2"],
-        "exact": ["s1"],
-        "element": ["s1"],
-        "key": ["s1"],
-        "missing": ["s2"],
-        "member": ["s1"],
-        "in list": ["s1"],
-    }
-
-
-# writing through querysets
-
-
-def test_update_sends_one_update_for_each_object(sent: list[SentRequest]) -> None:
-    """The queryset is read with one Query, then each object is updated under its condition."""
-    with assert_requests(["Query", "UpdateItem", "UpdateItem"]):
-        assert Person.objects.filter(company="c1").update(role="founder") == 2
-    assert set(Person.objects.values_list("role", flat=True)) == {"founder"}
-
-
-def test_update_moves_objects_in_their_indexes() -> None:
-    """A new value is found in the index that holds it, and the old one no more."""
-    Person.objects.filter(person_id="anna").update(name="Berta")
-    assert names(Person.objects.filter(name="Berta")) == ["Berta"]
-    assert names(Person.objects.filter(name="Anna")) == []
-
-
-def test_delete_puts_each_object_into_the_trash() -> None:
-    """Deleting a queryset does what deleting each object does."""
-    assert Person.objects.filter(company="c1").delete() == (2, {"directory.Person": 2})
-    assert names(Person.deleted_objects.all()) == ["Zoe", "Anna", "Mike"]
-
-
-def test_get_or_create_reads_and_writes_once_each() -> None:
-    """The first call creates under a condition, the second finds."""
-    with assert_requests(["GetItem", "PutItem"]):
-        _, created = Company.objects.get_or_create(company_id="c9", defaults={"name": "New"})
-    with assert_requests(["GetItem"]):
-        found, again = Company.objects.get_or_create(company_id="c9", defaults={"name": "Other"})
-    assert (created, again, found.name) == (True, False, "New")
-
-
-def test_update_or_create_changes_what_it_finds() -> None:
-    """An existing object is updated, a missing one created."""
-    found, created = Company.objects.update_or_create(company_id="c1", defaults={"name": "Renamed"})
-    other, made = Company.objects.update_or_create(company_id="c8", defaults={"name": "Made"})
-    assert (found.name, created, other.name, made) == ("Renamed", False, "Made", True)
 
 
 def test_async_methods_answer_like_their_twins() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import os
+import signal
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -17,11 +18,13 @@ from pynamodb.models import Model
 from pynamodb.transactions import TransactWrite
 
 from dynamo_single import exceptions
+from dynamo_single import table as table_module
 from dynamo_single.engines import free_port
 from dynamo_single.query import Request
 from dynamo_single.table import SentRequest, Table, capture_requests, get_table, intercept, refusal, unreachable
 
 KEY = {"pk": {"S": "COMPANY#1"}, "sk": {"S": "#METADATA"}}
+FORK_SECONDS = 20
 LARGE = {"S": "x" * 410_000}
 
 
@@ -335,14 +338,18 @@ def test_the_table_is_one_object_for_all_threads(table: Table) -> None:
 
 
 def test_a_forked_process_makes_a_client_of_its_own(table: Table) -> None:
-    """After a fork the child can send, and does not share the parent's connections."""
+    """A child shares no client with its parent and waits for no lock that the parent held; both can send."""
     table.send(Request("PutItem", {"Item": KEY}))
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            status = 0 if table.send(Request("GetItem", {"Key": KEY})).get("Item") == KEY else 2
-        finally:
-            os._exit(status)
+    with table_module._clients._lock:
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                signal.alarm(FORK_SECONDS)  # a lock that nobody is there to release
+                shared = bool(table_module._clients._clients)
+                status = 3 if shared else 0 if table.send(Request("GetItem", {"Key": KEY})).get("Item") == KEY else 2
+            finally:
+                os._exit(status)
     assert os.waitpid(child, 0)[1] == 0
+    assert table_module._clients._clients
     assert table.send(Request("GetItem", {"Key": KEY}))["Item"] == KEY

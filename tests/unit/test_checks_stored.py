@@ -45,7 +45,7 @@ def with_attribute(attribute: Any, **options: Any) -> Any:
         (
             django_models.GeneratedField(expression=Now(), output_field=django_models.DateTimeField(), db_persist=True),
             "GeneratedField",
-            "Use an attribute of dynamo_single.models.",
+            "Use an attribute of dynamo_single.",
         ),
         (
             django_models.ManyToManyField("catalog.Firm", related_name="+"),
@@ -71,7 +71,7 @@ class Place(pynamodb_attributes.MapAttribute[str, Any]):
     [
         (pynamodb_attributes.UnicodeAttribute(), "UnicodeAttribute", "Use models.UnicodeAttribute of dynamo_single."),
         (pynamodb_attributes.MapAttribute(), "MapAttribute", "Use models.MapAttribute of dynamo_single."),
-        (Place(), "Place", "Use an attribute of dynamo_single.models."),
+        (Place(), "Place", "Use an attribute of dynamo_single."),
     ],
 )
 def test_a_plain_attribute_of_pynamodb(attribute: Any, kind: str, way_out: str) -> None:

@@ -10,7 +10,7 @@ from tests.unit.factories import COMPANY, PERSON, ask
 
 def explain(layout: object, *arguments: object, **options: object) -> str:
     """Describe the plan of a query with its requests."""
-    found = plan(ask(layout, *arguments, **options))  # type: ignore[arg-type]
+    found = plan(ask(layout, *arguments, **options))  # type: ignore[arg-type]  # as it takes them
     return describe(found, compile_plan(found, table_name="table"))
 
 

@@ -84,7 +84,10 @@ def test_comparison(condition: Condition, expected: bool) -> None:
         (compare(email__isnull=False), False),
         (compare(company_id__isnull=True), True),
         (compare(data__rows__0=1), True),
-        (compare(data__none__isnull=True), True),
+        (compare(data__none__isnull=True), False),
+        (compare(data__none=None), True),
+        (compare(data__gone__isnull=True), True),
+        (compare(data__gone=None), False),
         (compare(name__startswith="m"), False),
     ],
 )

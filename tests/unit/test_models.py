@@ -56,7 +56,7 @@ def test_a_reference_is_a_foreign_key() -> None:
 
 def test_the_class_attribute_builds_pynamodb_conditions() -> None:
     """``Order.number > 3`` is a condition with the stored name and the serialised value."""
-    condition = (Order.number > 3) & Person.company_id.startswith("c")  # type: ignore[attr-defined]
+    condition = (Order.number > 3) & Person.company_id.startswith("c")  # type: ignore[attr-defined]  # made by Django
     names: dict[str, str] = {}
     values: dict[str, Any] = {}
     condition.serialize(names, values)

@@ -9,10 +9,9 @@ from uuid import UUID
 import pytest
 
 from dynamo_single.conditions import word
-from dynamo_single.exceptions import InvalidValue, NotSupported, UnknownField
 from dynamo_single.planner import plan
 from dynamo_single.query import And, Compare, KeyCondition, Not, Nothing, Or
-from tests.unit.factories import ACCOUNT, COMPANY, EVENT, ORDER_LINE, PERSON, SESSION, Space, ask, compare, moment
+from tests.unit.factories import ACCOUNT, COMPANY, EVENT, ORDER_LINE, PERSON, ask, moment
 
 ALIVE = "deleted_at__isnull=True"
 TOKEN = UUID(int=7)
@@ -206,7 +205,7 @@ def test_one_query(layout: Any, where: Any, key: str, condition: tuple[str, ...]
     partition, operator, operands = condition[0], "".join(condition[1:2]), condition[2:]
     assert found.key is not None
     assert (found.kind, found.key.name) == ("query", key)
-    assert found.conditions == (KeyCondition(partition, operator, operands),)  # type: ignore[arg-type]
+    assert found.conditions == (KeyCondition(partition, operator, operands),)  # type: ignore[arg-type]  # from a table
     assert word(found.filter) == left
 
 
@@ -255,157 +254,3 @@ def test_identities_on_another_key_become_a_filter() -> None:
     found = plan(ask(PERSON, And((Compare("identity", "in", identities),)), using_index="by_id"))
     assert found.conditions == (KeyCondition("PERSON#9", "=", ("#METADATA",)),)
     assert "identity__in" in word(found.filter)
-
-
-VISIBILITY = [
-    ({"company_id": "1"}, "live", "primary", ALIVE),
-    ({"company_id": "1"}, "all", "primary", "everything"),
-    ({"company_id": "1"}, "deleted", "primary", "deleted_at__isnull=False"),
-    ({"person_id": "9"}, "live", "by_id", "everything"),
-    ({}, "deleted", "trash", "everything"),
-    ({"deleted_at__gt": JANUARY}, "deleted", "trash", "everything"),
-]
-
-
-@pytest.mark.parametrize(("where", "visibility", "key", "left"), VISIBILITY)
-def test_soft_deleted_items(where: Any, visibility: Any, key: str, left: str) -> None:
-    """An index holds live items only, the trash deleted ones only, and the table both."""
-    found = plan(ask(PERSON, where, visibility=visibility))
-    assert found.key is not None
-    assert (found.key.name, word(found.filter)) == (key, left)
-
-
-def test_a_model_without_soft_delete_has_no_deleted_items() -> None:
-    """Asking for the deleted objects of such a model sends nothing."""
-    assert plan(ask(EVENT, visibility="deleted")).kind == "empty"
-    assert plan(ask(EVENT, {"kind": "k"}, visibility="all")).kind == "query"
-
-
-def test_a_trash_in_the_same_range_is_filtered_out() -> None:
-    """If deleted items can lie in the range of an index, they are left out by a filter."""
-    layout = Space().model(
-        "x.A", {"a": "text"}, ("A#{a}", "M"), {"by_a": ("gs1", "A", "{a}")}, trash=("gs1", "A", "{deleted_at}#{a}")
-    )
-    assert word(plan(ask(layout)).filter) == ALIVE
-    assert word(plan(ask(layout, visibility="deleted", using_index="trash")).filter) == "deleted_at__isnull=False"
-
-
-def test_expired_items_are_filtered_out() -> None:
-    """Items of which the time has passed are never given, though DynamoDB still holds them."""
-    found = plan(ask(SESSION, {"session_key": "s"}), now=1700000000)
-    assert word(found.filter) == "(expires_at__isnull=True | expires_at__gt=1700000000)"
-    with pytest.raises(ValueError, match="planning needs the present time"):
-        plan(ask(SESSION, {"session_key": "s"}))
-
-
-def test_other_models_items_are_told_apart_only_where_they_can_be() -> None:
-    """The discriminator is compared only if another model's items can lie in the range."""
-    space = Space()
-    first = space.model("x.First", {"a": "text", "b": "text"}, ("P#{a}", "X#{b}"), {"by_b": ("gs1", "B", "{b}")})
-    space.model("x.Other", {"a": "text", "b": "text"}, ("P#{a}", "Y#{b}"), {"by_b": ("gs1", "B", "{b}#{a}")})
-    assert word(plan(ask(first, {"a": "1"})).filter) == "everything"
-    assert word(plan(ask(first)).filter) == "item_type='First'"
-    assert word(plan(ask(first, {"b": "1"})).filter) == "everything"
-    space.model("x.Third", {"c": "text"}, ("P#{c}", "X#META"))
-    assert word(plan(ask(first, {"a": "1"})).filter) == "item_type='First'"
-    assert word(plan(ask(first, {"a": "1", "b": "META"})).filter) == "item_type='First'"
-    assert word(plan(ask(first, {"a": "1", "b": "2"})).filter) == "everything"
-
-
-def test_unique_claims_are_told_apart() -> None:
-    """A partition that could hold unique claims is never taken for the model's own."""
-    layout = Space().model("x.A", {"a": "text", "b": "text"}, ("{a}#{b}", "M"))
-    assert word(plan(ask(layout, {"a": "UNIQUE", "b": "x"})).filter) == "item_type='A'"
-    assert word(plan(ask(layout, {"a": "UNIQUES", "b": "x"})).filter) == "everything"
-
-
-def test_only_a_scan_compares_the_discriminator_and_everything_else() -> None:
-    """A scan has no key condition, so all that was asked is in its filter."""
-    found = plan(ask(PERSON, {"name": "Mike"}, allow_scan=True))
-    assert (found.kind, found.key) == ("scan", None)
-    assert word(found.filter) == f"name='Mike', {ALIVE}, item_type='Person'"
-    assert word(plan(ask(PERSON, {}, allow_scan=True, visibility="all")).filter) == "item_type='Person'"
-
-
-def test_a_key_is_preferred_to_a_scan() -> None:
-    """Allowing a scan does not make one where a key answers."""
-    assert plan(ask(COMPANY, allow_scan=True)).kind == "query"
-
-
-CHOICES = [
-    ({"company_id": "1", "person_id": "9"}, "primary", "by_id", "it would read more than single items"),
-    ({"stream": "s", "kind": "k"}, "by_kind", "by_time", "it uses fewer parts of its sort key"),
-    ({"stream": "s", "number__gt": 1}, "primary", "by_kind", "it narrows no part of its sort key"),
-    ({"stream": "s"}, "primary", "by_kind", "the table comes before an index"),
-    ({"city": "c", "kind": "k"}, "by_city", "by_time", "it uses fewer parts of its sort key"),
-]
-
-
-@pytest.mark.parametrize(("where", "chosen", "other", "drawback"), CHOICES)
-def test_the_best_key_is_chosen(where: Any, chosen: str, other: str, drawback: str) -> None:
-    """Single items come before queries, more of the sort key before less, the table before an index."""
-    found = plan(ask(PERSON if "company_id" in where else EVENT, where))
-    assert found.key is not None
-    assert found.key.name == chosen
-    assert {rejection.key.name: rejection.reason for rejection in found.rejected}[other] == drawback
-
-
-def test_a_tie_is_settled_by_declaration() -> None:
-    """Of two keys that are as good as each other the first declared is used, and the other says so."""
-    layout = Space().model(
-        "x.A",
-        {"a": "text", "b": "text"},
-        ("A#{a}", "M"),
-        {"one": ("gs1", "B#{b}", "{a}"), "two": ("gs2", "C#{b}", "{a}")},
-    )
-    found = plan(ask(layout, {"b": "1"}))
-    assert found.key == layout.indexes[0]
-    assert found.rejected[-1].reason == "it is declared later and is just as good"
-
-
-@pytest.mark.parametrize(("name", "key"), [("by_kind", "by_kind"), ("gs2", "by_kind"), ("primary", "primary")])
-def test_a_named_key_is_used(name: str, key: str) -> None:
-    """A key is named by its own name or by its index."""
-    found = plan(ask(EVENT, {"stream": "s"}, using_index=name))
-    assert found.key is not None
-    assert found.key.name == key
-    assert found.rejected == ()
-
-
-def test_an_index_shared_with_the_trash_means_the_live_key() -> None:
-    """Naming an index that also holds the trash reads live items, unless the deleted ones are asked for."""
-    found = plan(ask(COMPANY, using_index="gs1"))
-    assert found.key is COMPANY.indexes[0]
-
-
-def test_reasons_are_told() -> None:
-    """A plan says why its key is used."""
-    assert plan(ask(PERSON, {"company_id": "1", "person_id": "2"})).reason == "the whole primary key is given"
-    assert plan(ask(COMPANY, {"company_id__in": ["1", "2"]})).reason == "2 whole primary keys are given"
-    assert plan(ask(COMPANY, {"name__gt": "A"})).reason == "its partition is given, and its sort key by name"
-    assert plan(ask(PERSON, {"person_id": "2"})).reason == "its partition is given, and its whole sort key"
-    assert plan(ask(PERSON, {"company_id__in": ["1", "2"]})).reason == "2 partitions are given"
-
-
-@pytest.mark.parametrize(
-    ("where", "order", "error", "message"),
-    [
-        ({"nmae": "x"}, (), UnknownField, "directory.Company has no attribute 'nmae'; it has company_id, "),
-        ({}, ("nmae",), UnknownField, "directory.Company cannot be ordered by 'nmae'; it has company_id, "),
-        ({"name__regex": "x"}, (), NotSupported, "DynamoDB has no answer for name__regex='x'; it has exact, in, "),
-        ({"name": None}, (), InvalidValue, "nothing equals None; ask with name__isnull=True"),
-        ({"name__in": ["x", None]}, (), InvalidValue, "nothing equals None"),
-        ({"name": frozenset()}, (), InvalidValue, "no empty set"),
-        ({"company_id__gt": None}, (), InvalidValue, "nothing equals None"),
-    ],
-)
-def test_a_wrong_question_is_told_as_such(where: Any, order: Any, error: type[Exception], message: str) -> None:
-    """An unknown name, lookup or value is an error of its own, not a missing access pattern."""
-    with pytest.raises(error, match=message):
-        plan(ask(COMPANY, where, order))
-
-
-def test_plans_are_values() -> None:
-    """Planning one query twice gives equal plans."""
-    query = ask(COMPANY, compare(name__startswith="A"))
-    assert plan(query) == plan(query)

@@ -59,11 +59,11 @@ REASONS = [
     (COMPANY, {}, (), {"using_index": "trash"}, "trash", "it does not hold live items"),
     (
         PERSON,
-        {"company_id__in": [str(i) for i in range(101)]},
+        {"company_id__in": [str(i) for i in range(10_001)]},
         (),
         {},
         "primary",
-        "101 partitions would have to be read",
+        "10001 partitions would have to be read; the limit is 10000",
     ),
     (
         PERSON,

@@ -46,7 +46,6 @@ INHERITED = {
     "prefetch_related",
     "query",
     "resolve_expression",
-    "using",
 }
 
 #: What managers have besides the queryset's methods; none of it reads.

@@ -30,7 +30,7 @@ sets = st.one_of(
     st.frozensets(texts, min_size=1), st.frozensets(numbers, min_size=1), st.frozensets(st.binary(), min_size=1)
 )
 documents = st.recursive(
-    st.one_of(scalars, sets), lambda inner: st.lists(inner) | st.dictionaries(texts, inner), max_leaves=12
+    st.one_of(scalars, sets), lambda inner: st.lists(inner) | st.dictionaries(texts.filter(bool), inner), max_leaves=12
 )
 
 

@@ -24,8 +24,6 @@ from django.db import IntegrityError
 from dynamo_single.conf import TableSettings, table_settings
 from dynamo_single.engines import DATA_FILE, LocalEngine, answers, find_engine, is_free, stopped_by_signals
 from dynamo_single.exceptions import DynamoSingleError
-from dynamo_single.query import Request
-from dynamo_single.table import get_table
 
 SERVER_SECONDS = 60.0
 #: Plainly fake, and only ever written into a local engine.
@@ -53,6 +51,11 @@ class Command(BaseCommand):
                 f"The demo writes sample data and a well-known password, so it runs on a local engine only; DYNAMO_URL "
                 f"points at {table.place}."
             )
+        if web_port == _engine_port():
+            raise CommandError(
+                f"WEB_PORT and DYNAMO_PORT are both {web_port}, but the web server and the engine need a port each. "
+                f"Give one of them another: WEB_PORT={web_port + 10} make run"
+            )
         if not is_free(web_port):
             raise CommandError(
                 f"Port {web_port} is busy, so the web server cannot start. Stop what listens there, or choose another "
@@ -61,14 +64,16 @@ class Command(BaseCommand):
         with contextlib.suppress(KeyboardInterrupt):
             try:
                 with stopped_by_signals(), self._engine(table, options["db_path"]) as engine:
-                    self._prepare()
+                    call_command("dynamo_setup", stdout=self.stdout, stderr=self.stderr)
+                    self._load()
+                    self._make_superuser()
                     self._serve(engine, web_port)
             except DynamoSingleError as error:
                 raise CommandError(str(error)) from error
         self.stdout.write("\nThe demo has ended; its data is kept.")
 
     def _engine(self, table: TableSettings, data: Path) -> LocalEngine:
-        port = _port("DYNAMO_PORT", str(settings.DYNAMO_PORT))
+        port = _engine_port()
         if table.endpoint_url is None or not table.endpoint_url.endswith(f":{port}"):
             raise CommandError(f"DYNAMO_URL points at {table.place}, but the demo's engine uses DYNAMO_PORT={port}.")
         if not is_free(port):
@@ -80,15 +85,24 @@ class Command(BaseCommand):
         self.stdout.write(f"{engine.engine.name} on {engine.endpoint_url}, data in {data}")
         return engine
 
-    def _prepare(self) -> None:
-        call_command("dynamo_setup", stdout=self.stdout, stderr=self.stderr)
-        table = get_table()
-        if not table.send(Request("Scan", {"Limit": 1, "Select": "COUNT"}))["Count"]:
+    def _load(self) -> None:
+        # Imported here, because the command must be listed and explained also where the demo's models are broken.
+        from project.directory import demo
+
+        if not demo.is_loaded():
             self.stdout.write("Loading the demo data")
-            _load()
-        users: Any = get_user_model()._default_manager
-        with contextlib.suppress(IntegrityError):  # an earlier run made it
+            demo.load()
+
+    def _make_superuser(self) -> None:
+        users = _users()
+        if users.filter(is_superuser=True).exists():
+            return
+        try:
             users.create_superuser(**ADMIN)
+        except IntegrityError as error:
+            raise CommandError(
+                f"There is no superuser, and the demo cannot make one: {error} Make one with manage.py createsuperuser."
+            ) from error
 
     def _serve(self, engine: LocalEngine, port: int) -> None:
         with _web_server(port) as server:
@@ -104,22 +118,38 @@ class Command(BaseCommand):
                 time.sleep(0.5)
 
     def _announce(self, port: int) -> None:
+        ways: tuple[str, ...] = ("  log in as the superuser that you made",)
+        if _has_demo_login():
+            ways = (
+                f"  log in by e-mail:    {ADMIN['email']} / {ADMIN['password']}",
+                f"  or by user name:     {ADMIN['username']} / {ADMIN['password']}",
+            )
         lines = (
             "",
             f"The demo is at http://127.0.0.1:{port}/",
-            f"  log in by e-mail:    {ADMIN['email']} / {ADMIN['password']}",
-            f"  or by user name:     {ADMIN['username']} / {ADMIN['password']}",
+            *ways,
             "Ctrl-C ends the web server and the engine.",
         )
         self.stdout.write(self.style.SUCCESS("\n".join(lines)))
         self.stdout.flush()
 
 
-def _load() -> None:
-    # Imported here, because the command must be listed and explained also where the demo's models are broken.
-    from project.directory import demo
+def _users() -> Any:
+    return get_user_model()._default_manager
 
-    demo.load()
+
+def _has_demo_login() -> bool:
+    """Whether the well-known password still opens the demo's own account."""
+    users = _users()
+    try:
+        user = users.get_by_natural_key(ADMIN["username"])
+    except users.model.DoesNotExist:
+        return False
+    return bool(user.is_superuser and user.email == ADMIN["email"] and user.check_password(ADMIN["password"]))
+
+
+def _engine_port() -> int:
+    return _port("DYNAMO_PORT", str(settings.DYNAMO_PORT))
 
 
 def _port(name: str, text: str) -> int:

@@ -1,0 +1,85 @@
+"""The other side of a reference: Django's manager of the objects that refer to one, made to save what it is given.
+
+Django's ``add()`` and ``remove()`` write the rows behind the objects' backs. Here the objects know what they were read
+as, so they are saved themselves. What is private to Django (checked with 5.2) is the class that its descriptor makes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models.fields.related_descriptors import ReverseManyToOneDescriptor
+from django.utils.functional import cached_property
+
+
+class ReverseDescriptor(ReverseManyToOneDescriptor):  # type: ignore[type-arg]  # not generic at run time
+    """``company.person_set``."""
+
+    @cached_property
+    def related_manager_cls(self) -> Any:
+        """Django's manager class, with our writing."""
+        return saving(super().related_manager_cls)
+
+
+def saving(base: Any) -> Any:
+    """A related manager's class whose ``add``, ``remove`` and ``set`` save the objects that they are given."""
+    # Django gives remove() to references that may be null only.
+    mixin = Removing if hasattr(base, "remove") else Adding
+    return type(base.__name__, (mixin, base), {"__module__": base.__module__})
+
+
+class Adding:
+    """What every manager of a reverse reference does; Django's is behind it."""
+
+    instance: Any
+    model: Any
+    field: Any
+    _check_fk_val: Any
+    _remove_prefetched_objects: Any
+
+    def __call__(self, *, manager: str) -> Any:
+        behind: Any = super()
+        return saving(type(behind.__call__(manager=manager)))(self.instance)
+
+    def add(self, *objs: Any, bulk: bool = True) -> None:
+        """Let each object refer to this one: one update an object, none for one that does already."""
+        self._check_fk_val()
+        for obj in objs:
+            self._check_model(obj)
+            if bulk and obj._state.adding:
+                raise ValueError(f"{obj!r} instance isn't saved. Use bulk=False or save the object first.")
+        self._refer(objs, self.instance, whole=not bulk)
+
+    def set(self, objs: Any, *, bulk: bool = True, clear: bool = False) -> None:
+        """Let exactly these objects refer to this one."""
+        # What clear=True takes away first and gives back comes to the same, but the objects would not know.
+        behind: Any = super()
+        behind.set(objs, bulk=bulk, clear=False)
+
+    def _check_model(self, obj: Any) -> None:
+        if not isinstance(obj, self.model):
+            raise TypeError(f"{self.model._meta.object_name!r} instance expected, got {obj!r}")
+
+    def _refer(self, objs: Any, target: Any, *, whole: bool = False) -> None:
+        self._remove_prefetched_objects()
+        for obj in objs:
+            setattr(obj, self.field.name, target)
+            obj.save(update_fields=None if whole else [self.field.name])
+
+    add.alters_data = set.alters_data = True  # type: ignore[attr-defined]  # templates call neither
+
+
+class Removing(Adding):
+    """The same for a reference that may be null."""
+
+    def remove(self, *objs: Any, bulk: bool = True) -> None:
+        """Let each object refer to nothing: one update an object."""
+        self._check_fk_val()
+        owner = self.field.get_foreign_related_value(self.instance)
+        for obj in objs:
+            self._check_model(obj)
+            if self.field.get_local_related_value(obj) != owner:
+                raise self.field.remote_field.model.DoesNotExist(f"{obj!r} is not related to {self.instance!r}.")
+        self._refer(objs, None)
+
+    remove.alters_data = True  # type: ignore[attr-defined]

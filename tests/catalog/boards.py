@@ -1,0 +1,83 @@
+"""Boards and what lies on them: children of every kind, and a reference that may be empty."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dynamo_single import models
+
+
+class Board(models.Model):
+    """The parent."""
+
+    board_id = models.IdAttribute(prefix="board")
+    name = models.UnicodeAttribute()
+
+    cards = models.Children("Card")
+    tasks = models.Children("Task")
+    labels = models.Children("Label")
+
+    class Keys:
+        primary = models.Key("BOARD#{board_id}", "#METADATA")
+        listed = models.IndexKey("gs1", "BOARD", "{name}#{board_id}")
+
+
+class OpenManager(models.Manager[Any]):
+    """Only what is open."""
+
+    def get_queryset(self) -> Any:
+        """A queryset with a filter of its own."""
+        return super().get_queryset().filter(status="open")
+
+
+class Card(models.Model):
+    """Children whose default manager filters."""
+
+    board = models.ReferenceAttribute(Board)
+    card_id = models.UnicodeAttribute()
+    status = models.UnicodeAttribute(default="open")
+
+    objects = OpenManager()
+
+    class Keys:
+        primary = models.Key("BOARD#{board_id}", "CARD#{card_id}")
+
+
+class Task(models.Model):
+    """Children in the opposite order of their key."""
+
+    board = models.ReferenceAttribute(Board)
+    number = models.IntegerAttribute()
+
+    class Keys:
+        primary = models.Key("BOARD#{board_id}", "TASK#{number}")
+
+    class Meta:
+        ordering = ("-number",)
+
+
+class Label(models.Model):
+    """Children in an order that only another key has."""
+
+    board = models.ReferenceAttribute(Board)
+    label_id = models.UnicodeAttribute()
+    text = models.UnicodeAttribute()
+
+    class Keys:
+        primary = models.Key("BOARD#{board_id}", "LABEL#{label_id}")
+        by_text = models.IndexKey("gs1", "LABELS#{board_id}", "{text}#{label_id}")
+
+    class Meta:
+        ordering = ("text",)
+
+
+class Note(models.Model):
+    """What may lie on a board, or on none."""
+
+    note_id = models.IdAttribute(prefix="note")
+    board = models.ReferenceAttribute(Board, null=True, related_name="notes")
+    text = models.UnicodeAttribute(default="")
+
+    class Keys:
+        primary = models.Key("NOTE#{note_id}", "#METADATA")
+        by_board = models.IndexKey("gs1", "NOTES#{board_id}", "{note_id}")

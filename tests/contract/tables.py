@@ -1,0 +1,18 @@
+"""What the table holds, read with one Scan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dynamo_single.query import Request
+from dynamo_single.table import Table
+
+
+def stored(table: Table) -> dict[str, dict[str, Any]]:
+    """Every item of the table by its partition key."""
+    return {item["pk"]["S"]: item for item in table.send(Request("Scan"))["Items"]}
+
+
+def claims(table: Table) -> dict[str, str]:
+    """The unique claims in the table: each one's key, and its owner's partition key."""
+    return {key: item["ownerPk"]["S"] for key, item in stored(table).items() if key.startswith("UNIQUE#")}

@@ -1,0 +1,137 @@
+"""Unique attributes on the real engine: the claims that hold their values."""
+
+from __future__ import annotations
+
+import pytest
+
+from dynamo_single.exceptions import (
+    StaleObject,
+    UniqueViolation,
+)
+from dynamo_single.query import Request
+from dynamo_single.table import SentRequest, Table
+from dynamo_single.testing import assert_requests
+from tests.catalog.models import Member
+from tests.contract.tables import claims, stored
+
+CLAIM = "UNIQUE#Member#email#a@example.org"
+
+pytestmark = pytest.mark.usefixtures("table")
+
+
+def test_a_unique_value_is_a_claim_in_the_same_transaction(table: Table, sent: list[SentRequest]) -> None:
+    """The object and the claims on its unique values are written together."""
+    Member.objects.create(member_id="m1", email="Mike@Example.org", badge=7)
+    assert [request.operation for request in sent] == ["TransactWriteItems"]
+    assert claims(table) == {
+        "UNIQUE#Member#email#mike@example.org": "MEMBER#m1",
+        "UNIQUE#Member#badge#p5007": "MEMBER#m1",
+    }
+
+
+def test_a_taken_value_is_refused_and_nothing_is_written(table: Table) -> None:
+    """The second holder gets an error that names model, field and value."""
+    Member.objects.create(member_id="m1", email="mike@example.org", badge=7)
+    before = stored(table)
+    with pytest.raises(UniqueViolation) as raised:
+        Member.objects.create(member_id="m2", email="MIKE@example.org", badge=8)
+    assert str(raised.value) == "Another catalog.Member has email 'MIKE@example.org'; nothing was written."
+    assert (raised.value.label, raised.value.field, raised.value.value) == (
+        "catalog.Member",
+        "email",
+        "MIKE@example.org",
+    )
+    assert stored(table) == before
+
+
+def test_a_changed_value_moves_the_claim(table: Table) -> None:
+    """The old value is free again as soon as the new one is held."""
+    member = Member.objects.create(member_id="m1", email="a@example.org", badge=7)
+    member.email, member.badge = "b@example.org", None
+    with assert_requests(["TransactWriteItems"]):
+        member.save()
+    assert claims(table) == {"UNIQUE#Member#email#b@example.org": "MEMBER#m1"}
+
+
+def test_another_spelling_of_an_own_value_is_no_conflict() -> None:
+    """Changing the case of one's own address needs no other claim."""
+    member = Member.objects.create(member_id="m1", email="a@example.org")
+    member.email = "A@Example.org"
+    with assert_requests(["UpdateItem"]):
+        member.save()
+    assert Member.objects.get(pk="m1").email == "A@Example.org"
+
+
+def test_two_renames_from_one_state_do_not_both_win(table: Table) -> None:
+    """The slower rename fails, so that no claim is left without its owner."""
+    Member.objects.create(member_id="m1", email="a@example.org")
+    mine, theirs = Member.objects.get(pk="m1"), Member.objects.get(pk="m1")
+    theirs.email = "b@example.org"
+    theirs.save()
+    mine.email = "c@example.org"
+    with pytest.raises(StaleObject):
+        mine.save()
+    assert claims(table) == {"UNIQUE#Member#email#b@example.org": "MEMBER#m1"}
+
+
+def test_hard_delete_frees_the_values(table: Table) -> None:
+    """Deleting for good takes the claims along."""
+    member = Member.objects.create(member_id="m1", email="a@example.org", badge=7)
+    with assert_requests(["TransactWriteItems"]):
+        assert member.hard_delete() == (1, {"catalog.Member": 1})
+    assert stored(table) == {}
+
+
+def test_forms_report_a_taken_value_on_its_field() -> None:
+    """``validate_unique()`` asks with one GetItem for each unique value and leaves the object's own alone."""
+    from django.core.exceptions import ValidationError
+
+    member = Member.objects.create(member_id="m1", email="a@example.org")
+    with assert_requests(["GetItem"]):
+        member.validate_unique()
+    with pytest.raises(ValidationError) as raised:
+        Member(email="A@example.org").validate_unique()
+    assert set(raised.value.message_dict) == {"email"}
+
+
+def take_over(table: Table) -> Member:
+    """A member whose claim was lost, and whose address another member holds by now."""
+    member = Member.objects.create(member_id="m1", email="a@example.org")
+    table.send(Request("DeleteItem", {"Key": {"pk": {"S": CLAIM}, "sk": {"S": "#CLAIM"}}}))
+    Member.objects.create(member_id="m2", email="a@example.org")
+    assert claims(table) == {CLAIM: "MEMBER#m2"}
+    return member
+
+
+@pytest.mark.parametrize("way", ["hard_delete", "delete", "rename"])
+def test_a_claim_is_freed_by_its_owner_alone(table: Table, way: str) -> None:
+    """Whoever held a value before cannot free it for the one who holds it now."""
+    member = take_over(table)
+    before = stored(table)
+    with pytest.raises(StaleObject):
+        if way == "rename":
+            member.email = "b@example.org"
+            member.save()
+        else:
+            getattr(member, way)()
+    assert stored(table) == before
+
+
+def test_a_claim_that_is_lost_is_no_obstacle(table: Table) -> None:
+    """An object whose claim is not there can still be deleted."""
+    member = Member.objects.create(member_id="m1", email="a@example.org")
+    table.send(Request("DeleteItem", {"Key": {"pk": {"S": CLAIM}, "sk": {"S": "#CLAIM"}}}))
+    member.hard_delete()
+    assert stored(table) == {}
+
+
+def test_a_value_that_was_claimed_already_by_the_same_object_is_taken(table: Table) -> None:
+    """A claim that its own owner left behind is no obstacle for it."""
+    member = Member.objects.create(member_id="m1", email="a@example.org")
+    claim = stored(table)[CLAIM]
+    member.email = "b@example.org"
+    member.save()
+    table.send(Request("PutItem", {"Item": claim}))
+    member.email = "a@example.org"
+    member.save()
+    assert claims(table) == {CLAIM: "MEMBER#m1"}
