@@ -23,7 +23,7 @@ Write = Callable[[Any], Mapping[str, int]]
 def update(queryset: Any, changes: Mapping[str, Any]) -> int:
     """Set attributes of each object that matches; the number of those that were written."""
     model = queryset.model
-    values = {name: _checked(model, name, value) for name, value in changes.items()}
+    values = dict(_checked(model, name, value) for name, value in changes.items())
     if not values:
         return 0
     objects = queryset._to_write()
@@ -84,20 +84,25 @@ def restore(queryset: Any) -> int:
     return sum(_write_each(queryset._to_write(), write, "restore").values())
 
 
-def _checked(model: Any, name: str, value: Any) -> Any:
+def _checked(model: Any, name: str, value: Any) -> tuple[str, Any]:
+    """The attribute that a name means, and the value as it is stored."""
     label = model._meta.label
     if hasattr(value, "resolve_expression"):
         raise NotSupported(f"update({name}={value!r}) is not supported: give a value, or save the objects.")
     fields = {key: field for field in model._meta.concrete_fields for key in (field.name, field.attname)}
     field = model._meta.pk if name == "pk" else fields.get(name)
     if field is None:
-        known = ", ".join(each.name for each in model._meta.concrete_fields if not each.primary_key)
+        known = ", ".join(each.name for each in model._meta.concrete_fields if not _is_of_key(each))
         raise UnknownField(f"{label} has no attribute {name!r} to update. It has {known}.")
-    if field.primary_key or field.attname in model._identity:
+    if _is_of_key(field):
         raise NotSupported(
             f"{label}.{name} is part of the primary key and cannot change: create new objects and delete these."
         )
-    return _checked_value(field, value)
+    return field.attname, _checked_value(field, value)
+
+
+def _is_of_key(field: Any) -> bool:
+    return bool(field.primary_key or field.attname in field.model._identity)
 
 
 def _checked_value(field: Any, value: Any) -> Any:
@@ -118,12 +123,11 @@ def _checked_value(field: Any, value: Any) -> Any:
 
 
 def _check_unique(model: Any, values: Mapping[str, Any], objects: Sequence[Any]) -> None:
-    attnames = {model._meta.get_field(name).attname: value for name, value in values.items()}
     for name in uniqueness.unique_attributes(model):
-        if len(objects) > 1 and attnames.get(name) not in (None, ""):
+        if len(objects) > 1 and values.get(name) not in (None, ""):
             raise NotSupported(
                 f"{model._meta.label}.{name} is unique, and {len(objects)} objects match: they cannot all have "
-                f"{attnames[name]!r}. Nothing was written."
+                f"{values[name]!r}. Nothing was written."
             )
 
 

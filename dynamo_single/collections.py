@@ -157,7 +157,8 @@ def _member(plan: Plan, children: Children[Any]) -> Member | None:
     """The children as their relation lists them, if it does so by reading the partition from one end to the other."""
     (identity,) = plan.layout.identity
     constraints = gather(plan.query.where, plan.layout)
-    queryset = children.queryset_of(constraints.allowed[identity][0]) if constraints else None
+    given = constraints.allowed.get(identity, ()) if constraints else ()
+    queryset = children.queryset_of(given[0]) if len(given) == 1 else None
     if queryset is None:
         return None
     try:

@@ -176,7 +176,7 @@ class DocumentField(DynamoField, models.JSONField):
     @property
     def decoder(self) -> Any:
         """What Django's XML loader reads the JSON text with."""
-        return partial(FixtureDecoder, attribute=self.attribute)
+        return partial(FixtureDecoder, attribute=self.attribute) if hasattr(self, "attribute") else None
 
     @decoder.setter
     def decoder(self, value: Any) -> None:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from django.db.models import F, Q
-from django.utils import timezone
 
 from dynamo_single.exceptions import InvalidValue, NoAccessPattern, NotSupported, UnknownField
-from dynamo_single.table import SentRequest
 from dynamo_single.testing import assert_requests
 from project.directory.models import Company, Office, Person
-from tests.catalog.models import Order, Sample, Ticket
+from tests.catalog.models import Order, Sample
 
 pytestmark = pytest.mark.usefixtures("people")
 
@@ -278,7 +275,7 @@ def test_the_refusal_names_every_key_and_the_ways_out() -> None:
         (lambda: Person.objects.select_related("text"), UnknownField, "has no reference 'text'. It has company"),
         (lambda: Person.objects.select_related("company__x"), UnknownField, "directory.Company has no reference 'x'"),
         (lambda: Company.objects.using("nope"), NotSupported, "directory.Company.Meta.table"),
-        (lambda: Company.objects.allow_scan().filter(stock="x").last(), NotSupported, "a scan has no order"),
+        (lambda: Order.objects.allow_scan().filter(status="x").last(), NotSupported, "a scan has no order"),
         (lambda: Order.objects.filter(total__in=5), InvalidValue, "total__in takes a list of values, not 5"),
         (lambda: Order.objects.filter(~Q(total__range=5)), InvalidValue, "total__range takes two bounds, not 5"),
         (lambda: list(Order.objects.filter(total__range=[1])), InvalidValue, "takes two bounds, the lower one first"),
@@ -311,68 +308,6 @@ def test_an_order_that_no_key_has_is_better_left_out() -> None:
     said = str(raised.value)
     assert "leave the order out (.order_by() without names), so that primary answers it, and sort in Python" in said
     assert "allow_scan" not in said
-
-
-# ranges and order
-
-
-@pytest.fixture
-def orders(table: Any) -> None:
-    """Orders whose numbers sort differently as texts."""
-    start = datetime(2024, 9, 20, tzinfo=UTC)
-    for number in (-5, 1, 2, 9, 10, 100):
-        Order.objects.create(customer="c", number=number, placed_at=start + timedelta(days=number), coupon="SAVE")
-    Order.objects.create(customer="c", number=7)
-
-
-@pytest.mark.usefixtures("orders")
-@pytest.mark.parametrize(
-    ("conditions", "expected"),
-    [
-        ({}, [-5, 1, 2, 7, 9, 10, 100]),
-        ({"number": 1}, [1]),
-        ({"number__gt": 2}, [7, 9, 10, 100]),
-        ({"number__gte": 2, "number__lt": 10}, [2, 7, 9]),
-        ({"number__lte": 1}, [-5, 1]),
-        ({"number__range": (2, 9)}, [2, 7, 9]),
-        ({"number__in": [100, 1]}, [100, 1]),
-        ({"number__gt": 5, "number__lt": 3}, []),
-    ],
-)
-def test_numbers_in_a_key_are_compared_as_numbers(conditions: dict[str, Any], expected: list[int]) -> None:
-    """Ranges over a number in the sort key follow the numbers, not their texts."""
-    assert [order.number for order in Order.objects.filter(customer="c", **conditions)] == expected
-
-
-@pytest.mark.usefixtures("orders")
-def test_a_time_window_is_one_query_on_the_index() -> None:
-    """A range on the sort key's leading moment reads only that window; items without one are not in it."""
-    since = datetime(2024, 9, 25, tzinfo=UTC)
-    with assert_requests(["Query"]) as sent:
-        found = [order.number for order in Order.objects.filter(placed_at__gte=since).order_by("-placed_at")]
-    assert found == [100, 10, 9]
-    assert sent[0].response is not None
-    assert sent[0].response["ScannedCount"] == 3
-
-
-@pytest.mark.usefixtures("orders")
-def test_an_order_without_the_optional_part_is_not_lost() -> None:
-    """A sparse index is not used for a question that it cannot answer in full."""
-    assert Order.objects.filter(customer="c").count() == 7
-    assert Order.objects.filter(coupon="SAVE").count() == 6
-
-
-def test_expired_items_are_never_returned(table: Any) -> None:
-    """An item past its time to live is not read, counted or found, also before DynamoDB deletes it."""
-    now = timezone.now()
-    Ticket.objects.create(code="old", expires_at=now - timedelta(seconds=5))
-    Ticket.objects.create(code="new", expires_at=now + timedelta(hours=1))
-    Ticket.objects.create(code="open")
-    assert [ticket.code for ticket in Ticket.objects.all()] == ["new", "open"]
-    assert Ticket.objects.count() == 2
-    assert not Ticket.objects.filter(pk="old").exists()
-    with pytest.raises(Ticket.DoesNotExist):
-        Ticket.objects.get(pk="old")
 
 
 def test_async_methods_answer_like_their_twins() -> None:

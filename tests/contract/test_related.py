@@ -1,0 +1,188 @@
+"""Objects read along with others, and the managers of the other side of a reference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dynamo_single import models
+from dynamo_single.testing import assert_requests
+from tests.catalog.boards import Board, Card, Label, Note, Task
+
+pytestmark = pytest.mark.usefixtures("board")
+
+
+@pytest.fixture
+def board(table: Any) -> Board:
+    """A board with three cards, one of them closed, three tasks and two labels."""
+    made = Board.objects.create(board_id="b", name="B")
+    for card_id, status in (("1", "open"), ("2", "closed"), ("3", "open")):
+        Card.objects.create(board=made, card_id=card_id, status=status)
+    for number in (1, 2, 10):
+        Task.objects.create(board=made, number=number)
+    for label_id, text in (("x", "zebra"), ("y", "ant")):
+        Label.objects.create(board=made, label_id=label_id, text=text)
+    return made
+
+
+RELATIONS = [
+    ("cards", "card_id", ["1", "3"], ["GetItem", "Query"]),
+    ("tasks", "number", [10, 2, 1], ["Query"]),
+    ("labels", "label_id", ["y", "x"], ["GetItem", "Query"]),
+]
+
+
+@pytest.mark.parametrize(("relation", "attribute", "expected", "operations"), RELATIONS)
+def test_children_that_are_read_along_are_those_of_the_relation(
+    relation: str, attribute: str, expected: list[Any], operations: list[str]
+) -> None:
+    """The default manager's filter and ``Meta.ordering`` hold, whether or not one Query can read everything."""
+    with assert_requests(operations):
+        one = Board.objects.prefetch_related(relation).get(pk="b")
+        along = [getattr(child, attribute) for child in getattr(one, relation).all()]
+    (listed,) = Board.objects.filter(name="B").prefetch_related(relation)
+    plain = Board.objects.get(pk="b")
+    assert along == expected
+    assert [getattr(child, attribute) for child in getattr(listed, relation).all()] == expected
+    assert [getattr(child, attribute) for child in getattr(plain, relation).all()] == expected
+
+
+def test_a_slice_counts_with_children_too() -> None:
+    """The second of one object is none."""
+    query = Board.objects.filter(pk="b").prefetch_related("tasks")
+    assert [len(query[:1]), len(query[1:]), len(query[0:0])] == [1, 0, 0]
+
+
+class Part(models.Model):
+    """A parent whose ``pk`` is more than its partition."""
+
+    box = models.UnicodeAttribute()
+    number = models.IntegerAttribute()
+
+    screws = models.Children("Screw")
+
+    class Keys:
+        primary = models.Key("BOX#{box}", "PART#{number}")
+
+    class Meta:
+        app_label = "catalog"
+
+
+class Screw(models.Model):
+    """A child that refers to the whole ``pk`` by a name that looks like the partition's."""
+
+    part = models.ReferenceAttribute(Part, attr_name="box")
+    screw_id = models.UnicodeAttribute()
+
+    class Keys:
+        primary = models.Key("BOX#{part_id}", "SCREW#{screw_id}")
+
+    class Meta:
+        app_label = "catalog"
+
+
+def test_children_of_a_pk_of_several_values_are_found() -> None:
+    """The reference holds the whole ``pk``, so that the children do not lie in the parent's partition."""
+    part = Part.objects.create(box="1", number=2)
+    Screw.objects.create(part=part, screw_id="s")
+    found = Part.objects.prefetch_related("screws").get(pk=part.pk)
+    assert [screw.screw_id for screw in found.screws.all()] == ["s"]
+
+
+@pytest.mark.parametrize("relation", ["tasks", "notes"])
+def test_children_of_more_than_a_hundred_objects_are_read(relation: str) -> None:
+    """One Query for the parents, and one for each of them."""
+    for number in range(101):
+        Board.objects.create(board_id=f"b{number:03}", name="many")
+    Task.objects.create(board_id="b100", number=1)
+    Note.objects.create(board_id="b100", text="last")
+    with assert_requests(["Query"] * 102):
+        found = list(Board.objects.filter(name="many").prefetch_related(relation))
+    assert [len(getattr(each, relation).all()) for each in found] == [0] * 100 + [1]
+
+
+# the other side of a reference
+
+
+def test_add_saves_the_objects_that_it_is_given(board: Board) -> None:
+    """The object knows that it was written: saving it once more is no conflict, and adding it again sends nothing."""
+    note = Note.objects.create(note_id="n", text="a")
+    with assert_requests(["UpdateItem"]):
+        board.notes.add(note)
+    with assert_requests(0):
+        board.notes.add(note)
+    note.text = "b"
+    note.save()
+    assert [(each.pk, each.text) for each in board.notes.all()] == [("n", "b")]
+
+
+def test_add_saves_nothing_but_the_reference(board: Board) -> None:
+    """What else was set on the object is not saved, unless ``bulk=False`` saves it as a whole."""
+    note = Note.objects.create(note_id="n", text="a")
+    note.text = "unsaved"
+    board.notes.add(note)
+    assert Note.objects.get(pk="n").text == "a"
+    board.notes.add(note, Note(note_id="new"), bulk=False)
+    assert Note.objects.get(pk="n").text == "unsaved"
+    assert board.notes.count() == 2
+
+
+def test_add_takes_stored_objects_of_its_model(board: Board) -> None:
+    """As with Django, new objects and others are refused before anything is written."""
+    stored = Note.objects.create(note_id="n")
+    with assert_requests(0), pytest.raises(ValueError, match="isn't saved"):
+        board.notes.add(stored, Note(note_id="new"))
+    with assert_requests(0), pytest.raises(TypeError, match="'Note' instance expected"):
+        board.notes.add(board)
+
+
+def test_remove_saves_the_objects_that_it_is_given(board: Board) -> None:
+    """The object refers to nothing, also in memory."""
+    note = Note.objects.create(note_id="n", board=board)
+    with assert_requests(["UpdateItem"]):
+        board.notes.remove(note)
+    assert note.board_id is None
+    note.text = "b"
+    note.save()
+    assert list(board.notes.all()) == []
+
+
+def test_remove_takes_only_what_is_there(board: Board) -> None:
+    """As with Django, an object that refers to another one is an error."""
+    with assert_requests(0), pytest.raises(Board.DoesNotExist, match="is not related to"):
+        board.notes.remove(Note(note_id="n"))
+
+
+@pytest.mark.parametrize("clear", [False, True])
+def test_set_leaves_exactly_these(board: Board, *, clear: bool) -> None:
+    """What was there and is not given is taken away, what is given is there, and all of it can be saved."""
+    old, kept, new = (Note.objects.create(note_id=note_id) for note_id in ("old", "kept", "new"))
+    board.notes.add(old, kept)
+    board.notes.set([kept, new], clear=clear)
+    assert {note.pk for note in board.notes.all()} == {"kept", "new"}
+    for note in (kept, new):
+        note.text = "after"
+        note.save()
+        assert note.board_id == "b"
+
+
+def test_clear_takes_all_away(board: Board) -> None:
+    """Every object that refers to this one refers to nothing."""
+    board.notes.add(*(Note.objects.create(note_id=note_id) for note_id in ("a", "b")))
+    board.notes.clear()
+    assert board.notes.count() == 0
+
+
+def test_a_reference_that_may_not_be_empty_has_no_remove(board: Board) -> None:
+    """As with Django; and what makes up a primary key cannot be added elsewhere."""
+    assert not hasattr(board.tasks, "remove")
+    assert not hasattr(board.task_set, "clear")
+    task = board.tasks.get(number=1)
+    with assert_requests(0):
+        board.tasks.add(task)
+
+
+def test_templates_write_nothing_through_a_relation(board: Board) -> None:
+    """A template that names a writing method does not call it."""
+    assert [getattr(board.notes, name).alters_data for name in ("add", "remove", "set", "clear")] == [True] * 4

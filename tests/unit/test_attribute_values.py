@@ -1,0 +1,129 @@
+"""What attributes take and refuse, without a table: each refusal names its attribute."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from enum import Enum
+from typing import Any
+
+import pytest
+from django.db import models as django_models
+
+from dynamo_single.exceptions import InvalidValue
+from dynamo_single.formfields import number_member
+from tests.catalog.models import Sample
+
+
+class Role(str, Enum):  # noqa: UP042 - str() makes something else of it, and that is the point
+    """A text choice as plain Python has it."""
+
+    ADMIN = "admin"
+
+
+class Level(django_models.TextChoices):
+    """A text choice as Django has it."""
+
+    HIGH = "high"
+
+
+def attribute(name: str) -> Any:
+    """One of the sample's attributes."""
+    return getattr(Sample, name)
+
+
+def nested(depth: int) -> list[Any]:
+    """A list in a list in a list."""
+    found: list[Any] = []
+    for _ in range(depth):
+        found = [found]
+    return found
+
+
+@pytest.mark.parametrize(("given", "text"), [(Role.ADMIN, "admin"), (Level.HIGH, "high"), ("x", "x")])
+def test_a_text_choice_is_stored_as_its_value(given: str, text: str) -> None:
+    """An enumeration's member is the text that it is, whatever ``str()`` makes of it."""
+    for name in ("text", "json"):
+        assert attribute(name).prepare(given) == text
+    prepared = attribute("text").prepare(given)
+    assert type(prepared) is str
+    assert attribute("text").to_attribute_value(given) == {"S": text}
+    assert attribute("data").to_attribute_value({"a": given}) == {"M": {"a": {"S": text}}}
+    assert attribute("words").to_attribute_value({given}) == {"SS": [text]}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("token", 5, "token takes a UUID, not int 5."),
+        ("token", b"x", "token takes a UUID, not bytes b'x'."),
+        ("moment", "zz", "moment takes a date and time, not str 'zz'."),
+        ("integer", 10**40 + 1, "integer: "),
+        ("decimal", Decimal("1" * 40), "decimal: "),
+        ("number", 1e300, "number: "),
+        ("numbers", {10**40 + 1}, "numbers: "),
+        ("data", {"a": {"b": float("nan")}}, "data.a.b: nan cannot be stored"),
+        ("data", {"a": {"": 1}}, "data.a: a map has an empty key"),
+        ("things", [{"": 1}], "things[0]: a map has an empty key"),
+        ("things", nested(5000), "things[0][0]"),
+        ("json", nested(5000), "json: the value is nested too deep"),
+        ("json", {"a": b"x"}, "json takes a value that JSON can hold, not dict {'a': b'x'}."),
+        ("json", b"x", "json takes a value that JSON can hold, not bytes b'x'."),
+        ("json", {"a": {1}}, "json takes a value that JSON can hold"),
+        ("json", float("nan"), "json takes a value that JSON can hold"),
+    ],
+)
+def test_a_refusal_begins_with_the_attribute(name: str, value: Any, message: str) -> None:
+    """Whatever cannot be stored is told as an ``InvalidValue`` of that attribute."""
+    with pytest.raises(InvalidValue) as raised:
+        attribute(name).to_attribute_value(value)
+    assert str(raised.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("name", "stored", "message"),
+    [
+        ("token", {"S": "bad"}, "The stored item holds {'S': 'bad'} in token, and token reads a UUID."),
+        ("day", {"S": "2024-02-30"}, "in day, and day reads a date."),
+        ("moment", {"N": "1.5"}, "in moment, and moment reads a date and time."),
+        ("moment", {"N": "1E+30"}, "in moment, and moment reads a date and time."),
+        ("integer", {"N": "1.5"}, "in integer, and integer reads a whole number."),
+        ("json", {"S": "{"}, "in json, and json reads a value that JSON can hold."),
+        ("json", {"S": "[" * 100_000}, "in json, and json reads a value that JSON can hold."),
+        ("json", {"N": "5"}, "The stored item holds json as N, and json reads S."),
+    ],
+)
+def test_what_is_stored_wrongly_is_told_by_name(name: str, stored: dict[str, Any], message: str) -> None:
+    """An item that something else wrote is read with an error that says which attribute is wrong."""
+    with pytest.raises(InvalidValue) as raised:
+        attribute(name).from_attribute_value(stored)
+    assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"b": 1, "a": {"d": 2, "c": 3}}, '{"a": {"c": 3, "d": 2}, "b": 1}'),
+        (Decimal("1.50"), "1.5"),
+        (2.0, "2"),
+        (-0.0, "0"),
+        (Decimal("1E+20"), "100000000000000000000"),
+        (Decimal("1E+400"), "1E+400"),
+        (Decimal("0.1234567890123456789012345678901234567890"), "0.123456789012345678901234567890123456789"),
+        ([True, None, "é"], '[true, null, "é"]'),
+        ((1, 2), "[1, 2]"),
+    ],
+)
+def test_equal_json_values_have_one_text(given: Any, text: str) -> None:
+    """Sorted keys and the shortest exact numbers, so that equality can be asked of DynamoDB."""
+    json_attribute = attribute("json")
+    assert json_attribute.to_attribute_value(given) == {"S": text}
+    assert json_attribute.to_attribute_value(json_attribute.from_attribute_value({"S": text})) == {"S": text}
+
+
+@pytest.mark.parametrize(
+    ("line", "number"), [("1", 1), ("1.0", 1), ("2.50", Decimal("2.5")), ("1E+999999999", Decimal("1E+999999999"))]
+)
+def test_a_line_of_a_number_set_is_a_number(line: str, number: Any) -> None:
+    """A number of a billion digits is not written out before it is refused."""
+    found = number_member(line)
+    assert (found, type(found)) == (number, type(number))
