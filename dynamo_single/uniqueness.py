@@ -11,11 +11,14 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
+from django.core.exceptions import ValidationError
+
 from dynamo_single import layout as names
 from dynamo_single import reading, registry
 from dynamo_single.actions import ITEM_MISSING, Delete, Item, ItemKey, Put
 from dynamo_single.attributes import Attribute
-from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.exceptions import ConfigurationError, InvalidValue
+from dynamo_single.items import computed_key
 from dynamo_single.keys import PARTITION_KEY_LIMIT, Template, canonical, codec_for
 from dynamo_single.query import And, Condition, Or, Stored
 from dynamo_single.table import get_table
@@ -44,7 +47,12 @@ def claim_key(model: Any, attribute: Attribute[Any], value: Any) -> ItemKey:
         {"item_type": codec_for("text"), "attribute": codec_for("text"), "value": codec_for(attribute.key_kind)}
     )
     values = {"item_type": model._options.item_type, "attribute": attribute.attr_name, "value": value}
-    return template.render(values, limit=PARTITION_KEY_LIMIT), CLAIM_SORT_KEY
+    try:
+        return template.render(values, limit=PARTITION_KEY_LIMIT), CLAIM_SORT_KEY
+    except InvalidValue as error:
+        raise InvalidValue(
+            f"{model._meta.label}: this {attribute.name} cannot be unique, since that takes a key. {error}"
+        ) from error
 
 
 def claims_of(model: Any, item: Item | None) -> dict[str, ItemKey]:
@@ -129,7 +137,11 @@ def errors(obj: Any, own_key: ItemKey | None, unique_checks: Any) -> dict[str, l
         unchanged = field.primary_key and own_key is not None
         if value is None or value == "" or unchanged:
             continue
-        holder = _holder(obj, field, value)
+        try:
+            holder = _holder(obj, field, value)
+        except InvalidValue as error:
+            found.setdefault(field.name, []).append(ValidationError(str(error), code="invalid_key"))
+            continue
         if holder is not None and holder != own_key:
             found.setdefault(field.name, []).append(obj.unique_error_message(model, check))
     return found
@@ -139,8 +151,7 @@ def _holder(obj: Any, field: Any, value: Any) -> ItemKey | None:
     model: Any = type(obj)
     table = get_table(model._options.alias)
     if field.primary_key:
-        primary = registry.layout_of(model).primary
-        key = (primary.partition.render(obj.attribute_values), primary.sort.render(obj.attribute_values))
+        key = computed_key(model, obj.attribute_values)
         found = reading.get_item(table, key)
         return None if found is None or has_expired(found) else key
     claim = reading.get_item(table, claim_key(model, field.attribute, field.attribute.prepare(value)))

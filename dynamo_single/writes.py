@@ -234,6 +234,8 @@ def _send_changes(obj: Any, before: Item, item: Item, extra: Condition) -> Item:
     known = known_names(model)
     changed = {name: value for name, value in item.items() if before.get(name) != value}
     removed = tuple(name for name in before if name in known and name not in item)
+    if not changed and not removed:
+        return item  # an automatic time that is the same to the millisecond
     old_claims, new_claims = uniqueness.claims_of(model, before), uniqueness.claims_of(model, item)
     condition = join((ITEM_EXISTS, *_conditions(model, before, {*changed, *removed}, old_claims, new_claims), extra))
     actions: list[Action] = [Update(key, set=changed, remove=removed, condition=condition)]

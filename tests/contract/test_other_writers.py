@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -197,6 +198,7 @@ def test_update_fields_looks_at_those_alone(table: Table) -> None:
 def test_naming_an_automatic_timestamp_touches_the_object() -> None:
     """``update_fields=["updated_at"]`` writes the time by itself."""
     company = Company.objects.create(company_id="c1", name="Acme")
+    time.sleep(0.002)  # a timestamp has milliseconds
     with assert_requests(["UpdateItem"]):
         company.save(update_fields=["updated_at"])
 
@@ -343,6 +345,20 @@ def test_full_clean_finds_what_a_key_cannot_hold(values: dict[str, str], message
         setattr(company, name, value)
     with pytest.raises(ValidationError, match=message):
         company.full_clean(validate_unique=False)
+
+
+@pytest.mark.parametrize(
+    ("obj", "field", "requests"),
+    [
+        (Member(member_id="m1", email="a" * 2100 + "@example.org"), "email", 1),
+        (Company(company_id="c" * 2100, name="x"), "company_id", 0),
+    ],
+)
+def test_validate_unique_reports_a_value_that_no_key_can_hold(obj: Any, field: str, requests: int) -> None:
+    """The error stands at the field, and nothing is sent for it (the other unique value is looked up)."""
+    with assert_requests(requests), pytest.raises(ValidationError, match="2048") as raised:
+        obj.validate_unique()
+    assert set(raised.value.message_dict) == {field}
 
 
 def test_pynamodbs_projections_are_refused() -> None:
