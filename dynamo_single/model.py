@@ -127,6 +127,7 @@ class Model(PynamoDBHooks, PynamoDBModel, models.Model, metaclass=ModelMeta):  #
 
         A new object is created under the condition that no item has its key (``AlreadyExists``); a loaded one sends
         only what changed, and nothing if nothing did. One request; one transaction if a unique attribute is involved.
+        ``force_update`` computes every key anew without a change too, for an index that is younger than the item.
         """
         if using is not None and using not in connections:
             raise NotSupported(
@@ -192,7 +193,8 @@ class Model(PynamoDBHooks, PynamoDBModel, models.Model, metaclass=ModelMeta):  #
         if force_insert or (self._state.adding and not force_update and update_fields is None):
             writes.insert(self)
             return False
-        writes.update(self, None if update_fields is None else frozenset(update_fields))
+        names = None if update_fields is None else frozenset(update_fields)
+        writes.update(self, names, force=force_update and names is None)
         return True
 
     # By keyword only: PynamoDB's condition in the first place would be dropped in silence.

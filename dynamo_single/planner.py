@@ -33,6 +33,8 @@ from dynamo_single.query import (
     Rejection,
 )
 
+#: ``using_index`` of this name means the table itself, which a scan reads.
+PRIMARY = "primary"
 _KINDS = {"empty": 0, "get": 1, "batch_get": 2, "query": 3}
 #: What each place of a candidate's rank means, for the one that is worse there.
 _DRAWBACKS = (
@@ -61,7 +63,12 @@ def plan(query: Query, *, now: Any = None) -> Plan:
     candidates, rejected = _weigh_all(query, constraints)
     if candidates:
         return _chosen(query, candidates, rejected, now)
-    if query.allow_scan and not query.ordering and query.using_index is None and not _is_canonical(*constraints.terms):
+    if (
+        query.allow_scan
+        and not query.ordering
+        and query.using_index in (None, PRIMARY)
+        and not _is_canonical(*constraints.terms)
+    ):
         wanted = (*constraints.terms, *_visible(query, None, ()), *_alive(layout, now), _of_type(layout))
         reason = "no key answers it, and a scan was allowed: every item of the table is read"
         return Plan("scan", query, filter=join(wanted), reason=reason, rejected=tuple(rejected))
@@ -74,6 +81,10 @@ def _without_order(query: Query, constraints: Constraints) -> AccessKey | None:
         return None
     candidates, _ = _weigh_all(replace(query, ordering=()), constraints)
     return candidates[0].key if candidates else None
+
+
+def _may_scan(query: Query) -> bool:
+    return query.allow_scan and not query.ordering and query.using_index in (None, PRIMARY)
 
 
 def _check_names(query: Query) -> None:

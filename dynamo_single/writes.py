@@ -84,11 +84,19 @@ def insert(obj: Any, *, raw: bool = False) -> None:
     _remember(obj, item, values)
 
 
-def update(obj: Any, only: frozenset[str] | None = None, *, extra: Condition = EVERYTHING, raw: bool = False) -> None:
+def update(
+    obj: Any,
+    only: frozenset[str] | None = None,
+    *,
+    extra: Condition = EVERYTHING,
+    raw: bool = False,
+    force: bool = False,
+) -> None:
     """Write what changed since the object was read: UpdateItem, or one transaction if a unique value changed.
 
     Nothing is sent if nothing changed. ``only`` names the attributes to look at; automatic timestamps always follow,
-    and one that is named is written by itself. ``extra`` has to hold of the stored item as well.
+    and one that is named is written by itself. ``extra`` has to hold of the stored item as well. ``force`` computes
+    every key anew also without a change, which fills an index that is younger than the item.
     """
     model = type(obj)
     before = _stored_item(obj)
@@ -102,7 +110,7 @@ def update(obj: Any, only: frozenset[str] | None = None, *, extra: Condition = E
         if not is_same(attributes[name], value, held[name])
         or (only is not None and value is not None and attributes[name].attr_name not in before)
     }
-    if not changed and (only is None or not only & {*automatic_names(obj)}):
+    if not changed and not force and (only is None or not only & {*automatic_names(obj)}):
         return
     if not raw:
         changed |= automatic_values(obj, add=False)

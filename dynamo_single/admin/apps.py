@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 from django.contrib.admin.apps import AdminConfig
+from django.contrib.admin.sites import all_sites
+from django.core import checks
 
 
 class DynamoAdminConfig(AdminConfig):
@@ -23,3 +27,22 @@ class DynamoAdminConfig(AdminConfig):
             # that Django asks about it, so it gets a default here; what the project itself says comes first.
             settings.MIGRATION_MODULES = {"admin": None, **settings.MIGRATION_MODULES}
         super().ready()
+        checks.register(check_registered, checks.Tags.admin)
+
+
+def check_registered(**kwargs: Any) -> list[checks.CheckMessage]:
+    """E011: a model of this app that is registered with an admin that knows nothing of DynamoDB."""
+    from dynamo_single.admin import DynamoModelAdmin
+    from dynamo_single.model import Model
+
+    return [
+        checks.Error(
+            f"{model._meta.label} is stored in DynamoDB and registered with {type(admin).__name__}.",
+            hint="Derive the admin class from dynamo_single.admin.DynamoModelAdmin.",
+            obj=type(admin),
+            id="dynamo_single.E011",
+        )
+        for site in all_sites
+        for model, admin in site._registry.items()
+        if issubclass(model, Model) and not isinstance(admin, DynamoModelAdmin)
+    ]

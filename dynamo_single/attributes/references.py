@@ -122,6 +122,11 @@ class ReferenceAttribute(Attribute[Any], Generic[M]):
         instance.attribute_values[self.name] = value
 
     @property
+    def expects(self) -> str:  # type: ignore[override]  # the class's, elsewhere
+        """What it takes, for messages."""
+        return f"a {self.field.related_model._meta.label} or its pk"
+
+    @property
     def attr_type(self) -> str:  # type: ignore[override]  # a plain class attribute elsewhere
         """DynamoDB's type of the other model's ``pk``."""
         kind: str = self.target.attr_type

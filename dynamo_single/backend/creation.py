@@ -1,4 +1,7 @@
-"""What a test run asks of the engine: to make, copy and destroy a test database, of which there is none."""
+"""What a test run asks of the engine: to make, copy and destroy a test database, of which there is none.
+
+So tests use the table that ``DYNAMO_SINGLE`` names. Only one on this machine is allowed for that.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,25 @@ from typing import Any, NoReturn
 from django.db.backends.base.creation import BaseDatabaseCreation
 
 from dynamo_single.backend.errors import command_refused
+from dynamo_single.conf import aliases, table_settings
 
 
 class DatabaseCreation(BaseDatabaseCreation):
-    """Lets a test run pass without a test database; DynamoDB's table is not touched."""
+    """Lets a test run pass without a test database; the table is neither made nor emptied."""
 
     def _get_database_display_str(self, verbosity: int, database_name: str) -> str:
-        return f"'{self.connection.alias}' (no SQL: nothing to do; DynamoDB is not touched)"
+        return f"'{self.connection.alias}' (no SQL: nothing to do; tests use the tables of DYNAMO_SINGLE as they are)"
 
     def _create_test_db(self, verbosity: int, autoclobber: bool, keepdb: bool = False) -> str:
+        for alias in aliases():
+            settings = table_settings(alias)
+            if not settings.is_local:
+                raise command_refused(
+                    f"run tests on the table {settings.table_name!r} at {settings.place}",
+                    "They would write into it, and nothing is rolled back. Point DYNAMO_SINGLE at a local engine for "
+                    "tests; dynamo_single.testing.local_engine() gives one of its own.",
+                    self.connection.alias,
+                )
         return str(self.connection.settings_dict["NAME"])
 
     def _destroy_test_db(self, test_database_name: str, verbosity: int) -> None:

@@ -22,7 +22,7 @@ _LONGEST_SQL: Final = 200
 #: The ways out for Django's own models, by label. Every other SQL model gets the general one.
 _WAYS_OUT: Final = {
     "auth.User": "Set AUTH_USER_MODEL to a user model that is stored in DynamoDB",
-    "contenttypes.ContentType": "Name a model by its label, such as 'directory.Company'",
+    "contenttypes.ContentType": "Name a model by its label, and register it with DynamoModelAdmin",
     "sessions.Session": "Set SESSION_ENGINE = 'dynamo_single.sessions'",
 }
 _GENERAL_WAY_OUT: Final = "Keep this data in a model of dynamo_single.models"

@@ -119,7 +119,7 @@ def test_the_test_runner_runs_every_test_class() -> None:
     outcome = run("settings", line)[line]
     assert "Ran 17 tests" in outcome.err
     assert outcome.code == 0, outcome.err
-    assert "'default' (no SQL: nothing to do; DynamoDB is not touched)" in outcome.err
+    assert "'default' (no SQL: nothing to do; tests use the tables of DYNAMO_SINGLE as they are)" in outcome.err
 
 
 def test_parallel_tests_are_refused() -> None:

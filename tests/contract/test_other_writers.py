@@ -186,6 +186,17 @@ def test_a_missing_attribute_is_given_its_default_by_name(table: Table, way: str
     assert Company.objects.filter(name="Acme", public=False).exists()
 
 
+def test_force_update_writes_the_key_of_a_new_index(table: Table) -> None:
+    """An item that is older than an index is found by it after a forced save; a scan of the table lists such items."""
+    Company.objects.create(company_id="c1", name="Acme")
+    put_away(table, "COMPANY#c1", "gs1pk", "gs1sk")
+    assert not Company.objects.filter(name="Acme").exists()
+    with assert_requests(["Scan", "UpdateItem"]):
+        for company in Company.objects.using_index("primary").allow_scan():
+            company.save(force_update=True)
+    assert Company.objects.get(name="Acme").pk == "c1"
+
+
 def test_update_fields_looks_at_those_alone(table: Table) -> None:
     """Another attribute may be wrong in memory without being in the way."""
     company = Company.objects.create(company_id="c1", name="Acme")

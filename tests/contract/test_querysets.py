@@ -247,7 +247,7 @@ def test_the_refusal_names_every_key_and_the_ways_out() -> None:
         "catalog.Order: no key answers filter(status='open').\n"
         "  primary 'CUSTOMER#{customer}' / 'ORDER#{number}': customer is not given.\n"
         "  by_time (gs1) 'ORDER' / '{placed_at}#{customer}#{number}': items without placed_at are not in it, "
-        "and the query does not leave them out.\n"
+        "and the query does not leave them out; placed_at__isnull=False does.\n"
         "  by_coupon (gs2) 'COUPON#{coupon}' / '{customer}#{number}': coupon is not given.\n"
         "What can be done:\n"
         "  - ask by one of the keys above\n"

@@ -12,6 +12,7 @@ from pynamodb import attributes as pynamodb_attributes
 
 from dynamo_single import models
 from dynamo_single.checks import check_models
+from tests.catalog.models import Sample
 from tests.unit.declaring import declare, forgotten
 
 
@@ -99,3 +100,20 @@ def test_an_attribute_that_the_model_declares_itself() -> None:
     own = models.UnicodeAttribute()
     model = declare("Mixed", ("MIXED#{x}", "#X"), bases=(mixin, models.Model), x=models.IdAttribute(), extra=own)
     assert found(model) == []
+
+
+def test_a_stock_admin_is_refused() -> None:
+    """E011 names the model and the class to derive from."""
+    from django.contrib import admin
+
+    from dynamo_single.admin.apps import check_registered
+
+    assert check_registered() == []
+    site = admin.AdminSite("stock")
+    site.register(Sample)
+    (found,) = check_registered()
+    assert (found.id, found.msg) == (
+        "dynamo_single.E011",
+        "catalog.Sample is stored in DynamoDB and registered with ModelAdmin.",
+    )
+    assert "DynamoModelAdmin" in str(found.hint)
