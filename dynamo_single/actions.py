@@ -21,6 +21,11 @@ ITEM_MISSING = Stored(physical.PARTITION_KEY, "missing")
 ITEM_EXISTS = Stored(physical.PARTITION_KEY, "exists")
 
 
+def key_of(item: Item) -> ItemKey:
+    """The key of an item."""
+    return item[physical.PARTITION_KEY]["S"], item[physical.SORT_KEY]["S"]
+
+
 @dataclass(frozen=True, slots=True)
 class Put:
     """Write a whole item, in the place of what is under its key."""
@@ -31,7 +36,7 @@ class Put:
     @property
     def key(self) -> ItemKey:
         """The item's own key."""
-        return self.item[physical.PARTITION_KEY]["S"], self.item[physical.SORT_KEY]["S"]
+        return key_of(self.item)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db.models import Model
 
-from dynamo_single import registry, uniqueness, writes
+from dynamo_single import registry, uniqueness
 from dynamo_single.conditions import conjuncts, join, lower, simplify
 from dynamo_single.exceptions import BulkError, DynamoSingleError, InvalidValue, NotSupported, UnknownField
 from dynamo_single.query import DELETED_AT, IDENTITY, Compare, Condition, Query, Stored
@@ -46,26 +46,22 @@ def delete(queryset: Any) -> tuple[int, dict[str, int]]:
             f"delete() moves {queryset.model._meta.label} to the trash, and these objects are in it: hard_delete() "
             "deletes them for good, restore() takes them out of it."
         )
-    query = queryset._query_value(ordered=False)
-    counts = _write_each(queryset._to_write(), lambda obj: obj._delete_if(_own_condition(query, obj))[1], "delete")
-    return sum(counts.values()), counts
+    return _delete_each(queryset, "delete", for_good=False)
 
 
 def hard_delete(queryset: Any) -> tuple[int, dict[str, int]]:
     """Delete each object for good; the counts are by model."""
+    return _delete_each(queryset, "hard_delete", for_good=True)
+
+
+def _delete_each(queryset: Any, verb: str, *, for_good: bool) -> tuple[int, dict[str, int]]:
     query = queryset._query_value(ordered=False)
 
     def write(obj: Any) -> Mapping[str, int]:
-        counts: dict[str, int] = {}
+        counts: Mapping[str, int] = obj._delete_if(_own_condition(query, obj), for_good=for_good)[1]
+        return counts
 
-        def purge(extra: Condition) -> bool:
-            total, found = obj._hard_delete(extra)
-            counts.update(found)
-            return bool(total)
-
-        return counts if writes.only_if(obj, _own_condition(query, obj), purge) else {}
-
-    counts = _write_each(queryset._to_write(), write, "hard_delete")
+    counts = _write_each(queryset._to_write(), write, verb)
     return sum(counts.values()), counts
 
 

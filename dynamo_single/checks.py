@@ -144,7 +144,7 @@ def _check_layout(model: Any) -> Iterator[Error]:
         return
     configured = table_settings(layout.alias).indexes
     used: dict[str, str] = {}
-    for key in (*layout.indexes, *((layout.trash,) if layout.trash else ())):
+    for key in layout.index_keys:
         index = str(key.index)
         if index not in configured:
             yield _error(
@@ -261,7 +261,5 @@ def _check_collisions(models: Sequence[Any]) -> Iterator[Error]:
 
 
 def _can_be_claim(layout: ModelLayout) -> bool:
-    claims = Template.parse(f"{names.UNIQUE_PREFIX}#{{item_type}}#{{attribute}}#{{value}}")
-    return can_collide(
-        (layout.primary.partition, layout.primary.sort), (claims, Template.parse(uniqueness.CLAIM_SORT_KEY))
-    )
+    claims = (uniqueness.CLAIM_PARTITION, Template.parse(uniqueness.CLAIM_SORT_KEY))
+    return can_collide((layout.primary.partition, layout.primary.sort), claims)

@@ -179,16 +179,26 @@ def _shares_partition(model: Any, children: Children[Any]) -> bool:
     return same_table and own.source == theirs.source and of_pk
 
 
+def whole(plan: Plan, model: Any, wanted: Mapping[str, Member]) -> Plan:
+    """The plan that reads an object and its children together, in the place of the object's own."""
+    ((partition, _),) = plan.keys
+    types = (model._options.item_type, *(member.model._options.item_type for member in wanted.values()))
+    return replace(
+        plan,
+        kind="query",
+        conditions=(KeyCondition(partition),),
+        keys=(),
+        filter=Compare(ITEM_TYPE, "in", types),
+        reason=f"the object is read together with its {', '.join(wanted)}",
+    )
+
+
 def read(table: Table, model: Any, plan: Plan, wanted: Mapping[str, Member]) -> Iterator[Any]:
     """The object of a plan with its children: one Query a megabyte of its partition; nothing if it is missing."""
-    ((partition, sort),) = plan.keys
-    types = (model._options.item_type, *(member.model._options.item_type for member in wanted.values()))
-    collection = replace(
-        plan, kind="query", conditions=(KeyCondition(partition),), keys=(), filter=Compare(ITEM_TYPE, "in", types)
-    )
+    ((_, sort),) = plan.keys
     root = None
     children: dict[str, list[Any]] = {name: [] for name in wanted}
-    for item in reading.items(table, collection):
+    for item in reading.items(table, whole(plan, model, wanted)):
         item_type = item[names.ITEM_TYPE]["S"]
         if item[names.SORT_KEY]["S"] == sort and item_type == model._options.item_type:
             root = hydration.instance(model, item) if matches(plan.filter, item, plan.layout) else None

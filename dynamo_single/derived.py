@@ -11,7 +11,7 @@ from typing import Any
 
 from dynamo_single import hydration, registry
 from dynamo_single import layout as names
-from dynamo_single.actions import Action, Delete, Item, ItemKey, Put
+from dynamo_single.actions import Action, Delete, Item, ItemKey, Put, key_of
 
 Items = Mapping[ItemKey, Item]
 
@@ -31,7 +31,7 @@ def items_of(model: Any, item: Item | None, item_of: Callable[[Any], Item]) -> I
     for each in found:
         if names.EXPIRES_AT in item:
             each[names.EXPIRES_AT] = dict(item[names.EXPIRES_AT])
-    return {(each[names.PARTITION_KEY]["S"], each[names.SORT_KEY]["S"]): each for each in found}
+    return {key_of(each): each for each in found}
 
 
 def actions(old: Items, new: Items) -> list[Action]:

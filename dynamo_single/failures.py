@@ -9,7 +9,7 @@ from typing import Any
 
 from dynamo_single import layout as names
 from dynamo_single import registry, uniqueness
-from dynamo_single.actions import Action, Item, Put, Update
+from dynamo_single.actions import Action, Item, Put, Update, key_of
 from dynamo_single.exceptions import (
     AlreadyExists,
     ConditionFailed,
@@ -17,7 +17,7 @@ from dynamo_single.exceptions import (
     TransactionCancelled,
     UniqueViolation,
 )
-from dynamo_single.items import key_of, known_names
+from dynamo_single.items import known_names
 
 
 def stored_instead(error: StaleObject) -> Item | None:

@@ -16,9 +16,10 @@ from django.db.models.signals import post_init, pre_init
 
 from dynamo_single import layout as names
 from dynamo_single import registry
+from dynamo_single.actions import ItemKey, key_of
 from dynamo_single.attributes import Attribute
 from dynamo_single.exceptions import UnexpectedItem
-from dynamo_single.query import Request
+from dynamo_single.reading import get_item
 from dynamo_single.table import get_table
 
 Item = dict[str, dict[str, Any]]
@@ -72,11 +73,10 @@ def instance(model: Any, item: Item) -> Any:
 def reload(obj: Any) -> Any:
     """Read an object again, strongly consistent: one GetItem; raises the model's ``DoesNotExist``."""
     model = type(obj)
-    key = stored_key(obj)
-    answer = get_table(model._options.alias).send(Request("GetItem", {"Key": key, "ConsistentRead": True}))
-    if "Item" not in answer:
+    item = get_item(get_table(model._options.alias), _key(obj))
+    if item is None:
         raise model.DoesNotExist(f"{model._meta.label} with pk {obj.pk!r} is not stored (any more).")
-    return instance(model, answer["Item"])
+    return instance(model, item)
 
 
 def follow(obj: Any, fresh: Any, changed: Collection[str]) -> None:
@@ -87,21 +87,22 @@ def follow(obj: Any, fresh: Any, changed: Collection[str]) -> None:
     obj._stored = fresh._stored
 
 
-def stored_key(obj: Any) -> Item:
+def _key(obj: Any) -> ItemKey:
     """The key that the object is stored under, or would be."""
     if obj._stored is not None:
-        return {name: obj._stored[name] for name in (names.PARTITION_KEY, names.SORT_KEY)}
-    model: Any = type(obj)
-    primary = registry.layout_of(model).primary
-    return {
-        names.PARTITION_KEY: {"S": primary.partition.render(obj.attribute_values)},
-        names.SORT_KEY: {"S": primary.sort.render(obj.attribute_values)},
-    }
+        return key_of(obj._stored)
+    primary = registry.layout_of(type(obj)).primary
+    return primary.partition.render(obj.attribute_values), primary.sort.render(obj.attribute_values)
 
 
 def is_live(model: Any, item: Item) -> bool:
     """Whether an item is neither in the trash nor past its time to live."""
     if names.DELETED_AT in item:
         return False
-    expires = item.get(names.EXPIRES_AT) if registry.layout_of(model).expires else None
-    return expires is None or "N" not in expires or float(expires["N"]) > time.time()
+    return registry.layout_of(model).expires is None or not has_expired(item)
+
+
+def has_expired(item: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether an item is past its time to live, though DynamoDB holds it still."""
+    expires = item.get(names.EXPIRES_AT, {}).get("N")
+    return expires is not None and float(expires) <= time.time()

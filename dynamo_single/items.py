@@ -11,7 +11,7 @@ from typing import Any
 
 from dynamo_single import layout as names
 from dynamo_single import registry
-from dynamo_single.actions import Item, ItemKey
+from dynamo_single.actions import Item, ItemKey, key_of
 from dynamo_single.attributes import Attribute
 from dynamo_single.exceptions import EmptyKeyPart, InvalidValue
 from dynamo_single.keys import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, Template
@@ -178,15 +178,10 @@ def known_names(model: Any) -> set[str]:
     """The physical names that this model writes; anything else in an item is somebody else's and stays."""
     layout = registry.layout_of(model)
     known = {info.stored for info in layout.attributes.values()}
-    for key in (*layout.indexes, *((layout.trash,) if layout.trash else ())):
+    for key in layout.index_keys:
         if key.index:
             known |= {names.index_partition(key.index), names.index_sort(key.index)}
     return known
-
-
-def key_of(item: Item) -> ItemKey:
-    """The key of a stored item."""
-    return item[names.PARTITION_KEY]["S"], item[names.SORT_KEY]["S"]
 
 
 def set_automatic(obj: Any, *, add: bool) -> None:

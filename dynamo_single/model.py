@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
+from typing import Any, ClassVar, Self, overload
 
 from django.core.exceptions import ValidationError
 from django.db import connections, models
@@ -25,9 +25,6 @@ from dynamo_single.modeltype import ModelMeta
 from dynamo_single.pynamodb_hooks import PynamoDBHooks
 from dynamo_single.pynamodb_model import PynamoDBModel
 from dynamo_single.query import EVERYTHING, Condition
-
-if TYPE_CHECKING:
-    pass
 
 
 class _Abstract:
@@ -232,12 +229,13 @@ class Model(PynamoDBHooks, PynamoDBModel, models.Model, metaclass=ModelMeta):  #
             post_save.send(sender=model, instance=self, created=False, update_fields=names, raw=False, using=None)
         return written
 
-    def _delete_if(self, condition: Condition) -> tuple[int, dict[str, int]]:
-        """Delete as ``delete()`` does if the stored item meets a condition; nothing if it does not, or is gone."""
+    def _delete_if(self, condition: Condition, *, for_good: bool = False) -> tuple[int, dict[str, int]]:
+        """Delete if the stored item meets a condition; nothing if it does not, or is gone."""
         counts: dict[str, int] = {}
+        step = self._hard_delete if for_good else self._delete_under
 
         def delete(extra: Condition) -> bool:
-            total, found = self._delete_under(extra)
+            total, found = step(extra)
             counts.update(found)
             return bool(total)
 

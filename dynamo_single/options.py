@@ -75,6 +75,11 @@ class ModelLayout:
         return self.primary.variables
 
     @property
+    def index_keys(self) -> tuple[AccessKey, ...]:
+        """Every key on an index: those of live items, and the trash's."""
+        return self.indexes if self.trash is None else (*self.indexes, self.trash)
+
+    @property
     def keys(self) -> tuple[AccessKey, ...]:
         """Every key that live items are read by, the table's first."""
         return (self.primary, *self.indexes)

@@ -228,12 +228,8 @@ def _is_foreign(layout: ModelLayout, key: AccessKey, reading: KeyRange) -> bool:
 @lru_cache(maxsize=1024)
 def _meeting(key: AccessKey, layout: ModelLayout, neighbours: tuple[ModelLayout, ...]) -> tuple[AccessKey, ...]:
     """The other models' keys on the same index that can share a partition with this one; compared once."""
-    foreign = chain.from_iterable((*other.keys, other.trash) for other in neighbours if other is not layout)
-    return tuple(
-        other
-        for other in foreign
-        if other is not None and other.index == key.index and other.partition.could_equal(key.partition)
-    )
+    foreign = chain.from_iterable((other.primary, *other.index_keys) for other in neighbours if other is not layout)
+    return tuple(other for other in foreign if other.index == key.index and other.partition.could_equal(key.partition))
 
 
 def _lies_in(other: AccessKey, key: AccessKey, reading: KeyRange) -> bool:

@@ -90,10 +90,16 @@ class QuerySet(models.QuerySet[M]):
         return self._with(_visibility=visibility)
 
     def explain(self, *, format: str | None = None, **options: Any) -> str:
-        """Say which requests will be sent, why, and what they read for nothing. Sends nothing."""
+        """Say which requests will be sent, why, and what they read for nothing. Sends nothing.
+
+        What ``select_related`` and ``prefetch_related`` read afterwards depends on the objects and is not told.
+        """
         if format is not None or options:
             raise NotSupported("explain() takes no format and no options: it returns one text.")
         plan = self._plan()
+        members = self._collection_members(plan)
+        if members is not None:
+            plan = collections.whole(plan, self.model, members)
         return explain.describe(plan, reading.requests(self._table, plan, limit=self._page_limit(plan)))
 
     def _with(self, **flags: Any) -> Self:
@@ -183,11 +189,12 @@ class QuerySet(models.QuerySet[M]):
         query: Any = self.query
         if query.is_empty() or (query.high_mark is not None and query.high_mark <= query.low_mark):
             return
-        members = self._collection_members()
+        plan = self._plan()
+        members = self._collection_members(plan)
         if members is not None:
-            yield from collections.read(self._table, self.model, self._plan(), members)
+            yield from collections.read(self._table, self.model, plan, members)
             return
-        items = reading.items(self._table, self._plan(), skip=query.low_mark, stop=query.high_mark)
+        items = reading.items(self._table, plan, skip=query.low_mark, stop=query.high_mark)
         for item in items:
             obj = hydration.instance(self.model, item)
             for field, known in self._known_related_objects.items():
@@ -203,11 +210,11 @@ class QuerySet(models.QuerySet[M]):
                 collections.fetch_related(self, self._result_cache)
         super()._fetch_all()
 
-    def _collection_members(self) -> Mapping[str, Any] | None:
+    def _collection_members(self, plan: Plan) -> Mapping[str, Any] | None:
         """The children to read with the object in one Query, where that is what was asked for."""
         if not self._prefetch_related_lookups or self._columns is not None or self.query.low_mark:
             return None
-        return collections.members(self.model, self._plan(), self._prefetch_related_lookups)
+        return collections.members(self.model, plan, self._prefetch_related_lookups)
 
     def count(self) -> int:
         """Count without reading: Query with Select=COUNT, one request for each megabyte that is passed over."""

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any
 
 from dynamo_single import layout as names
+from dynamo_single.actions import key_of
 from dynamo_single.compiler import compile_plan, item_key, with_page
 from dynamo_single.exceptions import Throttled
 from dynamo_single.matching import matches
@@ -78,9 +79,9 @@ def _get(table: Table, plan: Plan) -> Iterator[Item]:
 def _batch_get(table: Table, plan: Plan) -> Iterator[Item]:
     for request in compile_plan(plan, table_name=table.name):
         wanted = request.params["RequestItems"][table.name]["Keys"]
-        found = {_key_of(item): item for item in _batch(table, request)}
+        found = {key_of(item): item for item in _batch(table, request)}
         for key in wanted:
-            item = found.get(_key_of(key))
+            item = found.get(key_of(key))
             if item is not None and matches(plan.filter, item, plan.layout):
                 yield item
 
@@ -132,10 +133,6 @@ def _answers(table: Table, request: Request, wanted: int | None, *, exact: bool)
             limit = limit - int(answer["Count"]) if exact else limit * PAGE_GROWTH
             if limit <= 0:
                 return
-
-
-def _key_of(item: Item) -> tuple[str, str]:
-    return item[names.PARTITION_KEY]["S"], item[names.SORT_KEY]["S"]
 
 
 def get_item(table: Table, key: tuple[str, str]) -> Item | None:

@@ -15,15 +15,17 @@ from django.core.exceptions import ValidationError
 
 from dynamo_single import layout as names
 from dynamo_single import reading, registry
-from dynamo_single.actions import ITEM_MISSING, Delete, Item, ItemKey, Put
+from dynamo_single.actions import ITEM_MISSING, Delete, Item, ItemKey, Put, key_of
 from dynamo_single.attributes import Attribute
 from dynamo_single.exceptions import ConfigurationError, InvalidValue
+from dynamo_single.hydration import has_expired
 from dynamo_single.items import computed_key
 from dynamo_single.keys import PARTITION_KEY_LIMIT, Template, canonical, codec_for
 from dynamo_single.query import And, Condition, Or, Stored
 from dynamo_single.table import get_table
 
 CLAIM_SORT_KEY = "#CLAIM"
+CLAIM_PARTITION = Template.parse(f"{names.UNIQUE_PREFIX}#{{item_type}}#{{attribute}}#{{value}}")
 
 
 def unique_attributes(model: Any) -> dict[str, Attribute[Any]]:
@@ -43,7 +45,7 @@ def claim_key(model: Any, attribute: Attribute[Any], value: Any) -> ItemKey:
         )
     if isinstance(value, str):
         value = canonical(value) if attribute.canonical else unicodedata.normalize("NFC", value)
-    template = Template.parse(f"{names.UNIQUE_PREFIX}#{{item_type}}#{{attribute}}#{{value}}").bind(
+    template = CLAIM_PARTITION.bind(
         {"item_type": codec_for("text"), "attribute": codec_for("text"), "value": codec_for(attribute.key_kind)}
     )
     values = {"item_type": model._options.item_type, "attribute": attribute.attr_name, "value": value}
@@ -70,7 +72,7 @@ def claims_of(model: Any, item: Item | None) -> dict[str, ItemKey]:
 
 def put_claim(model: Any, key: ItemKey, owner: Item) -> Put:
     """Take a value that nobody holds, or that this owner holds already; the claim expires with its owner."""
-    partition, sort = owner[names.PARTITION_KEY]["S"], owner[names.SORT_KEY]["S"]
+    partition, sort = key_of(owner)
     item = {
         names.PARTITION_KEY: {"S": key[0]},
         names.SORT_KEY: {"S": key[1]},
@@ -88,12 +90,6 @@ def free(model: Any) -> Condition:
     if registry.layout_of(model).expires is None:
         return ITEM_MISSING
     return Or((ITEM_MISSING, Stored(names.EXPIRES_AT, "<=", ({"N": str(int(time.time()))},))))
-
-
-def has_expired(item: Item) -> bool:
-    """Whether an item is past its time to live, though DynamoDB holds it still."""
-    expires = item.get(names.EXPIRES_AT, {}).get("N")
-    return expires is not None and float(expires) <= time.time()
 
 
 def delete_claim(key: ItemKey, owner: ItemKey) -> Delete:

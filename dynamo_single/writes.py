@@ -14,7 +14,7 @@ from typing import Any
 
 from dynamo_single import derived, hydration, registry, uniqueness
 from dynamo_single import layout as names
-from dynamo_single.actions import ITEM_EXISTS, Action, Delete, Item, ItemKey, Put, Update
+from dynamo_single.actions import ITEM_EXISTS, Action, Delete, Item, ItemKey, Put, Update, key_of
 from dynamo_single.compiler import compile_action, compile_transaction
 from dynamo_single.conditions import join
 from dynamo_single.exceptions import (
@@ -37,7 +37,6 @@ from dynamo_single.items import (
     item_after,
     item_from,
     item_of,
-    key_of,
     known_names,
     prepared_values,
     set_automatic,
@@ -269,18 +268,18 @@ def _send_changes(obj: Any, before: Item, item: Item, extra: Condition) -> Item:
 
 
 def _conditions(
-    model: Any, before: Item, touched: set[str], old_claims: dict[str, ItemKey], new_claims: dict[str, ItemKey]
+    model: Any, before: Item, written: set[str], old_claims: dict[str, ItemKey], new_claims: dict[str, ItemKey]
 ) -> list[Condition]:
     """What has to be as it was read, for the keys and claims that are written to be right."""
     layout = registry.layout_of(model)
     as_before = {names.DELETED_AT} if layout.soft_delete else set()
-    for key in (*layout.indexes, *((layout.trash,) if layout.trash else ())):
-        if key.index and touched & {names.index_partition(key.index), names.index_sort(key.index)}:
+    for key in layout.index_keys:
+        if key.index and written & {names.index_partition(key.index), names.index_sort(key.index)}:
             as_before |= {layout.attributes[name].stored for name in key.variables if name not in layout.identity}
     for name in {**old_claims, **new_claims}:
-        if old_claims.get(name) != new_claims.get(name) or stored_name(model, name) in touched:
+        if old_claims.get(name) != new_claims.get(name) or stored_name(model, name) in written:
             as_before.add(stored_name(model, name))
-    if touched & derived.stored_names(model):
+    if written & derived.stored_names(model):
         as_before |= derived.stored_names(model)
     return [_as_stored(before, stored) for stored in sorted(as_before)]
 
