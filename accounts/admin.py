@@ -1,26 +1,70 @@
-"""Users in the admin: Django's pages for users, without relations to SQL."""
+"""Users and groups in the admin: Django's pages for them, without relations to SQL."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from django import forms
 from django.contrib import admin
+from django.contrib.admin.forms import AdminAuthenticationForm
+from django.contrib.admin.utils import flatten_fieldsets
+from django.contrib.admin.widgets import FilteredSelectMultiple
 from django.contrib.auth import admin as auth_admin
+from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from accounts.forms import UserChangeForm, UserCreationForm
-from accounts.models import User
+from accounts.forms import LoginForm, UserChangeForm, UserCreationForm
+from accounts.models import Group, User
 from dynamo_single.admin import DynamoModelAdmin
+
+
+class AdminLoginForm(LoginForm, AdminAuthenticationForm):
+    """The login page's form for the admin: ``admin.site.login_form = AdminLoginForm``."""
+
+
+class UserGroupsForm(UserChangeForm):
+    """A user's attributes and groups, which are saved together."""
+
+    groups = forms.ModelMultipleChoiceField(
+        label=_("Groups"),
+        queryset=Group.objects.all(),
+        required=False,
+        widget=FilteredSelectMultiple(_("groups"), is_stacked=False),
+        help_text=_(
+            "The groups this user belongs to. A user will get all permissions granted to each of their groups."
+        ),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial["groups"] = sorted(self.instance.group_ids or ())
+
+    def clean_groups(self) -> Any:
+        """Put the groups into the user, whose ``save()`` writes the memberships too."""
+        groups = self.cleaned_data["groups"]
+        self.instance.group_ids = {group.pk for group in groups}
+        return groups
+
+
+@admin.register(Group)
+class GroupAdmin(DynamoModelAdmin):
+    """Groups, by name."""
+
+    fields = ("name", "permissions")
+    list_display = ("name",)
+    search_fields = ("name",)
 
 
 @admin.register(User)
 class UserAdmin(DynamoModelAdmin, auth_admin.UserAdmin):  # type: ignore[type-arg]  # not generic at run time
     """Users, by name."""
 
-    form = UserChangeForm
+    form = UserGroupsForm
     add_form = UserCreationForm
     fieldsets = (
         (None, {"fields": ("username", "password")}),
         (_("Personal info"), {"fields": ("first_name", "last_name", "email")}),
-        (_("Permissions"), {"fields": ("is_active", "is_staff", "is_superuser", "permissions")}),
+        (_("Permissions"), {"fields": ("is_active", "is_staff", "is_superuser", "groups", "permissions")}),
         (_("Important dates"), {"fields": ("last_login", "date_joined")}),
     )
     add_fieldsets = (
@@ -31,3 +75,14 @@ class UserAdmin(DynamoModelAdmin, auth_admin.UserAdmin):  # type: ignore[type-ar
     search_fields = ("username", "email")
     filter_horizontal = ()
     readonly_fields = ("last_login", "date_joined")
+
+    def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
+        """Django's; where the page does not show the groups, with a form that leaves them alone."""
+        if obj is not None and "groups" not in flatten_fieldsets(self.get_fieldsets(request, obj)):
+            kwargs = {"form": UserChangeForm, **kwargs}
+        return super().get_form(request, obj, **kwargs)
+
+    @admin.display(description=_("Groups"))
+    def groups(self, user: Any) -> str:
+        """The names of the groups, for those who may only look."""
+        return ", ".join(sorted(group.name for group in user.groups.all()))

@@ -8,3 +8,9 @@ class AccountsConfig(AppConfig):
 
     name = "accounts"
     verbose_name = "Accounts"
+
+    def ready(self) -> None:
+        """Refuse wrong settings."""
+        from accounts.conf import account_settings
+
+        account_settings()

@@ -1,83 +1,85 @@
-"""Who may log in, and what they may do.
+"""Who may log in, how often they may try, and what they may do.
 
-Permissions are texts stored with the user; an active superuser has all of them.
+Permissions are texts stored with users and groups; an active superuser has all of them.
 """
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
-from asgiref.sync import sync_to_async
 from django.contrib.auth.backends import BaseBackend
-from django.db.models import Q
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
+from django.views.decorators.debug import sensitive_variables
 
+from accounts import lockout
+from accounts.conf import account_settings
+from accounts.managers import ATTRIBUTES, kind_of
 from accounts.models import User
-from dynamo_single.auth import all_permissions
+from dynamo_single.permissions import StoredPermissions
+
+#: Says why logins are refused; never what was typed, since people type passwords into the wrong field.
+logger = logging.getLogger("accounts")
 
 
-class EmailOrUsernameBackend(BaseBackend):
+class EmailOrUsernameBackend(StoredPermissions, BaseBackend):
     """Logs users in by e-mail address or user name, in one field, whatever its case.
 
     A name that is nobody's, a wrong password and an inactive user take the same requests and one password hash each,
-    so that neither the answer nor its time tells which names exist.
+    so that neither the answer nor its time tells which names exist. An attempt that comes too early is refused as if
+    the password were wrong, whatever it is, and no other backend is asked: see ``lockout``.
     """
 
+    @sensitive_variables("username", "password")
     def authenticate(
         self, request: HttpRequest | None, username: str | None = None, password: str | None = None, **kwargs: Any
     ) -> User | None:
-        """The user of this identifier and password, if active: see ``UserManager.get_by_identifier()``."""
+        """The user of this identifier and password, if active.
+
+        A BatchGetItem for earlier failures, and what ``UserManager.get_by_identifier()`` sends. Failures are counted
+        by the request's address, so without a request they are not: always pass it on.
+        """
         if username is None or password is None:
             return None
+        attempt = None if request is None or not account_settings().lockout else lockout.begin(request, username)
+        if attempt is not None and attempt.wait is not None:
+            User().set_password(password)  # the time that checking takes
+            lockout.tell(request, attempt.wait)
+            raise PermissionDenied
+        user = self._user_of(username, password)
+        if attempt is not None:
+            attempt.failed() if user is None else attempt.succeeded()
+        if user is not None and not self.user_can_authenticate(user):
+            logger.info("A login was refused: user %s has not confirmed the address yet.", user.pk)
+            lockout.tell(request, lockout.UNCONFIRMED)
+            return None
+        return user
+
+    @sensitive_variables("identifier", "password")
+    def _user_of(self, identifier: str, password: str) -> User | None:
+        """The active user whose password this is; one password hash, whatever is wrong."""
         try:
-            user = User.objects.get_by_identifier(username)
+            if ATTRIBUTES[kind_of(identifier)] not in account_settings().login_with:
+                raise User.DoesNotExist
+            user = User.objects.get_by_identifier(identifier)
         except User.DoesNotExist:
             User().set_password(password)  # the time that checking takes
+            logger.info("A login was refused: nobody logs in with what was typed.")
             return None
-        return user if user.check_password(password) and self.user_can_authenticate(user) else None
+        if not user.check_password(password):
+            logger.info("A login was refused: a wrong password for user %s.", user.pk)
+        elif not user.is_active:
+            logger.info("A login was refused: user %s is not active.", user.pk)
+        else:
+            return user
+        return None
 
     def user_can_authenticate(self, user: User) -> bool:
-        """Refuse inactive users."""
-        return user.is_active
+        """Refuse inactive users, and those who signed up and have to confirm their address first."""
+        return user.is_active and (not user.must_confirm or account_settings().unconfirmed_may_log_in)
 
     def get_user(self, user_id: Any) -> User | None:
         """The user of a session: one GetItem, strongly consistent, so that a change of password ends other sessions."""
         user = User.objects.consistent().filter(pk=user_id).first()
         return user if user is not None and self.user_can_authenticate(user) else None
-
-    def get_user_permissions(self, user_obj: Any, obj: Any = None) -> set[str]:
-        """The user's permissions for everything; there are none for single objects."""
-        if not user_obj.is_active or user_obj.is_anonymous or obj is not None:
-            return set()
-        return set(all_permissions() if user_obj.is_superuser else user_obj.permissions or ())
-
-    def has_perm(self, user_obj: Any, perm: str, obj: Any = None) -> bool:
-        """Whether the user is active and has the permission."""
-        return user_obj.is_active and super().has_perm(user_obj, perm, obj=obj)
-
-    async def ahas_perm(self, user_obj: Any, perm: str, obj: Any = None) -> bool:
-        """See ``has_perm()``."""
-        return user_obj.is_active and await super().ahas_perm(user_obj, perm, obj=obj)
-
-    def has_module_perms(self, user_obj: Any, app_label: str) -> bool:
-        """Whether the user has any permission for an app."""
-        return any(perm.startswith(f"{app_label}.") for perm in self.get_all_permissions(user_obj))
-
-    async def ahas_module_perms(self, user_obj: Any, app_label: str) -> bool:
-        """See ``has_module_perms()``."""
-        return await sync_to_async(self.has_module_perms)(user_obj, app_label)
-
-    def with_perm(
-        self, perm: str, is_active: bool | None = True, include_superusers: bool = True, obj: Any = None
-    ) -> Any:
-        """The users with a permission: a Query that reads every user and filters."""
-        if not isinstance(perm, str):
-            raise TypeError("The `perm` argument must be a string: permissions are texts here.")
-        if "." not in perm:
-            raise ValueError("Permission name should be in the form app_label.permission_codename.")
-        if obj is not None:
-            return User.objects.none()
-        wanted = Q(permissions__contains=perm)
-        if include_superusers:
-            wanted |= Q(is_superuser=True)
-        return User.objects.filter(wanted if is_active is None else wanted & Q(is_active=is_active))

@@ -1,12 +1,172 @@
-"""The forms of the user's admin pages: Django's, for this user."""
+"""The forms around accounts: logging in, signing up, changing an address, and those of the user's admin pages.
+
+They validate and say what is wrong; what is written and sent by mail is not theirs.
+"""
 
 from __future__ import annotations
 
-from typing import ClassVar
+import math
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any, ClassVar
 
+from django import forms
 from django.contrib.auth import forms as auth_forms
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+from django.utils.crypto import get_random_string
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+from django.views.decorators.debug import sensitive_variables
 
+from accounts import addresses, lockout
+from accounts.conf import EMAIL, USERNAME, account_settings
 from accounts.models import User
+from dynamo_single.exceptions import UniqueViolation
+
+#: An e-mail address is longer than a user name may be (RFC 5321, 4.5.3.1.3).
+IDENTIFIER_LENGTH = 254
+_LABELS = {
+    (EMAIL,): _("E-mail address"),
+    (USERNAME,): _("User name"),
+    (EMAIL, USERNAME): _("E-mail address or user name"),
+}
+
+
+def identifier_label() -> Any:
+    """What the login form asks for, as ``LOGIN_WITH`` has it."""
+    return _LABELS[tuple(sorted(account_settings().login_with))]
+
+
+class LoginForm(auth_forms.AuthenticationForm):
+    """Asks for what ``LOGIN_WITH`` allows, and says why an attempt was refused, but not whether a name exists."""
+
+    error_messages = {  # noqa: RUF012 - as Django declares it
+        **auth_forms.AuthenticationForm.error_messages,
+        "invalid_login": _("No account has this %(identifier)s and this password. Case matters in passwords."),
+        "too_early": _("Too many attempts failed. Please wait %(wait)s and try again."),
+        "unconfirmed": _("Please confirm your e-mail address first: follow the link in the mail that you got."),
+    }
+
+    def __init__(self, request: HttpRequest | None = None, *args: Any, **kwargs: Any) -> None:
+        super().__init__(request, *args, **kwargs)
+        field = self.fields["username"]
+        field.label = identifier_label()
+        field.max_length = IDENTIFIER_LENGTH  # type: ignore[attr-defined]  # a CharField has it
+        field.widget.attrs["maxlength"] = IDENTIFIER_LENGTH
+
+    def get_invalid_login_error(self) -> ValidationError:
+        """What is wrong, as the backend left word of it."""
+        told = lockout.told(self.request)
+        if isinstance(told, timedelta):
+            return ValidationError(self.error_messages["too_early"], "too_early", {"wait": _in_words(told)})
+        if told == lockout.UNCONFIRMED:
+            return ValidationError(self.error_messages["unconfirmed"], "unconfirmed")
+        label = str(identifier_label())
+        params = {"identifier": label[0].lower() + label[1:]}
+        return ValidationError(self.error_messages["invalid_login"], "invalid_login", params)
+
+
+def _in_words(wait: timedelta) -> str:
+    seconds = max(1, math.ceil(wait.total_seconds()))
+    if seconds < 60:
+        return ngettext("%(number)d second", "%(number)d seconds", seconds) % {"number": seconds}
+    minutes = math.ceil(seconds / 60)
+    return ngettext("%(number)d minute", "%(number)d minutes", minutes) % {"number": minutes}
+
+
+class SignUpForm(auth_forms.BaseUserCreationForm):  # type: ignore[type-arg]  # not generic at run time
+    """Makes an account. That an address has one already is no error here: its holder is told, by mail."""
+
+    class Meta:
+        model = User
+        fields = ("email", "username")
+        field_classes: ClassVar[dict[str, type]] = {"username": auth_forms.UsernameField}
+        labels: ClassVar[dict[str, Any]] = {"email": _("E-mail address"), "username": _("User name")}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["email"].required = True
+        self.fields["email"].widget.attrs.update(autocomplete="email", autofocus=True)
+        if USERNAME not in account_settings().login_with:
+            del self.fields["username"]
+            self.instance.username = f"user-{get_random_string(20).lower()}"
+        else:
+            del self.fields["username"].widget.attrs["autofocus"]
+
+    def validate_unique(self) -> None:
+        """Ask for the user name only: one GetItem."""
+        try:
+            self.instance.validate_unique(exclude={*self._get_validation_exclusions(), "email"})  # type: ignore[attr-defined]  # not in the stubs
+        except ValidationError as error:
+            self._update_errors(error)  # type: ignore[attr-defined]  # not in the stubs
+
+    @sensitive_variables()
+    def sign_up(self, request: HttpRequest) -> bool:
+        """Store the user and send the mail; ``False`` if somebody took the name at this moment."""
+        self.instance.set_password(self.cleaned_data["password1"])
+        try:
+            addresses.sign_up(request, self.instance)
+        except UniqueViolation as error:
+            self.add_error("username", self.instance.unique_error_message(User, [error.field]))
+            return False
+        return True
+
+
+class AddressForm(forms.Form):
+    """Asks for an e-mail address."""
+
+    email = forms.EmailField(
+        label=_("E-mail address"),
+        max_length=IDENTIFIER_LENGTH,
+        widget=forms.EmailInput(attrs={"autocomplete": "email", "autofocus": True}),
+    )
+
+
+class AddressChangeForm(AddressForm):
+    """Asks for a new e-mail address, and for the password, since whoever has the address can take the account."""
+
+    password = forms.CharField(
+        label=_("Your password"),
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
+    )
+
+    def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.user = user
+        self.fields["email"].label = _("New e-mail address")
+
+    @sensitive_variables()
+    def clean_password(self) -> str:
+        """The password, if it is the user's."""
+        password: str = self.cleaned_data["password"]
+        if not self.user.check_password(password):
+            raise ValidationError(_("This is not your password."), "password_incorrect")
+        return password
+
+
+class PasswordResetForm(auth_forms.PasswordResetForm):
+    """Django's, for addresses that are unique whatever their case."""
+
+    def get_users(self, email: str) -> Iterable[User]:
+        """The active user with a password who has this address: two GetItems, strongly consistent."""
+        try:
+            user = User.objects.get_by_unique("email", email)
+        except User.DoesNotExist:
+            return ()
+        return (user,) if user.is_active and user.has_usable_password() else ()
+
+
+class ResetPasswordForm(auth_forms.SetPasswordForm):  # type: ignore[type-arg]  # not generic at run time
+    """Sets a new password; whoever has the link reads the user's mail, so that the address is confirmed."""
+
+    def save(self, commit: bool = True) -> User:
+        """Write password and confirmation together."""
+        user: User = self.user
+        user.confirm_email()
+        super().save(commit)
+        return user
 
 
 class UserCreationForm(auth_forms.AdminUserCreationForm):  # type: ignore[type-arg]  # not generic at run time

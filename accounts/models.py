@@ -1,12 +1,12 @@
-"""Users, and one item for each way that a user can log in.
+"""Users, one item for each way that a user can log in, and the groups.
 
-A user's items share a partition: the user at ``#METADATA`` and the ways to log in beside it. They, and the claims that
-keep user names and e-mail addresses unique, are written in one transaction.
+A user's items share a partition: the user at ``#METADATA``, the ways to log in and the memberships of groups beside it.
+They, and the claims that keep user names and e-mail addresses unique, are written in one transaction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import ClassVar
 
 from django.utils.translation import gettext_lazy as _
@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.managers import ATTRIBUTES, EMAIL, LoginManager, UserManager
 from accounts.validators import UsernameValidator
 from dynamo_single import models
-from dynamo_single.auth import AbstractUser
+from dynamo_single.auth import AbstractGroup, AbstractMembership, AbstractUser, Groups, Members
 from dynamo_single.keys import canonical
 
 
@@ -32,11 +32,17 @@ class User(AbstractUser):
         error_messages={"unique": _("A user with that username already exists.")},
     )
 
+    #: The address that is known to be the user's; another one in ``email`` is not confirmed by it.
+    confirmed_email = models.EmailAttribute(null=True, editable=False, attr_name="confirmedEmail")
+    #: Somebody who signed up and has not confirmed the address yet.
+    must_confirm = models.BooleanAttribute(null=True, editable=False, attr_name="mustConfirm")
+
     logins = models.Children("Login")
+    groups = Groups("Membership")
 
     objects = UserManager()
 
-    derived_from: ClassVar[tuple[str, ...]] = tuple(ATTRIBUTES.values())
+    derived_from: ClassVar[tuple[str, ...]] = (*ATTRIBUTES.values(), "confirmed_email", "group_ids")
 
     class Keys:
         primary = models.Key("USER#{user_id}", "#METADATA")
@@ -45,17 +51,28 @@ class User(AbstractUser):
     class Meta(AbstractUser.Meta):
         abstract = False
 
-    def derived_objects(self) -> Iterable[Login]:
-        """One login for the e-mail address, if there is one, and one for the user name."""
+    def derived_objects(self) -> Iterator[models.Model]:
+        """One login for the e-mail address, if there is one, one for the user name, and the memberships of groups."""
         for kind, attribute in ATTRIBUTES.items():
             identifier = getattr(self, attribute)
             if identifier:
-                confirmed = False if kind == EMAIL else None
+                confirmed = self.has_confirmed_email if kind == EMAIL else None
                 yield Login(user_id=self.user_id, kind=kind, identifier=identifier, confirmed=confirmed)
+        yield from super().derived_objects()
 
     def has_identifier(self, kind: str, identifier: str) -> bool:
         """Whether this is the user's e-mail address or user name, whatever its case. Sends nothing."""
         return canonical(getattr(self, ATTRIBUTES[kind]) or "") == canonical(identifier)
+
+    @property
+    def has_confirmed_email(self) -> bool:
+        """Whether the user's present address is known to be the user's."""
+        return bool(self.email) and canonical(self.confirmed_email or "") == canonical(self.email or "")
+
+    def confirm_email(self) -> None:
+        """Take the present address for the user's own; ``save()`` writes it, to the login item too."""
+        self.confirmed_email = self.email
+        self.must_confirm = None
 
 
 class Login(models.Model):
@@ -79,3 +96,55 @@ class Login(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.identifier}"
+
+
+class Group(AbstractGroup):
+    """A group of users, who have its permissions."""
+
+    group_id = models.IdAttribute(prefix="group", attr_name="groupId")
+
+    user_set = Members("Membership")
+
+    class Keys:
+        primary = models.Key("GROUP#{group_id}", "#METADATA")
+        by_name = models.IndexKey("gs1", "GROUP", "{name}#{group_id}")
+
+    class Meta(AbstractGroup.Meta):
+        abstract = False
+
+
+class Membership(AbstractMembership):
+    """That a user is in a group."""
+
+    user = models.ReferenceAttribute(User, attr_name="userId", related_name="+")
+    group = models.ReferenceAttribute(Group, attr_name="groupId", related_name="+")
+
+    class Keys:
+        primary = models.Key("USER#{user_id}", "#GROUP#{group_id}")
+        by_group = models.IndexKey("gs1", "GROUP#{group_id}", "USER#{user_id}")
+
+    class Meta(AbstractMembership.Meta):
+        abstract = False
+        default_permissions = ()
+
+
+class LoginFailures(models.Model):
+    """How often logging in failed within a day or an hour: for an identifier, an address, or one at the other.
+
+    ``scope`` is a keyed hash, so that the table holds no address and nothing that somebody typed by mistake.
+    """
+
+    scope = models.UnicodeAttribute(max_length=64)
+    failures = models.IntegerAttribute()
+    last_failure = models.TimestampAttribute(attr_name="lastFailure")
+    expires = models.TTLAttribute(null=False)
+
+    class Keys:
+        primary = models.Key("LOGINFAILURES#{scope}", "#METADATA")
+
+    class Meta:
+        default_permissions = ()
+        verbose_name_plural = "login failures"
+
+    def __str__(self) -> str:
+        return self.scope

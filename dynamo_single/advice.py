@@ -14,6 +14,8 @@ from dynamo_single.options import AccessKey, ModelLayout
 from dynamo_single.query import DELETED_AT, EVERYTHING, IDENTITY, ITEM_TYPE, Compare, Query, Rejection
 
 _INDEXABLE = ("S", "N", "BOOL")
+#: An index that is younger than the items would silently leave them out.
+_OLD_ITEMS = "Items that are stored already are in it once each is saved again, by save(force_update=True)."
 _RANGES = ("lt", "lte", "gt", "gte", "range", "startswith")
 
 
@@ -27,10 +29,10 @@ def no_access_pattern(
     return NoAccessPattern("\n".join(lines))
 
 
-def unknown_key(query: Query, keys: Iterable[AccessKey]) -> NoAccessPattern:
-    """Make the error for a query that asks for a key which the model does not have."""
+def unknown_key(query: Query, keys: Iterable[AccessKey], name: str) -> NoAccessPattern:
+    """Make the error for a query that names a key which the model does not have."""
     known = ", ".join(key.name if key.index is None else f"{key.name} ({key.index})" for key in keys)
-    return NoAccessPattern(f"{query.layout.label} has no key or index {query.using_index!r}; it has {known}.")
+    return NoAccessPattern(f"{query.layout.label} has no key or index {name!r}; it has {known}.")
 
 
 def word_query(query: Query) -> str:
@@ -54,7 +56,7 @@ def _ways_out(query: Query, constraints: Constraints, in_any_order: AccessKey | 
     model = query.layout.label.rpartition(".")[2]
     proposal = propose(query, constraints)
     if proposal:
-        yield f"add a key to {model}.Keys: {proposal}"
+        yield f"add a key to {model}.Keys: {proposal}\n    {_OLD_ITEMS}"
     if query.using_index is not None:
         yield f"leave using_index({query.using_index!r}) out, so that every key counts"
     if in_any_order is not None:
@@ -78,7 +80,7 @@ def propose(query: Query, constraints: Constraints) -> str | None:
         return None
     named = [term.attribute for term in constraints.terms if isinstance(term, Compare) and not term.path]
     named = [name for name in dict.fromkeys(named) if name not in (IDENTITY, ITEM_TYPE, DELETED_AT)]
-    equal = [name for name in named if name in constraints.allowed]
+    equal = [name for name in named if name in constraints.allowed or _is_canonical(name, constraints)]
     sort = [order.attribute for order in query.ordering if order.attribute not in equal]
     if not sort:
         sort = [name for name in named if any(term.operator in _RANGES for term in constraints.on(name))][:1]
@@ -90,12 +92,21 @@ def propose(query: Query, constraints: Constraints) -> str | None:
     if not all(_is_indexable(name, layout, constraints) for name in searched):
         return None
     sort = [*sort, *(name for name in layout.identity if name not in searched)]
-    partition = "#".join([layout.item_type.upper(), *(f"{{{name}}}" for name in equal)])
-    template = "#".join(f"{{{name}}}" for name in sort) or "#METADATA"
+    partition = "#".join([layout.item_type.upper(), *(_variable(name, constraints) for name in equal)])
+    template = "#".join(_variable(name, constraints) for name in sort) or "#METADATA"
     if any((key.partition.source, key.sort.source) == (partition, template) for key in layout.indexes):
         return None
     name = "by_" + "_and_".join(searched) if searched else "listing"
     return f'{_free(name, layout)} = models.IndexKey("{_free_index(layout)}", "{partition}", "{template}")'
+
+
+def _is_canonical(name: str, constraints: Constraints) -> bool:
+    """Whether an attribute is looked up by its canonical form, so that another spelling finds it too."""
+    return any(term.operator == "canonical" for term in constraints.on(name))
+
+
+def _variable(name: str, constraints: Constraints) -> str:
+    return f"{{{name}:canonical}}" if _is_canonical(name, constraints) else f"{{{name}}}"
 
 
 def _is_indexable(name: str, layout: ModelLayout, constraints: Constraints) -> bool:

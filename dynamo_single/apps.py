@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.apps import AppConfig
 from django.core import checks
+from django.db.models.signals import post_migrate
 
 
 class DynamoSingleConfig(AppConfig):
@@ -13,14 +14,20 @@ class DynamoSingleConfig(AppConfig):
     verbose_name = "DynamoDB"
 
     def ready(self) -> None:
-        """Refuse wrong settings, register the checks, and keep SQL models away from ``dynamo_single.backend``."""
+        """Refuse wrong settings, register the checks, and keep SQL models away from ``dynamo_single.backend``.
+
+        Where an SQL database holds permissions, ``migrate`` adds those of our models.
+        """
         # Models cannot be imported before the apps are ready.
         from dynamo_single.backend.router import install_router
         from dynamo_single.checks import check_models, check_references_from_sql
-        from dynamo_single.conf import aliases, table_settings
+        from dynamo_single.conf import aliases, cost_settings, table_settings
+        from dynamo_single.permissions import create_rows
 
         for alias in aliases():
             table_settings(alias)
+        cost_settings()
         checks.register(check_models, checks.Tags.models)
         checks.register(check_references_from_sql, checks.Tags.models)
         install_router()
+        post_migrate.connect(create_rows, dispatch_uid="dynamo_single.permissions.create_rows")

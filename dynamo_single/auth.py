@@ -1,17 +1,17 @@
 """Users in DynamoDB: Django's abstract user models with attributes in the place of their SQL fields.
 
 The methods are Django's own, sync and async. This module replaces what is bound to SQL (fields and many-to-many
-relations) and adds the strongly consistent look-up by a unique attribute. ``django.contrib.auth`` and
+relations); groups are in ``groups``, and what checks permissions is in ``permissions``. ``django.contrib.auth`` and
 ``django.contrib.contenttypes`` have to be installed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar, TypeVar
 
 from asgiref.sync import sync_to_async
-from django.apps import apps
-from django.contrib.auth import base_user, get_permission_codename
+from django.contrib.auth import base_user
 from django.contrib.auth import models as auth_models
 from django.contrib.auth.signals import user_logged_in
 from django.contrib.auth.validators import UnicodeUsernameValidator
@@ -19,8 +19,27 @@ from django.core.exceptions import ValidationError
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from dynamo_single import models, uniqueness
-from dynamo_single.exceptions import InvalidValue, UniqueViolation
+from dynamo_single import models
+from dynamo_single.exceptions import UniqueViolation
+from dynamo_single.groups import AbstractGroup, AbstractMembership, ByUnique, GroupManager
+from dynamo_single.membership import Groups, Members
+from dynamo_single.permission_fields import PermissionsAttribute
+from dynamo_single.permissions import all_permissions
+
+__all__ = [
+    "AbstractBaseUser",
+    "AbstractGroup",
+    "AbstractMembership",
+    "AbstractUser",
+    "BaseUserManager",
+    "GroupManager",
+    "Groups",
+    "Members",
+    "PermissionsMixin",
+    "UserExists",
+    "UserManager",
+    "all_permissions",
+]
 
 U = TypeVar("U", bound=base_user.AbstractBaseUser)
 
@@ -32,26 +51,8 @@ class UserExists(UniqueViolation, ValidationError):
         return str(self.message)
 
 
-class BaseUserManager(models.Manager[U], base_user.BaseUserManager[U]):
+class BaseUserManager(ByUnique[U], base_user.BaseUserManager[U]):
     """Looks users up by what is unique about them, strongly consistent."""
-
-    def get_by_unique(self, attribute: str, value: Any) -> U:
-        """The user who holds a value of a unique attribute, also one who signed up just now.
-
-        Two GetItems, strongly consistent; one if nobody holds it.
-        """
-        model: Any = self.model
-        described = model._meta.get_field(attribute).attribute
-        try:
-            wanted = uniqueness.claim_key(model, described, value)
-            item = uniqueness.owner_item(model, described, value)
-        except InvalidValue:
-            item = None  # nobody holds what cannot be stored
-        # Between the two reads the value may have gone to somebody else.
-        if item is None or uniqueness.claims_of(model, item).get(attribute) != wanted:
-            raise model.DoesNotExist(f"No {model._meta.label} has {attribute} {value!r}.")
-        user: U = model.from_item(dict(item))
-        return user
 
     def get_by_natural_key(self, username: str | None) -> U:
         """The user of this user name, whatever its case: two GetItems, strongly consistent."""
@@ -101,7 +102,10 @@ class AbstractBaseUser(base_user.AbstractBaseUser, models.Model):
 
 
 class PermissionsMixin(auth_models.PermissionsMixin, models.Model):
-    """Django's ``PermissionsMixin`` in DynamoDB: permissions are stored with the user, as has_perm() takes them."""
+    """Django's ``PermissionsMixin`` in DynamoDB: permissions are stored with the user, as has_perm() takes them.
+
+    A subclass whose users can be in groups declares ``groups = Groups("Membership")``.
+    """
 
     is_superuser = models.BooleanAttribute(
         _("superuser status"),
@@ -109,15 +113,23 @@ class PermissionsMixin(auth_models.PermissionsMixin, models.Model):
         help_text=_("Designates that this user has all permissions without explicitly assigning them."),
         attr_name="isSuperuser",
     )
-    permissions = models.UnicodeSetAttribute(
-        _("user permissions"), help_text=_("Permissions such as directory.change_company, one a line.")
-    )
+    permissions = PermissionsAttribute(_("user permissions"), help_text=_("Specific permissions for this user."))
+    #: The groups' ``pk``, which decide who is in a group.
+    group_ids = models.UnicodeSetAttribute(_("groups"), editable=False, attr_name="groups")
     # The relations to SQL models of the same names are gone.
-    groups = None  # type: ignore[assignment]  # the stubs know the relation only
-    user_permissions = None  # type: ignore[assignment]  # see groups
+    groups: Any = None
+    user_permissions = None  # type: ignore[assignment]  # the stubs know the relation only
+
+    derived_from: ClassVar[tuple[str, ...]] = ("group_ids",)
 
     class Meta:
         abstract = True
+
+    def derived_objects(self) -> Iterator[models.Model]:
+        """One membership for each group; a subclass that has further derived objects yields these too."""
+        if isinstance(type(self).groups, Groups):
+            for group_id in sorted(self.group_ids or ()):
+                yield type(self).groups.through(user_id=self.pk, group_id=group_id)
 
 
 class AbstractUser(AbstractBaseUser, PermissionsMixin, auth_models.AbstractUser):
@@ -159,8 +171,8 @@ class AbstractUser(AbstractBaseUser, PermissionsMixin, auth_models.AbstractUser)
         attr_name="isActive",
     )
     date_joined = models.TimestampAttribute(_("date joined"), default=timezone.now, attr_name="dateJoined")
-    groups = None  # type: ignore[assignment]  # the stubs know the relation only
-    user_permissions = None  # type: ignore[assignment]  # see groups
+    groups: Any = None
+    user_permissions = None  # type: ignore[assignment]  # see PermissionsMixin
 
     objects: ClassVar[UserManager[Any]] = UserManager()
 
@@ -173,19 +185,6 @@ class AbstractUser(AbstractBaseUser, PermissionsMixin, auth_models.AbstractUser)
         """Normalise the user name and the address; no address is ``None``."""
         super().clean()
         self.email = self.email or None
-
-
-def all_permissions() -> frozenset[str]:
-    """Every permission that there is: those of each registered model, wherever it is stored."""
-    found = set()
-    for model in apps.get_models(include_auto_created=True):
-        options = model._meta
-        if options.auto_created and not issubclass(model, models.Model):
-            continue  # the table behind a many-to-many relation
-        codenames = [get_permission_codename(action, options) for action in options.default_permissions]
-        codenames += [codename for codename, _name in options.permissions]
-        found |= {f"{options.app_label}.{codename}" for codename in codenames}
-    return frozenset(found)
 
 
 # Django connects its own receiver only if last_login is an SQL field. The identifier is Django's too, so that it is

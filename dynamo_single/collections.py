@@ -189,6 +189,7 @@ def whole(plan: Plan, model: Any, wanted: Mapping[str, Member]) -> Plan:
         conditions=(KeyCondition(partition),),
         keys=(),
         filter=Compare(ITEM_TYPE, "in", types),
+        projection=(),  # the children are other models' items
         reason=f"the object is read together with its {', '.join(wanted)}",
     )
 
@@ -236,15 +237,19 @@ def check_references(model: Any, names: Sequence[Any]) -> None:
 
 def fetch_related(queryset: Any, objects: Sequence[Any]) -> None:
     """Fill the references that ``select_related`` named: one BatchGetItem for each hundred of each reference."""
+    names = related_names(queryset) if objects else []
+    if names:
+        models.prefetch_related_objects(objects, *names)
+
+
+def related_names(queryset: Any) -> list[str]:
+    """The references that ``select_related`` named, as paths."""
     wanted = queryset.query.select_related
-    if not wanted or not objects:
-        return
+    if not wanted or queryset._columns is not None:
+        return []
     if wanted is True:
-        fields = [f.name for f in queryset.model._meta.concrete_fields if f.is_relation and not f.null]
-    else:
-        fields = ["__".join(path) for path in _paths(wanted)]
-    if fields:
-        models.prefetch_related_objects(objects, *fields)
+        return [f.name for f in queryset.model._meta.concrete_fields if f.is_relation and not f.null]
+    return ["__".join(path) for path in _paths(wanted)]
 
 
 def _paths(tree: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:

@@ -1,6 +1,6 @@
-"""What ``values()`` and ``values_list()`` make of each object.
+"""What ``values()`` and ``values_list()`` make of each item: no object is made.
 
-Items are read whole; picking attributes is done here, in Python. This module must not know plans or requests.
+This module must not know plans or requests; that only the named attributes are read is the projection's work.
 """
 
 from __future__ import annotations
@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models.query import BaseIterable
+from django.db.models.utils import create_namedtuple_class
 
+from dynamo_single import hydration
 from dynamo_single.exceptions import NotSupported, UnknownField
+from dynamo_single.fields import IdentityField
 
 Shape = Callable[[Sequence[str], tuple[Any, ...]], Any]
 
@@ -24,9 +27,15 @@ class Columns:
     names: tuple[str, ...]
     shape: Shape
 
-    def of(self, obj: Any) -> Any:
-        """The row of an object."""
-        return self.shape(self.names, tuple(getattr(obj, name) for name in self.attributes))
+    def reader(self, model: Any) -> Callable[[hydration.Item], Any]:
+        """What makes the row of an item; it raises ``UnexpectedItem`` for another model's."""
+        readers = [_reader(model, name) for name in self.attributes]
+
+        def row(item: hydration.Item) -> Any:
+            hydration.check_type(model, item)
+            return self.shape(self.names, tuple(read(item) for read in readers))
+
+        return row
 
 
 class ColumnIterable(BaseIterable):  # type: ignore[type-arg]  # not generic at run time
@@ -34,7 +43,16 @@ class ColumnIterable(BaseIterable):  # type: ignore[type-arg]  # not generic at 
 
     def __iter__(self) -> Iterator[Any]:
         queryset: Any = self.queryset
-        return map(queryset._columns.of, queryset._objects())
+        rows: Iterator[Any] = queryset._objects()
+        return rows
+
+
+def _reader(model: Any, name: str) -> Callable[[hydration.Item], Any]:
+    field = model._meta.get_field(name) if name != "pk" else model._meta.pk
+    if not isinstance(field, IdentityField):
+        return hydration.value_reader(model, field.attname)
+    parts = [hydration.value_reader(model, part) for part in field.names]
+    return lambda item: field.joined(read(item) for read in parts)
 
 
 def columns(model: Any, fields: Sequence[Any], expressions: Any, shape: Shape) -> Columns:
@@ -62,6 +80,12 @@ def as_dict(names: Sequence[str], row: tuple[Any, ...]) -> dict[str, Any]:
 def as_tuple(names: Sequence[str], row: tuple[Any, ...]) -> tuple[Any, ...]:
     """A row of ``values_list()``."""
     return row
+
+
+def as_named_tuple(names: Sequence[str], row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A row of ``values_list(named=True)``: Django's named tuple, of which there is one class for the same names."""
+    named: tuple[Any, ...] = create_namedtuple_class(*names)._make(row)
+    return named
 
 
 def as_value(names: Sequence[str], row: tuple[Any, ...]) -> Any:

@@ -46,16 +46,20 @@ def compile_plan(
     """
     if plan.kind == "get":
         (key,) = plan.keys
-        return (Request("GetItem", {"Key": item_key(key), **_consistency(plan)}),)
+        return (Request("GetItem", {"Key": item_key(key), **_projection(plan), **_consistency(plan)}),)
     if plan.kind == "batch_get":
         return _batches(plan, table_name)
     if plan.kind == "empty":
         return ()
+    if plan.kind == "union":
+        return tuple(request for part in plan.parts for request in compile_plan(part, table_name=table_name))
     paging: dict[str, Any] = {"Select": "COUNT"} if count else {}
+    if count:
+        plan = replace(plan, projection=())  # DynamoDB refuses one where nothing is returned
     if limit is not None:
         paging["Limit"] = limit
     if plan.kind == "scan":
-        return (Request("Scan", {**_filter(plan, ExpressionBuilder()), **_consistency(plan), **paging}),)
+        return (Request("Scan", {**_expressions(plan, ExpressionBuilder()), **_consistency(plan), **paging}),)
     return tuple(Request("Query", {**_query(plan, condition), **paging}) for condition in plan.conditions)
 
 
@@ -118,10 +122,9 @@ def _consistency(plan: Plan) -> dict[str, Any]:
 
 def _batches(plan: Plan, table_name: str) -> tuple[Request, ...]:
     chunks = (plan.keys[start : start + MAX_BATCH_KEYS] for start in range(0, len(plan.keys), MAX_BATCH_KEYS))
+    options = {**_projection(plan), **_consistency(plan)}
     return tuple(
-        Request(
-            "BatchGetItem", {"RequestItems": {table_name: {"Keys": list(map(item_key, keys)), **_consistency(plan)}}}
-        )
+        Request("BatchGetItem", {"RequestItems": {table_name: {"Keys": list(map(item_key, keys)), **options}}})
         for keys in chunks
     )
 
@@ -131,7 +134,7 @@ def _query(plan: Plan, condition: KeyCondition) -> dict[str, Any]:
     index = plan.key.index if plan.key else None
     params: dict[str, Any] = {} if index is None else {"IndexName": index}
     params["KeyConditionExpression"] = _key_condition(condition, index, builder)
-    params |= _filter(plan, builder)
+    params |= _expressions(plan, builder)
     if not plan.forward:
         params["ScanIndexForward"] = False
     return params | _consistency(plan)
@@ -156,9 +159,20 @@ def _key_condition(condition: KeyCondition, index: str | None, builder: Expressi
     return f"{text} AND {name} {condition.operator} {values[0]}"
 
 
-def _filter(plan: Plan, builder: ExpressionBuilder) -> dict[str, Any]:
+def _expressions(plan: Plan, builder: ExpressionBuilder) -> dict[str, Any]:
+    """What a query and a scan leave out, and what they read of the rest."""
     text = compile_condition(plan.filter, plan.layout, builder)
-    return {**({"FilterExpression": text} if text else {}), **builder.params()}
+    return {**({"FilterExpression": text} if text else {}), **_projection(plan, builder), **builder.params()}
+
+
+def _projection(plan: Plan, builder: ExpressionBuilder | None = None) -> dict[str, Any]:
+    """What is read of each item; with its own placeholders for a request that has no other expression."""
+    if not plan.projection:
+        return {}
+    if builder is not None:
+        return {"ProjectionExpression": ", ".join(map(builder.name, plan.projection))}
+    alone = ExpressionBuilder()
+    return {**_projection(plan, alone), **alone.params()}
 
 
 def _conditional(condition: Condition, builder: ExpressionBuilder) -> dict[str, Any]:

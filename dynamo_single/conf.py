@@ -61,6 +61,37 @@ class TableSettings:
         return self.endpoint_url or f"AWS {self.region}"
 
 
+@dataclass(frozen=True, slots=True)
+class CostSettings:
+    """``DYNAMO_SINGLE_COSTS``: from when on the middleware warns of what one HTTP request costs; ``None`` is never."""
+
+    warn_requests: int | None = 50
+    warn_units: float | None = None
+    warn_milliseconds: float | None = None
+    warn_repeated: int | None = 2
+    warn_single_reads: int | None = 10
+    show_keys: bool = True
+
+
+def cost_settings() -> CostSettings:
+    """The thresholds of ``DYNAMO_SINGLE_COSTS``, or the defaults."""
+    declared = getattr(django_settings, "DYNAMO_SINGLE_COSTS", {})
+    if not isinstance(declared, Mapping):
+        raise ConfigurationError(f"DYNAMO_SINGLE_COSTS must be a dict, not {type(declared).__name__}.")
+    values: dict[str, Any] = {}
+    for key, value in declared.items():
+        if key not in _COST_READERS:
+            raise ConfigurationError(
+                f"DYNAMO_SINGLE_COSTS[{key!r}] is not a known key; allowed are {', '.join(_COST_READERS)}."
+            )
+        read, allowed = _COST_READERS[key]
+        try:
+            values[key.lower()] = read(value)
+        except ValueError:
+            raise ConfigurationError(f"DYNAMO_SINGLE_COSTS[{key!r}] must be {allowed}, not {value!r}.") from None
+    return CostSettings(**values)
+
+
 def table_settings(alias: str = "default") -> TableSettings:
     """The settings of one alias; read once, and again after a test has overridden ``DYNAMO_SINGLE``."""
     return _read(alias)
@@ -266,10 +297,26 @@ def _positive_int(value: Any) -> int:
     return value
 
 
-def _seconds(value: Any) -> float:
+def _repeats(value: Any) -> int:
+    if _positive_int(value) < 2:
+        raise ValueError
+    return int(value)
+
+
+def _above_zero(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
         raise ValueError
     return float(value)
+
+
+def _or_none(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: None if value is None else read(value)
+
+
+def _boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError
+    return value
 
 
 _POSITIVE = "a whole number of at least 1"
@@ -285,9 +332,17 @@ _READERS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "BILLING_MODE": (_billing_mode, "'PAY_PER_REQUEST' or 'PROVISIONED'"),
     "READ_CAPACITY": (_positive_int, _POSITIVE),
     "WRITE_CAPACITY": (_positive_int, _POSITIVE),
-    "CONNECT_TIMEOUT": (_seconds, _SECONDS),
-    "READ_TIMEOUT": (_seconds, _SECONDS),
+    "CONNECT_TIMEOUT": (_above_zero, _SECONDS),
+    "READ_TIMEOUT": (_above_zero, _SECONDS),
     "MAX_ATTEMPTS": (_positive_int, _POSITIVE),
     "MAX_POOL_CONNECTIONS": (_positive_int, _POSITIVE),
 }
 _URL_OPTIONS = frozenset({"TLS", *_READERS} - {"TABLE_NAME", "ENDPOINT_URL"})
+_COST_READERS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "WARN_REQUESTS": (_or_none(_positive_int), f"{_POSITIVE}, or None"),
+    "WARN_UNITS": (_or_none(_above_zero), "a number above 0, or None"),
+    "WARN_MILLISECONDS": (_or_none(_above_zero), "a number above 0, or None"),
+    "WARN_REPEATED": (_or_none(_repeats), "a whole number of at least 2, or None"),
+    "WARN_SINGLE_READS": (_or_none(_positive_int), f"{_POSITIVE}, or None"),
+    "SHOW_KEYS": (_boolean, "True or False"),
+}

@@ -13,7 +13,7 @@ from typing import Any
 from dynamo_single.conditions import conjuncts, lower, operand, simplify
 from dynamo_single.matching import matches, normal
 from dynamo_single.options import ModelLayout
-from dynamo_single.query import IDENTITY, Compare, Condition, Nothing
+from dynamo_single.query import IDENTITY, Compare, Condition, Nothing, Or
 
 Identity = Mapping[str, Any]
 
@@ -45,7 +45,7 @@ class Constraints:
 
 def gather(where: Condition, layout: ModelLayout) -> Constraints | None:
     """Take a condition apart; ``None`` if no item can meet it."""
-    terms = conjuncts(simplify(where))
+    terms = tuple(together(term, layout) for term in conjuncts(simplify(where)))
     if Nothing() in terms:
         return None
     identities, terms = _identities(terms, layout)
@@ -66,6 +66,39 @@ def gather(where: Condition, layout: ModelLayout) -> Constraints | None:
     memberships = (_membership(attribute, values) for attribute, values in allowed.items())
     derived = {name: _distinct(name, identities, layout) for name in layout.identity} if identities else {}
     return Constraints((*memberships, *kept), derived | allowed, identities or ())
+
+
+def together(term: Condition, layout: ModelLayout) -> Condition:
+    """Put equalities of one attribute, or of whole identities, that ``|`` joins into one membership."""
+    if not isinstance(term, Or):
+        return term
+    first = term.children[0]
+    if isinstance(first, Compare) and first.attribute != IDENTITY:
+        name = first.attribute
+        if all(_names(child, name) and child.operator in ("exact", "in") for child in term.children):  # type: ignore[union-attr]  # _names() is of a Compare
+            values = (value for child in term.children for value in _listed(child))
+            return Compare(name, "in", tuple(values))
+    identities = [_whole_identities(child, layout) for child in term.children]
+    if None in identities:
+        return term
+    return Compare(IDENTITY, "in", tuple(each for found in identities for each in found or ()))
+
+
+def _listed(term: Any) -> tuple[Any, ...]:
+    return (term.value,) if term.operator == "exact" else tuple(term.value)
+
+
+def _whole_identities(term: Condition, layout: ModelLayout) -> tuple[Identity, ...] | None:
+    """The identities that a condition fixes completely, if it says nothing else."""
+    if isinstance(term, Compare) and term.attribute == IDENTITY and term.operator == "in":
+        return tuple(term.value)
+    equal = {
+        each.attribute: each.value
+        for each in conjuncts(term)
+        if isinstance(each, Compare) and each.operator == "exact" and not each.path
+    }
+    whole = equal.keys() == set(layout.identity) and len(equal) == len(conjuncts(term))
+    return (equal,) if whole else None
 
 
 def _names(term: Condition, attribute: str) -> bool:
@@ -130,7 +163,7 @@ def _allowed(terms: Sequence[Condition], layout: ModelLayout) -> dict[str, tuple
 
 
 def _values(term: Compare, layout: ModelLayout) -> tuple[Any, ...]:
-    values = (term.value,) if term.operator == "exact" else tuple(term.value)
+    values = _listed(term)
     for value in values:
         operand(term, layout.attributes[term.attribute], value)
     return values

@@ -9,7 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.exceptions import FieldError, ImproperlyConfigured, MultipleObjectsReturned, ObjectDoesNotExist
+from django.core.exceptions import (
+    FieldError,
+    ImproperlyConfigured,
+    MultipleObjectsReturned,
+    ObjectDoesNotExist,
+    SuspiciousOperation,
+)
+from django.core.management.base import CommandError
 from django.db import DatabaseError, DataError, IntegrityError, NotSupportedError, OperationalError
 from pynamodb.exceptions import DoesNotExist as PynamoDBDoesNotExist
 
@@ -30,6 +37,14 @@ class NoAccessPattern(NotSupported):
     """No declared key can answer the query, and scanning was not allowed."""
 
 
+class TooManyMatches(NotSupported):
+    """More objects match than the caller allowed to be worked on in memory; nothing was cut off, there is no result."""
+
+    def __init__(self, message: str, *, limit: int) -> None:
+        super().__init__(message)
+        self.limit = limit
+
+
 class UnknownField(DynamoSingleError, FieldError):
     """A query names a field or a lookup that the model does not have."""
 
@@ -40,6 +55,10 @@ class InvalidValue(DynamoSingleError, ValueError):
 
 class EmptyKeyPart(InvalidValue):
     """A key needs a value that is missing or empty."""
+
+
+class InvalidCursor(DynamoSingleError, SuspiciousOperation):
+    """A page's cursor was changed or forged, or is not of this query; Django answers it with status 400."""
 
 
 class ItemTooLarge(DynamoSingleError, DataError):
@@ -118,8 +137,8 @@ class TransactionCancelled(RequestFailed):
         self.reasons = reasons
 
 
-class TableUnavailable(RequestFailed, OperationalError):
-    """The table cannot be used at present."""
+class TableUnavailable(RequestFailed, OperationalError, CommandError):
+    """The table cannot be used at present; Django's commands say so in one line, without a traceback."""
 
 
 class TableNotFound(TableUnavailable):

@@ -18,8 +18,8 @@ _SHOWN = 3
 _OPERATIONS = {"get": "GetItem", "batch_get": "BatchGetItem", "query": "Query", "scan": "Scan"}
 
 
-def describe(plan: Plan, requests: Sequence[Request] = ()) -> str:
-    """Describe a plan and its first requests; sends nothing."""
+def describe(plan: Plan, requests: Sequence[Request] = (), *, afterwards: Iterable[tuple[str, str]] = ()) -> str:
+    """Describe a plan, its first requests, and what comes ``afterwards``, each line with its label."""
     lines = [f"{plan.layout.label}: {word_query(plan.query)}"]
     lines += (f"  {label:<9} {text}" for label, text in _lines(plan))
     lines += (f"  {'not used':<9} {describe_key(each.key)}: {each.reason}." for each in plan.rejected)
@@ -28,6 +28,7 @@ def describe(plan: Plan, requests: Sequence[Request] = ()) -> str:
         lines += (f"  {'':<9}   {name}: {_plain(value)}" for name, value in request.params.items())
     if len(requests) > _SHOWN:
         lines.append(f"  {'sends':<9} … and {len(requests) - _SHOWN} more like these")
+    lines += (f"  {label:<9} {text}" for label, text in afterwards)
     return "\n".join(lines)
 
 
@@ -35,14 +36,30 @@ def _lines(plan: Plan) -> Iterable[tuple[str, str]]:
     if plan.kind == "empty":
         yield "reads", f"nothing: {plan.reason}. No request is sent."
         return
+    if plan.kind == "union":
+        yield from _union(plan)
+        return
     where = describe_key(plan.key) if plan.key else "the whole table"
     yield "reads", f"{_OPERATIONS[plan.kind]} on {where}"
     yield "because", f"{plan.reason}."
     for text in _keys(plan):
         yield "key", text
     yield "filter", _filter(plan)
+    if plan.projection:
+        yield "only", f"{', '.join(plan.projection)} (the whole item is paid for all the same)"
     yield "order", _order(plan)
     yield "requests", _requests(plan)
+
+
+def _union(plan: Plan) -> Iterable[tuple[str, str]]:
+    yield "reads", f"{len(plan.parts)} parts, each by itself; an item that several find is given once"
+    yield "because", f"{plan.reason}."
+    for number, part in enumerate(plan.parts, 1):
+        yield f"part {number}", word_query(part.query)
+        yield from _lines(part)
+    merged = "merged" if plan.query.ordering else "one part after the other"
+    order = f"{word_order(plan.query.ordering) or 'none asked for'}: {merged}"
+    yield "order", order if plan.in_memory is None else str(plan.in_memory)
 
 
 def _keys(plan: Plan) -> Iterable[str]:
@@ -76,6 +93,8 @@ def _filter(plan: Plan) -> str:
 
 
 def _order(plan: Plan) -> str:
+    if plan.in_memory is not None:
+        return str(plan.in_memory)
     if plan.single:
         return "at most one item"
     if not plan.query.ordering:

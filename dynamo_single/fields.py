@@ -22,6 +22,7 @@ from django.utils.translation import gettext_lazy as _
 from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.formfields import DocumentFormField, SetFormField
 from dynamo_single.keys import join_identity, split_identity
+from dynamo_single.lookups import AttributeType, Canonical, Size
 from dynamo_single.relations import ReverseDescriptor
 from dynamo_single.values import binary_to_text, text_to_binary, to_json
 
@@ -77,6 +78,10 @@ class DynamoField(models.Field):  # type: ignore[type-arg]  # not generic at run
         return
 
 
+for _lookup in (AttributeType, Size):
+    DynamoField.register_lookup(_lookup)
+
+
 class TextField(DynamoField, models.CharField):  # type: ignore[type-arg]  # not generic at run time
     """One line of text; without ``max_length`` only the item's 400 KB bound it."""
 
@@ -92,13 +97,7 @@ class EmailField(DynamoField, models.EmailField):  # type: ignore[type-arg]  # n
     """An e-mail address."""
 
 
-class Canonical(models.lookups.Exact):
-    """Equal but for case, composition and outer white space: what ``{name:canonical}`` in a key compares by."""
-
-    lookup_name = "canonical"
-
-
-for _text_field in (TextField, EmailField):
+for _text_field in (TextField, LongTextField, EmailField):
     _text_field.register_lookup(Canonical)
 
 
@@ -116,8 +115,8 @@ class IntegerField(DynamoField, models.IntegerField):  # type: ignore[type-arg] 
 
 
 # Django's own round a float before anybody can refuse what is no number.
-for _lookup in (models.lookups.GreaterThanOrEqual, models.lookups.LessThan):
-    IntegerField.register_lookup(_lookup)
+for _bound in (models.lookups.GreaterThanOrEqual, models.lookups.LessThan):
+    IntegerField.register_lookup(_bound)
 
 
 class NumberField(DynamoField, models.FloatField):  # type: ignore[type-arg]  # not generic at run time
@@ -293,9 +292,12 @@ class IdentityField(TextField):
 
     def join(self, instance: Any) -> str | None:
         """The instance's identity, or ``None`` while a value is missing."""
+        return self.joined(getattr(instance, name) for name in self.names)
+
+    def joined(self, values: Iterable[Any]) -> str | None:
+        """The identity that the attributes' values make, in the key's order; ``None`` while one is missing."""
         texts = []
-        for name in self.names:
-            value = getattr(instance, name)
+        for name, value in zip(self.names, values, strict=True):
             if value is None or value == "":
                 return None
             field: Any = self.model._meta.get_field(name)

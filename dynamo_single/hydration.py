@@ -1,13 +1,14 @@
-"""From a stored item to an object.
+"""From a stored item to an object, or to the values of some attributes.
 
-One reader is compiled for each model. This module sends one kind of request only: reading an object again.
+One reader is compiled for each model, and for each selection of its attributes. This module sends one kind of request
+only: reading an object again.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
-from functools import cache
+from collections.abc import Callable, Collection, Mapping
+from functools import cache, lru_cache
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS
@@ -19,6 +20,7 @@ from dynamo_single import registry
 from dynamo_single.actions import ItemKey, key_of
 from dynamo_single.attributes import Attribute
 from dynamo_single.exceptions import UnexpectedItem
+from dynamo_single.projection import PartialItem
 from dynamo_single.reading import get_item
 from dynamo_single.table import get_table
 
@@ -31,10 +33,19 @@ def _readers(model: Any) -> tuple[tuple[str, str, Attribute[Any]], ...]:
     return tuple((attribute.attr_name, name, attribute) for name, attribute in attributes.items())
 
 
+@lru_cache(maxsize=1024)
+def _readers_of(model: Any, read: frozenset[str]) -> tuple[tuple[str, str, Attribute[Any]], ...]:
+    return tuple(reader for reader in _readers(model) if reader[0] in read)
+
+
 def values_of(model: Any, item: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The Python values of an item, by attribute; what the item lacks has the attribute's default, or ``None``."""
+    """The Python values of an item, by attribute; what the item lacks has the attribute's default, or ``None``.
+
+    Of an item that was read in part there are only the attributes that were read.
+    """
     values = {}
-    for stored, name, attribute in _readers(model):
+    readers = _readers_of(model, item.names) if isinstance(item, PartialItem) else _readers(model)
+    for stored, name, attribute in readers:
         found = item.get(stored)
         values[name] = _absent(attribute) if found is None else attribute.from_attribute_value(dict(found))
     return values
@@ -47,8 +58,20 @@ def _absent(attribute: Attribute[Any]) -> Any:
     return None if attribute.null or made or not attribute.field.has_default() else attribute.field.get_default()
 
 
-def instance(model: Any, item: Item) -> Any:
-    """The object of an item; raises ``UnexpectedItem`` if the item is another model's."""
+def value_reader(model: Any, name: str) -> Callable[[Item], Any]:
+    """What gives an attribute's Python value out of an item, as ``values_of`` does."""
+    attribute = registry.attributes_of(model)[name]
+    stored = attribute.attr_name
+
+    def read(item: Item) -> Any:
+        found = item.get(stored)
+        return _absent(attribute) if found is None else attribute.from_attribute_value(found)
+
+    return read
+
+
+def check_type(model: Any, item: Item) -> None:
+    """Raise ``UnexpectedItem`` if an item is another model's."""
     item_type = item.get(names.ITEM_TYPE, {}).get("S")
     if item_type != model._options.item_type:
         key = ", ".join(f"{name}={item.get(name, {}).get('S')!r}" for name in (names.PARTITION_KEY, names.SORT_KEY))
@@ -56,6 +79,14 @@ def instance(model: Any, item: Item) -> Any:
             f"The item {key} has itemType {item_type!r}, and {model._meta.label} reads {model._options.item_type!r}. "
             "Something else wrote into this model's keys."
         )
+
+
+def instance(model: Any, item: Item) -> Any:
+    """The object of an item; raises ``UnexpectedItem`` if the item is another model's.
+
+    Of an item that was read in part it has the attributes that were read; the others are read when they are asked for.
+    """
+    check_type(model, item)
     listened_to = pre_init.has_listeners(model) or post_init.has_listeners(model)
     if listened_to:
         pre_init.send(sender=model, args=(), kwargs={})

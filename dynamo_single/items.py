@@ -44,6 +44,11 @@ def touched(obj: Any, held: Values) -> set[str]:
     """The attributes that were set to something else since the object was read; ``held`` is what was read."""
     found = set()
     for name, attribute in registry.attributes_of(type(obj)).items():
+        if name not in obj.attribute_values:
+            continue  # neither read nor set
+        if name not in held:
+            found.add(name)
+            continue
         try:
             same = is_same(attribute, attribute.prepare(obj.attribute_values.get(name)), held.get(name))
         except InvalidValue:

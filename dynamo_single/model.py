@@ -17,7 +17,7 @@ from django.db.models.signals import post_delete, post_init, post_save, pre_dele
 from pynamodb.attributes import Attribute as PynamoDBAttribute
 from pynamodb.attributes import DiscriminatorAttribute
 
-from dynamo_single import hydration, items, layout, soft_delete, uniqueness, writes
+from dynamo_single import deferred, hydration, items, layout, soft_delete, uniqueness, writes
 from dynamo_single.attributes import TimestampAttribute
 from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.manager import Manager, SoftDeleteManager
@@ -253,8 +253,8 @@ class Model(PynamoDBHooks, PynamoDBModel, models.Model, metaclass=ModelMeta):  #
         return ()
 
     def get_deferred_fields(self) -> set[str]:
-        """No attribute is deferred: an item is read whole."""
-        return set()
+        """The attributes that were not read yet, after ``only()`` or ``defer()``."""
+        return deferred.missing(self)
 
     @classmethod
     def from_item(cls, item: dict[str, dict[str, Any]]) -> Self:
@@ -268,13 +268,19 @@ class Model(PynamoDBHooks, PynamoDBModel, models.Model, metaclass=ModelMeta):  #
         """Read the object again: one strongly consistent GetItem, or what ``from_queryset`` sends.
 
         With ``fields``, attributes that were set and are not saved yet keep their values unless they are named; all
-        others follow the item, so that a later save does not write old values back.
+        others follow the item, so that a later save does not write old values back. What ``from_queryset`` reads only
+        in part is completed by another GetItem.
         """
-        fresh = hydration.reload(self) if from_queryset is None else from_queryset.get(pk=self.pk)
         meta: Any = self._meta
+        named = None if fields is None else {meta.get_field(name).attname for name in fields}
+        if named and from_queryset is None and named <= self.get_deferred_fields():
+            deferred.complete(self)
+            return
+        fresh = hydration.reload(self) if from_queryset is None else from_queryset.get(pk=self.pk)
+        deferred.complete(fresh)
         kept: set[str] = set()
-        if fields is not None and self._stored is not None:
-            kept = writes.changed_in_memory(self) - {meta.get_field(name).attname for name in fields}
+        if named is not None and self._stored is not None:
+            kept = deferred.changed_in_memory(self) - named
         hydration.follow(self, fresh, kept)
         for field in meta.concrete_fields:
             if field.is_relation and field.attname not in kept and field.is_cached(self):
@@ -283,7 +289,11 @@ class Model(PynamoDBHooks, PynamoDBModel, models.Model, metaclass=ModelMeta):  #
         self._state.adding = False
 
     def clean_fields(self, exclude: Any = None) -> None:
-        """Django's validation of each field, and then that the values fit into the keys."""
+        """Django's validation of each field, and then that the values fit into the keys.
+
+        An object that was read in part is read whole first: one GetItem.
+        """
+        deferred.complete(self)
         super().clean_fields(exclude)
         try:
             items.check_keys(self)

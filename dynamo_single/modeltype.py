@@ -42,6 +42,8 @@ SQL_ONLY = {
     "required_db_vendor": "leave it out",
     "select_on_save": "leave it out: save() never reads first",
 }
+#: The permissions that a model with soft delete has besides Django's, unless its ``Meta`` names them itself.
+TRASH_PERMISSIONS = ("restore", "hard_delete")
 #: The manager that every model has for relations. A name of its own, since a project may replace any other.
 BASE_MANAGER = "_unfiltered"
 
@@ -206,5 +208,7 @@ def _finish(cls: Any, meta: Any, *, proxy: bool) -> None:
         for exception, base in (("DoesNotExist", ObjectMissing), ("MultipleObjectsReturned", SeveralObjects)):
             qualname = f"{cls.__qualname__}.{exception}"
             setattr(cls, exception, type(exception, (base,), {"__module__": cls.__module__, "__qualname__": qualname}))
+    if hasattr(cls, registry.DELETED_AT) and not hasattr(meta, "default_permissions"):
+        cls._meta.default_permissions = (*cls._meta.default_permissions, *TRASH_PERMISSIONS)
     cls.Meta = SettingsMeta("Meta", (), {"_table_alias": cls._options.alias})
     cls._meta.auto_created = cls

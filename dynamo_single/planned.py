@@ -6,25 +6,33 @@ the requests, ``reading`` sends them, page by page, when the queryset is evaluat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self, TypeVar
 
 from django.db import models
 from django.db.models.query import ModelIterable
 from django.utils import timezone
 
-from dynamo_single import collections, hydration, planner, reading, registry, where
+from dynamo_single import collections, deferred, hydration, in_memory, planner, reading, registry, streaming, where
 from dynamo_single.asking import asking, check_lists, gives_up_order
 from dynamo_single.columns import Columns
 from dynamo_single.exceptions import NotSupported
+from dynamo_single.projection import attributes_of, project
 from dynamo_single.query import Order, Plan, Query, Visibility
 from dynamo_single.table import Table, get_table
 
 M = TypeVar("M", bound=models.Model, covariant=True)
 
 #: What a queryset knows besides Django's query; copied to every queryset made from it.
-FLAGS = {"_visibility": "live", "_using_index": None, "_consistent": False, "_allow_scan": False, "_columns": None}
+FLAGS = {
+    "_visibility": "live",
+    "_using_index": None,
+    "_without": (),
+    "_consistent": False,
+    "_allow_scan": False,
+    "_columns": None,
+    "_in_memory": None,
+}
 
 
 class ItemIterable(ModelIterable):  # type: ignore[type-arg]  # not generic at run time
@@ -43,7 +51,9 @@ class PlannedQuerySet(models.QuerySet[M]):
     _using_index: str | None
     _consistent: bool
     _allow_scan: bool
+    _without: tuple[str, ...]
     _columns: Columns | None
+    _in_memory: int | None
     # Private to Django.
     _chain: Callable[[], Self]
     _known_related_objects: dict[Any, dict[Any, Any]]
@@ -97,35 +107,53 @@ class PlannedQuerySet(models.QuerySet[M]):
             using_index=self._using_index,
             consistent=self._consistent,
             allow_scan=self._allow_scan,
+            without=self._without,
         )
+
+    def _ordered_by(self) -> tuple[Any, ...]:
+        query: Any = self.query
+        names: Any = query.order_by or (self.model._meta.ordering if query.default_ordering else ())
+        return () if gives_up_order() and tuple(names) == (self.model._meta.pk.name,) else tuple(names)
 
     def _ordering(self) -> tuple[Order, ...]:
         query: Any = self.query
-        names: Any = query.order_by or (self.model._meta.ordering if query.default_ordering else ())
-        if gives_up_order() and tuple(names) == (self.model._meta.pk.name,):
-            return ()
-        orders = where.read_ordering(self.model, names)
+        orders = where.read_ordering(self.model, self._ordered_by())
         if query.standard_ordering:
             return orders
         return tuple(Order(order.attribute, not order.descending) for order in orders)
 
     def _plan(self, *, ordered: bool = True) -> Plan:
         query: Any = self.query
-        plan = planner.plan(self._query_value(ordered=ordered), now=timezone.now())
+        plan = self._projected(planner.plan(self._query_value(ordered=ordered), now=timezone.now()))
         # Without an order of its own, reverse() turns the order of the key that was chosen.
         if query.standard_ordering or plan.query.ordering:
             return plan
         if plan.kind == "scan":
             raise NotSupported("reverse() and last() are not supported after allow_scan(): a scan has no order.")
-        return replace(plan, forward=False, keys=plan.keys[::-1], conditions=plan.conditions[::-1])
+        return plan.backwards()
+
+    def _projected(self, plan: Plan) -> Plan:
+        """The plan, with the attributes that it is to read if these are not all."""
+        model: Any = self.model
+        if self._columns is not None:
+            return project(plan, self._columns.attributes)
+        wanted = deferred.wanted(model, self.query, self._prefetch_related_lookups)
+        if wanted is None:
+            return plan
+        # A reference that is filtered by is what a manager of the other side tells its objects by.
+        followed = {*attributes_of(plan.query.where), *(field.attname for field in self._known_related_objects)}
+        return project(plan, {*wanted, *deferred.references(model, followed)})
 
     def _is_plain(self) -> bool:
-        """Whether this asks for all live objects, as a default manager that nobody changed does."""
+        """Whether this asks for all live objects, whole, as a default manager that nobody changed does."""
         query: Any = self.query
         special = (query.where.children, query.is_sliced, query.select_related, self._prefetch_related_lookups)
-        return not any(special) and all(getattr(self, name) == value for name, value in FLAGS.items())
+        whole = not query.deferred_loading[0]
+        return whole and not any(special) and all(getattr(self, name) == value for name, value in FLAGS.items())
 
     def _page_limit(self, plan: Plan) -> int | None:
+        if plan.in_memory is not None:
+            return in_memory.page_limit(plan, plan.in_memory.limit)
         high = self.query.high_mark
         return high if high is not None and reading.limit_is_exact(plan) else None
 
@@ -133,19 +161,24 @@ class PlannedQuerySet(models.QuerySet[M]):
         query: Any = self.query
         if query.is_empty() or (query.high_mark is not None and query.high_mark <= query.low_mark):
             return
-        plan = self._plan()
+        plan = in_memory.plan(self)
         members = self._collection_members(plan)
         if members is not None:
             yield from collections.read(self._table, self.model, plan, members)
             return
-        items = reading.items(self._table, plan, skip=query.low_mark, stop=query.high_mark)
-        for item in items:
-            obj = hydration.instance(self.model, item)
-            for field, known in self._known_related_objects.items():
-                related = known.get(getattr(obj, field.attname))
-                if related is not None and not field.is_cached(obj):
-                    setattr(obj, field.name, related)
-            yield obj
+        yield from map(self._reader(), in_memory.items(self, plan))
+
+    def _reader(self) -> Callable[[hydration.Item], Any]:
+        """What makes an object, or a row of ``values()``, of an item that was read."""
+        return self._object if self._columns is None else self._columns.reader(self.model)
+
+    def _object(self, item: hydration.Item) -> Any:
+        obj = hydration.instance(self.model, item)
+        for field, known in self._known_related_objects.items():
+            related = known.get(getattr(obj, field.attname))
+            if related is not None and not field.is_cached(obj):
+                setattr(obj, field.name, related)
+        return obj
 
     def _fetch_all(self) -> None:
         if self._result_cache is None:
@@ -154,6 +187,18 @@ class PlannedQuerySet(models.QuerySet[M]):
                 collections.fetch_related(self, self._result_cache)
         super()._fetch_all()
 
+    def _reads_related(self) -> bool:
+        """Whether related objects are to be read along with what this gives."""
+        return bool(self._prefetch_related_lookups or collections.related_names(self))
+
+    def _read_related(self, objects: Sequence[Any]) -> None:
+        """Read what ``select_related`` and ``prefetch_related`` named, for some of the objects that this gives."""
+        collections.fetch_related(self, objects)
+        models.prefetch_related_objects(objects, *self._prefetch_related_lookups)
+
+    def _iterator(self, use_chunked_fetch: bool, chunk_size: int | None) -> Iterator[Any]:
+        return streaming.iterate(self, chunk_size)
+
     def _collection_members(self, plan: Plan) -> Mapping[str, Any] | None:
         """The children to read with the object in one Query, where that is what was asked for."""
         if not self._prefetch_related_lookups or self._columns is not None or self.query.low_mark:
@@ -161,8 +206,9 @@ class PlannedQuerySet(models.QuerySet[M]):
         return collections.members(self.model, plan, self._prefetch_related_lookups)
 
     def _to_write(self) -> list[Any]:
-        """Every object that matches, by itself."""
+        """Every object that matches, by itself and whole."""
         clone = self._chain()
         clone._columns = None
+        clone.query.clear_deferred_loading()
         clone._prefetch_related_lookups = ()
         return list(clone._objects())

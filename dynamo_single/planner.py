@@ -1,51 +1,27 @@
-"""From a query to its plan: which declared key is read, and what is left to a filter.
+"""From a query to its plan: one key, several that are read together, or a refusal that says what is missing.
 
-Every key is weighed, the best is taken, and each other is rejected with a sentence. Nothing is sent and nothing is
-guessed: a query that no key answers is a ``NoAccessPattern``, unless a scan was allowed.
+Nothing is sent and nothing is guessed: a query that no keys answer is a ``NoAccessPattern``, unless a scan was allowed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
-from itertools import chain
 from typing import Any
 
-from dynamo_single import layout as physical
-from dynamo_single.access import Candidate, KeyRange, weigh
 from dynamo_single.advice import no_access_pattern, unknown_key
-from dynamo_single.conditions import join, lower
+from dynamo_single.alternatives import MAX_PARTS, Alternative, alternatives
+from dynamo_single.choice import alive, by_one_key, is_canonical, of_type, visible, weigh_all
+from dynamo_single.conditions import conjuncts, join, lower, simplify
 from dynamo_single.constraints import Constraints, gather
 from dynamo_single.exceptions import UnknownField
-from dynamo_single.options import AccessKey, ModelLayout
-from dynamo_single.ordering import Unfit
-from dynamo_single.query import (
-    DELETED_AT,
-    ITEM_TYPE,
-    And,
-    Compare,
-    Condition,
-    KeyCondition,
-    Not,
-    Or,
-    Plan,
-    Query,
-    Rejection,
-)
+from dynamo_single.options import AccessKey
+from dynamo_single.query import EVERYTHING, IDENTITY, Compare, Condition, Plan, Query, Rejection
 
+#: How often a query is taken apart, one ``|`` after the other, before it counts as one that no keys answer.
+MAX_STEPS = 3
 #: ``using_index`` of this name means the table itself, which a scan reads.
 PRIMARY = "primary"
-_KINDS = {"empty": 0, "get": 1, "batch_get": 2, "query": 3}
-#: What each place of a candidate's rank means, for the one that is worse there.
-_DRAWBACKS = (
-    "it would read more than single items",
-    "it does not use its whole sort key",
-    "it uses fewer parts of its sort key",
-    "it narrows no part of its sort key",
-    "it leaves more to the filter",
-    "the table comes before an index",
-    "it is declared later and is just as good",
-)
 
 
 def plan(query: Query, *, now: Any = None) -> Plan:
@@ -57,29 +33,111 @@ def plan(query: Query, *, now: Any = None) -> Plan:
     _check_names(query)
     if layout.expires is not None and now is None:
         raise ValueError(f"{layout.label} has items that expire, so that planning needs the present time.")
-    constraints = gather(query.where, layout)
-    if constraints is None or (query.visibility == "deleted" and not layout.soft_delete):
-        return Plan("empty", query, reason="no item can meet the conditions")
-    candidates, rejected = _weigh_all(query, constraints)
-    if candidates:
-        return _chosen(query, candidates, rejected, now)
-    if (
-        query.allow_scan
-        and not query.ordering
-        and query.using_index in (None, PRIMARY)
-        and not _is_canonical(*constraints.terms)
-    ):
-        wanted = (*constraints.terms, *_visible(query, None, ()), *_alive(layout, now), _of_type(layout))
+    constraints = _gather(query)
+    if constraints is None:
+        return _nothing(query)
+    found, rejected = by_one_key(query, constraints, now)
+    parts = _parts(query, found, now, MAX_STEPS)
+    if parts is not None and parts != [found]:
+        return _union(query, parts, rejected, found, now)
+    if found is not None:
+        return found
+    if _may_scan(query) and not is_canonical(*constraints.terms):
+        wanted = (*constraints.terms, *visible(query, None, ()), *alive(layout, now), of_type(layout))
         reason = "no key answers it, and a scan was allowed: every item of the table is read"
         return Plan("scan", query, filter=join(wanted), reason=reason, rejected=tuple(rejected))
     raise no_access_pattern(query, constraints, rejected, in_any_order=_without_order(query, constraints))
+
+
+def _gather(query: Query) -> Constraints | None:
+    if query.visibility == "deleted" and not query.layout.soft_delete:
+        return None
+    return gather(query.where, query.layout)
+
+
+def _nothing(query: Query) -> Plan:
+    return Plan("empty", query, reason="no item can meet the conditions")
+
+
+def _parts(query: Query, found: Plan | None, now: Any, steps: int) -> list[Plan] | None:
+    """Give the plans which together answer a query, of which one key gives what was ``found``; none for nothing."""
+    if found is not None and (found.kind != "query" or found.filter == EVERYTHING):
+        return [found]
+    if steps:
+        for way in alternatives(query):
+            parts = _parts_of_each(way, now, steps - 1)
+            if parts is not None and (found is None or all(_use(*each) for each in zip(parts, way, strict=True))):
+                return [plan for plans in parts for plan in plans if plan.kind != "empty"]
+    return None if found is None else [found]
+
+
+def _parts_of_each(way: Sequence[Alternative], now: Any, steps: int) -> list[list[Plan]] | None:
+    """Give the plans of each query, or ``None`` if one of them cannot be answered or they would be too many."""
+    all_parts: list[list[Plan]] = []
+    count = 0
+    for each in way:
+        constraints = _gather(each.query)
+        if constraints is None:
+            parts: list[Plan] | None = []
+        else:
+            found, _ = by_one_key(each.query, constraints, now)
+            parts = _parts(each.query, found, now, steps)
+        count += len(parts or ())
+        if parts is None or count > MAX_PARTS or not all(map(_has_order, parts)):
+            return None
+        all_parts.append(parts)
+    return all_parts
+
+
+def _use(parts: Sequence[Plan], alternative: Alternative) -> bool:
+    """Whether each key takes up what its own side of an ``|`` asks for; else one key for the whole reads no more."""
+    return all(_uses(part, alternative.own) for part in parts)
+
+
+def _uses(part: Plan, own: Condition) -> bool:
+    if part.kind != "query":
+        return True
+    compared = {term.attribute for term in conjuncts(own) if isinstance(term, Compare) and not term.path}
+    left = {term.attribute for term in conjuncts(part.filter) if isinstance(term, Compare)}
+    return part.key is not None and bool((compared - left) & {*part.key.variables, IDENTITY})
+
+
+def _has_order(part: Plan) -> bool:
+    """Whether every item of a part has the values by which the parts are merged."""
+    query, key = part.query, part.key
+    constraints = _gather(query)
+    if constraints is None or key is None:
+        return True
+    for order in query.ordering:
+        name = order.attribute
+        info = query.layout.attributes[name]
+        present = info.required or constraints.fixed(name) or constraints.excludes_empty(name, text=False)
+        if not (present or name in query.layout.identity or (key.index is not None and name in key.variables)):
+            return False
+    return True
+
+
+def _union(query: Query, parts: list[Plan], rejected: list[Rejection], whole: Plan | None, now: Any) -> Plan:
+    if not parts:
+        return _nothing(query)
+    reason = f"{len(parts)} questions, each by its own key, read less than one that filters"
+    if whole is None:
+        reason = f"no key answers all of it, and {len(parts)} questions together do"
+    unexpired = alive(query.layout, now)
+    given: list[Condition] = []
+    distinct: list[Plan] = []
+    for part in parts:
+        distinct.append(replace(part, others=tuple(given)))
+        meets = join((part.query.where, *visible(part.query, None, ()), *unexpired))
+        given.append(simplify(lower(meets, query.layout)))
+    return Plan("union", query, reason=reason, rejected=tuple(rejected), parts=tuple(distinct))
 
 
 def _without_order(query: Query, constraints: Constraints) -> AccessKey | None:
     """The first key that answers a query except for its order."""
     if not query.ordering:
         return None
-    candidates, _ = _weigh_all(replace(query, ordering=()), constraints)
+    candidates, _ = weigh_all(replace(query, ordering=()), constraints)
     return candidates[0].key if candidates else None
 
 
@@ -90,166 +148,12 @@ def _may_scan(query: Query) -> bool:
 def _check_names(query: Query) -> None:
     """A name or a value that is wrong is told as such, whichever key would have been used."""
     lower(query.where, query.layout)
+    layout = query.layout
+    keys = (*layout.keys, *(() if layout.trash is None else (layout.trash,)))
+    for name in query.without:
+        if not any(name in (key.name, key.index) for key in keys):
+            raise unknown_key(query, keys, name)
     for order in query.ordering:
         if order.attribute not in query.layout.attributes:
             known = ", ".join(sorted(query.layout.attributes))
             raise UnknownField(f"{query.layout.label} cannot be ordered by {order.attribute!r}; it has {known}.")
-
-
-def _weigh_all(query: Query, constraints: Constraints) -> tuple[list[Candidate], list[Rejection]]:
-    candidates: list[Candidate] = []
-    rejected: list[Rejection] = []
-    for key in _keys(query):
-        try:
-            _check_usable(key, query)
-            candidate = weigh(key, query, constraints, lambda key, reading: _shared(query.layout, key, reading))
-            if candidate.kind == "query" and _is_canonical(*candidate.residual):
-                raise Unfit("it is not written in the canonical form that is compared")
-        except Unfit as unfit:
-            rejected.append(Rejection(key, str(unfit)))
-        else:
-            candidates.append(candidate)
-    return candidates, rejected
-
-
-def _keys(query: Query) -> tuple[AccessKey, ...]:
-    layout = query.layout
-    trash = () if layout.trash is None else (layout.trash,)
-    if query.using_index is None:
-        return (*layout.keys, *trash) if query.visibility == "deleted" else layout.keys
-    everything = (*layout.keys, *trash)
-    named = tuple(key for key in everything if query.using_index in (key.name, key.index))
-    if not named:
-        raise unknown_key(query, everything)
-    if query.visibility == "live" and len(named) > 1:
-        return tuple(key for key in named if key is not layout.trash)
-    return named
-
-
-def _check_usable(key: AccessKey, query: Query) -> None:
-    if key.index is None:
-        return
-    if query.consistent:
-        raise Unfit("an index cannot be read consistently")
-    is_trash = key is query.layout.trash
-    if query.layout.soft_delete and (query.visibility == "all" or is_trash != (query.visibility == "deleted")):
-        raise Unfit(f"it does not hold {'live' if is_trash else 'soft-deleted'} items")
-
-
-def _chosen(query: Query, candidates: list[Candidate], rejected: list[Rejection], now: Any) -> Plan:
-    declared = {id(key): place for place, key in enumerate((*query.layout.keys, query.layout.trash))}
-    ranks = {id(candidate): _rank(candidate, declared[id(candidate.key)]) for candidate in candidates}
-    best = min(candidates, key=lambda candidate: ranks[id(candidate)])
-    for other in candidates:
-        if other is not best:
-            pairs = zip(ranks[id(best)], ranks[id(other)], strict=True)
-            worse = next(place for place, (ours, theirs) in enumerate(pairs) if ours != theirs)
-            rejected.append(Rejection(other.key, _DRAWBACKS[worse]))
-    if best.kind == "empty":
-        return Plan("empty", query, best.key, reason="no item can have such a key", rejected=tuple(rejected))
-    ranges = best.ranges or tuple(KeyRange(KeyCondition(pk, "=", (sk,)), sk) for pk, sk in best.keys)
-    wanted = (*best.residual, *_visible(query, best.key, ranges), *_alive(query.layout, now))
-    if any(_is_foreign(query.layout, best.key, reading) for reading in ranges):
-        wanted = (*wanted, _of_type(query.layout))
-    return Plan(
-        best.kind,
-        query,
-        best.key,
-        tuple(reading.condition for reading in best.ranges),
-        best.keys,
-        join(wanted),
-        best.served.forward,
-        best.served.merge,
-        best.served.single,
-        _reason(best),
-        tuple(rejected),
-    )
-
-
-def _rank(candidate: Candidate, place: int) -> tuple[int, ...]:
-    return (
-        _KINDS[candidate.kind],
-        not candidate.complete,
-        -candidate.equal,
-        not candidate.narrowed,
-        -candidate.consumed,
-        candidate.key.index is not None,
-        place,
-    )
-
-
-def _reason(best: Candidate) -> str:
-    if best.kind == "get":
-        return "the whole primary key is given"
-    if best.kind == "batch_get":
-        return f"{len(best.keys)} whole primary keys are given"
-    used = [part.name for part in best.key.sort.parts[: best.equal + best.narrowed]]
-    partitions = f"{len(best.ranges)} partitions are" if len(best.ranges) > 1 else "its partition is"
-    sort = "its whole sort key" if best.complete else f"its sort key by {', '.join(used)}" if used else ""
-    return f"{partitions} given{', and ' + sort if sort else ''}"
-
-
-def _of_type(layout: ModelLayout) -> Condition:
-    return Compare(ITEM_TYPE, "exact", layout.item_type)
-
-
-def _alive(layout: ModelLayout, now: Any) -> tuple[Condition, ...]:
-    """DynamoDB removes expired items up to days later, so until then they are filtered out."""
-    if layout.expires is None:
-        return ()
-    return (Or((Compare(layout.expires, "isnull", True), Compare(layout.expires, "gt", now))),)
-
-
-def _visible(query: Query, key: AccessKey | None, ranges: tuple[KeyRange, ...]) -> tuple[Condition, ...]:
-    layout = query.layout
-    if not layout.soft_delete or query.visibility == "all":
-        return ()
-    if key is not None and key.index is not None:
-        # An index holds live items under one key and deleted ones under another; the two may lie in one range.
-        others = [other for other in (*layout.indexes, layout.trash) if other is not None and other is not key]
-        mixed = [other for other in others if (other is layout.trash) != (key is layout.trash)]
-        if not any(_lies_in(other, key, reading) for other in mixed for reading in ranges):
-            return ()
-    return (Compare(DELETED_AT, "isnull", query.visibility == "live"),)
-
-
-def _shared(layout: ModelLayout, key: AccessKey, reading: KeyRange) -> bool:
-    own = (other for other in (*layout.keys, layout.trash) if other is not None and other is not key)
-    return _is_foreign(layout, key, reading) or any(_lies_in(other, key, reading) for other in own)
-
-
-def _is_foreign(layout: ModelLayout, key: AccessKey, reading: KeyRange) -> bool:
-    """Whether items of other models, or unique claims, can lie in the range."""
-    if key.index is None and reading.condition.partition.startswith(f"{physical.UNIQUE_PREFIX}#"):
-        return True
-    return any(_lies_in(other, key, reading) for other in _meeting(key, layout, tuple(layout.neighbours())))
-
-
-@lru_cache(maxsize=1024)
-def _meeting(key: AccessKey, layout: ModelLayout, neighbours: tuple[ModelLayout, ...]) -> tuple[AccessKey, ...]:
-    """The other models' keys on the same index that can share a partition with this one; compared once."""
-    foreign = chain.from_iterable((other.primary, *other.index_keys) for other in neighbours if other is not layout)
-    return tuple(other for other in foreign if other.index == key.index and other.partition.could_equal(key.partition))
-
-
-def _lies_in(other: AccessKey, key: AccessKey, reading: KeyRange) -> bool:
-    condition = reading.condition
-    if other.index != key.index or not other.partition.matches(condition.partition):
-        return False
-    if condition.operator == "=":
-        return other.sort.matches(condition.operands[0])
-    if condition.operator == "begins_with":
-        return other.sort.could_start_with(condition.operands[0])
-    # All keys between two bounds start with what both start with, except the upper bound itself.
-    return other.sort.could_start_with(reading.prefix) or any(map(other.sort.matches, condition.operands))
-
-
-def _is_canonical(*conditions: Condition) -> bool:
-    for condition in conditions:
-        if isinstance(condition, And | Or) and _is_canonical(*condition.children):
-            return True
-        if isinstance(condition, Not) and _is_canonical(condition.child):
-            return True
-        if isinstance(condition, Compare) and condition.operator == "canonical":
-            return True
-    return False

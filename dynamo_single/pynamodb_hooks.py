@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from dynamo_single import hydration, items, registry, uniqueness
+from dynamo_single import deferred, hydration, items, registry, uniqueness
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.table import get_table
 
@@ -79,6 +79,7 @@ class PynamoDBHooks(_Base):
         obj._state.adding = False
 
     def _container_serialize(self, null_check: bool = True) -> dict[str, dict[str, Any]]:
+        deferred.complete(self)
         return items.item_of(self)
 
     @classmethod

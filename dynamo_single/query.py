@@ -6,14 +6,14 @@ Nothing here does I/O or knows Django's querysets; each value is made once, comp
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from dynamo_single.options import AccessKey, ModelLayout
 
 Visibility = Literal["live", "deleted", "all"]
-PlanKind = Literal["empty", "get", "batch_get", "query", "scan"]
+PlanKind = Literal["empty", "get", "batch_get", "query", "scan", "union"]
 SortOperator = Literal["", "=", "begins_with", "between", "<", "<=", ">", ">="]
 Merge = Literal["concatenate", "sort_key"]
 #: A pseudo attribute of a ``Compare`` with ``in``: its values are mappings of the identity's attributes to values.
@@ -87,6 +87,40 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
+class Sort:
+    """Sorting by one attribute in memory; without ``missing_first`` a missing value counts as the least of all."""
+
+    attribute: str
+    descending: bool = False
+    missing_first: bool | None = None
+
+    def __str__(self) -> str:
+        """As ``order_by()`` takes it, and where missing values go if that was said."""
+        where = {None: "", True: " (missing values first)", False: " (missing values last)"}[self.missing_first]
+        return f"{'-' if self.descending else ''}{self.attribute}{where}"
+
+
+@dataclass(frozen=True, slots=True)
+class InMemory:
+    """What is made of the matches after they are read: they are sorted, or put to ``work``, said in words.
+
+    Without a ``limit`` something else bounds how many there are. ``backwards`` turns the whole result round.
+    """
+
+    limit: int | None
+    ordering: tuple[Sort, ...] = ()
+    backwards: bool = False
+    work: str = ""
+
+    def __str__(self) -> str:
+        """What is done, as ``explain()`` says it."""
+        sorts = ", ".join(map(str, self.ordering))
+        work = " and ".join(filter(None, (self.work, sorts and f"sorted by {sorts}")))
+        bound = "" if self.limit is None else f", at most {self.limit} matches"
+        return f"{work} in memory{bound}{', turned round' if self.backwards else ''}"
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """What was asked, in the model's own names."""
 
@@ -97,6 +131,7 @@ class Query:
     using_index: str | None = None
     consistent: bool = False
     allow_scan: bool = False
+    without: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +160,13 @@ class Plan:
     DynamoDB applies it for a query and a scan, the reader applies it to each item of a get and a batch_get.
     With several conditions ``merge`` says how their items are put in order: ``concatenate``, or ``sort_key`` to merge
     them by the text of the key's sort attribute, descending unless ``forward``.
+
+    A union has ``parts``, plans of the other kinds, which are read one after the other, or merged in the order that was
+    asked for. An item that several of them find is given by one only: a part leaves out what meets a condition of its
+    ``others``, in stored names.
+
+    ``projection`` has the physical names of what is read of each item; the whole item is read if there are none.
+    With ``in_memory`` the matches are not the result yet.
     """
 
     kind: PlanKind
@@ -138,6 +180,20 @@ class Plan:
     single: bool = False
     reason: str = ""
     rejected: tuple[Rejection, ...] = ()
+    parts: tuple[Plan, ...] = ()
+    others: tuple[Condition, ...] = ()
+    projection: tuple[str, ...] = ()
+    in_memory: InMemory | None = None
+
+    def backwards(self) -> Plan:
+        """The plan that gives the same items in the opposite order; for a plan without an order of its own."""
+        return replace(
+            self,
+            forward=not self.forward,
+            keys=self.keys[::-1],
+            conditions=self.conditions[::-1],
+            parts=tuple(part.backwards() for part in self.parts[::-1]),
+        )
 
     @property
     def layout(self) -> ModelLayout:

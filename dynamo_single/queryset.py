@@ -5,15 +5,17 @@ The public methods. ``planned`` has what they are made of; nothing is sent befor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, Self, TypeVar
 
+from asgiref.sync import sync_to_async
 from django.db import connections, models
 
-from dynamo_single import bulk, collections, explain, reading
+from dynamo_single import bulk, collections, deferred, execution, explain, in_memory, pages, reading, streaming
 from dynamo_single.asking import asking
-from dynamo_single.columns import ColumnIterable, as_dict, as_tuple, as_value, columns
+from dynamo_single.columns import ColumnIterable, as_dict, as_named_tuple, as_tuple, as_value, columns
 from dynamo_single.exceptions import NotSupported
+from dynamo_single.pages import Page
 from dynamo_single.planned import PlannedQuerySet
 from dynamo_single.query import Visibility
 from dynamo_single.refused import refuse_all
@@ -36,6 +38,10 @@ class QuerySet(PlannedQuerySet[M]):
         """Use this key only, by its name in ``class Keys`` or its index's name; ``"primary"`` is the table."""
         return self._with(_using_index=name)
 
+    def without_index(self, *names: str) -> Self:
+        """Leave these keys out, by their names in ``class Keys`` or their indexes' names; the others count."""
+        return self._with(_without=(*self._without, *names))
+
     def using(self, alias: str | None) -> Self:
         """Accepted for Django's sake, for the aliases of ``DATABASES``; ``Meta.table`` chooses the table."""
         if alias is not None and alias not in connections:
@@ -53,27 +59,47 @@ class QuerySet(PlannedQuerySet[M]):
         """Allow reading the whole table, every model's items included, if no key answers the query."""
         return self._with(_allow_scan=True)
 
+    def allow_in_memory(self, limit: int = in_memory.DEFAULT_LIMIT) -> Self:
+        """Allow working on up to ``limit`` matches in memory, for what DynamoDB does not compute or put in order.
+
+        If there are more, ``TooManyMatches`` is raised; nothing is cut off. What a key answers is read by it as ever.
+        """
+        return self._with(_in_memory=in_memory.checked_limit(limit))
+
     def with_visibility(self, visibility: Visibility) -> Self:
         """``live`` objects, ``deleted`` ones, or ``all``."""
         return self._with(_visibility=visibility)
 
-    def explain(self, *, format: str | None = None, **options: Any) -> str:
+    def explain(self, *, format: str | None = None, execute: bool = False, **options: Any) -> str:
         """Say which requests will be sent, why, and what they read for nothing. Sends nothing.
 
-        What ``select_related`` and ``prefetch_related`` read afterwards depends on the objects and is not told.
+        With ``execute`` the queryset is evaluated, and what it gives is thrown away: each request is told with the
+        items and capacity units that it took, those of ``select_related`` and ``prefetch_related`` too.
         """
         if format is not None or options:
-            raise NotSupported("explain() takes no format and no options: it returns one text.")
-        plan = self._plan()
+            raise NotSupported("explain() takes no format and no options but execute=True: it returns one text.")
+        plan = in_memory.plan(self)
         members = self._collection_members(plan)
         if members is not None:
             plan = collections.whole(plan, self.model, members)
-        return explain.describe(plan, reading.requests(self._table, plan, limit=self._page_limit(plan)))
+        afterwards = [] if members is not None else [*execution.announce_related(self)]
+        if execute:
+            afterwards += execution.execute(self)
+        requests = reading.requests(self._table, plan, limit=self._page_limit(plan))
+        return explain.describe(plan, requests, afterwards=afterwards)
 
     def order_by(self, *field_names: Any) -> Self:
         """In the order of the key that answers the query, or its reverse; any other order is refused."""
         with asking(self.model):
             return super().order_by(*field_names)
+
+    async def aiterator(self, chunk_size: int = streaming.CHUNK_SIZE) -> AsyncIterator[M]:
+        """The objects page by page, nothing is kept; ``chunk_size`` bounds how many are read along with related ones.
+
+        Without related objects no more than one page is read ahead of what was taken.
+        """
+        async for result in streaming.aiterate(self, chunk_size):
+            yield result
 
     def count(self) -> int:
         """Count without reading: Query with Select=COUNT, one request for each megabyte that is passed over."""
@@ -149,24 +175,84 @@ class QuerySet(PlannedQuerySet[M]):
             raise self.model.DoesNotExist(f"No {self.model._meta.label} matches.")
         return found
 
+    # pages
+
+    def page(self, size: int, cursor: str | None = None, *, max_requests: int | None = None) -> Page[M]:
+        """The first objects, or those from a cursor on: as many as ``size``, whatever the conditions leave out.
+
+        One request reads a page where nothing is filtered. Otherwise reading goes on until one match more than ``size``
+        is found, the end is reached, or ``max_requests`` were sent. A cursor of another query is ``InvalidCursor``.
+        """
+        return pages.page(self, size, cursor, max_requests)
+
+    async def apage(self, size: int, cursor: str | None = None, *, max_requests: int | None = None) -> Page[M]:
+        """``page()`` in a thread."""
+        return await sync_to_async(self.page)(size, cursor, max_requests=max_requests)
+
+    def cursor_for(self, obj: Any, *, before: bool = False) -> str:
+        """The cursor of the page that begins behind an object, or ``before`` it ends; sends nothing.
+
+        The object has to be one of the queryset's, as it was read.
+        """
+        return pages.cursor_for(self, obj, before=before)
+
     # other shapes of the result
 
     def values(self, *fields: Any, **expressions: Any) -> Any:
-        """Dictionaries of the named attributes, of all of them without names; the items are read whole."""
+        """Dictionaries of the named attributes, which alone are read; of all of them without names."""
         return self._with_columns(fields, expressions, as_dict)
 
     def values_list(self, *fields: Any, flat: bool = False, named: bool = False) -> Any:
-        """Tuples of the named attributes, or with ``flat`` the one attribute's values; the items are read whole."""
+        """Tuples of the named attributes, which alone are read; ``named`` ones, or ``flat`` one value each."""
+        if flat and named:
+            raise TypeError("'flat' and 'named' can't be used together.")
         if flat and len(fields) != 1:
             raise TypeError("'flat' is not valid when values_list is called with more than one field.")
-        if named:
-            raise NotSupported("values_list(named=True) is not supported: use values().")
-        return self._with_columns(fields, {}, as_value if flat else as_tuple)
+        return self._with_columns(fields, {}, as_value if flat else as_named_tuple if named else as_tuple)
 
     def _with_columns(self, fields: Any, expressions: Any, shape: Any) -> Any:
         clone = self._with(_columns=columns(self.model, fields, expressions, shape))
         clone._iterable_class = ColumnIterable
         return clone
+
+    def only(self, *fields: Any) -> Self:
+        """Objects of which the named attributes are read, and the identity; each other is read when it is asked for.
+
+        The answers become smaller; DynamoDB charges whole items all the same.
+        """
+        self._check_loadable("only")
+        names = fields if fields == (None,) else deferred.named(self.model, fields, "only")
+        return super().only(*names)
+
+    def defer(self, *fields: Any) -> Self:
+        """Objects of which all but the named attributes are read; ``defer(None)`` takes back what was deferred."""
+        self._check_loadable("defer")
+        names = fields if fields == (None,) else deferred.named(self.model, fields, "defer")
+        return super().defer(*names)
+
+    def _check_loadable(self, name: str) -> None:
+        if self._columns is not None:
+            raise TypeError(f"Cannot call {name}() after .values() or .values_list()")
+
+    def union(self, *other_qs: Any, all: bool = False) -> Self:
+        """What any of the querysets gives, each object once: the same as ``|``; ordered anew by ``order_by()``."""
+        if all:
+            raise NotSupported("union(all=True) is not supported: an object comes once. Chain lists in Python instead.")
+        united: Any = self
+        for other in other_qs:
+            if getattr(other, "model", None) is not self.model:
+                raise NotSupported(f"union() joins querysets of one model, {self.model._meta.label}, not {other!r}.")
+            united = united | other
+        united = united._chain()
+        united.query.clear_ordering(force=True)
+        result: Self = united
+        return result
+
+    def __or__(self, other: Any) -> Self:
+        if self.query.is_sliced or (hasattr(other, "query") and other.query.is_sliced):
+            raise NotSupported("A sliced queryset cannot be combined with another: slice what | and union() give.")
+        result: Self = super().__or__(other)
+        return result
 
     def distinct(self, *field_names: Any) -> Self:
         """The same queryset: one item is one object, and no query returns one twice."""
@@ -196,6 +282,14 @@ class QuerySet(PlannedQuerySet[M]):
         """Take each object out of the trash; the number of those that were in it."""
         self._check_writable("restore()")
         return self._written(bulk.restore)
+
+    async def ahard_delete(self) -> tuple[int, dict[str, int]]:
+        """``hard_delete()`` in a thread."""
+        return await sync_to_async(self.hard_delete)()
+
+    async def arestore(self) -> int:
+        """``restore()`` in a thread."""
+        return await sync_to_async(self.restore)()
 
     def update(self, **kwargs: Any) -> int:
         """Set values on each object that matches: one Query, then one update an object, under the same conditions."""
@@ -241,7 +335,9 @@ class QuerySet(PlannedQuerySet[M]):
 
 # As with Django's, a manager has no delete(): nobody deletes everything by leaving filter() out. Templates call none.
 QuerySet.delete.queryset_only = QuerySet.hard_delete.queryset_only = True  # type: ignore[attr-defined]
+QuerySet.ahard_delete.queryset_only = True  # type: ignore[attr-defined]
 QuerySet.hard_delete.alters_data = QuerySet.restore.alters_data = True  # type: ignore[attr-defined]
+QuerySet.ahard_delete.alters_data = QuerySet.arestore.alters_data = True  # type: ignore[attr-defined]
 
 
 def _shown(args: Any, kwargs: Any) -> str:

@@ -6,26 +6,24 @@ It knows the table and the requests' answers, and must not know models: an item 
 from __future__ import annotations
 
 import heapq
-import random
-import time
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, islice
 from typing import Any
 
 from dynamo_single import layout as names
 from dynamo_single.actions import key_of
+from dynamo_single.batches import Wanted, get_batches
 from dynamo_single.compiler import compile_plan, item_key, with_page
-from dynamo_single.exceptions import Throttled
+from dynamo_single.conditions import order_value
 from dynamo_single.matching import matches
+from dynamo_single.projection import PartialItem
 from dynamo_single.query import EVERYTHING, Plan, Request
 from dynamo_single.table import Table
 
 Item = dict[str, dict[str, Any]]
 
-#: How often keys that DynamoDB left out of a BatchGetItem's answer are asked for again, and the longest pause in
-#: seconds (AWS API reference, BatchGetItem: "we strongly recommend that you use an exponential backoff algorithm").
-BATCH_ATTEMPTS = 8
-LONGEST_PAUSE = 2.0
 #: A page that a filter may empty grows by this factor each time, so that a rare match costs few requests.
 PAGE_GROWTH = 4
 
@@ -50,10 +48,20 @@ def items(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None) -
     elif plan.kind == "get":
         found = _get(table, plan)
     elif plan.kind == "batch_get":
-        found = _batch_get(table, plan)
+        found = _batch_get(table, plan, stop)
+    elif plan.kind == "union":
+        found = _union(table, plan, stop)
     else:
-        found = _pages_of_plan(table, plan, stop)
-    return islice(iter(found), skip, stop)
+        found = _pages_of_plan(table, plan, stop, exact=limit_is_exact(plan))
+    return islice(as_read(plan, found), skip, stop)
+
+
+def as_read(plan: Plan, found: Iterable[Item]) -> Iterator[Item]:
+    """The items that a plan's requests gave, as what they are: whole, or only what its projection names."""
+    if not plan.projection:
+        return iter(found)
+    read = frozenset(plan.projection)
+    return (PartialItem(item, read) for item in found)
 
 
 def count(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None) -> int:
@@ -76,39 +84,62 @@ def _get(table: Table, plan: Plan) -> Iterator[Item]:
         yield item
 
 
-def _batch_get(table: Table, plan: Plan) -> Iterator[Item]:
-    for request in compile_plan(plan, table_name=table.name):
-        wanted = request.params["RequestItems"][table.name]["Keys"]
-        found = {key_of(item): item for item in _batch(table, request)}
-        for key in wanted:
+def _batch_get(table: Table, plan: Plan, stop: int | None) -> Iterator[Item]:
+    requests = compile_plan(plan, table_name=table.name)
+    wanted = Wanted(stop)
+    for request, batch in zip(requests, get_batches(table, requests, wanted), strict=True):
+        found = {key_of(item): item for item in batch}
+        for key in request.params["RequestItems"][table.name]["Keys"]:
             item = found.get(key_of(key))
             if item is not None and matches(plan.filter, item, plan.layout):
+                wanted.took_one()
                 yield item
 
 
-def _batch(table: Table, request: Request) -> Iterator[Item]:
-    for attempt in range(BATCH_ATTEMPTS):
-        answer = table.send(request)
-        yield from answer["Responses"].get(table.name, ())
-        unprocessed = answer.get("UnprocessedKeys")
-        if not unprocessed:
-            return
-        request = Request("BatchGetItem", {"RequestItems": unprocessed})
-        time.sleep(random.uniform(0, min(LONGEST_PAUSE, 0.05 * 2**attempt)))  # noqa: S311 - jitter is no secret
-    missing = len(request.params["RequestItems"][table.name]["Keys"])
-    raise Throttled(
-        f"DynamoDB left {missing} keys of a BatchGetItem unread after {BATCH_ATTEMPTS} requests: it asks to slow down. "
-        "Try again later, or raise the table's read capacity."
-    )
+def _union(table: Table, plan: Plan, stop: int | None) -> Iterator[Item]:
+    """The items of every part, each once."""
+    streams = [_of_part(table, part, stop) for part in plan.parts]
+    ordering = plan.query.ordering
+    if not ordering:
+        return chain.from_iterable(streams)
+    return heapq.merge(*_mirrored(streams, forward=not ordering[0].descending), key=partial(order_of, plan))
 
 
-def _pages_of_plan(table: Table, plan: Plan, stop: int | None) -> Iterator[Item]:
-    exact = limit_is_exact(plan)
+def _of_part(table: Table, part: Plan, stop: int | None) -> Iterator[Item]:
+    # What another part gives is dropped here, so that no number of items read is sure to be enough.
+    found = _pages_of_plan(table, part, stop, exact=False) if part.kind == "query" else items(table, part)
+    return (item for item in found if not any(matches(other, item) for other in part.others))
+
+
+def _mirrored(streams: list[Iterator[Item]], *, forward: bool) -> list[Iterator[Item]]:
+    """The streams as a merge takes them: equal items come in their order, and backwards in the opposite one."""
+    return streams if forward else streams[::-1]
+
+
+def order_of(plan: Plan, item: Item) -> tuple[Any, ...]:
+    """What the items of a union are merged by: the values of the attributes that it is ordered by."""
+    attributes = plan.layout.attributes
+    values = ((order_value(item[attributes[order.attribute].stored])[1], order) for order in plan.query.ordering)
+    return tuple(Descending(value) if order.descending else value for value, order in values)
+
+
+@dataclass(frozen=True, slots=True)
+class Descending:
+    """A value that sorts the other way round."""
+
+    value: Any
+
+    def __lt__(self, other: Descending) -> bool:
+        return bool(other.value < self.value)
+
+
+def _pages_of_plan(table: Table, plan: Plan, stop: int | None, *, exact: bool) -> Iterator[Item]:
     streams = [_items_of(table, request, stop, exact=exact) for request in compile_plan(plan, table_name=table.name)]
     if plan.merge == "sort_key" and len(streams) > 1:
         index = plan.key.index if plan.key else None
         sort = names.SORT_KEY if index is None else names.index_sort(index)
-        yield from heapq.merge(*streams, key=lambda item: item[sort]["S"], reverse=not plan.forward)
+        merged = _mirrored(streams, forward=plan.forward)
+        yield from heapq.merge(*merged, key=lambda item: item[sort]["S"], reverse=not plan.forward)
         return
     for stream in streams:
         yield from stream

@@ -21,15 +21,12 @@ REFUSED = {
     "bulk_update": "save the objects one by one; each save sends only what changed",
     "dates": "read the objects and collect the dates in Python",
     "datetimes": "read the objects and collect the times in Python",
-    "defer": "an object is always read whole; values() and values_list() pick attributes",
     "difference": "there are no set operations in DynamoDB: combine conditions with Q, or work on lists",
     "extra": "there is no SQL in DynamoDB",
     "intersection": "there are no set operations in DynamoDB: combine conditions with Q, or work on lists",
-    "only": "an object is always read whole; values() and values_list() pick attributes",
     "raw": "there is no SQL in DynamoDB; PynamoDB's Model.query() takes keys and conditions as they are",
     "select_for_update": "DynamoDB locks nothing: a save is refused with StaleObject where it would undo another's "
     "change",
-    "union": "there are no set operations in DynamoDB: combine conditions with Q, or work on lists",
 }
 
 

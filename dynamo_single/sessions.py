@@ -6,7 +6,6 @@ the table from answering is an error here and never an empty session, which woul
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 from django.contrib.sessions.backends.base import VALID_KEY_CHARS, CreateError, SessionBase, UpdateError
@@ -15,17 +14,20 @@ from django.utils.crypto import get_random_string
 from django.utils.translation import gettext_lazy as _
 
 from dynamo_single import layout, models
-from dynamo_single.exceptions import AlreadyExists, InvalidValue, StaleObject
+from dynamo_single.exceptions import AlreadyExists, InvalidValue, StaleObject, TableMismatch
+from dynamo_single.query import Request
+from dynamo_single.table import get_table
 
 KEY_LENGTH = 32
-MILLISECOND = timedelta(milliseconds=1)
+SESSION_DATA = "sessionData"
+_DELETES = ("ENABLED", "ENABLING")
 
 
 class Session(models.Model):
     """One visitor's data, signed and encoded, until it expires; DynamoDB deletes it some time after that."""
 
     session_key = models.UnicodeAttribute(_("session key"), attr_name="sessionKey")
-    session_data = models.UnicodeAttribute(_("session data"), multiline=True, attr_name="sessionData")
+    session_data = models.UnicodeAttribute(_("session data"), multiline=True, attr_name=SESSION_DATA)
     expire_date = models.TTLAttribute(_("expire date"), null=False)
     updated_at = models.TimestampAttribute(_("updated"), attr_name=layout.UPDATED_AT)
 
@@ -111,8 +113,12 @@ class SessionStore(SessionBase):
         item = self._items.get(session_key) or self._find(session_key)
         if item is None:
             raise UpdateError
-        # Later than before in any case: a save that changes nothing sends nothing, and would not notice a deletion.
-        item.updated_at = max(timezone.now(), item.updated_at + MILLISECOND)
+        # Written in any case, not only if they differ from what was read: of two requests the last one's session stays
+        # whole, and a session that was deleted meanwhile is noticed.
+        item._stored = {
+            name: value for name, value in item._stored.items() if name not in (SESSION_DATA, layout.EXPIRES_AT)
+        }
+        item.updated_at = timezone.now()
         for name, value in self._stored_values(data).items():
             setattr(item, name, value)
         try:
@@ -134,6 +140,7 @@ class SessionStore(SessionBase):
             item.delete()
 
     def _find(self, session_key: str) -> Session | None:
+        self._items.pop(session_key, None)
         try:
             item = self.get_model_class().objects.consistent().filter(session_key=session_key).first()
         except InvalidValue:
@@ -144,12 +151,15 @@ class SessionStore(SessionBase):
 
     @classmethod
     def clear_expired(cls) -> None:
-        """Nothing to do: expired sessions are never returned, and DynamoDB's time to live deletes them.
+        """Delete nothing, and make sure that DynamoDB does: one DescribeTimeToLive, ``TableMismatch`` if it does not.
 
-        Within a few days, and without using write capacity:
+        Expired sessions are never returned. DynamoDB deletes them within a few days, without using write capacity:
         https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html
         """
-
-    @classmethod
-    async def aclear_expired(cls) -> None:
-        """See ``clear_expired()``."""
+        table = get_table(cls.get_model_class()._options.alias)
+        found = table.send(Request("DescribeTimeToLive")).get("TimeToLiveDescription", {})
+        if found.get("TimeToLiveStatus") not in _DELETES or found.get("AttributeName") != layout.EXPIRES_AT:
+            raise TableMismatch(
+                f"Expired sessions would stay in the table {table.name!r}: its time to live is not enabled on "
+                f"{layout.EXPIRES_AT!r}. Run `manage.py dynamo_setup`, which enables it."
+            )

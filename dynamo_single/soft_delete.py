@@ -12,6 +12,7 @@ from typing import Any
 from django.utils import timezone
 
 from dynamo_single import hydration, layout, registry, writes
+from dynamo_single.deferred import changed_in_memory, complete
 from dynamo_single.exceptions import StaleObject
 from dynamo_single.failures import is_gone
 from dynamo_single.query import EVERYTHING, Condition
@@ -58,7 +59,7 @@ def _change(obj: Any, deleted_at: datetime | None, extra: Condition) -> bool:
     What the object remembers may be outdated: where it says that there is nothing to do, and where another writer was
     faster, the item is read again. Changes of the object that are not saved stay as they are.
     """
-    is_fresh = False
+    is_fresh = complete(obj)
     for attempt in range(ATTEMPTS):
         if (layout.DELETED_AT in obj._stored) == (deleted_at is not None):
             if is_fresh:
@@ -80,5 +81,5 @@ def _change(obj: Any, deleted_at: datetime | None, extra: Condition) -> bool:
 
 
 def _read_again(obj: Any) -> None:
-    changed = writes.changed_in_memory(obj) - {registry.DELETED_AT}
+    changed = changed_in_memory(obj) - {registry.DELETED_AT}
     hydration.follow(obj, hydration.reload(obj), changed)

@@ -31,6 +31,7 @@ from botocore.exceptions import (
 )
 from botocore.exceptions import ConnectionError as NotConnectedError
 from botocore.parsers import ResponseParserError
+from django.utils.asyncio import async_unsafe
 from pynamodb.connection import Connection, TableConnection
 from pynamodb.connection.base import MetaTable
 
@@ -65,7 +66,9 @@ class SentRequest:
     error: str = ""
 
 
-_captures: ContextVar[tuple[list[SentRequest], ...]] = ContextVar("captures", default=())
+Listener = Callable[[SentRequest], object]
+
+_listeners: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
 _interceptors: ContextVar[tuple[Interceptor, ...]] = ContextVar("interceptors", default=())
 
 
@@ -93,10 +96,14 @@ class Table:
         except (ClientError, BotoCoreError, ResponseParserError) as error:
             raise _explained(self.settings, request.operation, params, error) from error
 
+    @async_unsafe("A request would hold up the event loop: use the method's asynchronous twin, or sync_to_async().")
     def call(self, operation: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Send one request as it is; botocore's errors pass through."""
-        captures = _captures.get()
-        if not captures:
+        """Send one request as it is; botocore's errors pass through.
+
+        In a thread that runs an event loop it is Django's ``SynchronousOnlyOperation``: the loop would stand still.
+        """
+        listeners = _listeners.get()
+        if not listeners:
             return self._answer(operation, params)
         started = time.perf_counter()
         response: dict[str, Any] | None = None
@@ -111,8 +118,8 @@ class Table:
             raise
         finally:
             sent = SentRequest(operation, params, response, time.perf_counter() - started, _consumed(response), failure)
-            for capture in captures:
-                capture.append(sent)
+            for listener in listeners:
+                listener(sent)
         return response
 
     def _answer(self, operation: str, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -139,13 +146,23 @@ def _table(settings: TableSettings) -> Table:
 
 @contextmanager
 def capture_requests() -> Iterator[list[SentRequest]]:
-    """Collect the requests that the block sends, in order; blocks may be nested. Other threads' are not seen."""
+    """Collect the requests that the block sends, in the order of their answers; blocks may be nested.
+
+    Requests of other threads are not seen, except of those that the block's own reads and ``sync_to_async`` use.
+    """
     sent: list[SentRequest] = []
-    token = _captures.set((*_captures.get(), sent))
-    try:
+    with listening(sent.append):
         yield sent
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Tell ``listener`` of each request of the block after its answer; several threads may call it at once."""
+    token = _listeners.set((*_listeners.get(), listener))
+    try:
+        yield
     finally:
-        _captures.reset(token)
+        _listeners.reset(token)
 
 
 @contextmanager

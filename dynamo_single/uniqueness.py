@@ -15,7 +15,7 @@ from django.core.exceptions import ValidationError
 
 from dynamo_single import layout as names
 from dynamo_single import reading, registry
-from dynamo_single.actions import ITEM_MISSING, Delete, Item, ItemKey, Put, key_of
+from dynamo_single.actions import ITEM_MISSING, Action, Delete, Item, ItemKey, Put, key_of
 from dynamo_single.attributes import Attribute
 from dynamo_single.exceptions import ConfigurationError, InvalidValue
 from dynamo_single.hydration import has_expired
@@ -68,6 +68,31 @@ def claims_of(model: Any, item: Item | None) -> dict[str, ItemKey]:
         if value is not None and value != "":
             claims[name] = claim_key(model, attribute, value)
     return claims
+
+
+def actions(model: Any, before: Item | None, after: Item | None) -> list[Action]:
+    """The claims to take and to give free when one item becomes the other; ``None`` is an item that is not there.
+
+    Those to give free are the ones that ``before`` knows of: another writer's must not be left behind, so the write
+    itself has to be held to what was read.
+    """
+    old, new = claims_of(model, before), claims_of(model, after)
+    expiry_changes = (before or {}).get(names.EXPIRES_AT) != (after or {}).get(names.EXPIRES_AT)
+    found: list[Action] = []
+    for name in {**old, **new}:
+        taken, given_up = new.get(name), old.get(name)
+        if after is not None and taken is not None and (taken != given_up or expiry_changes):
+            found.append(put_claim(model, taken, after))
+        if before is not None and given_up is not None and given_up != taken:
+            found.append(delete_claim(given_up, key_of(before)))
+    return found
+
+
+def depends_on(model: Any, before: Item | None, after: Item | None) -> set[str]:
+    """The physical names of the unique attributes whose claims are taken or given up."""
+    old, new = claims_of(model, before), claims_of(model, after)
+    attributes = registry.attributes_of(model)
+    return {attributes[name].attr_name for name in {**old, **new} if old.get(name) != new.get(name)}
 
 
 def put_claim(model: Any, key: ItemKey, owner: Item) -> Put:

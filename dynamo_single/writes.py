@@ -14,9 +14,10 @@ from typing import Any
 
 from dynamo_single import derived, hydration, registry, uniqueness
 from dynamo_single import layout as names
-from dynamo_single.actions import ITEM_EXISTS, Action, Delete, Item, ItemKey, Put, Update, key_of
+from dynamo_single.actions import ITEM_EXISTS, Action, Delete, Item, Put, Update, key_of
 from dynamo_single.compiler import compile_action, compile_transaction
 from dynamo_single.conditions import join
+from dynamo_single.deferred import changed_in_memory, complete, is_partial
 from dynamo_single.exceptions import (
     AlreadyExists,
     ConditionFailed,
@@ -41,7 +42,6 @@ from dynamo_single.items import (
     prepared_values,
     set_automatic,
     stored_name,
-    touched,
 )
 from dynamo_single.matching import matches
 from dynamo_single.query import EVERYTHING, Condition, Request, Stored
@@ -60,14 +60,13 @@ def insert(obj: Any, *, raw: bool = False) -> None:
     An item that has expired counts as none. ``raw`` keeps automatic timestamps as they are given.
     """
     model = type(obj)
+    complete(obj)
     _make_identity(obj)
     if not raw:
         set_automatic(obj, add=True)
     values = prepared_values(obj)
     item = item_from(model, values)
-    put = Put(item, uniqueness.free(model))
-    claims = [uniqueness.put_claim(model, key, item) for key in uniqueness.claims_of(model, item).values()]
-    actions = [put, *claims, *derived.actions({}, derived.items_of(model, item, item_of))]
+    actions = [Put(item, uniqueness.free(model)), *_following(model, None, item)]
     try:
         _send(obj, actions, lambda action, found: insert_error(obj, item, action, found))
     except AlreadyExists as error:
@@ -95,9 +94,12 @@ def update(
 
     Nothing is sent if nothing changed. ``only`` names the attributes to look at; automatic timestamps always follow,
     and one that is named is written by itself. ``extra`` has to hold of the stored item as well. ``force`` computes
-    every key anew also without a change, which fills an index that is younger than the item.
+    every key anew also without a change, which fills an index that is younger than the item. An object that was read in
+    part is read whole first, if there may be something to write.
     """
     model = type(obj)
+    if is_partial(obj) and only is None and not force and not changed_in_memory(obj):
+        return
     before = _stored_item(obj)
     held = hydration.values_of(model, before)
     # Against what was read, not against the item: the default of a missing attribute is shown, and written only if it
@@ -123,11 +125,12 @@ def update(
 
 
 def _stored_item(obj: Any) -> Item:
-    if obj._stored is not None:
-        stored: Item = obj._stored
-        return stored
     try:
-        stored = hydration.reload(obj)._stored
+        if obj._stored is None:
+            stored: Item = hydration.reload(obj)._stored
+        else:
+            complete(obj)
+            stored = obj._stored
     except type(obj).DoesNotExist as error:
         raise StaleObject(
             f"{obj._meta.label} with pk {obj.pk!r} is not stored, so there is nothing to update; nothing was written."
@@ -155,24 +158,27 @@ def replace(obj: Any) -> bool:
 
 
 def delete(obj: Any, *, extra: Condition = EVERYTHING) -> int:
-    """Delete the item for good, with its unique values; the number of items deleted, 0 if there was none."""
+    """Delete the item for good, with its unique values; the number of items deleted, 0 if there was none.
+
+    An object that was read in part is read whole first.
+    """
     model = type(obj)
-    stored = obj._stored
-    if stored is None:
+    if obj._stored is None:
         raise ValueError(f"{model._meta.object_name} object can't be deleted because it is not stored.")
-    key = key_of(stored)
-    claims = uniqueness.claims_of(model, stored)
+    try:
+        complete(obj)
+    except model.DoesNotExist:
+        return 0
+    stored = obj._stored
     # The claims to free are those that this object knows of: another writer's rename, or restore, must not leave its
     # own behind.
     depends = {stored_name(model, name) for name in uniqueness.unique_attributes(model)} | derived.stored_names(model)
     if depends and registry.layout_of(model).soft_delete:
         depends.add(names.DELETED_AT)
     unchanged = (_as_stored(stored, name) for name in sorted(depends))
-    action = Delete(key, join((ITEM_EXISTS, *unchanged, extra)))
-    actions: list[Action] = [action, *(uniqueness.delete_claim(claim, key) for claim in claims.values())]
-    actions += derived.actions(derived.items_of(model, stored, item_of), {})
+    action = Delete(key_of(stored), join((ITEM_EXISTS, *unchanged, extra)))
     try:
-        _send(obj, actions, lambda action, found: stale(obj, found))
+        _send(obj, [action, *_following(model, stored, None)], lambda action, found: stale(obj, found))
     except StaleObject as error:
         if is_gone(error):
             return 0
@@ -216,11 +222,6 @@ def _reloaded(obj: Any) -> Any:
         return None
 
 
-def changed_in_memory(obj: Any) -> set[str]:
-    """The attributes that were set since the object was read or written, and are not saved yet."""
-    return touched(obj, hydration.values_of(type(obj), obj._stored)) if obj._stored is not None else set()
-
-
 def _save_changes(obj: Any, before: Item, values: Values, changed: Values, extra: Condition) -> None:
     item = item_after(type(obj), before, values, changed)
     stored = _send_changes(obj, before, item, extra)
@@ -243,18 +244,9 @@ def _send_changes(obj: Any, before: Item, item: Item, extra: Condition) -> Item:
     removed = tuple(name for name in before if name in known and name not in item)
     if not changed and not removed:
         return item  # an automatic time that is the same to the millisecond
-    old_claims, new_claims = uniqueness.claims_of(model, before), uniqueness.claims_of(model, item)
-    condition = join((ITEM_EXISTS, *_conditions(model, before, {*changed, *removed}, old_claims, new_claims), extra))
-    actions: list[Action] = [Update(key, set=changed, remove=removed, condition=condition)]
-    for name in {**old_claims, **new_claims}:
-        old, new = old_claims.get(name), new_claims.get(name)
-        if new is not None and (new != old or names.EXPIRES_AT in {*changed, *removed}):
-            actions.append(uniqueness.put_claim(model, new, item))
-        if old is not None and old != new:
-            actions.append(uniqueness.delete_claim(old, key))
-    if {*changed, *removed} & {*derived.stored_names(model), names.DELETED_AT}:
-        following = (derived.items_of(model, each, item_of) for each in (before, item))
-        actions += derived.actions(*following)
+    condition = join((ITEM_EXISTS, *_conditions(model, before, item, {*changed, *removed}), extra))
+    update = Update(key, set=changed, remove=removed, condition=condition)
+    actions = [update, *_following(model, before, item)]
     try:
         _send(obj, actions, lambda action, found: update_error(obj, item, action, found))
     except StaleObject as error:
@@ -267,18 +259,21 @@ def _send_changes(obj: Any, before: Item, item: Item, extra: Condition) -> Item:
     return item
 
 
-def _conditions(
-    model: Any, before: Item, written: set[str], old_claims: dict[str, ItemKey], new_claims: dict[str, ItemKey]
-) -> list[Condition]:
-    """What has to be as it was read, for the keys and claims that are written to be right."""
+def _following(model: Any, before: Item | None, after: Item | None) -> list[Action]:
+    """What has to change with an item: ``None`` is one that is not there."""
+    items = (derived.items_of(model, each, item_of) for each in (before, after))
+    return [*uniqueness.actions(model, before, after), *derived.actions(*items)]
+
+
+def _conditions(model: Any, before: Item, after: Item, written: set[str]) -> list[Condition]:
+    """What has to be as it was read, for the keys, the claims and the derived items that are written to be right."""
     layout = registry.layout_of(model)
     as_before = {names.DELETED_AT} if layout.soft_delete else set()
     for key in layout.index_keys:
         if key.index and written & {names.index_partition(key.index), names.index_sort(key.index)}:
             as_before |= {layout.attributes[name].stored for name in key.variables if name not in layout.identity}
-    for name in {**old_claims, **new_claims}:
-        if old_claims.get(name) != new_claims.get(name) or stored_name(model, name) in written:
-            as_before.add(stored_name(model, name))
+    as_before |= uniqueness.depends_on(model, before, after)
+    as_before |= {stored_name(model, name) for name in uniqueness.unique_attributes(model)} & written
     if written & derived.stored_names(model):
         as_before |= derived.stored_names(model)
     return [_as_stored(before, stored) for stored in sorted(as_before)]

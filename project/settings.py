@@ -43,6 +43,10 @@ INSTALLED_APPS = [
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = ["accounts.backends.EmailOrUsernameBackend"]
 SESSION_ENGINE = "dynamo_single.sessions"
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "account"
+# The demo's mails, with the links that they hold, are shown where the server runs.
+EMAIL_BACKEND = env.str("EMAIL_BACKEND", "django.core.mail.backends.console.EmailBackend")
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},

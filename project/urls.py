@@ -1,10 +1,15 @@
-"""The demo's addresses: the admin, and the way there."""
+"""The demo's addresses: the admin, the way there, and the account pages."""
 
 from django.contrib import admin
-from django.urls import path
+from django.urls import include, path
 from django.views.generic import RedirectView
+
+from accounts.admin import AdminLoginForm
+
+admin.site.login_form = AdminLoginForm
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", admin.site.urls),
+    path("accounts/", include("accounts.urls")),
 ]

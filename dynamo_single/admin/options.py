@@ -6,7 +6,10 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.admin import ShowFacets
+from django.contrib.admin.options import IS_POPUP_VAR
 from django.contrib.admin.utils import flatten_fieldsets, unquote
+from django.contrib.admin.widgets import FilteredSelectMultiple
+from django.contrib.auth import get_permission_codename
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import models
 from django.http import HttpRequest, HttpResponseRedirect
@@ -26,7 +29,12 @@ from dynamo_single.admin.history import LoggedModelAdmin
 from dynamo_single.admin.paginator import KeyPaginator
 from dynamo_single.exceptions import NoAccessPattern, NotSupported, UnknownField
 from dynamo_single.fields import IdentityField
+from dynamo_single.permission_fields import PermissionsField, ShowsAllChosen
 from dynamo_single.registry import layout_of
+
+
+class PermissionsFilter(ShowsAllChosen, FilteredSelectMultiple):
+    """The permissions as two lists with a search, as Django's ``filter_horizontal`` shows them."""
 
 
 class DynamoModelAdmin(LoggedModelAdmin):
@@ -62,11 +70,14 @@ class DynamoModelAdmin(LoggedModelAdmin):
         actions: dict[str, Any] = super().get_actions(request)
         if not trash.has_trash(self.model) or not shows_trash(request):
             return actions
+        if self.actions is None or IS_POPUP_VAR in request.GET:
+            return {}
         in_trash: dict[str, Any] = {}
-        if actions and self.has_change_permission(request):
+        if self.has_restore_permission(request):
             in_trash["restore_selected"] = self.get_action(trash.restore_selected)
-        if "delete_selected" in actions:
-            in_trash["delete_selected"] = (*actions["delete_selected"][:2], trash.FOR_GOOD)
+        delete = self.get_action("delete_selected")
+        if delete is not None and self.has_hard_delete_permission(request):
+            in_trash["delete_selected"] = (*delete[:2], trash.FOR_GOOD)
         return in_trash
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
@@ -77,6 +88,12 @@ class DynamoModelAdmin(LoggedModelAdmin):
             return queryset, False
         wanted = models.Q.create([_search_lookup(name, text) for name in fields], connector=models.Q.OR)
         return queryset.filter(wanted), False
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Django's; permissions are chosen from two lists with a search, as ``filter_horizontal`` does."""
+        if isinstance(db_field, PermissionsField):
+            kwargs = {"widget": PermissionsFilter(db_field.verbose_name, is_stacked=False), **kwargs}
+        return super().formfield_for_dbfield(db_field, request, **kwargs)
 
     def get_changelist_formset(self, request: HttpRequest, **kwargs: Any) -> Any:
         """The formset of ``list_editable``, which takes the rows in the order that they have."""
@@ -122,6 +139,24 @@ class DynamoModelAdmin(LoggedModelAdmin):
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """As in Django; what is in the trash can only be looked at, restored or deleted for good."""
         return not trash.is_deleted(obj) and super().has_change_permission(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """As in Django; for what is in the trash, the permission to delete for good."""
+        if trash.is_deleted(obj):
+            return self.has_hard_delete_permission(request, obj)
+        return super().has_delete_permission(request, obj)
+
+    def has_restore_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Whether the user may take objects out of the trash."""
+        return self._has_permission(request, "restore")
+
+    def has_hard_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Whether the user may delete for good what is in the trash."""
+        return self._has_permission(request, "hard_delete")
+
+    def _has_permission(self, request: HttpRequest, action: str) -> bool:
+        user: Any = request.user
+        return bool(user.has_perm(f"{self.opts.app_label}.{get_permission_codename(action, self.opts)}"))
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """The declared ones, what the app sets itself, and for an existing object what makes up its primary key."""
@@ -228,7 +263,7 @@ class DynamoModelAdmin(LoggedModelAdmin):
         response: Any = super().render_change_form(request, context, add, change, form_url, obj)
         if trash.is_deleted(obj) and self.change_form_template is None:
             response.template_name = "dynamo_single/admin/in_trash.html"
-            response.context_data["may_restore"] = self.has_change_permission(request)
+            response.context_data["may_restore"] = self.has_restore_permission(request, obj)
         return response
 
     def get_urls(self) -> list[Any]:

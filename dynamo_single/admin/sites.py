@@ -39,10 +39,13 @@ class DynamoAdminSite(AdminSite):
         return entries() if is_in_dynamodb() else super().get_log_entries(request)
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
-        """The models that can be stored: SQL models (such as ``auth.Group``) are left out where there is no SQL."""
+        """The models that can be stored and are of use.
+
+        SQL models are left out where there is no SQL, and ``auth.Group`` where no user can be in such a group.
+        """
         apps: list[Any] = super().get_app_list(request, app_label)
         for app in apps:
-            app["models"] = [entry for entry in app["models"] if _can_be_stored(entry["model"])]
+            app["models"] = [entry for entry in app["models"] if _is_of_use(entry["model"])]
         return [app for app in apps if app["models"]]
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:
@@ -65,7 +68,9 @@ def _logged(admin_class: Any) -> Any:
     return type(admin_class)(admin_class.__name__, tuple(bases), members)
 
 
-def _can_be_stored(model: Any) -> bool:
+def _is_of_use(model: Any) -> bool:
+    if model._meta.label == "auth.Group" and is_in_dynamodb():
+        return False
     return is_stored_in_dynamodb(model) or not uses_engine(router.db_for_read(model))
 
 

@@ -67,7 +67,7 @@ def said_instead(request: Any, message: Any, level: int | str) -> Any:
     return request.__dict__.pop("_said_of_trash", message)
 
 
-@action(permissions=["change"], description=gettext_lazy("Restore selected %(verbose_name_plural)s"))
+@action(permissions=["restore"], description=gettext_lazy("Restore selected %(verbose_name_plural)s"))
 def restore_selected(modeladmin: Any, request: HttpRequest, queryset: Any) -> None:
     """Restore each object: one request or transaction each; those that are refused are named and stay."""
     restored = 0
@@ -82,10 +82,10 @@ def restore_view(modeladmin: Any, request: HttpRequest, object_id: str) -> HttpR
     """Restore one object, from the button on its page."""
     if request.method != "POST":
         return HttpResponseNotAllowed(["POST"])
-    if not modeladmin.has_change_permission(request):
+    obj = modeladmin.get_object(request, unquote(object_id))
+    if not modeladmin.has_restore_permission(request, obj):
         raise PermissionDenied
     opts = modeladmin.opts
-    obj = modeladmin.get_object(request, unquote(object_id))
     if obj is None:
         missing: HttpResponseBase = modeladmin._get_obj_does_not_exist_redirect(request, opts, object_id)
         return missing

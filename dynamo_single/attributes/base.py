@@ -104,7 +104,16 @@ class Attribute(PynamoDBAttribute[T], Generic[T]):
     @overload
     def __get__(self, instance: Any, owner: Any) -> T: ...
     def __get__(self, instance: Any, owner: Any) -> Any:
-        return self if instance is None else instance.attribute_values.get(self.name)
+        if instance is None:
+            return self
+        values = instance.attribute_values
+        return values[self.name] if self.name in values else self.missing_value(instance)
+
+    def missing_value(self, instance: Any) -> Any:
+        """The value of an instance that has none: it is read now if ``only()`` or ``defer()`` left it out."""
+        if instance._stored is not None:
+            instance.refresh_from_db(fields=[self.name])
+        return instance.attribute_values.get(self.name)
 
     def __set__(self, instance: Any, value: T | None) -> None:
         instance.attribute_values[self.name] = value

@@ -112,7 +112,7 @@ class ReferenceAttribute(Attribute[Any], Generic[M]):
     @overload
     def __get__(self, instance: Any, owner: Any) -> M: ...
     def __get__(self, instance: Any, owner: Any) -> Any:
-        return self if instance is None else instance.attribute_values.get(self.name)
+        return super().__get__(instance, owner)
 
     def __set__(self, instance: Any, value: Any) -> None:
         if self.field.is_cached(instance):

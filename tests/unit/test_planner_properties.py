@@ -150,6 +150,8 @@ def stored(values: Mapping[str, Any], layout: ModelLayout) -> dict[str, Any]:
 
 def carry_out(found: Plan, items: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Read items as DynamoDB does by the plan's requests."""
+    if found.kind == "union":
+        return united(found, items)
     if found.kind in ("empty", "scan"):
         read = [] if found.kind == "empty" else list(items)
     elif found.keys:
@@ -165,6 +167,17 @@ def carry_out(found: Plan, items: Iterable[Mapping[str, Any]]) -> list[Mapping[s
         if found.merge == "sort_key":
             read.sort(key=lambda item: item[sort]["S"], reverse=not found.forward)
     return [item for item in read if matches(found.filter, item, found.layout)]
+
+
+def united(found: Plan, items: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Read the parts one after the other, each without what its others give, and merge them."""
+    read: list[Mapping[str, Any]] = []
+    for part in found.parts:
+        read += [item for item in carry_out(part, items) if not any(matches(other, item) for other in part.others)]
+    for order in reversed(found.query.ordering):
+        name = found.layout.attributes[order.attribute].stored
+        read.sort(key=partial(value_of, name), reverse=order.descending)
+    return read
 
 
 def lies_in(item: Mapping[str, Any], condition: KeyCondition, partition: str, sort: str) -> bool:

@@ -24,6 +24,7 @@ def test_the_whole_message() -> None:
             "  - ask by one of the keys above",
             "  - add a key to Person.Keys: by_name = "
             'models.IndexKey("gs2", "PERSON", "{name}#{company_id}#{person_id}")',
+            "    Items that are stored already are in it once each is saved again, by save(force_update=True).",
             "  - say .allow_scan(): it reads, and pays for, every item of the table",
         ]
     )
@@ -54,7 +55,8 @@ REASONS = [
     (EVENT, {"city": "c"}, ("kind",), {}, "by_city", "kind is not written in the order of its values"),
     (ORDER_LINE, {"order__in": ["1", "2"]}, ("note",), {}, "primary", "its order is line, not note"),
     (COMPANY, {}, (), {"consistent": True}, "by_name", "an index cannot be read consistently"),
-    (COMPANY, {}, (), {"visibility": "all"}, "by_name", "it does not hold soft-deleted items"),
+    (COMPANY, {}, (), {"visibility": "all", "using_index": "by_name"}, "by_name", "it does not hold soft-deleted"),
+    (COMPANY, {}, ("name",), {"without": ("by_name",)}, "by_name", "without_index() leaves it out"),
     (COMPANY, {"name": "A"}, (), {"visibility": "deleted", "using_index": "by_name"}, "by_name", "soft-deleted items"),
     (COMPANY, {}, (), {"using_index": "trash"}, "trash", "it does not hold live items"),
     (
@@ -169,6 +171,16 @@ PROPOSALS = [
         'by_company_id_and_name = models.IndexKey("gs2", "PERSON#{company_id}", "{name}#{person_id}")',
     ),
     ({"email": "x"}, (), 'by_email = models.IndexKey("gs2", "PERSON", "{email}#{company_id}#{person_id}")'),
+    (
+        {"email__canonical": "X"},
+        (),
+        'by_email = models.IndexKey("gs2", "PERSON", "{email:canonical}#{company_id}#{person_id}")',
+    ),
+    (
+        {"email__canonical": "X"},
+        ("name",),
+        'by_email_and_name = models.IndexKey("gs2", "PERSON#{email:canonical}", "{name}#{company_id}#{person_id}")',
+    ),
 ]
 
 

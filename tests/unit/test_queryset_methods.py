@@ -26,7 +26,6 @@ INHERITED = {
     "aget",
     "aget_or_create",
     "ain_bulk",
-    "aiterator",
     "alast",
     "alatest",
     "all",

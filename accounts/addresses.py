@@ -1,0 +1,105 @@
+"""Signing up, and what makes an e-mail address a user's own: which mails are sent, and what they lead to.
+
+No answer tells whether an address has an account; only the mail does, to whoever reads it. This module must not know
+forms or pages.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.mail import send_mail
+from django.http import HttpRequest
+from django.template.loader import render_to_string
+from django.urls import reverse
+
+from accounts import tokens
+from accounts.models import User
+from dynamo_single.exceptions import UniqueViolation
+from dynamo_single.keys import canonical
+
+
+def sign_up(request: HttpRequest, user: User) -> None:
+    """Store a new user who has to confirm the address, and send the link; the address's holder gets another mail.
+
+    One transaction, and two GetItems more if the address is taken. Raises ``UniqueViolation`` if the user name is.
+    """
+    user.must_confirm = True
+    address = str(user.email)
+    try:
+        user.save(force_insert=True)
+    except UniqueViolation as error:
+        if error.field != "email":
+            raise
+        _tell_holder(request, address)
+    else:
+        _send_link(request, user, address)
+
+
+def send_again(request: HttpRequest, address: str) -> None:
+    """Send the link again, if somebody active has this address and has not confirmed it: at most two GetItems."""
+    user = _holder(address)
+    if user is not None and user.is_active and not user.has_confirmed_email:
+        _send_link(request, user, str(user.email))
+
+
+def request_change(request: HttpRequest, user: User, address: str) -> None:
+    """Send a link to a new address; the old one stays until the link is followed. A holder gets another mail."""
+    holder = _holder(address)
+    if holder is None or holder.pk == user.pk:
+        _send_link(request, user, address)
+    else:
+        _tell_holder(request, address, holder)
+
+
+def confirm(request: HttpRequest, token: str) -> User | None:
+    """Do what a link says: one GetItem and one transaction. ``None`` if the link holds no more or the address is taken.
+
+    User, claim and login item change together: the old address and the new one are never both valid, or neither.
+    """
+    said = tokens.read(token)
+    if said is None:
+        return None
+    user = User.objects.consistent().filter(pk=said.user).first()
+    if user is None or not said.holds_for(user):
+        return None
+    old = user.email
+    if said.is_change and canonical(old or "") == said.held:
+        user.email = said.address
+    user.confirm_email()
+    try:
+        user.save()
+    except UniqueViolation:
+        return None
+    if old and old != user.email:
+        _send(request, old, "address_changed", user=user)
+    return user
+
+
+def _holder(address: str) -> User | None:
+    try:
+        return User.objects.get_by_unique("email", address)
+    except User.DoesNotExist:
+        return None
+
+
+def _tell_holder(request: HttpRequest, address: str, holder: User | None = None) -> None:
+    found = holder or _holder(address)
+    if found is not None and found.is_active:
+        _send(request, str(found.email), "address_taken", user=found)
+
+
+def _send_link(request: HttpRequest, user: User, address: str) -> None:
+    link = reverse("confirm_email", args=[tokens.make(user, address)])
+    _send(request, address, "confirm", user=user, link=request.build_absolute_uri(link))
+
+
+def _send(request: HttpRequest, address: str, name: str, **context: Any) -> None:
+    context |= {
+        "site": request.get_host(),
+        "login": request.build_absolute_uri(reverse("login")),
+        "reset": request.build_absolute_uri(reverse("password_reset")),
+    }
+    subject = render_to_string(f"accounts/mail/{name}_subject.txt", context)
+    body = render_to_string(f"accounts/mail/{name}.txt", context)
+    send_mail(" ".join(subject.split()), body, None, [address])

@@ -1,0 +1,132 @@
+"""Reads and checks the setting ``ACCOUNTS``: one frozen value, the same for as long as the setting is.
+
+It must not know users, requests or forms.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from django.conf import settings
+from django.core.signals import setting_changed
+
+from dynamo_single.exceptions import ConfigurationError
+
+EMAIL = "email"
+USERNAME = "username"
+
+_HEADER = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class AccountSettings:
+    """The keys of ``ACCOUNTS`` in lower case; delays and lifetimes are seconds."""
+
+    login_with: tuple[str, ...] = (EMAIL, USERNAME)
+    unconfirmed_may_log_in: bool = False
+    confirmation_lifetime: float = 3 * 24 * 3600.0
+    lockout: bool = True
+    free_failures: int = 5
+    first_delay: float = 5.0
+    longest_delay: float = 900.0
+    account_failures: int = 50
+    address_failures: int = 100
+    client_address_header: str | None = None
+    trusted_proxies: int = 1
+
+
+def account_settings() -> AccountSettings:
+    """What ``ACCOUNTS`` says; raises ``ConfigurationError`` by the wrong key."""
+    return _read()
+
+
+@lru_cache(maxsize=1)
+def _read() -> AccountSettings:
+    declared = getattr(settings, "ACCOUNTS", {})
+    if not isinstance(declared, Mapping):
+        raise ConfigurationError(
+            f"ACCOUNTS must be a dict such as {{'LOGIN_WITH': ['{EMAIL}', '{USERNAME}']}}, not a "
+            f"{type(declared).__name__}."
+        )
+    values: dict[str, Any] = {}
+    for key, value in declared.items():
+        if key not in _READERS:
+            raise ConfigurationError(
+                f"ACCOUNTS[{key!r}] is not a known key; allowed are {', '.join(sorted(_READERS))}."
+            )
+        read, allowed = _READERS[key]
+        try:
+            values[key.lower()] = read(value)
+        except ValueError:
+            raise ConfigurationError(f"ACCOUNTS[{key!r}] must be {allowed}, not {value!r}.") from None
+    found = AccountSettings(**values)
+    if found.first_delay > found.longest_delay:
+        raise ConfigurationError(
+            f"ACCOUNTS['FIRST_DELAY'] is {found.first_delay:g} seconds, more than ACCOUNTS['LONGEST_DELAY'], which is "
+            f"{found.longest_delay:g}."
+        )
+    return found
+
+
+def _forget(*, setting: str, **_: Any) -> None:
+    if setting == "ACCOUNTS":
+        _read.cache_clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="accounts.conf")
+
+
+def _identifiers(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, (list, tuple)) or not value or len(set(value)) != len(value):
+        raise ValueError
+    if any(kind not in (EMAIL, USERNAME) for kind in value):
+        raise ValueError
+    return tuple(value)
+
+
+def _boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError
+    return value
+
+
+def _positive_int(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError
+    return value
+
+
+def _seconds(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
+        raise ValueError
+    return float(value)
+
+
+def _header(value: Any) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or not _HEADER.fullmatch(value):
+        raise ValueError
+    return value
+
+
+_POSITIVE = "a whole number of at least 1"
+_SECONDS = "a number of seconds above 0"
+_BOOLEAN = "True or False"
+_READERS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "LOGIN_WITH": (_identifiers, f"a list of '{EMAIL}', '{USERNAME}' or both"),
+    "UNCONFIRMED_MAY_LOG_IN": (_boolean, _BOOLEAN),
+    "CONFIRMATION_LIFETIME": (_seconds, _SECONDS),
+    "LOCKOUT": (_boolean, _BOOLEAN),
+    "FREE_FAILURES": (_positive_int, _POSITIVE),
+    "FIRST_DELAY": (_seconds, _SECONDS),
+    "LONGEST_DELAY": (_seconds, _SECONDS),
+    "ACCOUNT_FAILURES": (_positive_int, _POSITIVE),
+    "ADDRESS_FAILURES": (_positive_int, _POSITIVE),
+    "CLIENT_ADDRESS_HEADER": (_header, "None or a header's name such as 'X-Forwarded-For'"),
+    "TRUSTED_PROXIES": (_positive_int, _POSITIVE),
+}

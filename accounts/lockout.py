@@ -1,0 +1,178 @@
+"""Slows down whoever guesses passwords, and nobody else: how long an attempt to log in has to wait.
+
+Failures are counted for an identifier at an address, for the identifier and for the address; which of them delays whom
+is in docs/decisions/0011-lockout.md. The counters hold no name and no address, only their keyed hashes. This module
+must not know users or passwords, so an identifier that is nobody's is counted like any other.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.crypto import salted_hmac
+
+from accounts.conf import AccountSettings, account_settings
+from accounts.models import LoginFailures
+from dynamo_single import counters
+from dynamo_single.exceptions import StaleObject
+from dynamo_single.keys import canonical
+
+logger = logging.getLogger("accounts")
+
+#: How long failures are remembered. A count is never carried over into the next period, so no delay lasts.
+DAY: Final = timedelta(days=1)
+HOUR: Final = timedelta(hours=1)
+#: An address may be a whole company's.
+LONGEST_DELAY_OF_ADDRESS: Final = 60.0
+#: What somebody with one IPv6 connection can choose from freely.
+IPV6_NETWORK: Final = 64
+NO_ADDRESS: Final = "unknown"
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One attempt to log in: ``wait`` says how long it is too early, if it is."""
+
+    pair: LoginFailures
+    account: LoginFailures
+    address: LoginFailures
+    wait: timedelta | None = None
+    counted: tuple[LoginFailures, ...] = ()
+
+    def failed(self) -> None:
+        """Count the failure: one UpdateItem for each counter that does not have it yet."""
+        for counter in (self.pair, self.account, self.address):
+            if counter not in self.counted:
+                _count(counter)
+
+    def succeeded(self) -> None:
+        """Forget the failures of this identifier at this address: nothing is sent where there are none."""
+        if not self.pair._state.adding:
+            self.pair.delete()
+        if self.address in self.counted:
+            _count(self.address, -1)
+
+
+def begin(request: HttpRequest, identifier: str) -> Attempt:
+    """Start an attempt: one BatchGetItem, strongly consistent.
+
+    Where failures are being delayed already, the attempt is counted before its password is looked at, by one UpdateItem
+    for each counter: of many attempts at once, one gets through.
+    """
+    settings = account_settings()
+    attempt = _read(identifier, client_address(request, settings))
+    strict = attempt.account.failures >= settings.account_failures
+    rules = (
+        (attempt.pair, 1 if strict else settings.free_failures, settings.longest_delay),
+        (attempt.address, settings.address_failures, min(settings.longest_delay, LONGEST_DELAY_OF_ADDRESS)),
+    )
+    delaying = []
+    for counter, free, longest in rules:
+        if counter.failures < free:
+            continue
+        delay = _delay(counter.failures - free, settings.first_delay, longest)
+        delaying.append((counter, delay))
+        _wait_for(attempt, counter.last_failure + delay - timezone.now())
+    if attempt.wait is not None:
+        return attempt
+    for counter, delay in delaying:
+        try:
+            _count(counter, seen=counter)
+        except StaleObject:
+            _wait_for(attempt, delay)
+        else:
+            attempt.counted += (counter,)
+    return attempt
+
+
+def tell(request: HttpRequest | None, why: timedelta | str) -> None:
+    """Leave word for the login form why a right password would not have helped, or did not."""
+    if isinstance(why, timedelta):
+        address = "" if request is None else client_address(request, account_settings())
+        logger.warning("A login from %s was refused: it came %d seconds too early.", address, why.total_seconds())
+    if request is not None:
+        request.META[_TOLD] = why
+
+
+def told(request: HttpRequest | None) -> timedelta | str | None:
+    """What ``tell()`` said of this request."""
+    found: timedelta | str | None = None if request is None else request.META.get(_TOLD)
+    return found
+
+
+_TOLD: Final = "accounts.login_refused"
+UNCONFIRMED: Final = "unconfirmed"
+
+
+def client_address(request: HttpRequest, settings: AccountSettings) -> str:
+    """Where a request comes from: the connection's address, or what the nearest trusted proxy says.
+
+    Of a list such as ``X-Forwarded-For`` only the entries that trusted proxies wrote count, which are the last ones.
+    """
+    connected = _normal(request.META.get("REMOTE_ADDR", ""))
+    if settings.client_address_header is None:
+        return connected
+    entries = request.headers.get(settings.client_address_header, "").split(",")
+    if len(entries) < settings.trusted_proxies:
+        return connected
+    told = _normal(entries[-settings.trusted_proxies])
+    return connected if told == NO_ADDRESS else told
+
+
+def _normal(text: str) -> str:
+    """One text for each visitor: of IPv6 the network, since everybody has many addresses in one."""
+    try:
+        address = ipaddress.ip_address(text.strip().strip("[]"))
+    except ValueError:
+        return NO_ADDRESS
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped is None:
+            return str(ipaddress.ip_network((int(address), IPV6_NETWORK), strict=False))
+        address = address.ipv4_mapped
+    return str(address)
+
+
+def _delay(repeated: int, first: float, longest: float) -> timedelta:
+    # The exponent is bounded because the number of failures is not.
+    return timedelta(seconds=min(first * 2 ** min(repeated, 60), longest))
+
+
+def _wait_for(attempt: Attempt, wait: timedelta) -> None:
+    if wait > (attempt.wait or timedelta()):
+        attempt.wait = wait
+
+
+def _read(identifier: str, address: str) -> Attempt:
+    # A lone surrogate cannot be in UTF-8, but it can be typed.
+    name = canonical(identifier).encode("utf-8", "surrogatepass").hex()
+    fresh = (
+        _counter(DAY, "pair", name, address),
+        _counter(DAY, "account", name),
+        _counter(HOUR, "address", address),
+    )
+    wanted = [counter.scope for counter in fresh]
+    found = {each.scope: each for each in LoginFailures.objects.consistent().filter(pk__in=wanted)}
+    pair, account, address_counter = (found.get(counter.scope, counter) for counter in fresh)
+    return Attempt(pair, account, address_counter)
+
+
+def _counter(period: timedelta, *about: str) -> LoginFailures:
+    number, _ = divmod(timezone.now() - _EPOCH, period)
+    expires = _EPOCH + (number + 1) * period
+    scope = salted_hmac("accounts.lockout", "|".join((*about, str(number))), algorithm="sha256").hexdigest()
+    return LoginFailures(scope=scope, failures=0, last_failure=timezone.now(), expires=expires)
+
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _count(counter: LoginFailures, number: int = 1, *, seen: LoginFailures | None = None) -> None:
+    now = timezone.now() if number > 0 else counter.last_failure
+    more = LoginFailures(scope=counter.scope, failures=number, last_failure=now, expires=counter.expires)
+    counters.add(more, "failures", seen=seen)

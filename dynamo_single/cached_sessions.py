@@ -1,0 +1,115 @@
+"""Sessions in the table, read through a cache: ``SESSION_ENGINE = "dynamo_single.cached_sessions"``.
+
+The table decides. The cache that ``SESSION_CACHE_ALIAS`` names holds copies, and a copy is only ever *added* after it
+was read from the table. Whoever changes or deletes a session puts a fence in the copy's place first, and again when it
+is done. So nobody who read the session before can put an old copy back: not of changed data, and not of a session that
+was logged out. While a fence stands, the session is read from the table.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from typing import Any
+
+from django.conf import settings
+from django.contrib.sessions.backends.base import VALID_KEY_CHARS
+from django.core.cache import caches
+
+from dynamo_single import sessions
+from dynamo_single.sessions import KEY_LENGTH, Session
+
+#: How long a fence stands, in seconds: far longer than between a request's reading a session and adding its copy.
+FENCE_SECONDS = 60
+#: A copy is the time when the session expires, a colon, and its data; a fence has no colon.
+_FENCE = "changed"
+
+logger = logging.getLogger("django.contrib.sessions")
+
+
+class SessionStore(sessions.SessionStore):
+    """``dynamo_single.sessions`` with a cache in front: no request to the table for a session whose copy is cached.
+
+    An error of the cache is logged and the table used alone, except in ``delete()``, where a copy could survive a
+    logout. An error of the table is always raised. The cache has to be one that all processes share.
+    """
+
+    cache_key_prefix = "dynamo_single.cached_sessions"
+
+    def __init__(self, session_key: str | None = None) -> None:
+        self._cache = caches[settings.SESSION_CACHE_ALIAS]
+        super().__init__(session_key)
+
+    def load(self) -> dict[str, Any]:
+        """The data of the session: from the cache, or by one GetItem and then added to the cache."""
+        key = self.session_key
+        if key is None or not _is_made_here(key):
+            return super().load()
+        copy = self._copy(key)
+        if copy is not None:
+            return self.decode(copy)
+        data = super().load()
+        if (item := self._items.get(key)) is not None:
+            self._add_copy(key, item)
+        return data
+
+    def save(self, must_create: bool = False) -> None:
+        """Write the session to the table as ``dynamo_single.sessions`` does; the next ones to load it read the table.
+
+        One UpdateItem, and a GetItem before it if the session was loaded from the cache.
+        """
+        key = self.session_key
+        if key is None or must_create or not _is_made_here(key):
+            super().save(must_create)
+            return
+        self._set_fence_or_log(key)
+        super().save()
+        self._set_fence_or_log(key)
+
+    def delete(self, session_key: str | None = None) -> None:
+        """Delete the session from the table and the cache; if the cache cannot be told, that is an error."""
+        session_key = self.session_key if session_key is None else session_key
+        if session_key is None or not _is_made_here(session_key):
+            super().delete(session_key)
+            return
+        try:
+            self._set_fence(session_key)
+        finally:
+            super().delete(session_key)
+        self._set_fence_or_log(session_key)
+
+    def _cache_key(self, session_key: str) -> str:
+        return self.cache_key_prefix + session_key
+
+    def _copy(self, session_key: str) -> str | None:
+        """The cached data, if there is a copy and it has not expired."""
+        try:
+            cached = self._cache.get(self._cache_key(session_key), "")
+        except Exception:  # each cache raises errors of its own
+            logger.exception("Error reading from cache (%s)", self._cache)
+            return None
+        expires, found, data = cached.partition(":")
+        return data if found and float(expires) > time.time() else None
+
+    def _add_copy(self, session_key: str, item: Session) -> None:
+        expires = item.expire_date.timestamp()
+        copy = f"{expires}:{item.session_data}"
+        try:
+            self._cache.add(self._cache_key(session_key), copy, math.ceil(expires - time.time()))
+        except Exception:  # as above
+            logger.exception("Error saving to cache (%s)", self._cache)
+
+    def _set_fence(self, session_key: str) -> None:
+        self._cache.set(self._cache_key(session_key), _FENCE, FENCE_SECONDS)
+
+    def _set_fence_or_log(self, session_key: str) -> None:
+        try:
+            self._set_fence(session_key)
+        except Exception:  # as above
+            logger.exception("Error saving to cache (%s)", self._cache)
+
+
+def _is_made_here(session_key: str) -> bool:
+    """Whether a key is of the form that this app makes; a cookie may hold anything, also what no cache takes."""
+    return len(session_key) == KEY_LENGTH and set(session_key) <= set(VALID_KEY_CHARS)

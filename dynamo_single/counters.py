@@ -1,0 +1,103 @@
+"""Numbers that many writers add to: DynamoDB adds, so that none of the additions is lost.
+
+It writes one object at a time, and must not know what is counted, or why.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Final, TypeVar
+
+from dynamo_single import hydration, registry, uniqueness
+from dynamo_single import layout as names
+from dynamo_single.actions import ITEM_EXISTS, ITEM_MISSING, Put, Update, key_of
+from dynamo_single.compiler import compile_action
+from dynamo_single.conditions import join
+from dynamo_single.exceptions import ConditionFailed, InvalidValue, NotSupported, StaleObject
+from dynamo_single.items import item_of
+from dynamo_single.model import Model
+from dynamo_single.query import Condition, Or, Stored
+from dynamo_single.table import get_table
+
+M = TypeVar("M", bound=Model)
+
+#: Between two requests an item can expire, or be made by somebody else; hardly ever twice.
+_ATTEMPTS: Final = 3
+
+
+def add(obj: M, *numbers: str, seen: M | None = None) -> M:
+    """Write an object's values, and add its ``numbers`` to what is stored of them; gives the object as stored then.
+
+    One UpdateItem, which makes the item where there is none; two requests where only an expired one is left. With
+    ``seen``, an object as it was read, only if the numbers are its numbers still, and else ``StaleObject``: of many who
+    read one number, one gets through. Sends no signals.
+    """
+    model = type(obj)
+    _check(model, numbers)
+    item = item_of(obj)
+    if seen is not None:
+        return _sent(obj, _update(model, item, numbers, _as_seen(seen, numbers)))
+    for _ in range(_ATTEMPTS):
+        try:
+            return _sent(obj, _update(model, item, numbers, _not_expired(model)))
+        except StaleObject:
+            if registry.layout_of(model).expires is None:
+                raise
+        try:
+            return _sent(obj, Put(item, uniqueness.free(model)))
+        except StaleObject:
+            continue
+    raise StaleObject(f"{model._meta.label} with pk {obj.pk!r} comes and goes; nothing was written. Try again.")
+
+
+def _check(model: Any, numbers: tuple[str, ...]) -> None:
+    layout = registry.layout_of(model)
+    label = model._meta.label
+    for name in numbers:
+        info = layout.attributes.get(name)
+        if info is None or registry.attributes_of(model)[name].attr_type != "N":
+            raise InvalidValue(f"{label}.{name} is not a number, and only numbers can be added to.")
+        if name in layout.identity or any(name in key.variables for key in layout.index_keys):
+            raise NotSupported(f"{label}.{name} is part of a key, which DynamoDB cannot compute: set it and save().")
+    if not numbers:
+        raise InvalidValue(f"Name the attributes of {label} that are to be added to.")
+    if uniqueness.unique_attributes(model) or model.derived_from or layout.soft_delete:
+        raise NotSupported(
+            f"{label} has unique attributes, derived items or a trash, which one request cannot keep right. Count in "
+            "an object of a model of its own."
+        )
+
+
+def _update(model: Any, item: Any, numbers: tuple[str, ...], condition: Condition) -> Update:
+    added = {registry.attributes_of(model)[name].attr_name for name in numbers}
+    values = {name: value for name, value in item.items() if name not in added | _KEY}
+    return Update(key_of(item), set=values, add={name: item[name] for name in sorted(added)}, condition=condition)
+
+
+_KEY: Final = {names.PARTITION_KEY, names.SORT_KEY}
+
+
+def _not_expired(model: Any) -> Condition:
+    if registry.layout_of(model).expires is None:
+        return join(())
+    later = Stored(names.EXPIRES_AT, ">", ({"N": str(int(time.time()))},))
+    return Or((ITEM_MISSING, Stored(names.EXPIRES_AT, "missing"), later))
+
+
+def _as_seen(seen: Any, numbers: tuple[str, ...]) -> Condition:
+    stored = [registry.attributes_of(type(seen))[name].attr_name for name in numbers]
+    return join((ITEM_EXISTS, *(Stored(name, "=", (seen._stored[name],)) for name in stored)))
+
+
+def _sent(obj: M, action: Put | Update) -> M:
+    model = type(obj)
+    try:
+        answer = get_table(model._options.alias).send(compile_action(action))
+    except ConditionFailed as error:
+        raise StaleObject(
+            f"{model._meta.label} with pk {obj.pk!r} is not as it was read: somebody else counted, or it is gone. "
+            "Nothing was written."
+        ) from error
+    stored: Any = answer["Attributes"] if isinstance(action, Update) else action.item
+    result: M = hydration.instance(model, stored)
+    return result

@@ -1,0 +1,231 @@
+"""What each HTTP request costs in DynamoDB: one line in the log, and warnings of reads that could be fewer.
+
+This module listens to requests as they are sent. It must not know models, and logs no contents of items.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from django.http import FileResponse, HttpRequest
+from django.http.response import HttpResponseBase, StreamingHttpResponse
+from django.utils.encoding import escape_uri_path
+
+from dynamo_single import layout
+from dynamo_single.conf import CostSettings, cost_settings
+from dynamo_single.costs import Cost, Costs
+from dynamo_single.table import SentRequest, listening
+
+__all__ = ["RequestCostMiddleware"]
+
+logger = logging.getLogger("dynamo_single.requests")
+
+#: How many kinds or keys one warning names before the rest is only counted.
+_SHOWN = 5
+_END = object()
+
+
+class RequestCostMiddleware:
+    """Logs what each HTTP request cost to the logger ``dynamo_single.requests``; put it first in ``MIDDLEWARE``.
+
+    One line at INFO; at WARNING from the thresholds of ``DYNAMO_SINGLE_COSTS`` on. Further warnings name items that
+    were read by GetItem more than once, and kinds of items of which many were read one by one. What a streamed
+    response sends while it is read has lines of its own. Works in synchronous and asynchronous projects.
+    """
+
+    sync_capable = True
+    async_capable = True
+
+    def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
+        self.get_response = get_response
+        self.settings = cost_settings()
+        self.is_async = iscoroutinefunction(get_response)
+        if self.is_async:
+            markcoroutinefunction(self)
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
+        if self.is_async:
+            return self._answer(request)
+        with self._watched(request) as watch:
+            response: HttpResponseBase = self.get_response(request)
+            watch.status = response.status_code
+        return self._streamed(request, response)
+
+    async def _answer(self, request: HttpRequest) -> HttpResponseBase:
+        with self._watched(request) as watch:
+            response: HttpResponseBase = await self.get_response(request)
+            watch.status = response.status_code
+        return self._streamed(request, response)
+
+    @contextmanager
+    def _watched(self, request: HttpRequest) -> Iterator[_Watch]:
+        watch = _Watch(request, self.settings)
+        try:
+            with listening(watch):
+                yield watch
+        finally:
+            watch.report()
+
+    def _streamed(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        # A file is none of DynamoDB's, and wrapped it could not be sent by the server's own means.
+        if isinstance(response, StreamingHttpResponse) and not isinstance(response, FileResponse):
+            watch = _Watch(request, self.settings, response.status_code, is_streaming=True)
+            content: Any = response.streaming_content
+            response.streaming_content = _alisten(watch, content) if response.is_async else _listen(watch, content)
+        return response
+
+
+def _listen(watch: _Watch, content: Iterator[Any]) -> Iterator[Any]:
+    try:
+        while True:
+            with listening(watch):
+                chunk = next(content, _END)
+            if chunk is _END:
+                return
+            yield chunk
+    finally:
+        watch.report()
+
+
+async def _alisten(watch: _Watch, content: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    try:
+        while True:
+            with listening(watch):
+                chunk = await anext(content, _END)
+            if chunk is _END:
+                return
+            yield chunk
+    finally:
+        watch.report()
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """Where an item is stored."""
+
+    table: str
+    partition: str
+    sort: str
+
+    def __str__(self) -> str:
+        return f"{layout.PARTITION_KEY}={self.partition!r}, {layout.SORT_KEY}={self.sort!r}"
+
+
+class _Watch:
+    """What one HTTP request sends; several threads may do so for it."""
+
+    def __init__(
+        self, request: HttpRequest, settings: CostSettings, status: int | None = None, *, is_streaming: bool = False
+    ) -> None:
+        self.request = request
+        self.settings = settings
+        self.status = status
+        self.is_streaming = is_streaming
+        self.costs = Costs()
+        self._lock = threading.Lock()
+        self._types: dict[_Key, str] = {}
+        self._reads: dict[_Key, int] = {}
+        self._repeated: dict[_Key, int] = {}
+
+    def __call__(self, sent: SentRequest) -> None:
+        self.costs.add(Cost.of(sent))
+        if sent.operation == "GetItem" and not sent.error:
+            self._note_read(sent)
+            return
+        with self._lock:
+            for key in _written(sent.operation, sent.params):
+                # To read again what was written since is no waste.
+                self._reads.pop(key, None)
+
+    def _note_read(self, sent: SentRequest) -> None:
+        key = _key(sent.params["TableName"], sent.params["Key"])
+        item = (sent.response or {}).get("Item", {})
+        with self._lock:
+            self._types[key] = item.get(layout.ITEM_TYPE, {}).get("S", "")
+            self._reads[key] = self._reads.get(key, 0) + 1
+            if self._reads[key] > 1:
+                self._repeated[key] = max(self._reads[key], self._repeated.get(key, 0))
+
+    def report(self) -> None:
+        """Write the lines; nothing for a stream that sent nothing."""
+        if self.is_streaming and not self.costs.requests:
+            return
+        level = logging.WARNING if self._is_much() else logging.INFO
+        self._log(level, str(self.costs))
+        self._warn_of_repeated()
+        self._warn_of_single_reads()
+
+    def _is_much(self) -> bool:
+        costs, settings = self.costs, self.settings
+        return any(
+            threshold is not None and reached >= threshold
+            for threshold, reached in (
+                (settings.warn_requests, costs.requests),
+                (settings.warn_units, costs.read_units + costs.write_units),
+                (settings.warn_milliseconds, costs.seconds * 1000),
+            )
+        )
+
+    def _warn_of_repeated(self) -> None:
+        least = self.settings.warn_repeated
+        found = {self._shown(key): count for key, count in self._repeated.items() if least and count >= least}
+        if found:
+            advice = "keep the object, or read it along with select_related() or prefetch_related()"
+            self._log(logging.WARNING, f"the same GetItem was sent more than once: {_listed(found)}: {advice}")
+
+    def _warn_of_single_reads(self) -> None:
+        least = self.settings.warn_single_reads
+        kinds = Counter(self._kind(key) for key in self._types)
+        found = {kind: count for kind, count in kinds.items() if least and count >= least}
+        if found:
+            advice = "in_bulk(), select_related() or prefetch_related() read a hundred with one BatchGetItem"
+            self._log(logging.WARNING, f"items were read one by one: {_listed(found)}: {advice}")
+
+    def _kind(self, key: _Key) -> str:
+        """The type of an item; of one that is not stored the prefix of its key, which may not be shown."""
+        known = self._types[key]
+        return known or (key.partition.partition("#")[0] if self.settings.show_keys else "not stored")
+
+    def _shown(self, key: _Key) -> str:
+        return f"{self._kind(key)} ({key})" if self.settings.show_keys else self._kind(key)
+
+    def _log(self, level: int, text: str) -> None:
+        # The path is as the client wrote it: escaped, it cannot forge a line.
+        path = escape_uri_path(self.request.path)
+        status = "no response" if self.status is None else self.status
+        status = f"{status}, while streaming" if self.is_streaming else status
+        values = {"request": self.request, "status_code": self.status, "costs": self.costs}
+        logger.log(level, "%s %s (%s): %s", self.request.method, path, status, text, extra=values)
+
+
+def _listed(found: Mapping[str, int]) -> str:
+    most = sorted(found.items(), key=lambda each: -each[1])
+    shown = [f"{text} {count} times" for text, count in most[:_SHOWN]]
+    return "; ".join(shown) + (f"; and {len(most) - _SHOWN} more" if len(most) > _SHOWN else "")
+
+
+def _key(table: str, values: Mapping[str, Any]) -> _Key:
+    partition, sort = (values.get(name, {}).get("S", "") for name in (layout.PARTITION_KEY, layout.SORT_KEY))
+    return _Key(table, partition, sort)
+
+
+def _written(operation: str, params: Mapping[str, Any]) -> Iterator[_Key]:
+    """The keys that a write names; none for a read."""
+    if operation in ("PutItem", "UpdateItem", "DeleteItem"):
+        yield _key(params["TableName"], params.get("Key") or params["Item"])
+    elif operation == "TransactWriteItems":
+        for entry in params["TransactItems"]:
+            for action in entry.values():
+                yield _key(action["TableName"], action.get("Key") or action["Item"])
+    elif operation == "BatchWriteItem":
+        for table, entries in params["RequestItems"].items():
+            for entry in entries:
+                for action in entry.values():
+                    yield _key(table, action.get("Key") or action["Item"])

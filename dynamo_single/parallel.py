@@ -1,0 +1,73 @@
+"""Several calls at once in threads, their results in order.
+
+The threads belong to the process and are made when they are first needed. This module must not know what is called.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
+from itertools import islice
+from typing import TypeVar
+
+from django.utils.asyncio import async_unsafe
+
+A = TypeVar("A")
+R = TypeVar("R")
+
+#: Threads of this process, whoever asks for them.
+MAX_THREADS = 8
+
+
+@async_unsafe("Waiting for a thread would hold up the event loop: use the method's asynchronous twin.")
+def in_order(work: Callable[[A], R], arguments: Iterable[A], *, at_once: Callable[[], int]) -> Iterator[R]:
+    """``work`` of each argument, in their order; ``at_once()``, asked again for each, bounds how many are under way.
+
+    A single call is made in the caller's own thread. The first error is raised; what was not begun by then is dropped
+    and what was is waited for, also if the caller takes no more. Each call sees the caller's context variables.
+    """
+    rest = iter(arguments)
+    under_way: deque[Future[R]] = deque()
+    try:
+        while True:
+            begun = list(islice(rest, max(at_once() - len(under_way), 0 if under_way else 1)))
+            if len(begun) == 1 and not under_way:
+                yield work(begun[0])
+                continue
+            under_way.extend(_pool.submit(work, argument) for argument in begun)
+            if not under_way:
+                return
+            yield under_way[0].result()
+            under_way.popleft()
+    finally:
+        for future in under_way:
+            future.cancel()
+        wait(under_way)
+
+
+class _Pool:
+    """The threads of this process."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the threads, and the lock too: neither survives a fork."""
+        self._lock = threading.Lock()
+        self._executor: ThreadPoolExecutor | None = None
+
+    def submit(self, work: Callable[[A], R], argument: A) -> Future[R]:
+        with self._lock:
+            if self._executor is None:
+                self._executor = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="dynamo_single")
+            executor = self._executor
+        # A context can be entered once at a time: each call gets a copy of its own.
+        return executor.submit(copy_context().run, work, argument)
+
+
+_pool = _Pool()
+os.register_at_fork(after_in_child=_pool.reset)

@@ -1,0 +1,191 @@
+"""Permissions as texts: which there are, what they are called, and the part of an authentication backend that checks them.
+
+A permission is ``app_label.codename``, stored with users and groups. Where an SQL database holds Django's ``Permission``
+rows, the rows of these models are made here too. This module must not know how users and groups are stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from asgiref.sync import sync_to_async
+from django.apps import apps as installed
+from django.contrib.auth import get_permission_codename, get_user_model
+from django.db import DEFAULT_DB_ALIAS, router
+from django.db.models import Q
+
+from dynamo_single.backend.errors import is_stored_in_dynamodb
+from dynamo_single.backend.router import uses_engine
+
+if TYPE_CHECKING:
+    from django.contrib.auth.backends import BaseBackend as _Base
+else:
+    # Django's module asks for the user model when it is imported, which is before there is one.
+    _Base = object
+
+#: What an action is called, where Django's "Can <action> <model>" would not read well.
+_NAMES = {"hard_delete": "Can delete {} for good"}
+
+
+def permissions_of(model: Any) -> dict[str, str]:
+    """The codenames of a model's permissions, each with its name: those of ``Meta`` and the model's own."""
+    options = model._meta
+    found = {
+        get_permission_codename(action, options): _NAMES.get(action, f"Can {action} {{}}").format(
+            options.verbose_name_raw
+        )
+        for action in options.default_permissions
+    }
+    return found | dict(options.permissions)
+
+
+def all_permissions() -> frozenset[str]:
+    """Every permission that there is: those of each registered model, wherever it is stored. Sends nothing."""
+    return frozenset(f"{model._meta.app_label}.{code}" for model in _models() for code in permissions_of(model))
+
+
+def permission_choices() -> list[tuple[str, str]]:
+    """The permissions that can be of use, with what Django calls them, by that: as a form offers them. Sends nothing.
+
+    Those of SQL models are left out where there is no SQL database.
+    """
+    found = {}
+    for model in _models():
+        if not is_stored_in_dynamodb(model) and uses_engine(router.db_for_read(model)):
+            continue
+        options = model._meta
+        for code, name in permissions_of(model).items():
+            found[f"{options.app_label}.{code}"] = f"{options.app_config.verbose_name} | {options.verbose_name} | {name}"
+    return sorted(found.items(), key=lambda choice: (choice[1].casefold(), choice[0]))
+
+
+def _models() -> Iterator[Any]:
+    for model in installed.get_models(include_auto_created=True):
+        # What is auto-created and not ours is the table behind a many-to-many relation.
+        if not model._meta.auto_created or is_stored_in_dynamodb(model):
+            yield model
+
+
+def create_rows(
+    app_config: Any, verbosity: int = 2, using: str = DEFAULT_DB_ALIAS, apps: Any = installed, **kwargs: Any
+) -> None:
+    """Add the ``Permission`` rows of an app's models that migrations do not see, after ``migrate``; none twice.
+
+    Nothing is done where no SQL database holds ``Permission``.
+    """
+    config = installed.app_configs.get(app_config.label)
+    models: list[Any] = [] if config is None else [*config.get_models(include_auto_created=True)]
+    models = [model for model in models if is_stored_in_dynamodb(model)]
+    try:
+        permission_model, type_model = apps.get_model("auth.Permission"), apps.get_model("contenttypes.ContentType")
+    except LookupError:
+        return
+    if not models or not router.allow_migrate_model(using, permission_model):
+        return
+    rows = permission_model._default_manager.using(using)
+    known = {(label, model, code) for label, model, code in rows.values_list(*_NATURAL_KEY)}
+    missing = []
+    for model in models:
+        label, name = app_config.label, model._meta.model_name
+        content_type, _ = type_model._default_manager.using(using).get_or_create(app_label=label, model=name)
+        missing += [
+            permission_model(codename=code, name=title, content_type=content_type)
+            for code, title in permissions_of(model).items()
+            if (label, name, code) not in known
+        ]
+    rows.bulk_create(missing)
+    if verbosity >= 2:
+        for row in missing:
+            print(f"Adding permission '{app_config.label} | {row.content_type.model} | {row.name}'")
+
+
+_NATURAL_KEY = ("content_type__app_label", "content_type__model", "codename")
+
+
+class StoredPermissions(_Base):
+    """What an authentication backend answers about permissions: to be put in front of Django's backend class.
+
+    A user's own permissions send nothing; those of groups are one strongly consistent request for a user who is in one,
+    none for others and for superusers. Answers are kept on the user object, as in Django. For single objects there are
+    no permissions, and none for inactive users.
+    """
+
+    def get_user_permissions(self, user_obj: Any, obj: Any = None) -> set[str]:
+        """The permissions that are stored with the user; a superuser has all."""
+        return self._permissions(user_obj, obj, "user")
+
+    def get_group_permissions(self, user_obj: Any, obj: Any = None) -> set[str]:
+        """The permissions of the user's groups; a superuser has all."""
+        return self._permissions(user_obj, obj, "group")
+
+    def get_all_permissions(self, user_obj: Any, obj: Any = None) -> set[str]:
+        """The user's own permissions and those of the groups."""
+        if not _may_have_any(user_obj, obj):
+            return set()
+        if not hasattr(user_obj, "_perm_cache"):
+            user_obj._perm_cache = {*self.get_user_permissions(user_obj), *self.get_group_permissions(user_obj)}
+        found: set[str] = user_obj._perm_cache
+        return found
+
+    def has_perm(self, user_obj: Any, perm: str, obj: Any = None) -> bool:
+        """Whether the user is active and has the permission."""
+        return perm in self.get_all_permissions(user_obj, obj)
+
+    async def ahas_perm(self, user_obj: Any, perm: str, obj: Any = None) -> bool:
+        """See ``has_perm()``."""
+        return await sync_to_async(self.has_perm)(user_obj, perm, obj)
+
+    def has_module_perms(self, user_obj: Any, app_label: str) -> bool:
+        """Whether the user has any permission for an app."""
+        return any(perm.partition(".")[0] == app_label for perm in self.get_all_permissions(user_obj))
+
+    async def ahas_module_perms(self, user_obj: Any, app_label: str) -> bool:
+        """See ``has_module_perms()``."""
+        return await sync_to_async(self.has_module_perms)(user_obj, app_label)
+
+    def with_perm(
+        self, perm: str, is_active: bool | None = True, include_superusers: bool = True, obj: Any = None
+    ) -> Any:
+        """The users with a permission, their own or a group's: reads every user and filters.
+
+        One Query for the groups that have it, sent at once, and one a megabyte of the users when they are read; both
+        of an index, eventually consistent.
+        """
+        if not isinstance(perm, str):
+            raise TypeError("The `perm` argument must be a string: permissions are texts here.")
+        if perm.count(".") != 1:
+            raise ValueError("Permission name should be in the form app_label.permission_codename.")
+        users: Any = get_user_model()._default_manager
+        if obj is not None:
+            return users.none()
+        wanted = Q(permissions__contains=perm)
+        groups = getattr(users.model, "groups", None)
+        for group in groups.model._default_manager.filter(permissions__contains=perm) if groups else ():
+            wanted |= Q(group_ids__contains=group.pk)
+        if include_superusers:
+            wanted |= Q(is_superuser=True)
+        return users.filter(wanted if is_active is None else wanted & Q(is_active=is_active))
+
+    def _permissions(self, user_obj: Any, obj: Any, source: str) -> set[str]:
+        if not _may_have_any(user_obj, obj):
+            return set()
+        # The names are Django's, so that who deletes them to read anew finds them.
+        cache = f"_{source}_perm_cache"
+        if not hasattr(user_obj, cache):
+            setattr(user_obj, cache, _read(user_obj, source))
+        found: set[str] = getattr(user_obj, cache)
+        return found
+
+
+def _may_have_any(user: Any, obj: Any) -> bool:
+    return bool(user.is_active and not user.is_anonymous and obj is None)
+
+
+def _read(user: Any, source: str) -> set[str]:
+    if user.is_superuser:
+        return set(all_permissions())
+    if source == "user":
+        return set(user.permissions or ())
+    groups = () if user.groups is None else user.groups.all()
+    return {permission for group in groups for permission in group.permissions or ()}

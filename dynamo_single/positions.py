@@ -1,0 +1,176 @@
+"""Places in the order of a plan: where one page ends and the next begins, and how reading goes on from there.
+
+The order of a plan is that of its streams: the key conditions of a query, the keys of a batch, or the one of a scan. A
+place is told by one item alone, so that it can be made of any item and read from in both directions. Nothing is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dynamo_single import layout as names
+from dynamo_single.actions import ItemKey, key_of
+from dynamo_single.keys import prefix_end
+from dynamo_single.matching import matches
+from dynamo_single.query import KeyCondition, Plan
+
+Item = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """At an item of a stream, by its sort key there and its primary key; without ``key``, in front of the stream.
+
+    The item need not be stored any more. Streams are numbered as the plan has them, whichever way they are read.
+    """
+
+    stream: int
+    sort: str = ""
+    key: ItemKey | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How one stream is read from a position: ``overlaps`` if the first items may be those at the position itself."""
+
+    condition: KeyCondition | None = None
+    key: Mapping[str, Mapping[str, str]] | None = None
+    overlaps: bool = False
+
+
+def stream_count(plan: Plan) -> int:
+    """How many streams a plan has; a scan is one."""
+    return 1 if plan.kind == "scan" else len(plan.keys or plan.conditions)
+
+
+def outermost(plan: Plan, *, backward: bool) -> Position:
+    """The place where reading begins: in front of everything, or behind it."""
+    return Position(stream_count(plan) if backward else 0)
+
+
+def ascends(plan: Plan, *, backward: bool) -> bool:
+    """Whether sort keys grow while the plan is read in this direction."""
+    return plan.forward != backward
+
+
+def is_merged(plan: Plan) -> bool:
+    """Whether the streams are read side by side, by their sort keys, and not one after the other."""
+    return plan.merge == "sort_key" and len(plan.conditions) > 1
+
+
+def sort_attribute(plan: Plan) -> str:
+    """The stored name of the sort key that the plan reads by."""
+    index = plan.key.index if plan.key else None
+    return names.SORT_KEY if index is None else names.index_sort(index)
+
+
+def at_item(plan: Plan, stream: int, item: Item) -> Position:
+    """The position of an item, or of a ``LastEvaluatedKey``, that a stream of a query or scan gave."""
+    return Position(stream, item[sort_attribute(plan)]["S"], key_of(item))
+
+
+def start_of(plan: Plan, stream: int, position: Position, *, backward: bool) -> Start | None:
+    """How a stream of a query or scan is read on from a position; ``None`` if it has nothing left there."""
+    whole = Start(plan.conditions[stream] if plan.conditions else None)
+    if position.key is None:
+        begins = stream < position.stream if backward else stream >= position.stream
+        return whole if begins else None
+    if stream == position.stream:
+        return Start(whole.condition, _start_key(plan, whole.condition, position))
+    comes_later = (stream < position.stream) if backward else (stream > position.stream)
+    if not is_merged(plan):
+        return whole if comes_later else None
+    narrowed = narrow(plan.conditions[stream], position.sort, ascending=ascends(plan, backward=backward))
+    return None if narrowed is None else Start(narrowed, overlaps=True)
+
+
+def is_behind(plan: Plan, position: Position, stream: int, sort: str, *, backward: bool) -> bool:
+    """Whether a merge gives an item of another stream after the one at the position."""
+    ours, theirs = (position.sort, position.stream), (sort, stream)
+    return theirs > ours if ascends(plan, backward=backward) else theirs < ours
+
+
+def _start_key(plan: Plan, condition: KeyCondition | None, position: Position) -> Mapping[str, Mapping[str, str]]:
+    pk, sk = position.key or ("", "")
+    start = {names.PARTITION_KEY: {"S": pk}, names.SORT_KEY: {"S": sk}}
+    index = plan.key.index if plan.key else None
+    if index is not None and condition is not None:
+        start[names.index_partition(index)] = {"S": condition.partition}
+        start[names.index_sort(index)] = {"S": position.sort}
+    return start
+
+
+# the sort keys that a key condition reads
+
+
+def covers(condition: KeyCondition, sort: str) -> bool:
+    """Whether a sort key lies in the range of a key condition."""
+    operator, operands = condition.operator, condition.operands
+    if operator == "<":
+        return sort < operands[0]
+    if operator == ">":
+        return sort > operands[0]
+    low, high = _bounds(condition)
+    return low <= sort and (high is None or sort <= high)
+
+
+def narrow(condition: KeyCondition, bound: str, *, ascending: bool) -> KeyCondition | None:
+    """The part of a key condition's range from ``bound`` on, in reading direction; ``None`` if there is none.
+
+    DynamoDB takes one condition on a sort key, and BETWEEN includes its bounds: the result may hold the bound itself,
+    and what a strict bound of the condition excludes, so the reader drops what the condition does not cover.
+    """
+    low, high = _bounds(condition)
+    if ascending:
+        low = max(low, bound)
+    else:
+        high = bound if high is None else min(high, bound)
+    if high is None:
+        return KeyCondition(condition.partition, ">=", (low,))
+    if low > high:
+        return None
+    if not low:
+        return KeyCondition(condition.partition, "<=", (high,))
+    return KeyCondition(condition.partition, "between", (low, high))
+
+
+def _bounds(condition: KeyCondition) -> tuple[str, str | None]:
+    operator, operands = condition.operator, condition.operands
+    if operator == "=":
+        return operands[0], operands[0]
+    if operator == "begins_with":
+        return operands[0], prefix_end(operands[0])
+    if operator == "between":
+        return operands[0], operands[1]
+    if operator in ("<", "<="):
+        return "", operands[0]
+    return (operands[0] if operands else ""), None
+
+
+# where an object stands
+
+
+def find(plan: Plan, item: Item, *, before: bool) -> Position | None:
+    """The place behind a stored item, or ``before`` it; ``None`` if the plan does not give the item."""
+    if not matches(plan.filter, item, plan.layout):
+        return None
+    if plan.kind == "scan":
+        return at_item(plan, 0, item)
+    if plan.keys:
+        place = next((number for number, key in enumerate(plan.keys) if key == key_of(item)), None)
+        return None if place is None else Position(place + (not before))
+    for number, condition in enumerate(plan.conditions):
+        if _is_read_by(plan, condition, item):
+            return at_item(plan, number, item)
+    return None
+
+
+def _is_read_by(plan: Plan, condition: KeyCondition, item: Item) -> bool:
+    index = plan.key.index if plan.key else None
+    partition = names.PARTITION_KEY if index is None else names.index_partition(index)
+    # An item that is not in the index lacks both of its keys.
+    if item.get(partition, {}).get("S") != condition.partition:
+        return False
+    return covers(condition, item[sort_attribute(plan)]["S"])

@@ -1,0 +1,358 @@
+"""Objects that are read in part: what is read of them, when the rest is, and what goes with them."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django import forms
+from django.core import serializers
+from django.db.models import Prefetch, Q
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dynamo_single.exceptions import NotSupported, UnknownField
+from dynamo_single.table import SentRequest, Table
+from dynamo_single.testing import assert_requests
+from project.directory.models import Company, Person
+from tests.catalog.boards import Board, Note
+from tests.catalog.models import Entry, Order, Sample
+
+pytestmark = pytest.mark.usefixtures("people")
+
+
+@pytest.fixture
+def people(table: Table) -> None:
+    """Two companies, one of them with two people."""
+    Company.objects.create(company_id="c1", name="Acme", stock="ACM")
+    Company.objects.create(company_id="c2", name="Beta", stock="BET")
+    for name in ("Anna", "Mike"):
+        Person.objects.create(company_id="c1", person_id=name.lower(), name=name, email=f"{name}@x.org")
+
+
+def projection(request: SentRequest) -> set[str]:
+    """The physical names that a request reads."""
+    params = request.params
+    if request.operation == "BatchGetItem":
+        (params,) = params["RequestItems"].values()
+    names = params["ExpressionAttributeNames"]
+    return {names[placeholder] for placeholder in params["ProjectionExpression"].split(", ")}
+
+
+KEYS = {"pk", "sk", "itemType"}
+INDEX = {"gs1pk", "gs1sk"}
+COMPANY = {*KEYS, "company_id", "deletedAt"}
+PERSON = {*COMPANY, "person_id"}
+READS: list[tuple[str, Callable[[], Any], list[str], set[str]]] = [
+    ("one item", lambda: Company.objects.only("name").get(pk="c1"), ["GetItem"], {*COMPANY, "name"}),
+    (
+        "a condition that is looked at after reading",
+        lambda: Company.objects.only("name").get(~Q(stock="X"), pk="c1", public=False),
+        ["GetItem"],
+        {*COMPANY, "name", "stock", "public"},
+    ),
+    (
+        "several items",
+        lambda: Company.objects.only("name").get(pk__in=["c1", "c9"]),
+        ["BatchGetItem"],
+        {*COMPANY, "name"},
+    ),
+    (
+        "an index, and a filter that DynamoDB applies",
+        lambda: Company.objects.only("stock").get(name="Acme", public=False),
+        ["Query"],
+        {*COMPANY, *INDEX, "stock"},
+    ),
+    (
+        "all but some",
+        lambda: Person.objects.defer("email", "role", "created_at", "updated_at").get(person_id="mike"),
+        ["Query"],
+        {*PERSON, *INDEX, "name"},
+    ),
+    (
+        "an order",
+        lambda: Company.objects.order_by("name").only("stock").first(),
+        ["Query"],
+        {*COMPANY, *INDEX, "name", "stock"},
+    ),
+    ("a scan", lambda: Company.objects.allow_scan().only("name").get(stock="ACM"), ["Scan"], {*COMPANY, "name"}),
+    ("the identity alone", lambda: Person.objects.only("pk").get(pk="c1~~mike"), ["GetItem"], PERSON),
+    (
+        "an identity is never deferred",
+        lambda: Person.objects.only("name").defer("company", "person_id").filter(company="c1").last(),
+        ["Query"],
+        {*PERSON, "name"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("read", "operations", "names"), [row[1:] for row in READS], ids=[row[0] for row in READS])
+def test_what_is_read(read: Any, operations: list[str], names: set[str]) -> None:
+    """The named attributes are read, and what reading needs; all else is deferred."""
+    with assert_requests(operations) as sent:
+        found = read()
+    assert projection(sent[0]) == names
+    attributes = {field.attname: field.attribute.attr_name for field in found._meta.concrete_fields if field.attname}
+    attributes.pop("identity", None)
+    assert found.get_deferred_fields() == {name for name, stored in attributes.items() if stored not in names}
+
+
+def test_expiry_and_the_partitions_of_a_merge_are_read_too(table: Table) -> None:
+    """What expired is left out of single items, and the items of two partitions are put in order, as without only()."""
+    for shelf, slot in (("a", 2), ("b", 1), ("a", 3)):
+        Entry.objects.create(shelf=shelf, slot=slot, title="x")
+    with assert_requests(["Query", "Query"]) as sent:
+        found = list(Entry.objects.filter(shelf__in=["a", "b"]).order_by("slot").only("seen_at"))
+    assert [(entry.shelf, entry.slot) for entry in found] == [("b", 1), ("a", 2), ("a", 3)]
+    assert projection(sent[0]) == {*KEYS, "shelf", "slot", "seen_at", "deletedAt", "expiresAt"}
+
+
+def test_the_parts_of_a_union_are_read_by_projections_of_their_own() -> None:
+    """Each part has its index's key and what tells its items from another part's."""
+    asked = Person.objects.filter(Q(person_id="anna") | Q(company="c1", role="member")).only("updated_at")
+    with assert_requests(["Query", "Query"]) as sent:
+        found = list(asked)
+    assert [person.person_id for person in found] == ["anna", "mike"]
+    assert all(person.get_deferred_fields() == {"name", "email", "role", "created_at"} for person in found)
+    assert {*INDEX} <= projection(sent[0])
+    assert not {*INDEX} & projection(sent[1])
+
+
+def test_all_attributes_are_read_as_whole_items() -> None:
+    """A projection that leaves nothing out is none."""
+    everything = [field.name for field in Company._meta.concrete_fields]
+    with assert_requests(["GetItem", "GetItem", "GetItem"]) as sent:
+        found = Company.objects.only(*everything).get(pk="c1")
+        Company.objects.only().get(pk="c1")
+        Company.objects.only("name").defer(None).get(pk="c1")
+    assert found.get_deferred_fields() == set()
+    assert not any("ProjectionExpression" in request.params for request in sent)
+
+
+def test_count_reads_no_attributes() -> None:
+    """Where nothing is returned, DynamoDB takes no projection."""
+    with assert_requests(["Query"]) as sent:
+        assert Company.objects.only("name").count() == 2
+    assert "ProjectionExpression" not in sent[0].params
+
+
+NAMES = st.lists(st.sampled_from(["name", "stock", "founded", "public", "created_at", "company_id", "pk"]), max_size=4)
+STEPS = st.lists(st.tuples(st.sampled_from(["only", "defer"]), NAMES | st.just([None])), max_size=5)
+
+
+@given(steps=STEPS)
+def test_only_and_defer_are_chained_as_in_django(steps: list[tuple[str, list[Any]]]) -> None:
+    """After any chain of the two, what is read is what Django would select."""
+    queryset: Any = Company.all_objects.filter(pk="c1")
+    for method, names in steps:
+        if method == "defer" or names != [None]:
+            queryset = getattr(queryset, method)(*names)
+    selected = {field.attname for field in queryset.query.get_select_mask()} or set(
+        field.attname for field in Company._meta.concrete_fields
+    )
+    plan = queryset._plan()
+    read = {field.attname for field in Company._meta.concrete_fields if field.attribute.attr_name in plan.projection}
+    everything = {field.attname for field in Company._meta.concrete_fields}
+    assert (read or everything) == {*selected, *({"deleted_at", "company_id"} if plan.projection else ())}
+
+
+def test_names_are_those_of_fields_and_attributes() -> None:
+    """A reference goes by its name and by that of the stored attribute, also where one takes the other back."""
+    note = Note.objects.create(note_id="n", text="x")
+    for name in ("board", "board_id"):
+        assert Note.objects.only(name).get(pk=note.pk).get_deferred_fields() == {"text"}
+    assert Note.objects.only("board", "text").defer("board_id").get(pk=note.pk).get_deferred_fields() == {"board_id"}
+
+
+@pytest.mark.parametrize(
+    ("query", "error", "message"),
+    [
+        (lambda: Company.objects.only("nme"), UnknownField, "has no attribute 'nme' for only(). It has "),
+        (lambda: Company.objects.defer("people"), UnknownField, "has no attribute 'people' for defer()"),
+        (lambda: Company.objects.only("person"), UnknownField, "has no attribute 'person' for only()"),
+        (lambda: Person.objects.only("company__name"), NotSupported, "read directory.Company by a queryset of its own"),
+        (lambda: Sample.objects.defer("data__big"), NotSupported, "each of them whole. Name 'data'."),
+        (lambda: Company.objects.only(None), TypeError, "Cannot pass None as an argument to only()."),
+        (lambda: Company.objects.values("name").only("name"), TypeError, "Cannot call only() after .values()"),
+        (lambda: Company.objects.values_list("name").defer("name"), TypeError, "Cannot call defer() after .values()"),
+        (
+            lambda: list(Note.objects.filter(pk="n").only("text").select_related("board")),
+            UnknownField,
+            "catalog.Note.board cannot be both deferred and followed by select_related()",
+        ),
+    ],
+)
+def test_wrong_names_are_refused(query: Any, error: type[Exception], message: str) -> None:
+    """What cannot be read by itself is told by name, before anything is sent."""
+    with assert_requests(0), pytest.raises(error) as raised:
+        query()
+    assert message in str(raised.value)
+
+
+def test_what_is_missing_is_read_when_it_is_asked_for() -> None:
+    """The first deferred attribute sends one consistent GetItem, and the others none."""
+    company = Company.objects.only("name").get(pk="c1")
+    with assert_requests(0):
+        assert (company.name, company.pk, str(company)) == ("Acme", "c1", "Acme")
+        assert company == Company(company_id="c1")
+        assert hash(company) == hash(Company(company_id="c1"))
+        assert company.is_deleted is False
+    with assert_requests(["GetItem"]) as sent:
+        assert (company.stock, company.public, company.founded) == ("ACM", False, None)
+    assert sent[0].params["ConsistentRead"] is True
+    assert company.get_deferred_fields() == set()
+
+
+def test_an_attribute_that_an_item_lacks_is_loaded_all_the_same() -> None:
+    """What was read as missing has its default, and is not asked for again."""
+    company = Company.objects.only("founded").get(pk="c1")
+    with assert_requests(0):
+        assert company.founded is None
+
+
+def test_reading_the_rest_keeps_what_was_set() -> None:
+    """What was set in memory stays, deferred or not; what was not follows the item."""
+    company = Company.objects.only("name", "public").get(pk="c1")
+    company.name = "Mine"
+    company.founded = None
+    Company.objects.filter(pk="c1").update(public=True, founded="1999-01-01")
+    with assert_requests(["GetItem"]):
+        assert company.stock == "ACM"
+    assert (company.name, company.public, company.founded) == ("Mine", True, None)
+
+
+def test_reading_the_rest_keeps_related_objects() -> None:
+    """A reference that was read along stays read, as the item still refers to it."""
+    person = Person.objects.only("company").select_related("company").get(person_id="mike")
+    with assert_requests(["GetItem"]):
+        assert person.role == "member"
+    with assert_requests(0):
+        assert person.company.name == "Acme"
+
+
+def test_the_rest_of_an_object_that_is_gone_does_not_exist() -> None:
+    """As in Django, the model's DoesNotExist is raised."""
+    company = Company.objects.only("name").get(pk="c1")
+    Company.objects.get(pk="c1").hard_delete()
+    with pytest.raises(Company.DoesNotExist):
+        _ = company.stock
+
+
+def test_a_refresh_reads_everything() -> None:
+    """``refresh_from_db()`` is one GetItem, which holds the deferred attributes too."""
+    company = Company.objects.only("name").get(pk="c1")
+    company.name = "Mine"
+    with assert_requests(["GetItem"]):
+        company.refresh_from_db()
+        assert (company.name, company.stock) == ("Acme", "ACM")
+
+
+def test_a_refresh_of_named_attributes_keeps_the_others() -> None:
+    """``refresh_from_db(fields=...)`` leaves what was set and is not named."""
+    company = Company.objects.only("name", "stock").get(pk="c1")
+    company.name, company.stock = "Mine", "MIN"
+    with assert_requests(["GetItem"]):
+        company.refresh_from_db(fields=["stock", "public"])
+        assert (company.name, company.stock, company.public) == ("Mine", "ACM", False)
+
+
+def test_a_refresh_from_a_queryset_of_its_own_is_whole() -> None:
+    """What such a queryset reads in part is completed, so that a save compares with all of the item."""
+    company = Company.objects.get(pk="c1")
+    with assert_requests(["GetItem", "GetItem"]):
+        company.refresh_from_db(from_queryset=Company.objects.only("name"))
+    with assert_requests(0):
+        company.save()
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda obj: pickle.loads(pickle.dumps(obj))])
+def test_copies_are_read_in_part_too(duplicate: Any) -> None:
+    """A copy, and a pickle, keeps what is deferred, and reads it by itself."""
+    company = Company.objects.only("name").get(pk="c1")
+    other = duplicate(company)
+    with assert_requests(["GetItem"]):
+        assert other.stock == "ACM"
+    assert company.get_deferred_fields() == {"stock", "founded", "public", "created_at", "updated_at"}
+
+
+class CompanyForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
+    """Two attributes of a company."""
+
+    class Meta:
+        model = Company
+        fields = ("name", "stock")
+
+
+WHOLE: list[tuple[str, Callable[[Any], Any]]] = [
+    ("full_clean", lambda obj: obj.full_clean()),
+    ("a form", lambda obj: CompanyForm(instance=obj).initial["stock"]),
+    ("a serializer", lambda obj: serializers.serialize("json", [obj])),
+]
+
+
+@pytest.mark.parametrize("use", [row[1] for row in WHOLE], ids=[row[0] for row in WHOLE])
+def test_what_needs_all_of_an_object_reads_it_once(use: Any) -> None:
+    """Validation, forms and serializers send one GetItem, however many attributes they look at."""
+    company = Company.objects.only("name").get(pk="c1")
+    with assert_requests(["GetItem"]):
+        use(company)
+
+
+def test_references_that_are_followed_are_read_along() -> None:
+    """``prefetch_related`` and ``select_related`` need the reference, and no object is read for it once more."""
+    Board.objects.create(board_id="b", name="B")
+    for number in range(3):
+        Note.objects.create(note_id=f"n{number}", board_id="b")
+    notes = Note.objects.filter(pk__in=["n0", "n1", "n2"]).only("note_id")
+    with assert_requests(["BatchGetItem", "GetItem"]):
+        assert [note.board.name for note in notes.prefetch_related("board")] == ["B", "B", "B"]
+    with assert_requests(["BatchGetItem", "GetItem"]):
+        assert [note.board.name for note in notes.only("board").select_related("board")] == ["B", "B", "B"]
+
+
+def test_children_that_are_read_in_part_know_their_parent() -> None:
+    """What a manager of the other side, or a prefetch of its own, gives takes no further request for the parent."""
+    Board.objects.create(board_id="b", name="B")
+    for number in range(3):
+        Note.objects.create(note_id=f"n{number}", board_id="b", text="x")
+    with assert_requests(["GetItem", "Query"]):
+        board = Board.objects.get(pk="b")
+        assert [note.board for note in board.notes.only("text")] == [board] * 3
+    with assert_requests(["GetItem", "Query"]):
+        board = Board.objects.prefetch_related(Prefetch("notes", Note.objects.only("text"))).get(pk="b")
+        assert [(note.board, note.text) for note in board.notes.all()] == [(board, "x")] * 3
+
+
+def test_an_object_with_its_children_is_read_whole() -> None:
+    """One Query for a whole item collection has no projection: the children are other models' items."""
+    with assert_requests(["Query"]) as sent:
+        company = Company.objects.only("name").prefetch_related("people").get(pk="c1")
+        assert (company.stock, [person.role for person in company.people.all()]) == ("ACM", ["member", "member"])
+    assert "ProjectionExpression" not in sent[0].params
+
+
+def test_children_by_a_manager_that_reads_in_part_are_read_by_it() -> None:
+    """Children whose default manager defers something are not read with the collection, which is read whole."""
+    asked = Order.objects.only("status")
+    assert asked._is_plain() is False
+    assert asked.defer(None)._is_plain() is True
+
+
+def test_explain_tells_the_projection() -> None:
+    """The plan names what is read, and that whole items are paid for."""
+    told = Company.objects.only("name").filter(pk="c1").explain()
+    assert "only      pk, sk, itemType, company_id, name, deletedAt (the whole item is paid for all the same)" in told
+    assert "ProjectionExpression: #a0, #a1, #a2, #a3, #a4, #a5" in told
+    assert "  only  " not in Company.objects.filter(pk="c1").explain()
+
+
+def test_an_order_is_read_of_its_own_attributes() -> None:
+    """Objects of a model without soft delete need their keys and the identity alone."""
+    Order.objects.create(customer="x", number=1)
+    with assert_requests(["GetItem"]) as sent:
+        order = Order.objects.only("status").get(customer="x", number=1)
+    assert projection(sent[0]) == {*KEYS, "customer", "number", "status"}
+    assert order.pk == "x~~1"

@@ -1,0 +1,140 @@
+"""``|`` over several keys on a real engine: what is sent, in which order it comes, and that nothing comes twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db.models import Q
+
+from dynamo_single.exceptions import NotSupported
+from dynamo_single.table import SentRequest
+from project.directory.models import Company, Person
+from tests.catalog.models import Entry
+
+pytestmark = pytest.mark.usefixtures("table")
+
+
+@pytest.fixture
+def companies() -> list[Company]:
+    """Five companies, named A to E."""
+    return [Company.objects.create(company_id=f"company-{name}", name=name) for name in "ABCDE"]
+
+
+def operations(sent: list[SentRequest]) -> list[str]:
+    """What was sent."""
+    return [request.operation for request in sent]
+
+
+def names(found: Any) -> list[str]:
+    """The names of what was found."""
+    return [company.name for company in found]
+
+
+def test_each_side_is_read_by_its_own_key(companies: list[Company], sent: list[SentRequest]) -> None:
+    """A key for one side and an index for the other are a GetItem and a Query, and an object of both comes once."""
+    found = Company.objects.filter(Q(pk="company-B") | Q(name__startswith="B") | Q(name="D"))
+    sent.clear()
+    assert names(found) == ["B", "D"]
+    assert operations(sent) == ["GetItem", "Query", "Query"]
+
+
+def test_union_is_the_same_as_or(companies: list[Company], sent: list[SentRequest]) -> None:
+    """``union()`` gives what any of the querysets gives, each object once, in an order of its own."""
+    first, second = Company.objects.filter(pk="company-C"), Company.objects.filter(name__lt="C").order_by("-name")
+    assert names(first.union(second)) == ["C", "A", "B"]
+    assert names(first.union(second).order_by("-name")) == ["C", "B", "A"]
+
+
+@pytest.mark.parametrize("order", ["name", "-name"])
+def test_parts_are_merged_in_order(companies: list[Company], order: str) -> None:
+    """Items of several keys come in the order that was asked for, sliced and reversed as well."""
+    found = Company.objects.filter(Q(pk="company-D") | Q(name__lt="C") | Q(name__gt="D")).order_by(order)
+    expected = sorted("ABDE", reverse=order[0] == "-")
+    assert names(found) == expected
+    assert names(found[1:3]) == expected[1:3]
+    assert names(found.reverse()) == expected[::-1]
+    assert found.last().name == expected[-1]
+
+
+def test_backwards_without_an_order_is_the_mirror_image(companies: list[Company]) -> None:
+    """``reverse()`` of parts in no order gives the same objects the other way round."""
+    found = Company.objects.filter(
+        Q(pk="company-D") | Q(name__startswith="D") | Q(name__gt="C") | Q(name="A")
+    ).order_by()
+    assert names(found.reverse()) == names(found)[::-1]
+
+
+def test_counting_and_asking_for_one(companies: list[Company]) -> None:
+    """``count()``, ``exists()``, ``get()`` and ``first()`` look at each object once."""
+    found = Company.objects.filter(Q(pk="company-D") | Q(name__gt="C"))
+    assert (found.count(), found.exists(), found.first().name) == (2, True, "D")
+    assert Company.objects.filter(Q(pk="company-D") | Q(name="D")).get().name == "D"
+
+
+def test_a_slice_of_parts_that_overlap_is_full(companies: list[Company]) -> None:
+    """What an earlier part gives is dropped from a later one, and the later one reads on until the slice is full."""
+    found = Company.objects.filter(Q(name__lt="D") | Q(name__lt="E"))
+    assert names(found[:4]) == ["A", "B", "C", "D"]
+
+
+def test_live_and_deleted_objects_by_an_index(companies: list[Company], sent: list[SentRequest]) -> None:
+    """Asking for all objects by an index reads the live ones there and the deleted ones in the trash."""
+    companies[1].delete()
+    sent.clear()
+    assert sorted(names(Company.all_objects.filter(name__lt="C"))) == ["A", "B"]
+    assert operations(sent) == ["Query", "Query"]
+
+
+def test_writing_through_an_alternation(companies: list[Company]) -> None:
+    """``update()`` and ``delete()`` write each object that any side finds, once."""
+    found = Company.objects.filter(Q(pk="company-A") | Q(name__lt="C"))
+    assert found.update(stock="X") == 2
+    assert found.delete() == (2, {"directory.Company": 2})
+    assert names(Company.objects.all()) == ["C", "D", "E"]
+
+
+def test_expired_items_are_on_no_side() -> None:
+    """An expired item is left out of every part, and does not keep another from giving a live one."""
+    Entry.objects.create(shelf="a", slot=1, title="A")
+    found = Entry.objects.filter(Q(shelf="a") | Q(title="A"))
+    assert [entry.slot for entry in found] == [1]
+
+
+def test_prefetching_over_parts(companies: list[Company]) -> None:
+    """Related objects are read along as with any queryset."""
+    Person.objects.create(company=companies[0], name="Mike")
+    found = Company.objects.filter(Q(pk="company-A") | Q(name="B")).prefetch_related("people")
+    assert [[person.name for person in company.people.all()] for company in found] == [["Mike"], []]
+
+
+def test_the_explanation_shows_every_part(companies: list[Company]) -> None:
+    """``explain()`` says how each part is read."""
+    text = Company.objects.filter(Q(pk="company-A") | Q(name="B")).explain()
+    assert "part 1" in text
+    assert "GetItem on primary" in text
+    assert "Query on by_name" in text
+
+
+REFUSALS = [
+    (lambda: Company.objects.all()[:2] | Company.objects.all(), "sliced"),
+    (lambda: Company.objects.all().union(Company.objects.all()[:2]), "sliced"),
+    (lambda: Company.objects.all().union(Person.objects.all()), "one model"),
+    (lambda: Company.objects.all().union(Company.deleted_objects.all()), "different kinds"),
+    (lambda: Company.objects.union(Company.objects.all(), all=True), "comes once"),
+]
+
+
+@pytest.mark.parametrize(("union", "text"), REFUSALS)
+def test_what_cannot_be_joined_is_refused(union: Any, text: str) -> None:
+    """Slices, other models, other kinds of objects and duplicates are refused by name."""
+    with pytest.raises(NotSupported, match=text):
+        union()
+
+
+def test_an_index_that_is_left_out_is_not_used(companies: list[Company]) -> None:
+    """``without_index()`` takes a key out of the choice, and the refusal says so."""
+    with pytest.raises(NotSupported, match=r"by_name .*: without_index\(\) leaves it out"):
+        list(Company.objects.filter(name="A").without_index("by_name"))
+    with pytest.raises(NotSupported, match="no key or index 'by_nam'"):
+        list(Company.objects.without_index("by_nam"))
