@@ -65,6 +65,8 @@ def _parts(query: Query, found: Plan | None, now: Any, steps: int) -> list[Plan]
         return [found]
     if steps:
         for way in alternatives(query):
+            if found is not None and way[0].split not in conjuncts(found.filter):
+                continue
             parts = _parts_of_each(way, now, steps - 1)
             if parts is not None and (found is None or all(_use(*each) for each in zip(parts, way, strict=True))):
                 return [plan for plans in parts for plan in plans if plan.kind != "empty"]
