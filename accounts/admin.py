@@ -8,18 +8,27 @@ from django import forms
 from django.contrib import admin
 from django.contrib.admin.forms import AdminAuthenticationForm
 from django.contrib.admin.utils import flatten_fieldsets
-from django.contrib.admin.widgets import FilteredSelectMultiple
 from django.contrib.auth import admin as auth_admin
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from accounts.forms import LoginForm, UserChangeForm, UserCreationForm
 from accounts.models import Group, User
-from dynamo_single.admin import DynamoModelAdmin
+from dynamo_single.admin import DynamoModelAdmin, FilteredSelect
 
 
 class AdminLoginForm(LoginForm, AdminAuthenticationForm):
     """The login page's form for the admin: ``admin.site.login_form = AdminLoginForm``."""
+
+    error_messages = {  # noqa: RUF012 - as Django declares it
+        **LoginForm.error_messages,
+        "invalid_login": _("No staff account has this %(identifier)s and this password. Case matters in passwords."),
+    }
+
+    def confirm_login_allowed(self, user: Any) -> None:
+        """Refuse whoever is no member of the staff, in the same words as a wrong password."""
+        if not user.is_staff:
+            raise self.get_invalid_login_error()
 
 
 class UserGroupsForm(UserChangeForm):
@@ -29,7 +38,7 @@ class UserGroupsForm(UserChangeForm):
         label=_("Groups"),
         queryset=Group.objects.all(),
         required=False,
-        widget=FilteredSelectMultiple(_("groups"), is_stacked=False),
+        widget=FilteredSelect(_("groups")),
         help_text=_(
             "The groups this user belongs to. A user will get all permissions granted to each of their groups."
         ),
@@ -76,11 +85,11 @@ class UserAdmin(DynamoModelAdmin, auth_admin.UserAdmin):  # type: ignore[type-ar
     filter_horizontal = ()
     readonly_fields = ("last_login", "date_joined")
 
-    def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         """Django's; where the page does not show the groups, with a form that leaves them alone."""
         if obj is not None and "groups" not in flatten_fieldsets(self.get_fieldsets(request, obj)):
             kwargs = {"form": UserChangeForm, **kwargs}
-        return super().get_form(request, obj, **kwargs)
+        return super().get_form(request, obj, change=change, **kwargs)
 
     @admin.display(description=_("Groups"))
     def groups(self, user: Any) -> str:

@@ -1,6 +1,6 @@
 """The forms around accounts: logging in, signing up, changing an address, and those of the user's admin pages.
 
-They validate and say what is wrong; what is written and sent by mail is not theirs.
+They validate and say what is wrong. What is written, and sent by mail, is ``addresses``'s.
 """
 
 from __future__ import annotations
@@ -113,14 +113,15 @@ class SignUpForm(auth_forms.BaseUserCreationForm):  # type: ignore[type-arg]  # 
         return True
 
 
+def _address_field() -> forms.EmailField:
+    widget = forms.EmailInput(attrs={"autocomplete": "email", "autofocus": True})
+    return forms.EmailField(label=_("E-mail address"), max_length=IDENTIFIER_LENGTH, widget=widget)
+
+
 class AddressForm(forms.Form):
     """Asks for an e-mail address."""
 
-    email = forms.EmailField(
-        label=_("E-mail address"),
-        max_length=IDENTIFIER_LENGTH,
-        widget=forms.EmailInput(attrs={"autocomplete": "email", "autofocus": True}),
-    )
+    email = _address_field()
 
 
 class AddressChangeForm(AddressForm):
@@ -148,6 +149,8 @@ class AddressChangeForm(AddressForm):
 
 class PasswordResetForm(auth_forms.PasswordResetForm):
     """Django's, for addresses that are unique whatever their case."""
+
+    email = _address_field()
 
     def get_users(self, email: str) -> Iterable[User]:
         """The active user with a password who has this address: two GetItems, strongly consistent."""

@@ -57,6 +57,12 @@ def _ways_out(query: Query, constraints: Constraints, in_any_order: AccessKey | 
     proposal = propose(query, constraints)
     if proposal:
         yield f"add a key to {model}.Keys: {proposal}\n    {_OLD_ITEMS}"
+    for place in dict.fromkeys(
+        "__".join(map(str, (term.attribute, *term.path)))
+        for term in constraints.terms
+        if isinstance(term, Compare) and term.path
+    ):
+        yield f"keep {place} in an attribute of its own as well, and name that in a key: nested values have no index"
     if query.using_index is not None:
         yield f"leave using_index({query.using_index!r}) out, so that every key counts"
     if in_any_order is not None:

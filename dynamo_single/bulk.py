@@ -94,6 +94,8 @@ def _checked(model: Any, name: str, value: Any) -> tuple[str, Any]:
         raise NotSupported(
             f"{label}.{name} is part of the primary key and cannot change: create new objects and delete these."
         )
+    if field.attribute.computed:
+        raise NotSupported(f"{label}.{name} is computed from {field.attribute.source}: update that.")
     return field.attname, _checked_value(field, value)
 
 

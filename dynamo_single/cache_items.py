@@ -23,7 +23,7 @@ from dynamo_single.conditions import join
 from dynamo_single.exceptions import InvalidValue, ItemTooLarge
 from dynamo_single.expressions import ExpressionBuilder
 from dynamo_single.keys import PARTITION_KEY_LIMIT, Template
-from dynamo_single.query import And, Condition, Not, Or, Request, Stored
+from dynamo_single.query import Condition, Or, Request, Stored
 from dynamo_single.values import MAX_DIGITS, MAX_ITEM_SIZE, item_size
 
 # No model's class is called like these, so that no model's Scan takes them for its own.
@@ -44,6 +44,13 @@ ENTRY_PARTITION = "CACHE#{name}#{key}"
 ENTRY_SORT_KEY = "#ENTRY"
 GENERATIONS_PARTITION = "CACHE#{name}"
 GENERATIONS_SORT_KEY = "#GENERATIONS"
+PART_SORT_KEY = "#PART#{write_id}#{number}"
+#: The templates of all keys of the cache; no model may have one that meets them.
+KEYS = (
+    (ENTRY_PARTITION, ENTRY_SORT_KEY),
+    (ENTRY_PARTITION, PART_SORT_KEY),
+    (GENERATIONS_PARTITION, GENERATIONS_SORT_KEY),
+)
 
 #: Integers below this count in DynamoDB's own numbers, which are exact to 38 digits.
 NUMBER_LIMIT = 10**MAX_DIGITS
@@ -107,7 +114,7 @@ def part_keys(head: Item) -> list[ItemKey]:
     """The keys of the parts of an entry: none if its value stands in the entry itself."""
     count = int(head.get(PARTS, {"N": "0"})["N"])
     partition, write_id = head[names.PARTITION_KEY]["S"], head[WRITE_ID]["S"]
-    return [(partition, f"#PART#{write_id}#{number:05d}") for number in range(count)]
+    return [(partition, PART_SORT_KEY.format(write_id=write_id, number=f"{number:05d}")) for number in range(count)]
 
 
 def generation_of(item: Item | None, version: Any) -> int:
@@ -159,11 +166,6 @@ def is_live(generation: int) -> Condition:
 def is_not_later(generation: int) -> Condition:
     """The condition that no entry of a later generation would be replaced."""
     return Or((ITEM_MISSING, Stored(GENERATION, "<=", ({"N": str(generation)},))))
-
-
-def is_free(generation: int) -> Condition:
-    """The condition that there is no entry that counts, nor one of a later generation."""
-    return And((is_not_later(generation), Not(is_live(generation))))
 
 
 def countable(delta: int) -> Condition:

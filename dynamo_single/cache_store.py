@@ -19,7 +19,7 @@ from dynamo_single.compiler import MAX_BATCH_KEYS, compile_action, item_key
 from dynamo_single.conditions import join
 from dynamo_single.exceptions import ConditionFailed, Conflict, NotSupported, Throttled
 from dynamo_single.matching import matches
-from dynamo_single.query import Condition, Request
+from dynamo_single.query import Condition, Not, Request
 from dynamo_single.table import Table, get_table
 
 #: The most writes of one BatchWriteItem (AWS API reference, BatchWriteItem).
@@ -94,7 +94,7 @@ class Store:
     def add(self, entry: Entry, version: Any) -> bool:
         """Write an entry unless there is one that counts: ``put`` under that condition."""
         for _ in range(ATTEMPTS):
-            found = self._put(entry, stored.is_free(entry.generation))
+            found = self._put(entry, Not(is_live(entry.generation)))
             if found is None:
                 return True
             if int(found[stored.GENERATION]["N"]) <= entry.generation:
@@ -104,7 +104,7 @@ class Store:
 
     def add_once(self, entry: Entry) -> bool:
         """Write an entry unless there is one that counts, or the cache was cleared and the key set again."""
-        return self._put(entry, stored.is_free(entry.generation)) is None
+        return self._put(entry, Not(is_live(entry.generation))) is None
 
     def _renewed(self, entry: Entry, found: Item, version: Any) -> Entry:
         latest = max(self.generation(version), int(found[stored.GENERATION]["N"]))

@@ -12,14 +12,16 @@ from typing import Any, Final
 
 from django.apps import AppConfig, apps
 from django.core.checks import CheckMessage, Error
+from django.db import router
 from django.db.migrations.loader import MigrationLoader
 from django.db.models import Field
 from django.db.models.base import ModelBase
 from pynamodb.attributes import Attribute as PynamoDBAttribute
 
-from dynamo_single import attributes, registry, uniqueness
+from dynamo_single import attributes, cache_items, registry, uniqueness
 from dynamo_single import layout as names
 from dynamo_single.backend.errors import is_stored_in_dynamodb
+from dynamo_single.backend.router import uses_engine
 from dynamo_single.collections import Children
 from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import ConfigurationError
@@ -51,6 +53,12 @@ _INSTEAD: Final = {
     "OneToOneField": "ReferenceAttribute(unique=True)",
 }
 
+#: The keys of items that belong to no model, by what an error calls them.
+_RESERVED: Final = {
+    "a claim on a unique value": ((uniqueness.CLAIM_PARTITION.source, uniqueness.CLAIM_SORT_KEY),),
+    "an item of the cache": cache_items.KEYS,
+}
+
 
 def check_models(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
     """Every check of every model of the given apps; collisions are looked for among all models."""
@@ -69,12 +77,12 @@ def check_models(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) 
 
 
 def check_references_from_sql(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
-    """E010: an SQL model with migrations that refers to a model in DynamoDB, which no migration can find."""
+    """E010: an SQL model that refers to a model in DynamoDB, which neither a migration nor a column can do."""
     messages: list[CheckMessage] = []
     for model in apps.get_models():
         if app_configs is not None and model._meta.app_config not in app_configs:
             continue
-        if not _has_migrations(model._meta.app_label):
+        if not _has_migrations(model._meta.app_label) and not _is_made_from_the_class(model):
             continue
         for field in (*model._meta.local_fields, *model._meta.local_many_to_many):
             target: Any = field.related_model
@@ -90,11 +98,17 @@ def _sql_reference(model: Any, name: str, target: Any) -> Error:
             "Put dynamo_single.admin.apps.DynamoAdminConfig into INSTALLED_APPS in the place of django.contrib.admin: "
             "it keeps the log in DynamoDB."
         )
-    text = (
-        f"{name} refers to {target._meta.label}, which is stored in DynamoDB: migrations do not know it, and migrate "
-        "would fail."
-    )
+    why = "migrations do not know it, and migrate would fail."
+    if not _has_migrations(model._meta.app_label):
+        why = "the table would be made without a column for it."
+    text = f"{name} refers to {target._meta.label}, which is stored in DynamoDB: {why}"
     return _error(model, "E010", text, hint)
+
+
+def _is_made_from_the_class(model: Any) -> bool:
+    """Whether ``migrate --run-syncdb`` makes the model's table in SQL; Django's own log has none where ours is kept."""
+    options, alias = model._meta, router.db_for_write(model)
+    return options.managed and not options.proxy and options.app_label != "admin" and not uses_engine(alias)
 
 
 def _has_migrations(app_label: str) -> bool:
@@ -191,11 +205,21 @@ def _check_stored(model: Any) -> Iterator[Error]:
 def _not_stored(model: Any, field: Any) -> Error:
     text = f"{field.name} is Django's {type(field).__name__}, a column of an SQL database: it would not be stored."
     if field.many_to_many:
-        return _error(model, "E008", text, "Make the membership a model of its own, with two references.")
+        hint = "Make the membership a model of its own, with two references."
+        if _label(field.related_model) in {"auth.Group", "auth.Permission"}:
+            hint = (
+                "Permissions are texts here, and groups are items: derive the model from "
+                "dynamo_single.auth.PermissionsMixin, and declare groups = Groups(...) for groups."
+            )
+        return _error(model, "E008", text, hint)
     instead = _INSTEAD.get(type(field).__name__)
     if instead is None:
         return _error(model, "E008", text, "Use an attribute of dynamo_single.")
     return _error(model, "E008", text, f"Use models.{instead} of dynamo_single.")
+
+
+def _label(model: Any) -> str:
+    return model if isinstance(model, str) else str(model._meta.label)
 
 
 def _of_pynamodb(model: Any, name: str, value: Any) -> Error:
@@ -238,13 +262,15 @@ def _check_collisions(models: Sequence[Any]) -> Iterator[Error]:
         except ConfigurationError:
             continue  # E003 says so for that model
     for model, layout in layouts:
-        if model in models and _can_be_claim(layout):
+        taken = _reserved_by(layout) if model in models else ""
+        if taken:
             yield _error(
                 model,
                 "E007",
-                f"{layout.label} could write the key of a claim on a unique value: {layout.primary.partition.source!r} "
-                f"/ {layout.primary.sort.source!r}.",
-                f"Begin the partition with another literal than {names.UNIQUE_PREFIX}, such as the model's name.",
+                f"{layout.label} could write the key of {taken}: {layout.primary.partition.source!r} / "
+                f"{layout.primary.sort.source!r}.",
+                f"Begin the partition with another literal than {layout.primary.partition.source.split('#')[0]}, such "
+                "as the model's name.",
             )
     for (first, one), (second, other) in combinations(layouts, 2):
         if one.alias != other.alias or not {first, second} & set(models):
@@ -260,6 +286,10 @@ def _check_collisions(models: Sequence[Any]) -> Iterator[Error]:
             )
 
 
-def _can_be_claim(layout: ModelLayout) -> bool:
-    claims = (uniqueness.CLAIM_PARTITION, Template.parse(uniqueness.CLAIM_SORT_KEY))
-    return can_collide((layout.primary.partition, layout.primary.sort), claims)
+def _reserved_by(layout: ModelLayout) -> str:
+    """What else the app stores under keys that the model could write; nothing, as a rule."""
+    own = (layout.primary.partition, layout.primary.sort)
+    for taken, keys in _RESERVED.items():
+        if any(can_collide(own, (Template.parse(partition), Template.parse(sort))) for partition, sort in keys):
+            return taken
+    return ""

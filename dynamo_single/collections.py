@@ -15,7 +15,7 @@ from django.apps import apps
 from django.db import models
 from django.db.models.fields.related_descriptors import create_reverse_many_to_one_manager
 
-from dynamo_single import hydration, reading, registry
+from dynamo_single import deferred, hydration, reading, registry
 from dynamo_single import layout as names
 from dynamo_single.constraints import gather
 from dynamo_single.exceptions import ConfigurationError, NoAccessPattern, UnknownField
@@ -248,7 +248,9 @@ def related_names(queryset: Any) -> list[str]:
     if not wanted or queryset._columns is not None:
         return []
     if wanted is True:
-        return [f.name for f in queryset.model._meta.concrete_fields if f.is_relation and not f.null]
+        references = (f for f in queryset.model._meta.concrete_fields if f.is_relation and not f.null)
+        read = deferred.wanted(queryset.model, queryset.query)
+        return [f.name for f in references if read is None or f.attname in {*read, *queryset.model._identity}]
     return ["__".join(path) for path in _paths(wanted)]
 
 

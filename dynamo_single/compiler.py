@@ -25,6 +25,7 @@ __all__ = [
     "compile_action",
     "compile_condition",
     "compile_plan",
+    "compile_reads",
     "compile_transaction",
     "item_key",
     "with_page",
@@ -109,6 +110,12 @@ def compile_transaction(actions: Sequence[Action], table_name: str, token: str) 
         seen.add(action.key)
     entries = [_entry(action, table_name) for action in actions]
     return Request("TransactWriteItems", {"TransactItems": entries, "ClientRequestToken": token})
+
+
+def compile_reads(keys: Sequence[ItemKey], table_name: str) -> Request:
+    """Write the reading of up to 100 items as one TransactGetItems."""
+    gets = [{"Get": {"TableName": table_name, "Key": item_key(key)}} for key in keys]
+    return Request("TransactGetItems", {"TransactItems": gets})
 
 
 def item_key(key: ItemKey) -> dict[str, Any]:

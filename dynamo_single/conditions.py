@@ -76,7 +76,8 @@ def word(condition: Condition) -> str:
         steps = "__".join(map(str, (condition.name, *condition.path)))
         return f"{steps} {condition.operator} {', '.join(map(repr, condition.operands))}".rstrip()
     steps = "__".join(map(str, (condition.attribute, *condition.path)))
-    lookup = "" if condition.operator == "exact" else f"__{condition.operator}"
+    operator = condition.operator.replace("size_", "size__").removesuffix("exact").removesuffix("__")
+    lookup = f"__{operator}" if operator else ""
     return f"{steps}{lookup}={_short(condition.value)}"
 
 
@@ -140,7 +141,7 @@ def _lower_compare(compare: Compare, layout: ModelLayout) -> Condition:
     if lowering is None:
         raise NotSupported(
             f"{layout.label}: DynamoDB has no answer for {word(compare)}; it has exact, in, {', '.join(_ORDERINGS)}, "
-            "range, startswith, contains, isnull, has_key and size comparisons."
+            "range, startswith, contains, isnull, has_key, attribute_type and size comparisons."
         )
     return lowering(compare, info)
 
@@ -211,6 +212,10 @@ def _lower_canonical(compare: Compare, info: AttributeInfo) -> Condition:
     return Stored(info.stored, "canonical", ({"S": canonical(compare.value)},), compare.path)
 
 
+def _lower_type(compare: Compare, info: AttributeInfo) -> Condition:
+    return Stored(info.stored, "type", ({"S": compare.value},), compare.path)
+
+
 _LOWERINGS = {
     "exact": _lower_exact,
     "in": _lower_in,
@@ -218,6 +223,7 @@ _LOWERINGS = {
     "startswith": _lower_startswith,
     "contains": _lower_contains,
     "canonical": _lower_canonical,
+    "attribute_type": _lower_type,
     **dict.fromkeys(_ORDERINGS, _lower_ordering),
     **dict.fromkeys(_SIZES, _lower_size),
 }

@@ -50,7 +50,7 @@ class Cost:
         )
 
     def __str__(self) -> str:
-        failed = f" and failed with {self.error}" if self.error else ""
+        failed = f", and failed with {self.error}" if self.error else ""
         return f"{self.operation}: {_worded(self, reads=self.operation in _READS)}{failed}"
 
 

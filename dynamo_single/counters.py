@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 from dynamo_single import hydration, registry, uniqueness
 from dynamo_single import layout as names
 from dynamo_single.actions import ITEM_EXISTS, ITEM_MISSING, Put, Update, key_of
+from dynamo_single.attributes import DecimalAttribute, IntegerAttribute, NumberAttribute
 from dynamo_single.compiler import compile_action
 from dynamo_single.conditions import join
 from dynamo_single.exceptions import ConditionFailed, InvalidValue, NotSupported, StaleObject
@@ -23,6 +24,7 @@ M = TypeVar("M", bound=Model)
 
 #: Between two requests an item can expire, or be made by somebody else; hardly ever twice.
 _ATTEMPTS: Final = 3
+_NUMBERS: Final = (IntegerAttribute, NumberAttribute, DecimalAttribute)
 
 
 def add(obj: M, *numbers: str, seen: M | None = None) -> M:
@@ -30,10 +32,14 @@ def add(obj: M, *numbers: str, seen: M | None = None) -> M:
 
     One UpdateItem, which makes the item where there is none; two requests where only an expired one is left. With
     ``seen``, an object as it was read, only if the numbers are its numbers still, and else ``StaleObject``: of many who
-    read one number, one gets through. Sends no signals.
+    read one number, one gets through. It is sent at once, also within ``transactions.atomic()``, which does not take it
+    back. Sends no signals.
     """
     model = type(obj)
     _check(model, numbers)
+    for name in numbers:
+        if getattr(obj, name) is None:
+            raise InvalidValue(f"{model._meta.label}.{name} is None: set it to what is to be added.")
     item = item_of(obj)
     if seen is not None:
         return _sent(obj, _update(model, item, numbers, _as_seen(seen, numbers)))
@@ -54,8 +60,7 @@ def _check(model: Any, numbers: tuple[str, ...]) -> None:
     layout = registry.layout_of(model)
     label = model._meta.label
     for name in numbers:
-        info = layout.attributes.get(name)
-        if info is None or registry.attributes_of(model)[name].attr_type != "N":
+        if not isinstance(registry.attributes_of(model).get(name), _NUMBERS):
             raise InvalidValue(f"{label}.{name} is not a number, and only numbers can be added to.")
         if name in layout.identity or any(name in key.variables for key in layout.index_keys):
             raise NotSupported(f"{label}.{name} is part of a key, which DynamoDB cannot compute: set it and save().")

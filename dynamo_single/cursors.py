@@ -42,7 +42,7 @@ class Cursor:
 def encode(cursor: Cursor, plan: Plan) -> str:
     """Write a cursor of a plan. The same one gives the same text, while ``SECRET_KEY`` stays."""
     position = cursor.position
-    place = [position.stream, position.sort, *(position.key or ())]
+    place = [position.stream, position.sort, position.key, position.values]
     data = json.dumps([*_fingerprint(plan), int(cursor.backward), *place], separators=(",", ":"), ensure_ascii=False)
     secret = settings.SECRET_KEY
     return _signer(secret).sign(signing.b64_encode(_seal(zlib.compress(data.encode(), 9), secret)).decode())
@@ -50,7 +50,7 @@ def encode(cursor: Cursor, plan: Plan) -> str:
 
 def decode(text: str, plan: Plan) -> Cursor:
     """Read a cursor; raises ``InvalidCursor`` if it was not made for the plan's query, or not by this site."""
-    label, keys, query, backward, stream, sort, *key = _open(text)
+    label, keys, query, backward, stream, sort, key, values = _open(text)
     ours = _fingerprint(plan)
     if label != ours[0]:
         raise InvalidCursor(f"This cursor is for objects of {label}, not of {ours[0]}. {BEGIN_AGAIN}")
@@ -61,7 +61,7 @@ def decode(text: str, plan: Plan) -> Cursor:
         )
     if keys != ours[1]:
         raise InvalidCursor(f"The keys that {label} is read by have changed since this cursor was made. {BEGIN_AGAIN}")
-    return Cursor(Position(stream, sort, (key[0], key[1]) if key else None), bool(backward))
+    return Cursor(Position(stream, sort, (key[0], key[1]) if key else None, tuple(values)), bool(backward))
 
 
 # what a cursor is bound to

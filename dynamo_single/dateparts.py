@@ -19,9 +19,10 @@ from django.db.models.functions import ExtractDay, ExtractMonth, ExtractYear, Tr
 from django.db.models.functions.datetime import TimezoneMixin
 from django.utils import timezone
 
-from dynamo_single.comparisons import column, direct_value, operator_of, two_bounds, whole
+from dynamo_single.comparisons import whole
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.moments import END, FIRST, moments
+from dynamo_single.nodes import column, direct_value, operator_of, two_bounds
 from dynamo_single.query import Condition, Nothing, Or
 from dynamo_single.spans import Spans, intersection, union
 
@@ -42,6 +43,11 @@ class DatePart:
     part: str
     operator: str
     value: Any
+
+    @property
+    def is_null_test(self) -> bool:
+        """Whether it only asks if there is a value, of which every part is missing or none."""
+        return self.operator == "isnull"
 
     @property
     def subject(self) -> tuple[str, datetime.tzinfo | None]:
@@ -73,6 +79,8 @@ def read_part(model: type[Model], node: Any) -> DatePart | None:
         value = two_bounds(f"{field.name}__{part}", value)
     elif operator == "in":
         value = tuple(member for member in value if member is not None)
+    elif operator == "isnull":
+        value = bool(value)
     return DatePart(field, _zone(field, inner.tzinfo), part, operator, value)
 
 
@@ -161,9 +169,9 @@ def _holds(part: DatePart, day: datetime.date) -> bool:
 def _needs_years(part: DatePart) -> NotSupported:
     name = part.field.name
     return NotSupported(
-        f"{name}__{part.part} is not supported by itself: DynamoDB compares stored values, it does not compute. Say the "
-        f"years as well, {MAX_YEARS} at most: {name}__year=2024 or {name}__year__range=(2020, 2024). Otherwise keep "
-        f"the {part.part} in an attribute of its own."
+        f"{name}__{part.part} is not supported by itself: DynamoDB compares stored values, it does not compute. Say "
+        f"the years as well, {MAX_YEARS} at most: {name}__year=2024 or {name}__year__range=(2020, 2024). Otherwise "
+        f"keep the {part.part} in an attribute of its own."
     )
 
 

@@ -18,6 +18,7 @@ from django.core.exceptions import (
 )
 from django.core.management.base import CommandError
 from django.db import DatabaseError, DataError, IntegrityError, NotSupportedError, OperationalError
+from django.db.transaction import TransactionManagementError
 from pynamodb.exceptions import DoesNotExist as PynamoDBDoesNotExist
 
 
@@ -95,6 +96,21 @@ class StaleObject(DynamoSingleError, DatabaseError):
     """The stored item is not as this object was loaded; nothing was written."""
 
 
+class ConditionNotMet(DynamoSingleError, DatabaseError):
+    """The stored item does not meet the condition that was given with a write; nothing was written.
+
+    ``current`` is the object as it is stored, or ``None`` if it is not.
+    """
+
+    def __init__(self, message: str, *, current: Any = None) -> None:
+        super().__init__(message)
+        self.current = current
+
+
+class PendingWrite(DynamoSingleError, TransactionManagementError):
+    """A read concerns what an ``atomic()`` block has written and not sent yet; nothing was read."""
+
+
 class RequestFailed(DynamoSingleError, DatabaseError):
     """DynamoDB refused a request; ``code`` is DynamoDB's own error code."""
 
@@ -135,6 +151,10 @@ class TransactionCancelled(RequestFailed):
     def __init__(self, message: str, *, code: str = "", reasons: tuple[dict[str, Any] | None, ...] = ()) -> None:
         super().__init__(message, code=code)
         self.reasons = reasons
+
+
+class TokenReused(RequestFailed):
+    """A transaction with this token was carried out within the last ten minutes, with other contents."""
 
 
 class TableUnavailable(RequestFailed, OperationalError, CommandError):

@@ -5,6 +5,7 @@ For ``explain()``: what it prints about plans is ``explain``'s subject.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -46,19 +47,21 @@ def execute(queryset: Any) -> Iterator[tuple[str, str]]:
 
 
 class _Costly:
-    """Listens to requests; keeps the cost of the first ones, and adds up all."""
+    """Listens to requests, of several threads too; keeps the cost of the first ones, and adds up all."""
 
     def __init__(self, total: Costs) -> None:
         self.total = total
         self.first: list[Cost] = []
         self.number = 0
+        self._lock = threading.Lock()
 
     def __call__(self, sent: SentRequest) -> None:
         cost = Cost.of(sent)
         self.total.add(cost)
-        self.number += 1
-        if len(self.first) < SHOWN:
-            self.first.append(cost)
+        with self._lock:
+            self.number += 1
+            if len(self.first) < SHOWN:
+                self.first.append(cost)
 
     def lines(self) -> Iterator[str]:
         """A line for each of the first requests, and their number beyond."""

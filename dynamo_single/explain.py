@@ -10,6 +10,7 @@ from typing import Any
 
 from dynamo_single import layout as physical
 from dynamo_single.advice import describe_key, word_query
+from dynamo_single.compiler import MAX_BATCH_KEYS
 from dynamo_single.conditions import word, word_order
 from dynamo_single.query import EVERYTHING, KeyCondition, Plan, Request
 
@@ -112,7 +113,9 @@ def _requests(plan: Plan) -> str:
     if plan.kind == "get":
         return "1"
     if plan.kind == "batch_get":
-        return f"{-(-len(plan.keys) // 100)}, and more if DynamoDB leaves keys unprocessed"
+        count = -(-len(plan.keys) // MAX_BATCH_KEYS)
+        at_once = ", several at once" if count > 1 else ""
+        return f"{count}{at_once}, and more if DynamoDB leaves keys unprocessed"
     count = max(len(plan.conditions), 1)
     return f"{count}, and one more for each further page of 1 MB that is read"
 

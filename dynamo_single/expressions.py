@@ -24,7 +24,7 @@ LIMITS = (
     "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html#limits-expression-parameters"
 )
 
-_FUNCTIONS = {"begins_with": "begins_with", "contains": "contains"}
+_FUNCTIONS = {"begins_with": "begins_with", "contains": "contains", "type": "attribute_type"}
 _COMPARATORS = ("=", "<", "<=", ">", ">=")
 
 

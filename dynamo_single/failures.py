@@ -7,17 +7,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from dynamo_single import hydration, registry, uniqueness
 from dynamo_single import layout as names
-from dynamo_single import registry, uniqueness
 from dynamo_single.actions import Action, Item, Put, Update, key_of
+from dynamo_single.conditions import word
 from dynamo_single.exceptions import (
     AlreadyExists,
     ConditionFailed,
+    ConditionNotMet,
     StaleObject,
     TransactionCancelled,
     UniqueViolation,
 )
 from dynamo_single.items import known_names
+from dynamo_single.query import Condition
 
 
 def stored_instead(error: StaleObject) -> Item | None:
@@ -69,6 +72,17 @@ def _violation(obj: Any, item: Item, action: Action) -> Exception:
     return StaleObject(
         f"{model._meta.label} with pk {obj.pk!r}: a unique value that it holds belongs to another object by now; "
         "nothing was written. Reload it."
+    )
+
+
+def not_met(obj: Any, condition: Condition, found: Item | None) -> ConditionNotMet | StaleObject:
+    """The error for a condition of the caller's that the stored item does not meet."""
+    if not found:
+        return stale(obj, found)
+    model = type(obj)
+    return ConditionNotMet(
+        f"{model._meta.label} with pk {obj.pk!r} is not as the write demands, {word(condition)}; nothing was written.",
+        current=hydration.instance(model, {name: dict(value) for name, value in found.items()}),
     )
 
 

@@ -112,8 +112,11 @@ def reload(obj: Any) -> Any:
 
 def follow(obj: Any, fresh: Any, changed: Collection[str]) -> None:
     """Bring an object up to a fresh reading of it, except for what was ``changed`` in memory and is not saved yet."""
+    attributes = registry.attributes_of(type(obj))
     for name, value in fresh.attribute_values.items():
-        if name not in changed:
+        if name in attributes and attributes[name].computed:
+            obj.attribute_values[name] = value
+        elif name not in changed:
             setattr(obj, name, value)
     obj._stored = fresh._stored
 

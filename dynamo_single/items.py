@@ -28,11 +28,13 @@ def prepared_values(obj: Any, before: Item | None = None, only: Collection[str] 
     be younger than the item.
     """
     values: Values = {}
+    if only is not None:
+        only = with_copies(type(obj), only)
     for name, attribute in registry.attributes_of(type(obj)).items():
         if only is not None and name not in only:
             continue
         try:
-            values[name] = attribute.prepare(obj.attribute_values.get(name))
+            values[name] = attribute.prepare(attribute.current(obj.attribute_values))
         except InvalidValue as error:
             raise InvalidValue(f"{obj._meta.label}: {error}") from error
         if values[name] is None and not attribute.null and (before is None or attribute.attr_name in before):
@@ -40,11 +42,16 @@ def prepared_values(obj: Any, before: Item | None = None, only: Collection[str] 
     return values
 
 
+def with_copies(model: Any, only: Collection[str]) -> set[str]:
+    """The attributes, and the folded copies that have to follow them."""
+    return {*only, *(copy.name for copy in registry.copies_of(model) if copy.source in only)}
+
+
 def touched(obj: Any, held: Values) -> set[str]:
     """The attributes that were set to something else since the object was read; ``held`` is what was read."""
     found = set()
     for name, attribute in registry.attributes_of(type(obj)).items():
-        if name not in obj.attribute_values:
+        if name not in obj.attribute_values or attribute.computed:
             continue  # neither read nor set
         if name not in held:
             found.add(name)
@@ -104,9 +111,11 @@ def _index_key(model: Any, key: AccessKey, values: Values) -> tuple[str, str] | 
     for name in key.variables:
         if values.get(name) is None or values[name] == "":
             if infos[name].required:
+                given = getattr(registry.attributes_of(model)[name], "source", name)
+                another = "a value" if given == name else "a text of which something is left"
                 raise EmptyKeyPart(
                     f"{model._meta.label}: {name} is empty, and the key {key.name} on {key.index} needs it. Give "
-                    f"{name} a value, or declare it blank=True to leave objects without one out of that index."
+                    f"{given} {another}, or declare {name} blank=True to leave objects without one out of that index."
                 )
             return None
     return _render(model, key.partition, values, PARTITION_KEY_LIMIT), _render(model, key.sort, values, SORT_KEY_LIMIT)
@@ -213,7 +222,8 @@ def automatic_values(obj: Any, *, add: bool) -> Values:
 def check_keys(obj: Any) -> None:
     """Refuse values that no key can hold, and another primary key for a stored object; missing parts are allowed."""
     model = type(obj)
-    values = obj.attribute_values
+    copies = {copy.name: copy.current(obj.attribute_values) for copy in registry.copies_of(model)}
+    values = {**obj.attribute_values, **copies}
     with suppress(EmptyKeyPart):
         key = computed_key(model, values)
         if obj._stored is not None and key != key_of(obj._stored):

@@ -299,6 +299,12 @@ def _fields(source: str) -> Iterator[tuple[str, str | None, str]]:
 
 
 def _check_variable(source: str, name: str, spec: str) -> None:
+    if "." in name or "[" in name:
+        raise _refusal(
+            source,
+            f"{{{name}}} leads into a document, and DynamoDB cannot index nested values. Keep the value in an "
+            "attribute of its own as well, and name that",
+        )
     if not name.isidentifier():
         raise _refusal(source, f"{{{name}}} is not the name of an attribute")
     if spec and spec != "canonical" and not padding_of(spec):

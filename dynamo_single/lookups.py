@@ -22,7 +22,7 @@ class Canonical(models.lookups.Exact):
     lookup_name = "canonical"
 
 
-class AttributeType(models.Lookup):  # type: ignore[type-arg]  # not generic at run time
+class AttributeType(models.Lookup):
     """Whether a value is stored as one of DynamoDB's types."""
 
     lookup_name = "attribute_type"

@@ -98,7 +98,7 @@ def _contains(value: Mapping[str, Any], operand: Mapping[str, Any]) -> bool:
 def _size(value: Mapping[str, Any]) -> int | None:
     ((kind, content),) = value.items()
     if kind == "S":
-        return len(content.encode())
+        return len(content.encode("utf-16-le")) // 2  # Java's length of a String, which is DynamoDB's
     return len(content) if kind in ("B", "L", "M", "SS", "NS", "BS") else None
 
 
@@ -121,5 +121,6 @@ _COMPARISONS: dict[str, _Comparison] = {
         value.keys() == operands[0].keys() and next(iter(value.values())).startswith(next(iter(operands[0].values())))
     ),
     "contains": lambda value, operands: _contains(value, operands[0]),
+    "type": lambda value, operands: operands[0]["S"] in value,
     "canonical": lambda value, operands: "S" in value and canonical(value["S"]) == operands[0]["S"],
 }

@@ -21,12 +21,16 @@ from django.db.models import Q
 from dynamo_single import bulk
 from dynamo_single.exceptions import ConfigurationError, DynamoSingleError, InvalidValue, NotSupported, StaleObject
 from dynamo_single.failures import is_gone
-from dynamo_single.query import Plan
+from dynamo_single.query import Query
 
 #: The most groups of one user: all of them are read by one BatchGetItem, and go with the user in one transaction.
 MAX_GROUPS = 90
 #: How often a change of a user's groups is made anew because another writer was faster.
 ATTEMPTS = 8
+#: What the two managers write with.
+WRITERS = {f"{prefix}{name}" for prefix in ("", "a") for name in ("add", "remove", "set", "clear", "create")} | {
+    *("get_or_create", "aget_or_create", "update_or_create", "aupdate_or_create", "dissolve")
+}
 #: From the groups that a user is in, and the ones that are given, to those that the user will be in.
 Change = Callable[[set[str], set[str]], set[str]]
 
@@ -66,7 +70,6 @@ def _save(user: Any, held: set[str], wanted: set[str]) -> None:
         raise
 
 
-
 class Related:
     """What the two descriptors share: they name the model of the memberships."""
 
@@ -82,7 +85,7 @@ class Related:
         self.name = name
 
     def __get__(self, instance: Any, owner: Any) -> Any:
-        return self if instance is None else self._manager_class(instance)
+        return self if instance is None else self._manager_class(self, instance)
 
     def __set__(self, instance: Any, value: Any) -> None:
         raise TypeError(f"Direct assignment to {self.name} is prohibited. Use {self.name}.set() instead.")
@@ -110,23 +113,21 @@ class Related:
     def _manager_class(self) -> Any:
         base: Any = type(self.model._default_manager)
         queryset = type("MembersQuerySet", (MembersQuerySet, base._queryset_class), {})
-        known = {"model": self.model, "through": self.through, "name": self.name, "_members_class": queryset}
-        return type(self.manager.__name__, (self.manager, base), known)
+        return type(self.manager.__name__, (self.manager, base), {"members_class": queryset})
 
 
 class RelatedManager:
     """What Django's manager of a many-to-many relation does; the model's default manager is behind it."""
 
-    model: Any
-    through: Any
-    name: str
-    _members_class: type
+    members_class: type
     #: What a manager of one of the two sides adds: what is there now, and how the given objects change it.
     _current: Callable[[], list[Any]]
     _change: Callable[[Sequence[Any], Change], None]
 
-    def __init__(self, instance: Any) -> None:
+    def __init__(self, relation: Related, instance: Any) -> None:
         super().__init__()
+        self.relation = relation
+        self.model = relation.model
         self.instance = instance
 
     def add(self, *objs: Any, through_defaults: Any = None) -> None:
@@ -146,10 +147,10 @@ class RelatedManager:
         """Let exactly these objects be there; ``clear`` comes to the same."""
         _refuse_defaults(through_defaults)
         self._check(self.instance)
-        wanted = self._resolved(tuple(objs))
-        current = self._current()
-        self._change([obj for obj in current if obj not in wanted], set.difference)
-        self._change([obj for obj in wanted if obj not in current], set.union)
+        wanted = {obj.pk: obj for obj in self._resolved(tuple(objs))}
+        current = {obj.pk: obj for obj in self._current()}
+        self._change([obj for pk, obj in current.items() if pk not in wanted], set.difference)
+        self._change([obj for pk, obj in wanted.items() if pk not in current], set.union)
 
     def create(self, *, through_defaults: Any = None, **kwargs: Any) -> Any:
         """Create an object and add it."""
@@ -210,11 +211,6 @@ class RelatedManager:
         """See ``update_or_create()``."""
         return await sync_to_async(self.update_or_create)(defaults, create_defaults, **kwargs)
 
-    for _method in (add, remove, clear, set, create, get_or_create, update_or_create, aadd, aremove, aclear, aset):
-        _method.alters_data = True  # type: ignore[attr-defined]  # templates call none of them
-    for _method in (acreate, aget_or_create, aupdate_or_create):
-        _method.alters_data = True  # type: ignore[attr-defined]  # as above
-
     def _write(self, objs: Sequence[Any], change: Change) -> None:
         self._check(self.instance)
         found = self._resolved(objs)
@@ -234,7 +230,9 @@ class RelatedManager:
             read = self.model._default_manager.in_bulk(keys)
             missing = [key for key in keys if key not in read]
             if missing:
-                raise self.model.DoesNotExist(f"No {self.model._meta.label} has pk {missing[0]!r}; nothing was written.")
+                raise self.model.DoesNotExist(
+                    f"No {self.model._meta.label} has pk {missing[0]!r}; nothing was written."
+                )
             found += read.values()
         return found
 
@@ -242,7 +240,7 @@ class RelatedManager:
         if not isinstance(obj, model):
             raise TypeError(f"{model._meta.object_name!r} instance expected, got {obj!r}")
         if obj._stored is None:
-            raise ValueError(f"{obj!r} is not stored: save it before {self.name} is changed.")
+            raise ValueError(f"{obj!r} is not stored: save it before {self.relation.name} is changed.")
 
 
 class GroupsManager(RelatedManager):
@@ -250,7 +248,7 @@ class GroupsManager(RelatedManager):
 
     def get_queryset(self) -> Any:
         """The groups that the user is in, by their keys: one strongly consistent request; none without groups."""
-        cached = getattr(self.instance, "_prefetched_objects_cache", {}).get(self.name)
+        cached = getattr(self.instance, "_prefetched_objects_cache", {}).get(self.relation.name)
         if cached is not None:
             return cached
         behind: Any = super()
@@ -269,7 +267,7 @@ class GroupsManager(RelatedManager):
                 group = copy(found[group_id])
                 group._of_user = pk
                 related.append(group)
-        return related, lambda group: group._of_user, lambda user: user.pk, False, self.name, False
+        return related, lambda group: group._of_user, lambda user: user.pk, False, self.relation.name, False
 
     def set(self, objs: Iterable[Any], *, clear: bool = False, through_defaults: Any = None) -> None:
         """Let the user be in exactly these groups: one transaction."""
@@ -282,8 +280,6 @@ class GroupsManager(RelatedManager):
         self._check(self.instance)
         self._set_ids(set())
 
-    set.alters_data = clear.alters_data = True  # type: ignore[attr-defined]  # as above
-
     def _set_ids(self, wanted: Any) -> None:
         self._forget()
         change_groups(self.instance, lambda held: wanted)
@@ -294,7 +290,7 @@ class GroupsManager(RelatedManager):
         change_groups(self.instance, lambda held: change(held, given))
 
     def _forget(self) -> None:
-        getattr(self.instance, "_prefetched_objects_cache", {}).pop(self.name, None)
+        getattr(self.instance, "_prefetched_objects_cache", {}).pop(self.relation.name, None)
 
 
 class MembersManager(RelatedManager):
@@ -302,22 +298,20 @@ class MembersManager(RelatedManager):
 
     def get_queryset(self) -> Any:
         """The members: a Query for the memberships, and a strongly consistent BatchGetItem for each hundred users."""
-        self._queryset_class = self._members_class
+        self._queryset_class = self.members_class
         behind: Any = super()
         queryset = behind.get_queryset()
         if not isinstance(queryset, MembersQuerySet):
             # The model's manager makes querysets of another class, which cannot wait with the first Query.
-            return _by_keys(queryset, _member_ids(self.through, self.instance.pk)).filter(
+            return _by_keys(queryset, _member_ids(self.relation.through, self.instance.pk)).filter(
                 group_ids__contains=self.instance.pk
             )
-        queryset._membership = (self.through, self.instance.pk)
+        queryset._membership = (self.relation.through, self.instance.pk)
         return queryset
 
     def dissolve(self) -> None:
         """Take all users out of a group that was deleted."""
         self._change(self._current(), set.difference)
-
-    dissolve.alters_data = True  # type: ignore[attr-defined]  # as above
 
     def _current(self) -> list[Any]:
         return list(self.get_queryset())
@@ -330,6 +324,12 @@ class MembersManager(RelatedManager):
             return {user._meta.label: 1}
 
         bulk._write_each(objs, write, "add" if change is set.union else "remove")
+
+
+# Templates call nothing that writes.
+for _class in (RelatedManager, GroupsManager, MembersManager):
+    for _name in WRITERS & vars(_class).keys():
+        vars(_class)[_name].alters_data = True
 
 
 class MembersQuerySet:
@@ -346,20 +346,18 @@ class MembersQuerySet:
         clone._membership = self._membership
         return clone
 
-    def _plan(self, *, ordered: bool = True) -> Plan:
-        behind: Any = super()
-        if self._membership is None:
-            plan: Plan = behind._plan(ordered=ordered)
-            return plan
-        through, group_id = self._membership
-        narrowed = self._chain()
-        narrowed._membership = None
-        narrowed._using_index = self._using_index or "primary"
-        narrowed._consistent = True
-        # The index may lag behind; what the user's own item says decides.
-        narrowed.query.add_q(Q(pk__in=_member_ids(through, group_id)) & Q(group_ids__contains=group_id))
-        plan = narrowed._plan(ordered=ordered)
-        return plan
+    def _query_value(self, *, ordered: bool = True) -> Query:
+        narrowed: Any = self
+        if self._membership is not None:
+            through, group_id = self._membership
+            narrowed = self._chain()
+            narrowed._membership = None
+            narrowed._using_index = self._using_index or "primary"
+            narrowed._consistent = True
+            # The index may lag behind; what the user's own item says decides.
+            narrowed.query.add_q(Q(pk__in=_member_ids(through, group_id)) & Q(group_ids__contains=group_id))
+        found: Query = super(MembersQuerySet, narrowed)._query_value(ordered=ordered)
+        return found
 
 
 def _member_ids(through: Any, group_id: str) -> list[Any]:

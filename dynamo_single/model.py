@@ -10,6 +10,7 @@ import copy
 from collections.abc import Iterable
 from typing import Any, ClassVar, Self, overload
 
+from asgiref.sync import sync_to_async
 from django.core.exceptions import ValidationError
 from django.db import connections, models
 from django.db.models.base import ModelBase, ModelState
@@ -17,7 +18,7 @@ from django.db.models.signals import post_delete, post_init, post_save, pre_dele
 from pynamodb.attributes import Attribute as PynamoDBAttribute
 from pynamodb.attributes import DiscriminatorAttribute
 
-from dynamo_single import deferred, hydration, items, layout, soft_delete, uniqueness, writes
+from dynamo_single import deferred, hydration, items, layout, registry, soft_delete, uniqueness, writes
 from dynamo_single.attributes import TimestampAttribute
 from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.manager import Manager, SoftDeleteManager
@@ -157,7 +158,14 @@ class Model(PynamoDBHooks, PynamoDBModel, models.Model, metaclass=ModelMeta):  #
                 "The following fields do not exist in this model, are m2m fields, primary keys, or are non-concrete "
                 f"fields: {', '.join(unknown)}"
             )
-        return frozenset(known[name] for name in update_fields)
+        names = frozenset(known[name] for name in update_fields)
+        for computed in registry.copies_of(cls):
+            if computed.name in names:
+                raise NotSupported(
+                    f"{computed.name} is computed from {computed.source} and saved with it: name {computed.source} in "
+                    "update_fields."
+                )
+        return names
 
     def save_base(
         self,
@@ -201,9 +209,18 @@ class Model(PynamoDBHooks, PynamoDBModel, models.Model, metaclass=ModelMeta):  #
         """Delete the item: one request, or one transaction if it holds unique values."""
         return self.hard_delete()
 
+    # Django passes this mark on from the first base that has the method, which is PynamoDB's. Templates call neither.
+    save.alters_data = delete.alters_data = True  # type: ignore[attr-defined]
+
     def hard_delete(self) -> tuple[int, dict[str, int]]:
         """Delete the item for good and give its unique values free, with Django's signals around it."""
         return self._hard_delete(EVERYTHING)
+
+    async def ahard_delete(self) -> tuple[int, dict[str, int]]:
+        """``hard_delete()`` in a thread."""
+        return await sync_to_async(self.hard_delete)()
+
+    hard_delete.alters_data = ahard_delete.alters_data = True  # type: ignore[attr-defined]  # templates call neither
 
     def _hard_delete(self, extra: Condition) -> tuple[int, dict[str, int]]:
         model = self._meta.concrete_model
@@ -346,3 +363,9 @@ class SoftDeleteModel(Model):  # noqa: DJ008 - abstract
         ``UniqueViolation`` if a unique value was taken since, ``DoesNotExist`` if the object is gone for good.
         """
         return soft_delete.restore(self)
+
+    async def arestore(self) -> bool:
+        """``restore()`` in a thread."""
+        return await sync_to_async(self.restore)()
+
+    restore.alters_data = arestore.alters_data = True  # type: ignore[attr-defined]  # templates call neither

@@ -10,10 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, overload
 
-from dynamo_single import cursors, paging, positions
+from django.utils import timezone
+
+from dynamo_single import cursors, paging, positions, registry
 from dynamo_single.cursors import Cursor
 from dynamo_single.exceptions import InvalidCursor, InvalidValue, NotSupported
-from dynamo_single.paging import Reading
+from dynamo_single.paging import Beginning, Reading
 from dynamo_single.positions import Position
 from dynamo_single.projection import PartialItem
 from dynamo_single.query import Plan
@@ -75,14 +77,7 @@ def page(queryset: Any, size: Any, cursor: str | None, max_requests: Any) -> Pag
     if begin.backward and plan.kind == "scan":
         raise InvalidCursor(f"A scan can only be read forwards. {cursors.BEGIN_AGAIN}")
     with capture_requests() as sent:
-        reading = paging.read(
-            queryset._table,
-            plan,
-            begin.position,
-            backward=begin.backward,
-            wanted=size + 1,
-            max_requests=max_requests,
-        )
+        reading = paging.read(_beginning(queryset, plan, begin), wanted=size + 1, max_requests=max_requests)
         given = reading.found[:size]
         given = given[::-1] if begin.backward else given
         make = queryset._reader()
@@ -115,7 +110,7 @@ def cursor_for(queryset: Any, obj: Any, *, before: bool) -> str:
             f"cursor_for({obj!r}): only some of its attributes were read, so that its place is not known. "
             "Read the object without only() and defer()."
         )
-    position = positions.find(plan, item, before=before)
+    position = positions.find(plan, item)
     if position is None:
         raise InvalidValue(
             f"cursor_for({obj!r}): as it was read, it is none of this queryset's objects. Ask the queryset that gave "
@@ -136,6 +131,17 @@ def _plan(queryset: Any, asked: str) -> Plan:
     return plan
 
 
+def _beginning(queryset: Any, plan: Plan, begin: Cursor) -> Beginning:
+    position = begin.position
+    narrowed: tuple[Plan, ...] = ()
+    if position.values:
+        attribute = registry.attributes_of(queryset.model)[plan.query.ordering[0].attribute]
+        value = attribute.from_attribute_value(dict(position.values[0]))
+        now = timezone.now()
+        narrowed = positions.narrow_parts(plan, position, value, backward=begin.backward, now=now)
+    return Beginning(queryset._table, plan, position, begin.backward, narrowed)
+
+
 def _check_number(name: str, value: Any, most: int | None) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1 or (most is not None and value > most):
         limit = "1 or more" if most is None else f"from 1 to {most}"
@@ -146,14 +152,14 @@ def _ends(plan: Plan, begin: Cursor, reading: Reading, size: int) -> tuple[Posit
     """Where the page before ends and where the page behind begins, if there may be such pages."""
     given = reading.found[:size]
     if begin.backward:
-        before = given[-1].before if len(reading.found) > size else reading.stopped
+        before = given[-1].position if len(reading.found) > size else reading.stopped
         if begin.position == positions.outermost(plan, backward=True):
             return before, None
         # If nothing was found and nothing stopped the reading, the page behind begins at the very beginning.
         rest = reading.stopped or positions.outermost(plan, backward=False)
-        return before, given[0].after if given else rest
-    after = given[-1].after if len(reading.found) > size else reading.stopped
+        return before, given[0].position if given else rest
+    after = given[-1].position if len(reading.found) > size else reading.stopped
     if plan.kind == "scan" or begin.position == positions.outermost(plan, backward=False):
         return None, after
     rest = reading.stopped or positions.outermost(plan, backward=True)
-    return given[0].before if given else rest, after
+    return given[0].position if given else rest, after

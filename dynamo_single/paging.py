@@ -6,14 +6,15 @@ It knows the table and the requests' answers, and must not know models or how a 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
-from dynamo_single import reading
+from dynamo_single import pending, reading
 from dynamo_single.actions import key_of
 from dynamo_single.compiler import MAX_BATCH_KEYS, compile_plan, with_page
-from dynamo_single.exceptions import InvalidValue
+from dynamo_single.exceptions import InvalidValue, NotSupported
+from dynamo_single.matching import matches
 from dynamo_single.positions import (
     Item,
     Position,
@@ -21,22 +22,23 @@ from dynamo_single.positions import (
     ascends,
     at_item,
     covers,
-    is_behind,
+    in_union,
     is_merged,
+    parts_of,
     start_of,
     stream_count,
+    within,
 )
-from dynamo_single.query import EVERYTHING, Plan, Request
+from dynamo_single.query import EVERYTHING, Plan
 from dynamo_single.table import Table
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An item with the places in front of it and behind it, in the plan's own order."""
+    """An item and its position."""
 
     item: Item
-    before: Position
-    after: Position
+    position: Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,44 +49,69 @@ class Reading:
     stopped: Position | None = None
 
 
-@dataclass(slots=True)
-class Budget:
-    """How many requests may still be sent; ``None`` for any number."""
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """Where reading a plan begins and which way it goes.
 
-    left: int | None = None
+    ``narrowed`` are a union's parts without most of what stands in front of the position, if it has an order.
+    """
 
-    def spend(self) -> bool:
-        """Take one request, if there is one left."""
-        if self.left is None:
-            return True
-        self.left -= 1
-        return self.left >= 0
+    table: Table
+    plan: Plan
+    position: Position
+    backward: bool
+    narrowed: tuple[Plan, ...] = ()
+
+    def rank(self, stream: int, item: Any) -> tuple[Any, int]:
+        """What a merge compares items by."""
+        if self.plan.kind != "union":
+            return at_item(self.plan, stream, item).sort, stream
+        # As when everything is read: of equal items those of the first part come first, and backwards last.
+        descending = self.plan.query.ordering[0].descending
+        return reading.order_of(self.plan, item), -stream if descending else stream
+
+    @property
+    def takes_least(self) -> bool:
+        """Whether the item that a merge gives next is the one of the lowest rank."""
+        return not self.backward if self.plan.kind == "union" else ascends(self.plan, backward=self.backward)
+
+    def is_behind(self, stream: int, item: Item) -> bool:
+        """Whether a merge gives an item after the one at the position."""
+        position, plan = self.position, self.plan
+        if plan.kind == "union":
+            stored = (plan.layout.attributes[order.attribute].stored for order in plan.query.ordering)
+            ours = self.rank(position.stream, dict(zip(stored, position.values, strict=True)))
+        else:
+            ours = (position.sort, position.stream)
+        theirs = self.rank(stream, item)
+        return theirs > ours if self.takes_least else theirs < ours
 
 
-def read(
-    table: Table, plan: Plan, position: Position, *, backward: bool, wanted: int, max_requests: int | None = None
-) -> Reading:
+def read(beginning: Beginning, *, wanted: int, max_requests: int | None = None) -> Reading:
     """Up to ``wanted`` items that match, from the position on.
 
     Where nothing is filtered, the first request of each stream reads no more than is wanted. Otherwise each further one
     reads four times as much as the one before.
     """
-    streams = _streams(table, plan, position, backward=backward)
-    budget = Budget(max_requests)
-    if is_merged(plan):
-        if max_requests is not None and max_requests < len(streams):
-            raise InvalidValue(
-                f"max_requests={max_requests}: {len(streams)} partitions are read side by side to put their items in "
-                f"order, so that a page takes at least {len(streams)} requests. Allow as many, or leave the order out."
-            )
+    pending.check_plan(beginning.table.settings.alias, beginning.plan)
+    merged = is_merged(beginning.plan)
+    budget = _Budget(max_requests)
+    # The next one is the last, from where it is taken off.
+    streams: list[_Stream] = list(_streams(beginning))
+    streams = streams if beginning.backward else streams[::-1]
+    if merged:
+        _check_budget(beginning.plan, len(streams), max_requests)
         for stream in streams:
             budget.spend()
             stream.fill(wanted)
     found: list[Found] = []
-    while len(found) < wanted and (streams := [each for each in streams if not each.is_over]):
-        stream = _next(streams, plan, backward=backward)
-        if stream.has_items:
-            found.append(stream.take())
+    while streams and len(found) < wanted:
+        place = _next(streams, beginning) if merged else -1
+        stream = streams[place]
+        if stream.is_over:
+            del streams[place]
+        elif stream.found:
+            found.append(stream.found.popleft())
         elif budget.spend():
             stream.fill(wanted - len(found))
         else:
@@ -92,158 +119,193 @@ def read(
     return Reading(tuple(found))
 
 
-class Stream(Protocol):
+class _Budget:
+    """How many requests may still be sent; ``None`` for any number."""
+
+    def __init__(self, left: int | None) -> None:
+        self.left = left
+
+    def spend(self) -> bool:
+        """Take one, if there is one."""
+        if self.left is None:
+            return True
+        self.left -= 1
+        return self.left >= 0
+
+
+def _check_budget(plan: Plan, count: int, max_requests: int | None) -> None:
+    if max_requests is None:
+        return
+    if plan.kind == "union":
+        raise NotSupported(
+            "max_requests is not supported where several keys answer a query in an order: what is found by one key "
+            "waits for what the others find. Leave the order out, or max_requests."
+        )
+    if max_requests < count:
+        raise InvalidValue(
+            f"max_requests={max_requests}: {count} partitions are read side by side to put their items in order, so "
+            f"that a page takes at least {count} requests. Allow as many, or leave the order out."
+        )
+
+
+def _next(streams: Sequence[_Stream], beginning: Beginning) -> int:
+    """The place of the stream that a merge goes on with: one that cannot tell yet, or else the one in front."""
+    ranks = [stream.next_rank for stream in streams]
+    if None in ranks:
+        return ranks.index(None)
+    return ranks.index(min(ranks) if beginning.takes_least else max(ranks))
+
+
+def _streams(beginning: Beginning) -> Iterator[_Stream]:
+    offset = 0
+    for number, part in enumerate(parts_of(beginning.plan)):
+        position = within(part, offset, beginning.position)
+        if part.keys:
+            yield _Keys(beginning, number, offset, position)
+        else:
+            for stream in range(stream_count(part)):
+                yield from _range(beginning, number, offset, stream, position)
+        offset += stream_count(part)
+
+
+def _range(beginning: Beginning, number: int, offset: int, stream: int, position: Position) -> Iterator[_Range]:
+    """What is left of one key condition."""
+    part = parts_of(beginning.plan)[number]
+    if not beginning.narrowed or offset + stream == beginning.position.stream:
+        start = start_of(part, stream, position, backward=beginning.backward)
+    else:
+        narrowed = beginning.narrowed[number]
+        start = None if narrowed.kind == "empty" else Start(narrowed.conditions[stream], overlaps=True)
+    if start is not None:
+        yield _Range(beginning, number, offset, stream, start)
+
+
+class _Stream:
     """Items that come one after the other, read as they are needed."""
 
-    @property
-    def has_items(self) -> bool:
-        """Whether an item was read that is not taken yet."""
+    def __init__(self, beginning: Beginning, number: int, offset: int) -> None:
+        self.beginning = beginning
+        self.part = parts_of(beginning.plan)[number]
+        self.offset = offset
+        self.limit = 0
+        self.found: deque[Found] = deque()
 
     @property
     def is_over(self) -> bool:
         """Whether there is nothing left."""
+        raise NotImplementedError
+
+    @property
+    def next_rank(self) -> Any:
+        """Where a merge has the next item, or what is not read yet; ``None`` if that is not known."""
+        if self.found:
+            return self.beginning.rank(self.found[0].position.stream, self.found[0].item)
+        return None
 
     def fill(self, wanted: int) -> None:
-        """Send one request for the next items."""
-
-    def take(self) -> Found:
-        """The next item that was read."""
+        """Read the next items."""
+        raise NotImplementedError
 
     def rest(self) -> Position:
         """The place of what is not read yet."""
+        raise NotImplementedError
 
-    def rank(self) -> tuple[str, int]:
-        """Where a merge has the next item, or what is not read yet."""
-
-
-def _streams(table: Table, plan: Plan, position: Position, *, backward: bool) -> list[Stream]:
-    """What is left from the position on, in reading sequence."""
-    if plan.kind == "empty":
-        return []
-    if plan.keys:
-        return [_Keys(table, plan, position, backward=backward)]
-    found: list[Stream] = []
-    for number in range(stream_count(plan)):
-        start = start_of(plan, number, position, backward=backward)
-        if start is not None:
-            found.append(_Range(table, plan, number, position, start, backward=backward))
-    return found[::-1] if backward else found
+    def _keep(self, stream: int, item: Item, *, overlaps: bool) -> None:
+        """Take an item that was read, unless another part gives it, or the page before has it."""
+        if any(matches(other, item) for other in self.part.others):
+            return
+        if not overlaps or self.beginning.is_behind(self.offset + stream, item):
+            position = in_union(self.beginning.plan, self.offset, at_item(self.part, stream, item), item)
+            self.found.append(Found(item, position))
 
 
-def _next(streams: Sequence[Stream], plan: Plan, *, backward: bool) -> Stream:
-    if not is_merged(plan):
-        return streams[0]
-    choose = min if ascends(plan, backward=backward) else max
-    return choose(streams, key=lambda stream: stream.rank())
-
-
-@dataclass(slots=True)
-class _Range:
+class _Range(_Stream):
     """One Query or Scan, page by page."""
 
-    table: Table
-    plan: Plan
-    number: int
-    position: Position
-    start: Start
-    backward: bool = field(kw_only=True)
-    items: deque[Item] = field(default_factory=deque)
-    last_key: Any = None
-    limit: int = 0
-    is_read: bool = False
-
-    @property
-    def has_items(self) -> bool:
-        return bool(self.items)
+    def __init__(self, beginning: Beginning, number: int, offset: int, stream: int, start: Start) -> None:
+        super().__init__(beginning, number, offset)
+        self.stream = stream
+        self.start = start
+        self.is_read = False
+        self.last_key: Any = None
+        conditions = () if start.condition is None else (start.condition,)
+        forward = ascends(self.part, backward=beginning.backward)
+        self.plan = replace(self.part, conditions=conditions, forward=forward)
 
     @property
     def is_over(self) -> bool:
-        return self.is_read and self.last_key is None and not self.items
+        return self.is_read and self.last_key is None and not self.found
+
+    @property
+    def next_rank(self) -> Any:
+        if self.found or self.last_key is None or self.beginning.plan.kind == "union":
+            return super().next_rank
+        return self.beginning.rank(self.stream, self.last_key)
 
     def fill(self, wanted: int) -> None:
         start_key = self.last_key
         if not self.is_read:
             # What overlaps with the page before is dropped again: at most one item, unless an index has equal keys.
             self.limit, start_key = wanted + self.start.overlaps, self.start.key
-        elif self.plan.filter == EVERYTHING:
+        elif self.part.filter == EVERYTHING and not self.part.others:
             self.limit = wanted
         else:
             self.limit *= reading.PAGE_GROWTH
-        answer = self.table.send(with_page(self._request(), start_key=start_key, limit=self.limit))
-        self.items.extend(filter(self._is_wanted, reading.as_read(self.plan, answer["Items"])))
+        table = self.beginning.table
+        (request,) = compile_plan(self.plan)
+        answer = table.send(with_page(request, start_key=start_key, limit=self.limit))
+        for item in reading.as_read(self.part, answer["Items"]):
+            # A narrowed condition may hold what a strict bound of its own leaves out.
+            if not self.start.overlaps or self._is_covered(item):
+                self._keep(self.stream, item, overlaps=self.start.overlaps)
         self.last_key = answer.get("LastEvaluatedKey")
         self.is_read = True
 
-    def _request(self) -> Request:
-        conditions = () if self.start.condition is None else (self.start.condition,)
-        forward = ascends(self.plan, backward=self.backward)
-        (request,) = compile_plan(replace(self.plan, conditions=conditions, forward=forward))
-        return request
-
-    def _is_wanted(self, item: Item) -> bool:
-        if not self.start.overlaps:
-            return True
-        sort = at_item(self.plan, self.number, item).sort
-        return covers(self.plan.conditions[self.number], sort) and is_behind(
-            self.plan, self.position, self.number, sort, backward=self.backward
-        )
-
-    def take(self) -> Found:
-        item = self.items.popleft()
-        position = at_item(self.plan, self.number, item)
-        return Found(item, position, position)
+    def _is_covered(self, item: Item) -> bool:
+        return covers(self.part.conditions[self.stream], at_item(self.part, self.stream, item).sort)
 
     def rest(self) -> Position:
         if not self.is_read:
-            return Position(self.number + self.backward)
-        return at_item(self.plan, self.number, self.last_key)
-
-    def rank(self) -> tuple[str, int]:
-        return at_item(self.plan, self.number, self.items[0] if self.items else self.last_key).sort, self.number
+            return Position(self.offset + self.stream + self.beginning.backward)
+        position = at_item(self.part, self.stream, self.last_key)
+        return replace(position, stream=self.offset + self.stream)
 
 
-class _Keys:
+class _Keys(_Stream):
     """The items of whole primary keys, in the order of the keys."""
 
-    def __init__(self, table: Table, plan: Plan, position: Position, *, backward: bool) -> None:
-        self.table = table
-        self.plan = plan
-        self.backward = backward
-        # A place is the number of keys in front of it.
-        self.place = position.stream
-        self.limit = 0
-        self.found: deque[Found] = deque()
+    def __init__(self, beginning: Beginning, number: int, offset: int, position: Position) -> None:
+        super().__init__(beginning, number, offset)
+        # Each key is a stream of its own, which the one at the position has given.
+        self.overlaps = bool(beginning.narrowed) and position.key is None
+        self.left = self._numbers(beginning, number, position)
 
-    @property
-    def has_items(self) -> bool:
-        return bool(self.found)
+    def _numbers(self, beginning: Beginning, number: int, position: Position) -> list[int]:
+        keys = self.part.keys
+        if self.overlaps:
+            narrowed = beginning.narrowed[number]
+            kept = set(() if narrowed.kind == "empty" else narrowed.keys)
+            left = [place for place, key in enumerate(keys) if key in kept]
+        elif beginning.backward:
+            left = list(range(position.stream))
+        else:
+            left = list(range(position.stream + (position.key is not None), len(keys)))
+        return left[::-1] if beginning.backward else left
 
     @property
     def is_over(self) -> bool:
-        return self.place == (0 if self.backward else len(self.plan.keys)) and not self.found
+        return not self.left and not self.found
 
     def fill(self, wanted: int) -> None:
         # One request at a time: a key that nothing is stored under is followed by more than are missing.
         self.limit = min(max(wanted, self.limit * reading.PAGE_GROWTH), MAX_BATCH_KEYS)
-        numbers = self._numbers()
-        keys = self.plan.keys
-        part = replace(self.plan, keys=tuple(keys[number] for number in numbers))
-        found = {key_of(item): item for item in reading.items(self.table, part)}
+        numbers, self.left = self.left[: self.limit], self.left[self.limit :]
+        keys = self.part.keys
+        part = replace(self.part, keys=tuple(keys[number] for number in numbers))
+        found = {key_of(item): item for item in reading.items(self.beginning.table, part)}
         for number in numbers:
             if (item := found.get(keys[number])) is not None:
-                self.found.append(Found(item, Position(number), Position(number + 1)))
-        self.place = numbers[-1] + (not self.backward)
-
-    def _numbers(self) -> range:
-        if self.backward:
-            return range(self.place - 1, max(self.place - self.limit, 0) - 1, -1)
-        return range(self.place, min(self.place + self.limit, len(self.plan.keys)))
-
-    def take(self) -> Found:
-        return self.found.popleft()
+                self._keep(number, item, overlaps=self.overlaps)
 
     def rest(self) -> Position:
-        return Position(self.place)
-
-    def rank(self) -> tuple[str, int]:
-        return "", self.place
+        return Position(self.offset + self.left[0] + self.beginning.backward)

@@ -44,9 +44,7 @@ def in_order(work: Callable[[A], R], arguments: Iterable[A], *, at_once: Callabl
             yield under_way[0].result()
             under_way.popleft()
     finally:
-        for future in under_way:
-            future.cancel()
-        wait(under_way)
+        wait([future for future in under_way if not future.cancel()])
 
 
 class _Pool:

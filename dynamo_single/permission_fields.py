@@ -15,7 +15,6 @@ from dynamo_single import fields
 from dynamo_single.attributes import UnicodeSetAttribute
 from dynamo_single.permissions import permission_choices
 
-
 NO_PERMISSION = _("%(value)s is no permission: it has the form app_label.codename.")
 
 
@@ -36,6 +35,10 @@ class PermissionsFormField(forms.MultipleChoiceField):
     def valid_value(self, value: Any) -> bool:
         """Whether it is a permission."""
         return is_permission(str(value))
+
+    def prepare_value(self, value: Any) -> Any:
+        """A list: Django's widgets take a set for one value."""
+        return sorted(value) if isinstance(value, set) else value
 
     def clean(self, value: Any) -> set[str] | None:
         """The set of those that are chosen; ``None`` for none."""

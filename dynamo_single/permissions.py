@@ -1,7 +1,7 @@
-"""Permissions as texts: which there are, what they are called, and the part of an authentication backend that checks them.
+"""Permissions as texts: which there are, what they are called, and how an authentication backend checks them.
 
-A permission is ``app_label.codename``, stored with users and groups. Where an SQL database holds Django's ``Permission``
-rows, the rows of these models are made here too. This module must not know how users and groups are stored.
+A permission is ``app_label.codename``, stored with users and groups. Where an SQL database holds Django's
+``Permission`` rows, the rows of these models are made here too. This module must not know how users are stored.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ def permission_choices() -> list[tuple[str, str]]:
             continue
         options = model._meta
         for code, name in permissions_of(model).items():
-            found[f"{options.app_label}.{code}"] = f"{options.app_config.verbose_name} | {options.verbose_name} | {name}"
+            found[f"{options.app_label}.{code}"] = (
+                f"{options.app_config.verbose_name} | {options.verbose_name} | {name}"
+            )
     return sorted(found.items(), key=lambda choice: (choice[1].casefold(), choice[0]))
 
 

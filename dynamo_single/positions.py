@@ -1,20 +1,24 @@
 """Places in the order of a plan: where one page ends and the next begins, and how reading goes on from there.
 
-The order of a plan is that of its streams: the key conditions of a query, the keys of a batch, or the one of a scan. A
-place is told by one item alone, so that it can be made of any item and read from in both directions. Nothing is sent.
+The order of a plan is that of its streams: the key conditions of a query, the keys of a batch, or the one of a scan; a
+union has those of its parts. A place is told by one item alone, so that it can be made of any item and read from in
+both directions. Nothing is sent, and no model is known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dynamo_single import layout as names
 from dynamo_single.actions import ItemKey, key_of
+from dynamo_single.choice import by_one_key
+from dynamo_single.conditions import join
+from dynamo_single.constraints import gather
 from dynamo_single.keys import prefix_end
 from dynamo_single.matching import matches
-from dynamo_single.query import KeyCondition, Plan
+from dynamo_single.query import Compare, KeyCondition, Plan
 
 Item = Mapping[str, Mapping[str, Any]]
 
@@ -23,12 +27,14 @@ Item = Mapping[str, Mapping[str, Any]]
 class Position:
     """At an item of a stream, by its sort key there and its primary key; without ``key``, in front of the stream.
 
-    The item need not be stored any more. Streams are numbered as the plan has them, whichever way they are read.
+    The item need not be stored any more. Streams are numbered as the plan has them, whichever way they are read. In a
+    union that has an order, ``values`` are the item's stored values of what it is ordered by.
     """
 
     stream: int
     sort: str = ""
     key: ItemKey | None = None
+    values: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +46,24 @@ class Start:
     overlaps: bool = False
 
 
+def parts_of(plan: Plan) -> tuple[Plan, ...]:
+    """The parts of a union; any other plan is one."""
+    return plan.parts if plan.kind == "union" else (plan,)
+
+
 def stream_count(plan: Plan) -> int:
     """How many streams a plan has; a scan is one."""
+    if plan.kind == "union":
+        return sum(map(stream_count, plan.parts))
     return 1 if plan.kind == "scan" else len(plan.keys or plan.conditions)
+
+
+def within(part: Plan, offset: int, position: Position) -> Position:
+    """A position as a part of a union has it, in front of which there are ``offset`` streams."""
+    stream, count = position.stream - offset, stream_count(part)
+    if 0 <= stream < count:
+        return replace(position, stream=stream)
+    return Position(0 if stream < 0 else count)
 
 
 def outermost(plan: Plan, *, backward: bool) -> Position:
@@ -56,7 +77,9 @@ def ascends(plan: Plan, *, backward: bool) -> bool:
 
 
 def is_merged(plan: Plan) -> bool:
-    """Whether the streams are read side by side, by their sort keys, and not one after the other."""
+    """Whether the streams are read side by side, and not one after the other."""
+    if plan.kind == "union":
+        return bool(plan.query.ordering)
     return plan.merge == "sort_key" and len(plan.conditions) > 1
 
 
@@ -67,8 +90,16 @@ def sort_attribute(plan: Plan) -> str:
 
 
 def at_item(plan: Plan, stream: int, item: Item) -> Position:
-    """The position of an item, or of a ``LastEvaluatedKey``, that a stream of a query or scan gave."""
-    return Position(stream, item[sort_attribute(plan)]["S"], key_of(item))
+    """The position of an item, or of a ``LastEvaluatedKey``, that a stream gave; a key is a stream of its own."""
+    return Position(stream, "" if plan.keys else item[sort_attribute(plan)]["S"], key_of(item))
+
+
+def in_union(plan: Plan, offset: int, position: Position, item: Item) -> Position:
+    """The position of an item in a plan, of which a part has it at a position."""
+    values: tuple[Mapping[str, Any], ...] = ()
+    if plan.kind == "union":
+        values = tuple(item[plan.layout.attributes[order.attribute].stored] for order in plan.query.ordering)
+    return replace(position, stream=position.stream + offset, values=values)
 
 
 def start_of(plan: Plan, stream: int, position: Position, *, backward: bool) -> Start | None:
@@ -84,12 +115,6 @@ def start_of(plan: Plan, stream: int, position: Position, *, backward: bool) -> 
         return whole if comes_later else None
     narrowed = narrow(plan.conditions[stream], position.sort, ascending=ascends(plan, backward=backward))
     return None if narrowed is None else Start(narrowed, overlaps=True)
-
-
-def is_behind(plan: Plan, position: Position, stream: int, sort: str, *, backward: bool) -> bool:
-    """Whether a merge gives an item of another stream after the one at the position."""
-    ours, theirs = (position.sort, position.stream), (sort, stream)
-    return theirs > ours if ascends(plan, backward=backward) else theirs < ours
 
 
 def _start_key(plan: Plan, condition: KeyCondition | None, position: Position) -> Mapping[str, Mapping[str, str]]:
@@ -152,19 +177,26 @@ def _bounds(condition: KeyCondition) -> tuple[str, str | None]:
 # where an object stands
 
 
-def find(plan: Plan, item: Item, *, before: bool) -> Position | None:
-    """The place behind a stored item, or ``before`` it; ``None`` if the plan does not give the item."""
+def find(plan: Plan, item: Item) -> Position | None:
+    """The position of a stored item; ``None`` if the plan does not give it."""
+    offset = 0
+    for part in parts_of(plan):
+        found = None if any(matches(other, item) for other in part.others) else _find(part, item)
+        if found is not None:
+            return in_union(plan, offset, found, item)
+        offset += stream_count(part)
+    return None
+
+
+def _find(plan: Plan, item: Item) -> Position | None:
     if not matches(plan.filter, item, plan.layout):
         return None
     if plan.kind == "scan":
         return at_item(plan, 0, item)
-    if plan.keys:
-        place = next((number for number, key in enumerate(plan.keys) if key == key_of(item)), None)
-        return None if place is None else Position(place + (not before))
-    for number, condition in enumerate(plan.conditions):
-        if _is_read_by(plan, condition, item):
-            return at_item(plan, number, item)
-    return None
+    given = plan.keys.index(key_of(item)) if key_of(item) in plan.keys else None
+    read = (number for number, condition in enumerate(plan.conditions) if _is_read_by(plan, condition, item))
+    number = next(read, given)
+    return None if number is None else at_item(plan, number, item)
 
 
 def _is_read_by(plan: Plan, condition: KeyCondition, item: Item) -> bool:
@@ -174,3 +206,28 @@ def _is_read_by(plan: Plan, condition: KeyCondition, item: Item) -> bool:
     if item.get(partition, {}).get("S") != condition.partition:
         return False
     return covers(condition, item[sort_attribute(plan)]["S"])
+
+
+# the parts of a union that has an order
+
+
+def narrow_parts(plan: Plan, position: Position, value: Any, *, backward: bool, now: Any) -> tuple[Plan, ...]:
+    """The parts as they are read from a position on, given its value of the attribute that the union is ordered by.
+
+    Each has the streams that it had. They may give what stands in front of the position too, which the reader drops.
+    """
+    order = plan.query.ordering[0]
+    term = Compare(order.attribute, "gte" if order.descending == backward else "lte", value)
+    return tuple(_narrow_part(part, term, now) for part in plan.parts)
+
+
+def _narrow_part(part: Plan, term: Compare, now: Any) -> Plan:
+    where = join((part.query.where, term))
+    query = replace(part.query, where=where, using_index=part.key.name if part.key else None)
+    constraints = gather(where, part.layout)
+    found = None if constraints is None else by_one_key(query, constraints, now)[0]
+    if constraints is None or (found is not None and found.kind == "empty"):
+        return replace(part, kind="empty")
+    if found is None or len(found.conditions) != len(part.conditions) or bool(found.keys) != bool(part.keys):
+        return part
+    return replace(part, conditions=found.conditions, keys=found.keys)

@@ -12,7 +12,7 @@ from typing import Any
 from dynamo_single import layout as names
 from dynamo_single.conditions import lower
 from dynamo_single.options import ModelLayout
-from dynamo_single.query import ITEM_TYPE, And, Compare, Condition, Not, Or, Plan, Stored
+from dynamo_single.query import DELETED_AT, ITEM_TYPE, And, Compare, Condition, Not, Or, Plan, Stored
 
 
 class PartialItem(dict[str, dict[str, Any]]):
@@ -30,9 +30,10 @@ def project(plan: Plan, wanted: Collection[str]) -> Plan:
     order by, and what conditions compare that are looked at after reading.
     """
     layout = plan.layout
+    state = {DELETED_AT, layout.expires} if layout.soft_delete else {layout.expires}
     ordering = (order.attribute for order in plan.query.ordering)
     sorted_by = (sort.attribute for sort in plan.in_memory.ordering) if plan.in_memory else ()
-    read = {*wanted, *layout.identity, *ordering, *sorted_by}
+    read = {*wanted, *layout.identity, *state, *ordering, *sorted_by}
     if plan.kind == "empty" or layout.attributes.keys() <= {*read, ITEM_TYPE}:
         return plan
     stored = tuple(info.stored for name, info in layout.attributes.items() if name in read)
@@ -44,12 +45,10 @@ def _projection(plan: Plan, stored: Iterable[str]) -> tuple[str, ...]:
     layout = plan.layout
     index = plan.key.index if plan.key else None
     keys = () if index is None else (names.index_partition(index), names.index_sort(index))
-    state = (names.DELETED_AT,) if layout.soft_delete else ()
-    expiry = () if layout.expires is None else (layout.attributes[layout.expires].stored,)
     # DynamoDB takes no filter for single items, and what another part of a union gives is dropped after reading.
     matched = (*((plan.filter,) if plan.kind in ("get", "batch_get") else ()), *plan.others)
     compared = (name for condition in matched for name in _compared(condition, layout))
-    physical = (names.PARTITION_KEY, names.SORT_KEY, names.ITEM_TYPE, *keys, *stored, *state, *expiry, *compared)
+    physical = (names.PARTITION_KEY, names.SORT_KEY, names.ITEM_TYPE, *keys, *stored, *compared)
     return tuple(dict.fromkeys(physical))
 
 

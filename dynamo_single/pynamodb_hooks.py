@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from dynamo_single import deferred, hydration, items, registry, uniqueness
+from dynamo_single import deferred, hydration, items, pending, registry, uniqueness
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.table import get_table
 
@@ -90,6 +90,11 @@ class PynamoDBHooks(_Base):
 
     @classmethod
     def _get_connection(cls) -> Any:
+        if pending.current() is not None:
+            raise NotSupported(
+                f"PynamoDB's own calls, as of {cls.__name__} here, know nothing of atomic() blocks: they would read "
+                "what was before, and write at once. Use the querysets, save() and delete(), or call it outside the block."
+            )
         return get_table(cls._options.alias).pynamodb
 
     def refresh(self, consistent_read: bool = True) -> None:

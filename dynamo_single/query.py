@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from operator import eq, ge, gt, le, lt
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Nothing:
 class Stored:
     """One comparison in the item's own names and values, which needs no model to be understood.
 
-    Operators: ``= < <= > >= between in begins_with contains exists missing canonical size= size< size<= size> size>=``.
+    Operators: ``= < <= > >= between in begins_with contains exists missing canonical type size= size< size<= size> size>=``.
     """
 
     name: str
@@ -76,6 +77,8 @@ class Stored:
 Condition = Compare | And | Or | Not | Nothing | Stored
 
 EVERYTHING = And()
+
+_COMPARISONS = {"=": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +144,17 @@ class KeyCondition:
     partition: str
     operator: SortOperator = ""
     operands: tuple[str, ...] = ()
+
+    def includes(self, sort: str) -> bool:
+        """Whether an item of the partition with this sort key is read."""
+        if not self.operator:
+            return True
+        first, last = self.operands[0], self.operands[-1]
+        if self.operator == "begins_with":
+            return sort.startswith(first)
+        if self.operator == "between":
+            return first <= sort <= last
+        return bool(_COMPARISONS[self.operator](sort, first))
 
 
 @dataclass(frozen=True, slots=True)

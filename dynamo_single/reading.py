@@ -6,17 +6,19 @@ It knows the table and the requests' answers, and must not know models: an item 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from typing import Any
 
 from dynamo_single import layout as names
+from dynamo_single import pending
 from dynamo_single.actions import key_of
 from dynamo_single.batches import Wanted, get_batches
-from dynamo_single.compiler import compile_plan, item_key, with_page
+from dynamo_single.compiler import MAX_ACTIONS, compile_plan, compile_reads, item_key, with_page
 from dynamo_single.conditions import order_value
+from dynamo_single.exceptions import NotSupported
 from dynamo_single.matching import matches
 from dynamo_single.projection import PartialItem
 from dynamo_single.query import EVERYTHING, Plan, Request
@@ -43,6 +45,7 @@ def items(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None) -
 
     Skipped items are read, and paid for, as DynamoDB has no offset.
     """
+    pending.check_plan(table.settings.alias, plan)
     if plan.kind == "empty":
         found: Iterable[Item] = ()
     elif plan.kind == "get":
@@ -66,6 +69,7 @@ def as_read(plan: Plan, found: Iterable[Item]) -> Iterator[Item]:
 
 def count(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None) -> int:
     """The number of matching items; queries and scans only count, they return no item."""
+    pending.check_plan(table.settings.alias, plan)
     if plan.kind not in {"query", "scan"}:
         return sum(1 for _ in items(table, plan, skip=skip, stop=stop))
     total = 0
@@ -107,7 +111,12 @@ def _union(table: Table, plan: Plan, stop: int | None) -> Iterator[Item]:
 
 def _of_part(table: Table, part: Plan, stop: int | None) -> Iterator[Item]:
     # What another part gives is dropped here, so that no number of items read is sure to be enough.
-    found = _pages_of_plan(table, part, stop, exact=False) if part.kind == "query" else items(table, part)
+    if part.kind == "query":
+        found = _pages_of_plan(table, part, stop, exact=False)
+    elif part.kind == "batch_get":
+        found = _batch_get(table, part, stop)  # which only bounds what is read ahead
+    else:
+        found = items(table, part)
     return (item for item in found if not any(matches(other, item) for other in part.others))
 
 
@@ -166,8 +175,24 @@ def _answers(table: Table, request: Request, wanted: int | None, *, exact: bool)
                 return
 
 
+def at_once(table: Table, plans: Sequence[Plan]) -> list[list[Item]]:
+    """The items of some plans of whole primary keys as of one moment, by one TransactGetItems; again on a conflict."""
+    for plan in plans:
+        pending.check_plan(table.settings.alias, plan)
+    keys = list(dict.fromkeys(key for plan in plans for key in plan.keys))
+    if len(keys) > MAX_ACTIONS:
+        raise NotSupported(f"{len(keys)} items cannot be read at once: DynamoDB takes {MAX_ACTIONS}.")
+    answers = table.send_patiently(compile_reads(keys, table.name))["Responses"] if keys else []
+    found = {key: answer["Item"] for key, answer in zip(keys, answers, strict=True) if answer.get("Item")}
+    return [
+        [found[key] for key in plan.keys if key in found and matches(plan.filter, found[key], plan.layout)]
+        for plan in plans
+    ]
+
+
 def get_item(table: Table, key: tuple[str, str]) -> Item | None:
     """One item by its key, strongly consistent: one GetItem."""
+    pending.check_keys(table.settings.alias, [key])
     answer = table.send(Request("GetItem", {"Key": item_key(key), "ConsistentRead": True}))
     item: Item | None = answer.get("Item")
     return item

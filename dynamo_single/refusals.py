@@ -23,6 +23,7 @@ from dynamo_single.exceptions import (
     TableNotFound,
     TableUnavailable,
     Throttled,
+    TokenReused,
     TransactionCancelled,
 )
 from dynamo_single.layout import PARTITION_KEY, SORT_KEY
@@ -91,6 +92,13 @@ class Refusal:
             return self._cancelled()
         if self.code == "ValidationException":
             return self._invalid(self.message)
+        if self.code == "IdempotentParameterMismatchException":
+            token = self.params.get("ClientRequestToken")
+            return TokenReused(
+                f"A transaction with the token {token!r} was carried out within the last ten minutes, with other "
+                "contents; nothing was written. Give each block a token of its own.",
+                code=self.code,
+            )
         return None
 
     def _of_table(self) -> DynamoSingleError | None:

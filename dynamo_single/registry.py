@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from dynamo_single import layout as names
-from dynamo_single.attributes import Attribute, IdAttribute, TTLAttribute
+from dynamo_single.attributes import Attribute, CanonicalAttribute, IdAttribute, TTLAttribute, UnicodeAttribute
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.fields import DynamoField, IdentityField
 from dynamo_single.keys import Codec, IndexKey, Key, KeyPart, Template, codec_for
@@ -64,6 +64,11 @@ def _attributes_of(model: Any) -> dict[str, Attribute[Any]]:
     }
 
 
+def copies_of(model: Any) -> tuple[CanonicalAttribute, ...]:
+    """The model's folded copies of texts."""
+    return tuple(each for each in attributes_of(model).values() if isinstance(each, CanonicalAttribute))
+
+
 def layout_of(model: Any) -> ModelLayout:
     """The model's layout; raises ``ConfigurationError`` for keys that cannot work."""
     return _layout_of(model)
@@ -87,6 +92,8 @@ class _LayoutBuilder:
     def build(self) -> ModelLayout:
         for name, attribute in self.attributes.items():
             self.resolve(name, attribute.field)
+        for copy in copies_of(self.model):
+            self.check_source(copy)
         options = self.model._options
         soft_delete = DELETED_AT in self.attributes
         indexes = tuple(
@@ -124,6 +131,21 @@ class _LayoutBuilder:
             passed.add(target)
             field = target._meta.pk
 
+    def check_source(self, copy: CanonicalAttribute) -> None:
+        """Refuse a copy of what is no text, and one that would change the primary key together with the text."""
+        source = self.attributes.get(copy.source)
+        if not isinstance(source, UnicodeAttribute) or source.computed:
+            texts = (name for name, a in self.attributes.items() if isinstance(a, UnicodeAttribute) and not a.computed)
+            raise ConfigurationError(
+                f"{self.label}: {copy.name} is made of {copy.source!r}, which is not a text attribute of the model. "
+                f"Its texts are {', '.join(texts)}."
+            )
+        if copy.name in self.model._identity:
+            raise ConfigurationError(
+                f"{self.label}: {copy.name} follows {copy.source}, and the primary key of an object never changes. "
+                f"Write {{{copy.source}:canonical}} in the primary key."
+            )
+
     def primary(self, key: Key) -> AccessKey:
         return AccessKey("primary", None, self.template(key.partition), self.template(key.sort))
 
@@ -141,6 +163,11 @@ class _LayoutBuilder:
 
     def codec(self, part: KeyPart, source: str) -> Codec:
         attribute = self.attributes.get(part.name)
+        if attribute is None and part.name.partition("__")[0] in self.attributes:
+            raise ConfigurationError(
+                f"{self.label}: the key {source!r} names {part.name!r}. Paths are for filters: DynamoDB cannot index "
+                "nested values. Keep the value in an attribute of its own as well, and name that."
+            )
         if attribute is None:
             raise ConfigurationError(
                 f"{self.label}: the key {source!r} names {part.name!r}, which is not an attribute of the model. "
@@ -160,7 +187,7 @@ class _LayoutBuilder:
                 name=name,
                 stored=attribute.attr_name,
                 type=attribute.attr_type,
-                required=not attribute.null and not self.may_be_empty(attribute),
+                required=self.is_required(attribute),
                 serialize=attribute.to_attribute_value,
                 kind=attribute.key_kind or "",
             )
@@ -168,6 +195,11 @@ class _LayoutBuilder:
         }
         infos[ITEM_TYPE] = AttributeInfo(ITEM_TYPE, names.ITEM_TYPE, "S", True, lambda value: {"S": value})
         return infos
+
+    def is_required(self, attribute: Attribute[Any]) -> bool:
+        if isinstance(attribute, CanonicalAttribute):
+            return not attribute.may_be_blank and self.is_required(self.attributes[attribute.source])
+        return not attribute.null and not self.may_be_empty(attribute)
 
     def may_be_empty(self, attribute: Attribute[Any]) -> bool:
         # A blank=True text may be saved empty; an identifier is made on creation although forms leave it blank.

@@ -116,7 +116,7 @@ class SessionStore(SessionBase):
         # Written in any case, not only if they differ from what was read: of two requests the last one's session stays
         # whole, and a session that was deleted meanwhile is noticed.
         item._stored = {
-            name: value for name, value in item._stored.items() if name not in (SESSION_DATA, layout.EXPIRES_AT)
+            name: value for name, value in (item._stored or {}).items() if name not in (SESSION_DATA, layout.EXPIRES_AT)
         }
         item.updated_at = timezone.now()
         for name, value in self._stored_values(data).items():

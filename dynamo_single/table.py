@@ -7,6 +7,7 @@ or plans. There is one botocore client for each endpoint and process, made on fi
 from __future__ import annotations
 
 import os
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -37,7 +38,7 @@ from pynamodb.connection.base import MetaTable
 
 from dynamo_single import layout, refusals
 from dynamo_single.conf import TableSettings, table_settings
-from dynamo_single.exceptions import DynamoSingleError, NotSupported, RequestFailed
+from dynamo_single.exceptions import Conflict, DynamoSingleError, NotSupported, RequestFailed
 
 if TYPE_CHECKING:
     from dynamo_single.query import Request
@@ -45,6 +46,10 @@ if TYPE_CHECKING:
 #: Operations on items; they say what they consumed. The second group names its tables inside its parameters.
 ON_ONE_TABLE = frozenset({"DeleteItem", "GetItem", "PutItem", "Query", "Scan", "UpdateItem"})
 ON_SEVERAL_TABLES = frozenset({"BatchGetItem", "BatchWriteItem", "TransactGetItems", "TransactWriteItems"})
+
+#: How often a request is sent that another transaction is in the way of, and the longest pause before it, in seconds.
+CONFLICT_ATTEMPTS = 12
+LONGEST_PAUSE = 2.0
 
 _READS = frozenset({"BatchGetItem", "GetItem", "Query", "Scan"})
 
@@ -95,6 +100,16 @@ class Table:
             return self.call(request.operation, params)
         except (ClientError, BotoCoreError, ResponseParserError) as error:
             raise _explained(self.settings, request.operation, params, error) from error
+
+    def send_patiently(self, request: Request) -> dict[str, Any]:
+        """Send, and again after a pause while another transaction is in the way; a token makes that harmless."""
+        for attempt in range(CONFLICT_ATTEMPTS - 1):
+            try:
+                return self.send(request)
+            except Conflict:
+                longest = min(LONGEST_PAUSE, 0.05 * 2**attempt)
+                time.sleep(random.uniform(0, longest))  # noqa: S311 - jitter is no secret
+        return self.send(request)
 
     @async_unsafe("A request would hold up the event loop: use the method's asynchronous twin, or sync_to_async().")
     def call(self, operation: str, params: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,26 +6,21 @@ so that an object and its unique values change together or not at all.
 
 from __future__ import annotations
 
-import random
-import time
-import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from dynamo_single import derived, hydration, registry, uniqueness
 from dynamo_single import layout as names
 from dynamo_single.actions import ITEM_EXISTS, Action, Delete, Item, Put, Update, key_of
-from dynamo_single.compiler import compile_action, compile_transaction
 from dynamo_single.conditions import join
 from dynamo_single.deferred import changed_in_memory, complete, is_partial
 from dynamo_single.exceptions import (
     AlreadyExists,
     ConditionFailed,
-    Conflict,
     ItemTooLarge,
     NotSupported,
     StaleObject,
-    TransactionCancelled,
 )
 from dynamo_single.failures import insert_error, is_gone, stale, stored_instead, update_error
 from dynamo_single.items import (
@@ -44,14 +39,9 @@ from dynamo_single.items import (
     stored_name,
 )
 from dynamo_single.matching import matches
-from dynamo_single.query import EVERYTHING, Condition, Request, Stored
-from dynamo_single.table import Table, get_table
+from dynamo_single.query import EVERYTHING, Condition, Stored
+from dynamo_single.sending import send
 from dynamo_single.values import MAX_ITEM_SIZE, item_size
-
-#: How often a write is sent that another transaction is in the way of.
-CONFLICT_ATTEMPTS = 5
-#: Gives the error for the action that failed, from the item that DynamoDB found in its place.
-Explain = Callable[[Action, Item | None], Exception]
 
 
 def insert(obj: Any, *, raw: bool = False) -> None:
@@ -68,7 +58,7 @@ def insert(obj: Any, *, raw: bool = False) -> None:
     item = item_from(model, values)
     actions = [Put(item, uniqueness.free(model)), *_following(model, None, item)]
     try:
-        _send(obj, actions, lambda action, found: insert_error(obj, item, action, found))
+        send(obj, actions, partial(insert_error, obj, item), partial(_touched, model, None, item))
     except AlreadyExists as error:
         cause = error.__cause__
         # The first of botocore's attempts was carried out, and its answer lost.
@@ -178,7 +168,8 @@ def delete(obj: Any, *, extra: Condition = EVERYTHING) -> int:
     unchanged = (_as_stored(stored, name) for name in sorted(depends))
     action = Delete(key_of(stored), join((ITEM_EXISTS, *unchanged, extra)))
     try:
-        _send(obj, [action, *_following(model, stored, None)], lambda action, found: stale(obj, found))
+        actions = [action, *_following(model, stored, None)]
+        send(obj, actions, lambda action, found: stale(obj, found), partial(_touched, model, stored, None))
     except StaleObject as error:
         if is_gone(error):
             return 0
@@ -248,7 +239,7 @@ def _send_changes(obj: Any, before: Item, item: Item, extra: Condition) -> Item:
     update = Update(key, set=changed, remove=removed, condition=condition)
     actions = [update, *_following(model, before, item)]
     try:
-        _send(obj, actions, lambda action, found: update_error(obj, item, action, found))
+        send(obj, actions, partial(update_error, obj, item), partial(_touched, model, before, item))
     except StaleObject as error:
         # What was to be written is there already: an earlier attempt was carried out, and its answer lost.
         found = stored_instead(error)
@@ -265,6 +256,12 @@ def _following(model: Any, before: Item | None, after: Item | None) -> list[Acti
     return [*uniqueness.actions(model, before, after), *derived.actions(*items)]
 
 
+def _touched(model: Any, before: Item | None, after: Item | None) -> list[Item | None]:
+    """Every item that a write changes, as it is and as it will be; the object's own new one last."""
+    following = [item for each in (before, after) for item in derived.items_of(model, each, item_of).values()]
+    return [*following, before, after]
+
+
 def _conditions(model: Any, before: Item, after: Item, written: set[str]) -> list[Condition]:
     """What has to be as it was read, for the keys, the claims and the derived items that are written to be right."""
     layout = registry.layout_of(model)
@@ -276,6 +273,10 @@ def _conditions(model: Any, before: Item, after: Item, written: set[str]) -> lis
     as_before |= {stored_name(model, name) for name in uniqueness.unique_attributes(model)} & written
     if written & derived.stored_names(model):
         as_before |= derived.stored_names(model)
+    for copy in registry.copies_of(model):
+        pair = {copy.attr_name, stored_name(model, copy.source)}
+        # If only one of them changes, the other one has to be what it goes with.
+        as_before |= pair - written if pair & written else set()
     return [_as_stored(before, stored) for stored in sorted(as_before)]
 
 
@@ -286,33 +287,3 @@ def _as_stored(item: Item, stored: str) -> Condition:
 def _remember(obj: Any, item: Mapping[str, Any], values: Values) -> None:
     obj._stored = dict(item)
     obj.attribute_values.update(values)
-
-
-def _send(obj: Any, actions: Sequence[Action], explain: Explain) -> None:
-    table = get_table(type(obj)._options.alias)
-    if len(actions) == 1:
-        request = compile_action(actions[0])
-    else:
-        # One token for all attempts: DynamoDB carries a transaction out once.
-        request = compile_transaction(actions, table.name, str(uuid.uuid4()))
-    try:
-        _send_patiently(table, request)
-    except ConditionFailed as error:
-        raise explain(actions[0], error.item) from error
-    except TransactionCancelled as error:
-        for action, reason in zip(actions, error.reasons, strict=False):
-            if reason is not None and reason.get("Code") == "ConditionalCheckFailed":
-                raise explain(action, reason.get("Item")) from error
-        raise
-
-
-def _send_patiently(table: Table, request: Request) -> None:
-    """Send, and again after a pause if only another transaction was in the way."""
-    for attempt in range(CONFLICT_ATTEMPTS - 1):
-        try:
-            table.send(request)
-        except Conflict:
-            time.sleep(random.uniform(0, 0.05 * 2**attempt))  # noqa: S311 - jitter is no secret
-        else:
-            return
-    table.send(request)

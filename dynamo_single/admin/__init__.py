@@ -7,5 +7,6 @@ package may import a model while apps are being loaded: ``apps`` below is named 
 from dynamo_single.admin.inlines import DynamoStackedInline, DynamoTabularInline
 from dynamo_single.admin.options import DynamoModelAdmin
 from dynamo_single.admin.sites import DynamoAdminSite
+from dynamo_single.admin.widgets import FilteredSelect
 
-__all__ = ["DynamoAdminSite", "DynamoModelAdmin", "DynamoStackedInline", "DynamoTabularInline"]
+__all__ = ["DynamoAdminSite", "DynamoModelAdmin", "DynamoStackedInline", "DynamoTabularInline", "FilteredSelect"]

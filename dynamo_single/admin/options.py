@@ -8,7 +8,6 @@ from django.contrib import messages
 from django.contrib.admin import ShowFacets
 from django.contrib.admin.options import IS_POPUP_VAR
 from django.contrib.admin.utils import flatten_fieldsets, unquote
-from django.contrib.admin.widgets import FilteredSelectMultiple
 from django.contrib.auth import get_permission_codename
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import models
@@ -27,14 +26,12 @@ from dynamo_single.admin.errors import REFUSALS, RelatedRefused, refused_form
 from dynamo_single.admin.forms import KeyModelFormSet
 from dynamo_single.admin.history import LoggedModelAdmin
 from dynamo_single.admin.paginator import KeyPaginator
+from dynamo_single.admin.readonly import with_members
+from dynamo_single.admin.widgets import PermissionsFilter
 from dynamo_single.exceptions import NoAccessPattern, NotSupported, UnknownField
 from dynamo_single.fields import IdentityField
-from dynamo_single.permission_fields import PermissionsField, ShowsAllChosen
+from dynamo_single.permission_fields import PermissionsField
 from dynamo_single.registry import layout_of
-
-
-class PermissionsFilter(ShowsAllChosen, FilteredSelectMultiple):
-    """The permissions as two lists with a search, as Django's ``filter_horizontal`` shows them."""
 
 
 class DynamoModelAdmin(LoggedModelAdmin):
@@ -92,7 +89,7 @@ class DynamoModelAdmin(LoggedModelAdmin):
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         """Django's; permissions are chosen from two lists with a search, as ``filter_horizontal`` does."""
         if isinstance(db_field, PermissionsField):
-            kwargs = {"widget": PermissionsFilter(db_field.verbose_name, is_stacked=False), **kwargs}
+            kwargs = {"widget": PermissionsFilter(db_field.verbose_name), **kwargs}
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
     def get_changelist_formset(self, request: HttpRequest, **kwargs: Any) -> Any:
@@ -194,6 +191,13 @@ class DynamoModelAdmin(LoggedModelAdmin):
             return names
         chosen = [field.name for field in self.opts.concrete_fields if field.editable and field.attname in self._key()]
         return [*(name for name in chosen if name in names), *(name for name in names if name not in chosen)]
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """The declared ones; to who may only look, sets are shown by their members."""
+        declared = super().get_fieldsets(request, obj)
+        if obj is None or self.has_change_permission(request, obj):
+            return declared
+        return with_members(self.opts, declared)
 
     def get_formset_kwargs(self, request: HttpRequest, obj: Any, inline: Any, prefix: str) -> dict[str, Any]:
         """As in Django; a new object has no children yet, so none are looked for."""

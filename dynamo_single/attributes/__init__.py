@@ -1,6 +1,7 @@
 """The attributes of a model: PynamoDB attributes that bring real Django fields along."""
 
 from dynamo_single.attributes.base import Attribute
+from dynamo_single.attributes.canonical import CanonicalAttribute
 from dynamo_single.attributes.documents import (
     BinarySetAttribute,
     JSONAttribute,
@@ -30,6 +31,7 @@ __all__ = [
     "BinaryAttribute",
     "BinarySetAttribute",
     "BooleanAttribute",
+    "CanonicalAttribute",
     "DateAttribute",
     "DecimalAttribute",
     "EmailAttribute",

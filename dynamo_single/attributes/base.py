@@ -7,7 +7,7 @@ must not know requests, querysets or keys; ``key_kind`` only names how its value
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Generic, TypeVar, overload
 
 from django.core.exceptions import ValidationError
@@ -39,6 +39,8 @@ class Attribute(PynamoDBAttribute[T], Generic[T]):
     key_kind: str | None = None
     #: Whether a lookup may compare with values between two that can be stored, as half a millisecond is.
     rounds: ClassVar[bool] = False
+    #: Whether the value follows from other attributes and is never set.
+    computed: ClassVar[bool] = False
     #: The Django field of the model that this attribute belongs to.
     field: Any
 
@@ -117,6 +119,10 @@ class Attribute(PynamoDBAttribute[T], Generic[T]):
 
     def __set__(self, instance: Any, value: T | None) -> None:
         instance.attribute_values[self.name] = value
+
+    def current(self, values: Mapping[str, Any]) -> Any:
+        """The value to store of an object with these values by attribute: its own, or what is computed of them."""
+        return values.get(self.name)
 
     def prepare(self, value: Any) -> T | None:
         """The value in the one Python form that is stored; raises ``InvalidValue`` for any other kind of value."""

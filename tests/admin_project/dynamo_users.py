@@ -3,3 +3,4 @@
 from project.settings import *  # noqa: F403 - settings modules build on each other by names
 
 DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}
+ROOT_URLCONF = "tests.admin_project.urls"

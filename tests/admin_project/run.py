@@ -2,6 +2,7 @@
 
 import json
 import sys
+from typing import Any
 
 import django
 from django.test import Client
@@ -21,6 +22,8 @@ def main() -> None:
     from project.directory.models import Company
 
     call_command("makemigrations", "--check", verbosity=0)
+    call_command("migrate", verbosity=0)
+    rows = permission_rows()
     call_command("migrate", verbosity=0)
     user = get_user_model()._default_manager.create_superuser("admin", "admin@example.com", "secret")
     client = Client()
@@ -48,9 +51,63 @@ def main() -> None:
         get(group + page)
     post(f"{group}delete/", post="yes")
     get("")
+    index = client.get("/admin/").content.decode()
     in_dynamodb = history.is_in_dynamodb()
     entries = history.entries().filter(user_id=user.pk) if in_dynamodb else SQLLogEntry.objects.all()
-    json.dump({"answers": answers, "in_dynamodb": in_dynamodb, "log": [str(entry) for entry in entries]}, sys.stdout)
+    result = {
+        "answers": answers,
+        "in_dynamodb": in_dynamodb,
+        "log": [str(entry) for entry in entries],
+        "permissions": rows,
+        "after_migrating_again": permission_rows(),
+        "sql_groups_on_the_index": 'href="/admin/auth/group/"' in index,
+        "staff": staff_answers(in_dynamodb=in_dynamodb),
+    }
+    json.dump(result, sys.stdout)
+
+
+def permission_rows() -> list[str]:
+    """The permissions of the directory's models that SQL holds."""
+    from django.contrib.auth.models import Permission
+
+    found = Permission.objects.filter(content_type__app_label="directory", content_type__model="company")
+    return [f"{row.codename}: {row.name}" for row in found.order_by("codename")]
+
+
+def staff_answers(*, in_dynamodb: bool) -> dict[str, Any]:
+    """What somebody may do in the trash who is in a group that may view and restore companies, and after leaving it."""
+    from django.contrib.auth import get_user_model
+    from django.contrib.auth.models import Group, Permission
+
+    from project.directory.models import Company
+
+    codes = ["view_company", "restore_company"]
+    user = get_user_model()._default_manager.create_user("staff", "staff@example.com", "secret", is_staff=True)
+    if in_dynamodb:
+        from accounts.models import Group as OwnGroup
+
+        user.groups.create(name="Staff", permissions={f"directory.{code}" for code in codes})
+        assert OwnGroup.objects.get().user_set.get() == user
+    else:
+        group = Group.objects.create(name="Staff")
+        group.permissions.set(Permission.objects.filter(codename__in=codes))
+        user.groups.add(group)
+    client = Client()
+    client.force_login(user)
+    acme = Company.objects.create(name="Acme in the trash")
+    acme.delete()
+    page = f"/admin/directory/company/{acme.pk}/"
+    shown = client.get(f"{page}change/").content.decode()
+    answers: dict[str, Any] = {
+        "restore button": "/restore/" in shown,
+        "delete button": "/delete/" in shown,
+        "delete": client.post(f"{page}delete/", {"post": "yes"}).status_code,
+        "restore": client.post(f"{page}restore/").status_code,
+        "restored": Company.objects.filter(pk=acme.pk).exists(),
+    }
+    user.groups.clear()
+    answers["list after leaving the group"] = client.get("/admin/directory/company/").status_code
+    return answers
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""A project with Django's stock apps and no SQL database."""
+"""A project with Django's stock apps and no SQL database; the admin's site leaves out what cannot be stored."""
 
 SECRET_KEY = "only for tests"
 DATABASES = {"default": {"ENGINE": "dynamo_single.backend"}}
 DYNAMO_SINGLE = {"default": "dynamodb://127.0.0.1:1/single-table?region=us-east-1"}
 INSTALLED_APPS = [
-    "django.contrib.admin",
+    "dynamo_single.admin.apps.DynamoAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

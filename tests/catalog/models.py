@@ -145,3 +145,18 @@ class Entry(models.SoftDeleteModel):
         primary = models.Key("SHELF#{shelf}", "ENTRY#{slot}")
         by_title = models.IndexKey("gs1", "ENTRY", "{title}#{shelf}#{slot}")
         by_score = models.IndexKey("gs2", "SCORE#{shelf}", "{score}#{slot}")
+
+
+class Resident(models.SoftDeleteModel):
+    """Names that are found without regard to case, by copies of two kinds."""
+
+    resident_id = models.IdAttribute()
+    last_name = models.UnicodeAttribute(attr_name="lastName")
+    nickname = models.UnicodeAttribute(null=True)
+    room = models.IntegerAttribute(default=0)
+    last_name_canonical = models.CanonicalAttribute(source="last_name", fold="letters", attr_name="lastNameCanonical")
+    nickname_canonical = models.CanonicalAttribute(source="nickname", attr_name="nicknameCanonical")
+
+    class Keys:
+        primary = models.Key("RESIDENT#{resident_id}", "#METADATA")
+        by_last_name = models.IndexKey("gs1", "RESIDENT", "{last_name_canonical}#{resident_id}")

@@ -24,7 +24,8 @@ def change_data(user: User, **values: Any) -> dict[str, Any]:
         "first_name": user.first_name,
         "last_name": user.last_name,
         "is_active": "on",
-        "permissions": "\n".join(sorted(user.permissions or ())),
+        "permissions": sorted(user.permissions or ()),
+        "groups": sorted(user.group_ids or ()),
     }
     return data | values
 
@@ -65,10 +66,10 @@ def test_adding_a_user(pages: Pages, mike: User) -> None:
 
 
 def test_changing_a_user(pages: Pages, mike: User) -> None:
-    """The change page keeps the password; a new address is one transaction."""
-    page = text_of(pages.get(f"{USERS}{mike.pk}/change/", sends=["GetItem"]))
+    """The change page lists the groups and keeps the password; a new address is one transaction."""
+    page = text_of(pages.get(f"{USERS}{mike.pk}/change/", sends=["GetItem", "Query"]))
     assert "Raw passwords are not stored" in page
-    data = change_data(mike, email="new@example.com", permissions="directory.view_company")
+    data = change_data(mike, email="new@example.com", permissions=["directory.view_company"])
     response = pages.post(f"{USERS}{mike.pk}/change/", data)
     assert response.status_code == 302, text_of(response)
     mike = User.objects.get_by_identifier("new@example.com")

@@ -8,10 +8,11 @@ from unittest import mock
 
 import pytest
 from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError, ManagementUtility, call_command
 
 from accounts.forms import UserChangeForm, UserCreationForm
 from accounts.models import User
+from dynamo_single import testing
 from dynamo_single.query import Request
 from dynamo_single.table import Table
 
@@ -169,7 +170,7 @@ def test_the_change_form_keeps_the_password(table: Table) -> None:
         "date_joined_0": "2026-01-02",
         "date_joined_1": "03:04:05",
         "date_joined": "2026-01-02 03:04:05",
-        "permissions": "a.b\nc.d",
+        "permissions": ["a.b", "c.d"],
     }
     form = UserChangeForm(data, instance=mike)
     assert form.is_valid(), form.errors
@@ -188,3 +189,26 @@ def test_the_password_forms_save(table: Table, form_class: Any) -> None:
     assert form.is_valid(), form.errors
     form.save()
     assert User.objects.get(pk=mike.pk).check_password("Quite-Good-9")
+
+
+# without an engine
+
+
+@pytest.mark.parametrize(
+    "command", [["createsuperuser", "--noinput", "--username=x", "--email=x@example.com"], ["changepassword", "x"]]
+)
+def test_a_command_without_an_engine_says_so_in_one_line(
+    table: Table, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No traceback, but what is wrong and what helps."""
+
+    def nobody(operation: str, params: Any) -> None:
+        raise testing.unreachable(table.settings)
+
+    with testing.intercept(nobody), pytest.raises(SystemExit) as ended:
+        ManagementUtility(["manage.py", *command]).execute()
+    assert ended.value.code == 1
+    said = capsys.readouterr().err
+    assert said.startswith("EndpointUnreachable: Nothing answers at http://127.0.0.1:")
+    assert "manage.py dynamo_local" in said
+    assert said.count("\n") == 1

@@ -9,13 +9,11 @@ from unittest import mock
 import pytest
 from django.contrib.auth import aauthenticate, authenticate
 from django.contrib.auth.hashers import MD5PasswordHasher
-from django.contrib.auth.models import AnonymousUser
 from django.test import Client
 
 from accounts.backends import EmailOrUsernameBackend
 from accounts.models import Login, User
 from dynamo_single import exceptions, testing
-from dynamo_single.auth import all_permissions
 from dynamo_single.sessions import Session
 from dynamo_single.table import SentRequest, Table
 
@@ -260,3 +258,26 @@ def test_mail_goes_to_the_users_address(mike: User, mailoutbox: Any) -> None:
     """email_user() is Django's own."""
     mike.email_user("Subject", "Text")
     assert mailoutbox[0].to == ["user1@example.com"]
+
+
+# what is allowed, and what is said
+
+
+@pytest.mark.parametrize(
+    ("allowed", "identifier", "gets_in"),
+    [
+        (["email"], "user1@example.com", True),
+        (["email"], "Mike", False),
+        (["username"], "Mike", True),
+        (["username"], "user1@example.com", False),
+    ],
+)
+def test_identifiers_can_be_limited(
+    mike: User, sent: Sent, settings: Any, allowed: list[str], identifier: str, gets_in: bool
+) -> None:
+    """A kind of identifier that LOGIN_WITH leaves out is nobody's; the password is hashed all the same."""
+    settings.ACCOUNTS = {"LOGIN_WITH": allowed}
+    encode = MD5PasswordHasher.encode
+    with mock.patch.object(MD5PasswordHasher, "encode", autospec=True, side_effect=encode) as hashed:
+        assert (authenticate(username=identifier, password=PASSWORD) is not None) is gets_in
+    assert hashed.call_count == 1

@@ -50,9 +50,11 @@ def test_logging_in_and_out(pages: Pages, identifier: str) -> None:
 
 def test_the_index_shows_what_can_be_stored(pages: Pages) -> None:
     """The index lists our models and reads the user's recent actions with one Query; SQL's groups are not on it."""
-    text = text_of(pages.get("", sends=["Query"]))
-    assert all(name in text for name in ("Companies", "People", "Offices", "None available"))
-    assert "Groups" not in text
+    page = pages.get("", sends=["Query"])
+    text = text_of(page)
+    assert all(name in text for name in ("Companies", "People", "Offices", "Groups", "None available"))
+    assert "/admin/accounts/group/" in page.content.decode()
+    assert "/admin/auth/group/" not in page.content.decode()
     assert pages.get("auth/").status_code == 404
 
 

@@ -130,10 +130,17 @@ def test_an_inline_asks_for_its_own_models_permission_to_change(
 
 @pytest.mark.parametrize(
     ("permission", "allowed"),
-    [("view", {"list", "change"}), ("change", {"list", "change", "restore"}), ("add", {"add"}), ("delete", {"delete"})],
+    [
+        ("view", {"list", "change"}),
+        ("change", {"list", "change"}),
+        ("add", {"add"}),
+        ("delete", {"delete"}),
+        ("restore", {"restore"}),
+        ("hard_delete", set()),
+    ],
 )
 def test_each_permission_opens_its_own_pages(staff: Callable[..., Pages], permission: str, allowed: set[str]) -> None:
-    """The four permissions of a model are asked for as in Django; restoring takes the one to change."""
+    """The four permissions of a model are asked for as in Django; restoring takes a permission of its own."""
     acme = Company.objects.create(name="Acme")
     pages = staff(f"directory.{permission}_company")
     paths = {"list": COMPANY, "add": f"{COMPANY}add/"}

@@ -213,6 +213,14 @@ def test_a_migration_that_would_not_find_a_model_is_named(settings: str, message
     assert hint in outcome.err
 
 
+def test_a_reference_that_would_get_no_column_is_named() -> None:
+    """Without migrations the table would be made, and the reference left out of it."""
+    outcome = run("settings_sql_reference_unmigrated", "migrate --run-syncdb")["migrate --run-syncdb"]
+    assert outcome.code == 1
+    assert "parcels.Parcel: (dynamo_single.E010) company refers to directory.Company" in outcome.err
+    assert "which is stored in DynamoDB: the table would be made without a column for it." in outcome.err
+
+
 def test_these_answers_hold_for_django_5_2() -> None:
     """The private parts of Django that the engine relies on are those of Django 5.2."""
     assert django.VERSION[:2] == (5, 2)

@@ -14,6 +14,7 @@ from django.db.models import Prefetch, Q
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dynamo_single import registry
 from dynamo_single.exceptions import NotSupported, UnknownField
 from dynamo_single.table import SentRequest, Table
 from dynamo_single.testing import assert_requests
@@ -78,7 +79,12 @@ READS: list[tuple[str, Callable[[], Any], list[str], set[str]]] = [
         ["Query"],
         {*COMPANY, *INDEX, "name", "stock"},
     ),
-    ("a scan", lambda: Company.objects.allow_scan().only("name").get(stock="ACM"), ["Scan"], {*COMPANY, "name"}),
+    (
+        "a scan",
+        lambda: next(iter(Person.objects.using_index("primary").allow_scan().only("name"))),
+        ["Scan"],
+        {*PERSON, "name"},
+    ),
     ("the identity alone", lambda: Person.objects.only("pk").get(pk="c1~~mike"), ["GetItem"], PERSON),
     (
         "an identity is never deferred",
@@ -95,9 +101,8 @@ def test_what_is_read(read: Any, operations: list[str], names: set[str]) -> None
     with assert_requests(operations) as sent:
         found = read()
     assert projection(sent[0]) == names
-    attributes = {field.attname: field.attribute.attr_name for field in found._meta.concrete_fields if field.attname}
-    attributes.pop("identity", None)
-    assert found.get_deferred_fields() == {name for name, stored in attributes.items() if stored not in names}
+    attributes = registry.attributes_of(type(found))
+    assert found.get_deferred_fields() == {name for name, each in attributes.items() if each.attr_name not in names}
 
 
 def test_expiry_and_the_partitions_of_a_merge_are_read_too(table: Table) -> None:
@@ -150,13 +155,12 @@ def test_only_and_defer_are_chained_as_in_django(steps: list[tuple[str, list[Any
     for method, names in steps:
         if method == "defer" or names != [None]:
             queryset = getattr(queryset, method)(*names)
-    selected = {field.attname for field in queryset.query.get_select_mask()} or set(
-        field.attname for field in Company._meta.concrete_fields
-    )
-    plan = queryset._plan()
-    read = {field.attname for field in Company._meta.concrete_fields if field.attribute.attr_name in plan.projection}
-    everything = {field.attname for field in Company._meta.concrete_fields}
-    assert (read or everything) == {*selected, *({"deleted_at", "company_id"} if plan.projection else ())}
+    mask = queryset.query.get_select_mask()
+    selected = {field.attname for field in Company._meta.concrete_fields if field in mask or not mask}
+    projected = queryset._plan().projection
+    attributes = registry.attributes_of(Company)
+    read = {name for name, each in attributes.items() if each.attr_name in projected or not projected}
+    assert read == selected | {"deleted_at"}
 
 
 def test_names_are_those_of_fields_and_attributes() -> None:
@@ -313,6 +317,49 @@ def test_references_that_are_followed_are_read_along() -> None:
         assert [note.board.name for note in notes.only("board").select_related("board")] == ["B", "B", "B"]
 
 
+def test_references_that_were_deferred_are_not_followed_unasked() -> None:
+    """``select_related()`` without names follows what was read; a deferred one is read when it is asked for."""
+    Board.objects.create(board_id="b", name="B")
+    Note.objects.create(note_id="n", board_id="b")
+    with assert_requests(["Query", "GetItem"]):
+        people = list(Person.objects.filter(company="c1").only("name").select_related())
+        assert {person.company.name for person in people} == {"Acme"}
+    note = Note.objects.only("text").get(pk="n")
+    with assert_requests(["GetItem", "GetItem"]):
+        assert note.board is not None
+        assert note.board.name == "B"
+
+
+def test_objects_read_in_part_are_found_in_every_way() -> None:
+    """Batches by pk, iteration, slices and ``contains()`` give the same objects as ever."""
+    asked = Company.objects.only("name")
+    company = asked.get(pk="c1")
+    with assert_requests(["BatchGetItem", "Query", "GetItem"]):
+        assert asked.in_bulk(["c1", "c2"]) == {"c1": company, "c2": Company(company_id="c2")}
+        assert [each.name for each in asked.order_by("name")[1:2].iterator()] == ["Beta"]
+        assert asked.contains(company)
+
+
+def test_pages_are_read_in_part_too() -> None:
+    """A page of objects or of rows has the projection, which holds what its cursors are made of."""
+    with assert_requests(["Query", "Query", "Query"]) as sent:
+        first = Company.objects.only("stock").page(1)
+        second = Company.objects.only("stock").page(1, cursor=first.next_cursor)
+        rows = Company.objects.values_list("stock", flat=True).page(1, cursor=second.previous_cursor)
+        assert [each.stock for each in (*first, *second)] == ["ACM", "BET"]
+        assert list(rows) == ["ACM"]
+    assert projection(sent[0]) == {*COMPANY, *INDEX, "stock"}
+
+
+def test_what_is_sorted_in_memory_is_read_along() -> None:
+    """The attributes of such an order are read with the named ones, so that no object is read for it once more."""
+    asked = Company.objects.allow_in_memory().order_by("-stock")
+    with assert_requests(["Query", "Query"]) as sent:
+        assert [company.name for company in asked.only("name")] == ["Beta", "Acme"]
+        assert list(asked.values_list("name", flat=True)) == ["Beta", "Acme"]
+    assert projection(sent[0]) == projection(sent[1]) == {*COMPANY, *INDEX, "name", "stock"}
+
+
 def test_children_that_are_read_in_part_know_their_parent() -> None:
     """What a manager of the other side, or a prefetch of its own, gives takes no further request for the parent."""
     Board.objects.create(board_id="b", name="B")
@@ -344,7 +391,7 @@ def test_children_by_a_manager_that_reads_in_part_are_read_by_it() -> None:
 def test_explain_tells_the_projection() -> None:
     """The plan names what is read, and that whole items are paid for."""
     told = Company.objects.only("name").filter(pk="c1").explain()
-    assert "only      pk, sk, itemType, company_id, name, deletedAt (the whole item is paid for all the same)" in told
+    assert "only      pk, sk, itemType, deletedAt, company_id, name (the whole item is paid for all the same)" in told
     assert "ProjectionExpression: #a0, #a1, #a2, #a3, #a4, #a5" in told
     assert "  only  " not in Company.objects.filter(pk="c1").explain()
 

@@ -237,14 +237,6 @@ def test_the_stored_expiry_is_the_sessions_own(table: Table, expiry: Any) -> Non
     assert SessionStore(session.session_key).get_expire_at_browser_close() is False
 
 
-def test_expired_sessions_are_left_to_dynamodb(stored: SessionStore, sent: Sent) -> None:
-    """clear_expired() sends nothing: deleting is what the table's time to live does."""
-    SessionStore.clear_expired()
-    asyncio.run(SessionStore.aclear_expired())
-    assert sent == []
-    assert SessionStore().exists(stored.session_key)
-
-
 def test_data_that_somebody_changed_is_not_believed(stored: SessionStore) -> None:
     """Data whose signature is wrong is an empty session, as with Django's own backends."""
     item = Session.objects.get(pk=stored.session_key)

@@ -18,6 +18,7 @@ from tests.docs import lookup_table
 from tests.docs.pages import ROOT, code, table
 
 REFERENCE = ROOT / "docs/reference"
+SOURCES_OF_CHECKS = ("checks.py", "auth_checks.py", "admin/apps.py", "backend/validation.py")
 COMMON_OPTIONS = {"verbosity", "settings", "pythonpath", "traceback", "no_color", "force_color", "skip_checks"}
 
 
@@ -68,7 +69,7 @@ def test_every_error_is_listed_with_what_it_derives_from() -> None:
 
 def test_every_check_is_listed() -> None:
     """The checks page has each identifier that the code gives out."""
-    sources = [ROOT / "dynamo_single" / name for name in ("checks.py", "admin/apps.py", "backend/validation.py")]
+    sources = [ROOT / "dynamo_single" / name for name in SOURCES_OF_CHECKS]
     given = {found for path in sources for found in re.findall(r'"(?:dynamo_single\.)?([EW]\d{3})"', path.read_text())}
     assert sorted(names("checks.md", "All checks")) == sorted(f"dynamo_single.{each}" for each in given)
 
@@ -89,6 +90,13 @@ def test_every_setting_is_listed_with_its_default() -> None:
             default = list(field.default) if isinstance(field.default, tuple) else field.default
             assert code(row[2]) == [repr(default).replace("'", '"')], field.name
     assert rows == {}
+
+
+def test_every_threshold_is_listed_with_its_default() -> None:
+    """The settings page has each key of ``DYNAMO_SINGLE_COSTS`` with its default."""
+    rows = {code(row[0])[0]: code(row[1])[0] for row in table(REFERENCE / "settings.md", "Costs")}
+    assert rows == {field.name.upper(): repr(field.default) for field in fields(conf.CostSettings)}
+    assert set(rows) == set(conf._COST_READERS)
 
 
 def attribute_classes() -> dict[str, Any]:

@@ -55,6 +55,7 @@ def managers_and_querysets_keep_the_model(company: Company) -> None:
     assert_type(found, models.QuerySet[Company])
     assert_type(found.order_by("name").allow_scan().consistent(), models.QuerySet[Company])
     assert_type(Company.objects.using_index("by_name"), models.QuerySet[Company])
+    assert_type(Company.objects.only("name").defer(None).get(), Company)
     assert_type(Company.objects.prefetch_related("people").select_related(), models.QuerySet[Company])
     assert_type(found[0], Company)
     assert_type(found[:2], models.QuerySet[Company])

@@ -144,7 +144,7 @@ ORDER_LINE = SPACE.model(
 
 LOOKUPS = frozenset(
     {"exact", "in", "lt", "lte", "gt", "gte", "range", "startswith", "contains", "isnull", "has_key", "canonical"}
-    | {"size_exact", "size_gt", "regex"}
+    | {"size_exact", "size_gt", "attribute_type", "regex"}
 )
 
 

@@ -60,6 +60,7 @@ EXPRESSIONS = [
     (compare(data__price=None), "#a0.#a1 = :v0", ["data", "price"], [{"NULL": True}]),
     (compare(rows__size_exact=2), "size(#a0) = :v0", ["rows"], [{"N": "2"}]),
     (compare(name__size_gt=2), "size(#a0) > :v0", ["name"], [{"N": "2"}]),
+    (compare(data__price__attribute_type="N"), "attribute_type(#a0.#a1, :v0)", ["data", "price"], [{"S": "N"}]),
     (And((A, B)), "#a0 = :v0 AND #a0 = :v1", ["name"], [{"S": "a"}, {"S": "b"}]),
     (Or((A, And((B, C)))), "#a0 = :v0 OR (#a0 = :v1 AND #a0 = :v2)", ["name"], [{"S": "a"}, {"S": "b"}, {"S": "c"}]),
     (And((Or((A, B)), C)), "(#a0 = :v0 OR #a0 = :v1) AND #a0 = :v2", ["name"], [{"S": "a"}, {"S": "b"}, {"S": "c"}]),
@@ -164,6 +165,8 @@ def test_wording() -> None:
     condition = And((A, Or((B, Not(Compare("data", "gt", 5, ("price", 0)))))))
     assert word(condition) == "name='a', (name='b' | not (data__price__0__gt=5))"
     assert word(Nothing()) == "nothing"
+    assert word(Compare("tags", "size_exact", 3)) == "tags__size=3"
+    assert word(Compare("data", "size_gte", 3, ("rows",))) == "data__rows__size__gte=3"
     assert word(Stored("pk", "missing")) == "pk missing"
     assert word(Stored("v", "=", ({"N": "1"},))) == "v = {'N': '1'}"
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from dynamo_single.conf import TableSettings, aliases, parse, table_settings
+from dynamo_single.conf import CostSettings, TableSettings, aliases, cost_settings, parse, table_settings
 from dynamo_single.exceptions import ConfigurationError
 
 LOCAL = "dynamodb://127.0.0.1:8000/single-table"
@@ -168,3 +168,37 @@ def test_settings_are_read_once_and_again_after_a_change() -> None:
         with override_settings(DYNAMO_SINGLE={"default": f"{LOCAL}-3"}):
             assert table_settings().table_name == "single-table-3"
         assert table_settings().table_name == "single-table"
+
+
+def test_the_thresholds_of_costs_have_defaults() -> None:
+    """Without ``DYNAMO_SINGLE_COSTS`` the defaults hold; a value replaces its own only."""
+    assert cost_settings() == CostSettings()
+    with override_settings(DYNAMO_SINGLE_COSTS={"WARN_REQUESTS": None, "WARN_UNITS": 0.5, "SHOW_KEYS": False}):
+        assert cost_settings() == CostSettings(warn_requests=None, warn_units=0.5, show_keys=False)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([], "DYNAMO_SINGLE_COSTS must be a dict, not list."),
+        (
+            {"WARN": 1},
+            "DYNAMO_SINGLE_COSTS['WARN'] is not a known key; allowed are WARN_REQUESTS, WARN_UNITS, WARN_MILLISECONDS, "
+            "WARN_REPEATED, WARN_SINGLE_READS, SHOW_KEYS.",
+        ),
+        (
+            {"WARN_REQUESTS": 0},
+            "DYNAMO_SINGLE_COSTS['WARN_REQUESTS'] must be a whole number of at least 1, or None, not 0.",
+        ),
+        ({"WARN_UNITS": -1}, "DYNAMO_SINGLE_COSTS['WARN_UNITS'] must be a number above 0, or None, not -1."),
+        ({"WARN_MILLISECONDS": "1"}, "['WARN_MILLISECONDS'] must be a number above 0, or None, not '1'."),
+        ({"WARN_REPEATED": 1}, "['WARN_REPEATED'] must be a whole number of at least 2, or None, not 1."),
+        ({"WARN_SINGLE_READS": True}, "['WARN_SINGLE_READS'] must be a whole number of at least 1, or None, not True."),
+        ({"SHOW_KEYS": 1}, "DYNAMO_SINGLE_COSTS['SHOW_KEYS'] must be True or False, not 1."),
+    ],
+)
+def test_wrong_thresholds_of_costs_name_the_key(value: Any, message: str) -> None:
+    """Each mistake is told with the setting, and what it takes."""
+    with override_settings(DYNAMO_SINGLE_COSTS=value), pytest.raises(ConfigurationError) as caught:
+        cost_settings()
+    assert message in str(caught.value)

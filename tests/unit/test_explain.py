@@ -71,7 +71,7 @@ def test_many_keys_and_requests_are_counted() -> None:
     assert "sends     … and 6 more like these" in text
     batch = explain(COMPANY, {"company_id__in": [str(number) for number in range(250)]}, ["company_id"])
     assert "… and 247 more" in batch
-    assert "requests  3, and more if DynamoDB leaves keys unprocessed" in batch
+    assert "requests  3, several at once, and more if DynamoDB leaves keys unprocessed" in batch
     assert "order     company_id, put in order by key" in batch
 
 

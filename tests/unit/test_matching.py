@@ -23,6 +23,7 @@ ITEM: dict[str, Any] = {
     "raw": {"B": b"abc"},
     "gone": {"NULL": True},
     "flag": {"BOOL": True},
+    "note": {"S": "é𝄞"},
 }
 
 CASES = [
@@ -58,6 +59,12 @@ CASES = [
     (Stored("data", "size=", ({"N": "2"},), ("rows",)), True),
     (Stored("name", "size>", ({"N": "4"},)), False),
     (Stored("age", "size=", ({"N": "2"},)), False),
+    (Stored("note", "size=", ({"N": "3"},)), True),
+    (Stored("age", "type", ({"S": "N"},)), True),
+    (Stored("age", "type", ({"S": "S"},)), False),
+    (Stored("gone", "type", ({"S": "NULL"},)), True),
+    (Stored("absent", "type", ({"S": "NULL"},)), False),
+    (Stored("data", "type", ({"S": "S"},), ("rows", 1)), True),
     (Stored("flag", "=", ({"BOOL": True},)), True),
     (Stored("name", "canonical", ({"S": "mike"},)), True),
     (Stored("sizes", "=", ({"NS": ["2.5", "1.0"]},)), True),

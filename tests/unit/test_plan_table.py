@@ -86,7 +86,7 @@ def answered(queryset: str) -> str:
         return f"{type(error).__name__}: {error}"
 
 
-@pytest.mark.parametrize(("queryset", "expected"), rows())
+@pytest.mark.parametrize(("queryset", "expected"), list(rows()))
 def test_a_queryset_is_planned_as_the_table_says(queryset: str, expected: str, monkeypatch: Any) -> None:
     """The queryset's plan, or its refusal, is what stands below it."""
     monkeypatch.setattr("django.utils.timezone.now", lambda: NOW)

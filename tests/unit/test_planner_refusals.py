@@ -193,6 +193,22 @@ def test_the_missing_key_is_spelled_out(where: Any, order: Any, proposal: str) -
 
 
 @pytest.mark.parametrize(
+    ("key", "order"),
+    [
+        (("gs2", "PERSON", "{email:canonical}#{company_id}#{person_id}"), ()),
+        (("gs2", "PERSON#{email:canonical}", "{name}#{company_id}#{person_id}"), ("name",)),
+    ],
+)
+def test_the_canonical_key_that_is_proposed_answers(key: tuple[str, str, str], order: tuple[str, ...]) -> None:
+    """With the proposed key another spelling is found by one Query."""
+    attributes = {"company_id": "text", "person_id": "text", "name": "text", "email": "text?"}
+    primary = ("COMPANY#{company_id}", "PEOPLE#{person_id}")
+    person = Space().model("directory.Person", attributes, primary, {"by_email": key})
+    found = plan(ask(person, {"email__canonical": "X"}, order))
+    assert (found.kind, found.key) == ("query", person.indexes[0])
+
+
+@pytest.mark.parametrize(
     ("where", "order", "options"),
     [
         ({}, ("email",), {}),

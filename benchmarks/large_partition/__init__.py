@@ -1,0 +1,1 @@
+"""What does reading cost where one partition key has 100,000 items?"""

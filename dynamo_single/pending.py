@@ -1,0 +1,165 @@
+"""The writes that a ``transactions.atomic()`` block has collected and not sent: values, and the block they belong to.
+
+A block belongs to a context (a thread, or an asynchronous task and the threads that it awaits). Reads ask here whether
+they concern something pending. This module sends nothing and must not know models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+
+from dynamo_single import layout as names
+from dynamo_single.actions import Action, Item, ItemKey, Put, Update
+from dynamo_single.conditions import join
+from dynamo_single.exceptions import NotSupported, PendingWrite
+from dynamo_single.query import KeyCondition, Plan
+from dynamo_single.values import number_to_text, text_to_number
+
+#: Gives the error for the action that failed, from the item that DynamoDB found in its place.
+Explain = Callable[[Action, Item | None], Exception]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Write:
+    """One object's write: its actions, every item that they change, and how to take it back from the object.
+
+    ``touched`` are the items as they are and as they will be.
+    """
+
+    name: str
+    actions: tuple[Action, ...]
+    touched: tuple[Item, ...]
+    explain: Explain
+    undo: Callable[[], None]
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """What one ``atomic()`` block has collected."""
+
+    token: str | None = None
+    alias: str | None = None
+    writes: list[Write] = field(default_factory=list)
+    callbacks: list[Callable[[], None]] = field(default_factory=list)
+
+    def add(self, alias: str, write: Write) -> None:
+        """Collect a write; one on another table, or on an item that is written already, is refused."""
+        if self.alias not in (None, alias):
+            raise NotSupported(
+                f"{write.name} is in the table {alias!r}, and this block has written to {self.alias!r}: one "
+                "transaction has one table here. Use a block for each."
+            )
+        collected = {action.key: (action, earlier) for action, earlier in self.actions()}
+        for action in write.actions:
+            other, earlier = collected.get(action.key, (None, None))
+            if other is not None and earlier is not None and merge(other, action) is None:
+                raise NotSupported(
+                    f"{write.name} cannot be written in this block: {earlier.name} is written in it, and both change "
+                    f"the item pk={action.key[0]!r}, sk={action.key[1]!r}, which a transaction can do once. Make all "
+                    "changes of an object before its one save()."
+                )
+        self.alias = alias
+        self.writes.append(write)
+
+    def actions(self) -> list[tuple[Action, Write]]:
+        """Everything to send, each item once, and whose it is."""
+        found: dict[ItemKey, tuple[Action, Write]] = {}
+        for write in self.writes:
+            for action in write.actions:
+                earlier = found.get(action.key)
+                both = None if earlier is None else merge(earlier[0], action)
+                if earlier is None or both is None:
+                    found[action.key] = action, write
+                else:
+                    # Whoever writes more than a counter says what is wrong with the item.
+                    found[action.key] = both, earlier[1] if _is_addition(action) else write
+        return list(found.values())
+
+    def discard(self, count: int = 0) -> None:
+        """Forget the writes behind the first ``count``, and let their objects forget them too."""
+        for write in reversed(self.writes[count:]):
+            write.undo()
+        del self.writes[count:]
+
+
+def merge(one: Action, other: Action) -> Action | None:
+    """The one action that does both, where one of them only adds to numbers; ``None`` if there is none."""
+    if _is_addition(one) and not _is_addition(other):
+        one, other = other, one
+    if not isinstance(other, Update) or not _is_addition(other):
+        return None
+    if isinstance(one, Put):
+        item = dict(one.item)
+        for name, value in other.add.items():
+            item[name] = _sum(item.get(name, {"N": "0"}), value)
+        return replace(one, item=item)
+    if isinstance(one, Update) and not {*one.set, *one.remove} & {*other.add}:
+        added = dict(one.add)
+        for name, value in other.add.items():
+            added[name] = _sum(added.get(name, {"N": "0"}), value)
+        return replace(one, add=added, condition=join((one.condition, other.condition)))
+    return None
+
+
+def _is_addition(action: Action) -> bool:
+    return isinstance(action, Update) and bool(action.add) and not (action.set or action.remove or action.discard)
+
+
+def _sum(one: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
+    return {"N": number_to_text(Decimal(text_to_number(one["N"])) + Decimal(text_to_number(other["N"])))}
+
+
+_block: ContextVar[Block | None] = ContextVar("block", default=None)
+
+
+def current() -> Block | None:
+    """The block of this context."""
+    return _block.get()
+
+
+enter, leave = _block.set, _block.reset
+
+
+def check_keys(alias: str, keys: Iterable[ItemKey]) -> None:
+    """Refuse to read an item that is pending: the table does not have it yet as the block means it."""
+    block = _block.get()
+    if block is None or block.alias != alias:
+        return
+    written = {action.key: write for write in block.writes for action in write.actions}
+    for key in keys:
+        if key in written:
+            raise _refusal(written[key])
+
+
+def check_plan(alias: str, plan: Plan) -> None:
+    """Refuse a plan of which the requests would read what is pending, as it was before or as it will be."""
+    block = _block.get()
+    if block is None or block.alias != alias or not block.writes:
+        return
+    if plan.kind == "scan":
+        raise _refusal(block.writes[0])
+    check_keys(alias, plan.keys)
+    for part in plan.parts:
+        check_plan(alias, part)
+    index = plan.key.index if plan.key else None
+    partition, sort = names.PARTITION_KEY, names.SORT_KEY
+    if index is not None:
+        partition, sort = names.index_partition(index), names.index_sort(index)
+    for write in block.writes:
+        for item in write.touched:
+            if partition in item and _reads(plan.conditions, item[partition]["S"], item[sort]["S"]):
+                raise _refusal(write)
+
+
+def _reads(conditions: Sequence[KeyCondition], partition: str, sort: str) -> bool:
+    return any(each.partition == partition and each.includes(sort) for each in conditions)
+
+
+def _refusal(write: Write) -> PendingWrite:
+    return PendingWrite(
+        f"{write.name} is written in this atomic() block, and not sent before its end: a read would give what was "
+        "before. Read first and write then, or read behind the block."
+    )

@@ -1,0 +1,89 @@
+"""Sending an object's write: one request for one action, one transaction for several, or a place in a block.
+
+Whatever fails is told as an error of the object whose action it was. This module must not know how actions are made.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dynamo_single import hydration, pending
+from dynamo_single.actions import Action, Check, Item
+from dynamo_single.compiler import compile_action, compile_transaction
+from dynamo_single.exceptions import ConditionFailed, NotSupported, TransactionCancelled
+from dynamo_single.items import touched
+from dynamo_single.pending import Block, Explain, Write
+from dynamo_single.table import get_table
+from dynamo_single.values import item_size
+
+#: The most bytes of all items of one transaction (AWS API reference, TransactWriteItems).
+MAX_TRANSACTION_SIZE = 4 * 1024 * 1024
+
+
+def send(obj: Any, actions: Sequence[Action], explain: Explain, changed: Callable[[], Sequence[Item | None]]) -> bool:
+    """Send one object's actions, or leave them to the ``atomic()`` block; tells whether they were sent.
+
+    ``changed`` gives the items that change, as they are and as they will be, the object's own new one last.
+    """
+    alias = type(obj)._options.alias
+    block = pending.current()
+    if block is None:
+        carry_out(alias, [(action, explain) for action in actions])
+        return True
+    name = f"{type(obj)._meta.label} with pk {obj.pk!r}"
+    items = changed()
+    present = tuple(item for item in items if item is not None)
+    block.add(alias, Write(name, tuple(actions), present, explain, _undo(obj, items[-1])))
+    return False
+
+
+def _undo(obj: Any, after: Item | None) -> Callable[[], None]:
+    """What puts an object back to what it was before its write, but for what was set in it since."""
+    stored, adding, values = obj._stored, obj._state.adding, dict(obj.attribute_values)
+
+    def undo() -> None:
+        written = {} if after is None else hydration.values_of(type(obj), after)
+        touched_since = touched(obj, written)
+        for name in values.keys() & written.keys() - touched_since:
+            obj.attribute_values[name] = values[name]
+        obj._stored = stored
+        obj._state.adding = adding
+
+    return undo
+
+
+def commit(block: Block) -> None:
+    """Send all that a block has collected, as one request; nothing, if it has collected nothing."""
+    if not block.writes or block.alias is None:
+        return
+    size = sum(max(map(item_size, write.touched), default=0) for write in block.writes)
+    if size > MAX_TRANSACTION_SIZE:
+        raise NotSupported(
+            f"The block writes items of {size} bytes together; a transaction takes {MAX_TRANSACTION_SIZE}. Write fewer "
+            "objects in one block."
+        )
+    explained = [(action, write.explain) for action, write in block.actions()]
+    carry_out(block.alias, explained, token=block.token)
+
+
+def carry_out(alias: str, explained: Sequence[tuple[Action, Explain]], *, token: str | None = None) -> None:
+    """Send actions at once, all or none of them; a failure is the error that its action's ``Explain`` makes."""
+    table = get_table(alias)
+    actions = [action for action, _ in explained]
+    if len(actions) == 1 and token is None and not isinstance(actions[0], Check):
+        request = compile_action(actions[0])
+    else:
+        # One token for all attempts: DynamoDB carries a transaction out once.
+        request = compile_transaction(actions, table.name, token or str(uuid.uuid4()))
+    try:
+        table.send_patiently(request)
+    except ConditionFailed as error:
+        action, explain = explained[0]
+        raise explain(action, error.item) from error
+    except TransactionCancelled as error:
+        for (action, explain), reason in zip(explained, error.reasons, strict=False):
+            if reason is not None and reason.get("Code") == "ConditionalCheckFailed":
+                raise explain(action, reason.get("Item")) from error
+        raise

@@ -1,0 +1,194 @@
+"""Several writes that happen together or not at all, and reads of one moment: DynamoDB's transactions.
+
+``django.db.transaction.atomic()`` is about SQL and never rolls DynamoDB back; this module's ``atomic()`` is the real
+thing for objects in the table. It ties blocks to contexts; what is sent is made by ``sending`` and ``compiler``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from contextvars import Token
+from functools import wraps
+from inspect import iscoroutinefunction
+from types import TracebackType
+from typing import Any, TypeVar, cast
+
+from asgiref.sync import sync_to_async
+
+from dynamo_single import hydration, pending, preconditions, reading, sending
+from dynamo_single.actions import ITEM_EXISTS, Action, Check, Item, key_of
+from dynamo_single.conditions import join
+from dynamo_single.exceptions import InvalidValue, NotSupported
+from dynamo_single.failures import not_met
+from dynamo_single.pending import Block, Write
+from dynamo_single.table import get_table
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: A client request token has at most so many characters (AWS API reference, TransactWriteItems).
+MAX_TOKEN = 36
+
+
+def atomic(function: F | None = None, *, token: str | None = None) -> Any:
+    """Collect the writes of a block, and send them as one TransactWriteItems when it ends without an exception.
+
+    A context manager and a decorator, with ``async`` as well. Nothing is sent before the end: an exception discards
+    everything, and a read of what is pending raises ``PendingWrite``. An inner block joins the outer one; its exception
+    discards what it wrote itself. Up to 100 actions, each item once: unique values and derived items count too.
+    One action is sent as a plain request, and an empty block sends nothing.
+
+    ``token`` is an idempotency token of up to 36 characters: a block that is repeated with it within ten minutes is
+    carried out once, and ``TokenReused`` if it does something else.
+    https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
+    """
+    if token is not None and not 0 < len(token) <= MAX_TOKEN:
+        raise InvalidValue(f"A token has 1 to {MAX_TOKEN} characters, not {len(token)}.")
+    block = Atomic(token)
+    return block if function is None else block(function)
+
+
+class Atomic:
+    """What ``atomic()`` gives; each ``with`` is a block of its own."""
+
+    def __init__(self, token: str | None = None) -> None:
+        self._token = token
+        self._entered: list[_Entered] = []
+
+    def __call__(self, function: F) -> F:
+        """Run a function, or a coroutine function, in a block of its own for each call."""
+        token = self._token
+        if iscoroutinefunction(function):
+
+            @wraps(function)
+            async def within_async(*args: Any, **kwargs: Any) -> Any:
+                async with Atomic(token):
+                    return await cast("Callable[..., Coroutine[Any, Any, Any]]", function)(*args, **kwargs)
+
+            return cast("F", within_async)
+
+        @wraps(function)
+        def within(*args: Any, **kwargs: Any) -> Any:
+            with Atomic(token):
+                return function(*args, **kwargs)
+
+        return cast("F", within)
+
+    def __enter__(self) -> None:
+        self._entered.append(_enter(self._token))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        entered = self._entered.pop()
+        if _leave(entered, failed=kind is not None):
+            _finish(entered.block)
+
+    async def __aenter__(self) -> None:
+        self.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        entered = self._entered.pop()
+        if _leave(entered, failed=kind is not None):
+            await sync_to_async(_finish)(entered.block)
+
+
+class _Entered:
+    """Where one ``with`` began: in a block of its own, or in the one around it."""
+
+    def __init__(self, block: Block, outer: Token[Block | None] | None) -> None:
+        self.block = block
+        self.outer = outer
+        self.writes = len(block.writes)
+        self.callbacks = len(block.callbacks)
+
+
+def _enter(token: str | None) -> _Entered:
+    around = pending.current()
+    if around is None:
+        block = Block(token)
+        return _Entered(block, pending.enter(block))
+    if token is not None:
+        raise NotSupported("Only the outermost atomic() block has a token: an inner one is sent with it.")
+    return _Entered(around, None)
+
+
+def _leave(entered: _Entered, *, failed: bool) -> bool:
+    """End a ``with``; tells whether a block is to be sent now."""
+    if failed:
+        entered.block.discard(entered.writes)
+        del entered.block.callbacks[entered.callbacks :]
+    if entered.outer is None:
+        return False
+    pending.leave(entered.outer)
+    return not failed
+
+
+def _finish(block: Block) -> None:
+    try:
+        sending.commit(block)
+    except BaseException:
+        block.discard()
+        raise
+    for callback in block.callbacks:
+        callback()
+
+
+def on_commit(function: Callable[[], Any]) -> None:
+    """Call a function once the block's writes are in the table; at once, outside of any block.
+
+    In the order of the calls, and not at all if the block, or the inner block that it was called in, is discarded.
+    """
+    block = pending.current()
+    if block is None:
+        function()
+    else:
+        block.callbacks.append(function)
+
+
+def require(obj: Any, condition: Any = None) -> None:
+    """Let the block be sent only if a stored object, which the block does not write, meets a condition.
+
+    A ``Q`` or a condition of PynamoDB; without one, that the object is there. ``ConditionNotMet`` at the block's end.
+    """
+    block = pending.current()
+    if block is None:
+        raise NotSupported("require() is for the inside of an atomic() block: it is checked when the block is sent.")
+    model = type(obj)
+    if obj._stored is None:
+        raise ValueError(f"{model._meta.object_name} object can't be required because it is not stored.")
+    wanted = preconditions.read(model, condition)
+    check = Check(key_of(obj._stored), join((ITEM_EXISTS, wanted)))
+    name = f"{model._meta.label} with pk {obj.pk!r}"
+
+    def explain(action: Action, found: Item | None) -> Exception:
+        return not_met(obj, wanted, found)
+
+    block.add(model._options.alias, Write(name, (check,), (), explain, lambda: None))
+
+
+def read(*querysets: Any) -> list[list[Any]]:
+    """What some querysets of single objects give, as of one moment: one TransactGetItems, strongly consistent.
+
+    Gives a list of objects for each queryset. Each has to say whole primary keys, as ``filter(pk=...)`` and
+    ``filter(pk__in=...)`` do. Up to 100 items together, at twice the capacity of a consistent read.
+    https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactGetItems.html
+    """
+    aliases = {queryset.model._options.alias for queryset in querysets}
+    if len(aliases) > 1:
+        raise NotSupported(f"read() takes objects of one table, not of {', '.join(sorted(aliases))}.")
+    if not aliases:
+        return []
+    plans = [queryset._plan() for queryset in querysets]
+    for queryset, plan in zip(querysets, plans, strict=True):
+        if plan.kind not in {"get", "batch_get", "empty"} or queryset.query.is_sliced:
+            raise NotSupported(
+                f"read() takes querysets of whole primary keys, unsliced, as filter(pk=...) is; this one is a "
+                f"{plan.kind} of {queryset.model._meta.label}."
+            )
+    found = reading.at_once(get_table(*aliases), plans)
+    return [
+        [hydration.instance(queryset.model, item) for item in items]
+        for queryset, items in zip(querysets, found, strict=True)
+    ]

@@ -1,0 +1,507 @@
+"""Groups and their members: what is stored, in which requests, and that both sides agree."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import threading
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.core.management import call_command
+from django.db import IntegrityError
+from django.template import Context, Template
+
+from accounts.models import Group, Membership, User
+from dynamo_single import exceptions, membership
+from dynamo_single.auth import AbstractGroup, AbstractMembership, AbstractUser, Groups
+from dynamo_single.query import Request
+from dynamo_single.table import SentRequest, Table
+from dynamo_single.testing import assert_requests, refuse
+
+Sent = list[SentRequest]
+TRANSACTION = ["TransactWriteItems"]
+
+
+def actions(request: SentRequest) -> list[str]:
+    """What a transaction does, to which item."""
+    found = []
+    for action in request.params["TransactItems"]:
+        ((kind, described),) = action.items()
+        key = described.get("Key") or described["Item"]
+        found.append(f"{kind} {key['pk']['S']} {key['sk']['S']}")
+    return found
+
+
+def stored(table: Table) -> dict[tuple[str, str], dict[str, Any]]:
+    """Everything in the table, by key."""
+    return {(item["pk"]["S"], item["sk"]["S"]): item for item in table.send(Request("Scan", {}))["Items"]}
+
+
+def memberships(table: Table) -> list[tuple[str, str]]:
+    """User and group of each membership item."""
+    found = [item for item in stored(table).values() if item["itemType"]["S"] == "Membership"]
+    return sorted((item["userId"]["S"], item["groupId"]["S"]) for item in found)
+
+
+def held(pk: str = "1") -> list[str]:
+    """The groups that a user's own item names."""
+    return sorted(User.objects.consistent().get(pk=pk).group_ids or ())
+
+
+def names(users: Any) -> list[str]:
+    """The user names, sorted."""
+    return sorted(user.username for user in users)
+
+
+@pytest.fixture
+def ann(table: Table) -> User:
+    """A user."""
+    return User.objects.create_user("Ann", "ann@example.com", user_id="1")
+
+
+@pytest.fixture
+def ben(table: Table) -> User:
+    """Another user."""
+    return User.objects.create_user("Ben", user_id="2")
+
+
+@pytest.fixture
+def writers(table: Table) -> Group:
+    """A group."""
+    return Group.objects.create(name="Writers", permissions={"a.write"}, group_id="w")
+
+
+@pytest.fixture
+def readers(table: Table) -> Group:
+    """Another group."""
+    return Group.objects.create(name="Readers", permissions={"a.read"}, group_id="r")
+
+
+# what is stored
+
+
+def test_a_membership_is_on_the_user_and_beside_it(ann: User, writers: Group, table: Table) -> None:
+    """The user's item names the group, and a membership in the user's partition is in the group's index."""
+    ann.groups.add(writers)
+    items = stored(table)
+    assert items["USER#1", "#METADATA"]["groups"] == {"SS": ["w"]}
+    assert items["USER#1", "#GROUP#w"] == {
+        "pk": {"S": "USER#1"},
+        "sk": {"S": "#GROUP#w"},
+        "gs1pk": {"S": "GROUP#w"},
+        "gs1sk": {"S": "USER#1"},
+        "itemType": {"S": "Membership"},
+        "userId": {"S": "1"},
+        "groupId": {"S": "w"},
+    }
+    assert items["GROUP#w", "#METADATA"]["permissions"] == {"SS": ["a.write"]}
+
+
+def test_many_groups_are_one_transaction(ann: User, writers: Group, readers: Group, sent: Sent) -> None:
+    """Joining and leaving touch the user and the memberships, and never the groups."""
+    ann.groups.add(writers, readers)
+    assert actions(sent[0]) == ["Update USER#1 #METADATA", "Put USER#1 #GROUP#r", "Put USER#1 #GROUP#w"]
+    ann.groups.remove(writers)
+    assert actions(sent[1]) == ["Update USER#1 #METADATA", "Delete USER#1 #GROUP#w"]
+    ann.groups.set([writers])
+    assert sorted(actions(sent[2])) == ["Delete USER#1 #GROUP#r", "Put USER#1 #GROUP#w", "Update USER#1 #METADATA"]
+    ann.groups.clear()
+    assert actions(sent[3]) == ["Update USER#1 #METADATA", "Delete USER#1 #GROUP#w"]
+    assert len(sent) == 4
+
+
+def test_many_members_never_rewrite_the_group(writers: Group, table: Table) -> None:
+    """Each new member is one transaction of the user's items; the group's own item is not written."""
+    users = [User.objects.create_user(f"user{number}", user_id=str(number)) for number in range(30)]
+    with assert_requests(TRANSACTION * 30) as sent:
+        writers.user_set.add(*users)
+    assert not [action for request in sent for action in actions(request) if "GROUP#w #METADATA" in action]
+    with assert_requests(["Query", "BatchGetItem"]):
+        assert len(writers.user_set.all()) == 30
+
+
+def test_a_deleted_user_leaves_no_membership(ann: User, writers: Group, table: Table) -> None:
+    """The memberships go in the user's own transaction."""
+    ann.groups.add(writers)
+    with assert_requests(TRANSACTION):
+        ann.delete()
+    assert memberships(table) == []
+    assert list(writers.user_set.all()) == []
+
+
+def test_a_deleted_group_is_left_by_all(ann: User, ben: User, writers: Group, readers: Group, table: Table) -> None:
+    """The group goes first, in one transaction, and then each member's membership."""
+    writers.user_set.add(ann, ben)
+    readers.user_set.add(ann)
+    with assert_requests([*TRANSACTION, "Query", "BatchGetItem", *TRANSACTION, *TRANSACTION]):
+        assert writers.delete() == (1, {"accounts.Group": 1})
+    assert memberships(table) == [("1", "r")]
+    assert (held("1"), held("2")) == (["r"], [])
+
+
+def test_other_changes_of_a_user_keep_the_groups(ann: User, writers: Group, table: Table) -> None:
+    """An address changes with its login item; the membership stays as it is, and untouched."""
+    ann.groups.add(writers)
+    ann.email = "new@example.com"
+    with assert_requests(TRANSACTION) as sent:
+        ann.save()
+    assert not [action for action in actions(sent[0]) if "GROUP" in action]
+    assert memberships(table) == [("1", "w")]
+
+
+def test_a_user_is_in_ninety_groups_at_most(ann: User, table: Table) -> None:
+    """More would not fit into the transaction that deletes the user; leaving is always possible."""
+    groups = [Group.objects.create(name=f"Group {number}") for number in range(membership.MAX_GROUPS + 1)]
+    ann.groups.add(*groups[:-1])
+    with pytest.raises(exceptions.InvalidValue, match="would be in 91 groups; a user can be in 90"):
+        ann.groups.add(groups[-1])
+    with assert_requests(["BatchGetItem"]):
+        assert len(ann.groups.all()) == 90
+    ann.groups.remove(groups[0])
+    ann.groups.add(groups[-1])
+    assert len(memberships(table)) == 90
+    ann.delete()
+    assert memberships(table) == []
+
+
+# user.groups
+
+
+def test_reading_a_users_groups(ann: User, writers: Group, readers: Group) -> None:
+    """Groups are read by their keys, strongly consistent: one request; none for a user without any."""
+    with assert_requests([]):
+        assert list(ann.groups.all()) == []
+        assert not ann.groups.exists()
+    ann.groups.add(writers, readers)
+    with assert_requests(["BatchGetItem"]):
+        assert sorted(ann.groups.values_list("name", flat=True)) == ["Readers", "Writers"]
+    with assert_requests(["BatchGetItem"]):
+        assert ann.groups.filter(name="Writers").exists()
+    assert not ann.groups.filter(name="Nobody").exists()
+    assert ann.groups.count() == 2
+    assert ann.groups.get(name="Readers") == readers
+    assert ann.groups.get(pk="w") == writers
+    assert list(ann.groups.exclude(name="Readers")) == [writers]
+    assert list(ann.groups.filter(pk__in=["w", "other"])) == [writers]
+    with pytest.raises(Group.DoesNotExist):
+        ann.groups.get(name="Nobody")
+
+
+def test_groups_are_given_as_objects_or_by_pk(ann: User, writers: Group, readers: Group) -> None:
+    """As in Django; a pk is looked up, so that no user is in a group that there is not."""
+    ann.groups.add("w", readers)
+    assert held() == ["r", "w"]
+    ann.groups.set(["w"])
+    assert held() == ["w"]
+    ann.groups.remove("w", "w")
+    assert held() == []
+    with pytest.raises(Group.DoesNotExist, match=r"No accounts\.Group has pk 'nothing'; nothing was written"):
+        ann.groups.add("w", "nothing")
+    assert held() == []
+    with assert_requests([]):
+        ann.groups.add()
+        ann.groups.remove()
+
+
+def test_what_cannot_be_added_is_refused(ann: User, ben: User, writers: Group) -> None:
+    """Another model's object, one that is not stored, and direct assignment are errors, as in Django."""
+    with pytest.raises(TypeError, match="'Group' instance expected, got <User: Ben>"):
+        ann.groups.add(ben)  # type: ignore[arg-type]  # on purpose
+    with pytest.raises(ValueError, match="is not stored"):
+        ann.groups.add(Group(name="New"))
+    with pytest.raises(ValueError, match="is not stored"):
+        User(username="New").groups.add(writers)
+    with pytest.raises(TypeError, match=r"Use groups\.set\(\) instead"):
+        ann.groups = [writers]
+    with pytest.raises(exceptions.NotSupported, match="through_defaults"):
+        ann.groups.add(writers, through_defaults={"since": 1})
+    gone = Group.objects.create(name="Gone")
+    gone.delete()
+    with pytest.raises(ValueError, match="is not stored"):
+        ann.groups.add(gone)
+
+
+def test_creating_through_a_user(ann: User, writers: Group, table: Table) -> None:
+    """create(), get_or_create() and update_or_create() add what they make; what is there already is found."""
+    made = ann.groups.create(name="Made")
+    assert held() == [made.pk]
+    assert ann.groups.get_or_create(name="Made") == (made, False)
+    second, created = ann.groups.get_or_create({"permissions": {"a.b"}}, name="Second")
+    assert (created, second.permissions) == (True, {"a.b"})
+    assert ann.groups.update_or_create({"permissions": {"c.d"}}, name="Second")[1] is False
+    assert Group.objects.get(pk=second.pk).permissions == {"c.d"}
+    third, created = ann.groups.update_or_create(name="Third")
+    assert created
+    assert held() == sorted([made.pk, second.pk, third.pk])
+    with pytest.raises(IntegrityError):
+        ann.groups.get_or_create(name="Writers")
+    count = len(stored(table))
+    with pytest.raises(ValueError, match="is not stored"):
+        User(username="New").groups.create(name="Fourth")
+    assert len(stored(table)) == count
+
+
+@pytest.mark.parametrize("method", ["add", "remove", "set", "clear", "create", "aadd", "get_or_create"])
+def test_templates_change_nothing(ann: User, method: str) -> None:
+    """Django's templates call no method that writes."""
+    assert Template(f"{{{{ user.groups.{method} }}}}").render(Context({"user": ann})) == ""
+
+
+def test_the_methods_are_asynchronous_too(ann: User, ben: User, writers: Group, readers: Group) -> None:
+    """Every twin does what its method does, on both sides."""
+
+    async def use() -> None:
+        await ann.groups.aadd(writers, readers)
+        assert {group.pk async for group in ann.groups.all()} == {"w", "r"}
+        await ann.groups.aremove(writers)
+        assert await ann.groups.acount() == 1
+        await ann.groups.aset([writers])
+        assert await ann.groups.aget() == writers
+        await ann.groups.aclear()
+        assert not await ann.groups.aexists()
+        made = await ann.groups.acreate(name="Made")
+        assert await ann.groups.aget_or_create(name="Made") == (made, False)
+        assert (await ann.groups.aupdate_or_create(name="Made"))[1] is False
+        await writers.user_set.aadd(ann, ben)
+        assert [user.pk async for user in writers.user_set.filter(username="Ben")] == ["2"]
+        await writers.user_set.aset([ben])
+        await writers.user_set.aremove(ben)
+        assert await writers.user_set.acount() == 0
+        await writers.user_set.aclear()
+
+    asyncio.run(use())
+
+
+# what is outdated
+
+
+def test_an_outdated_user_can_join_and_leave(ann: User, writers: Group, readers: Group, table: Table) -> None:
+    """Another writer's change is neither lost nor undone: the user is read again, and the change made anew."""
+    other = User.objects.get(pk="1")
+    other.groups.add(writers)
+    with assert_requests([*TRANSACTION, "GetItem", *TRANSACTION]):
+        ann.groups.add(readers)
+    assert held() == ["r", "w"]
+    other.groups.remove(writers)
+    assert held() == ["r"]
+    assert memberships(table) == [("1", "r")]
+
+
+def test_an_object_that_shows_no_change_is_read_first(ann: User, writers: Group) -> None:
+    """Adding a group that the object names already, or removing one that it does not, asks the table."""
+    other = User.objects.get(pk="1")
+    ann.groups.add(writers)
+    other.groups.remove(writers)
+    assert held() == []
+    with assert_requests(["GetItem"]):
+        other.groups.remove(writers)
+    User.objects.get(pk="1").groups.add(writers)
+    ann.groups.clear()
+    assert ann.group_ids is None
+    ann.groups.add(writers)
+    with assert_requests(["GetItem"]):
+        ann.groups.add(writers)
+    assert held() == ["w"]
+
+
+def test_joining_keeps_what_is_not_saved_yet(ann: User, writers: Group, readers: Group) -> None:
+    """Only the groups are written; other attributes that were set stay set, and unsaved."""
+    User.objects.get(pk="1").groups.add(readers)
+    ann.first_name = "Anna"
+    ann.groups.add(writers)
+    assert User.objects.get(pk="1").first_name == ""
+    assert ann.first_name == "Anna"
+    ann.save()
+    assert User.objects.get(pk="1").first_name == "Anna"
+    assert held() == ["r", "w"]
+
+
+def test_a_refused_change_leaves_the_object_as_it_was(ann: User, writers: Group) -> None:
+    """The object does not claim a group that was not written."""
+    with refuse("ProvisionedThroughputExceededException"), pytest.raises(exceptions.Throttled):
+        ann.groups.add(writers)
+    assert not ann.group_ids
+    User.objects.get(pk="1").delete()
+    with pytest.raises(exceptions.StaleObject, match="was deleted since it was read"):
+        ann.groups.add(writers)
+
+
+def test_many_writers_at_once(ann: User, table: Table) -> None:
+    """Each joins another group by an object of its own, and all of them are in at the end."""
+    groups = [Group.objects.create(name=f"Group {number}") for number in range(6)]
+    failures: list[Exception] = []
+
+    def join(group: Group) -> None:
+        try:
+            User.objects.get(pk="1").groups.add(group)
+        except exceptions.DynamoSingleError as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=join, args=(group,)) for group in groups]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(held()) == 6 - len(failures)
+    assert failures == []
+    assert len(memberships(table)) == 6
+
+
+# group.user_set
+
+
+def test_members_are_read_by_key(ann: User, ben: User, writers: Group) -> None:
+    """A Query for the memberships and a strongly consistent BatchGetItem of the users, when it is evaluated."""
+    writers.user_set.add(ann, ben)
+    with assert_requests([]):
+        members = writers.user_set.all()
+    with assert_requests(["Query", "BatchGetItem"]) as sent:
+        assert names(members) == ["Ann", "Ben"]
+    assert sent[0].params["IndexName"] == "gs1"
+    assert next(iter(sent[1].params["RequestItems"].values()))["ConsistentRead"] is True
+    empty = Group.objects.create(name="Empty", group_id="e")
+    with assert_requests(["Query"]):
+        assert list(empty.user_set.all()) == []
+    assert writers.user_set.count() == 2
+    assert writers.user_set.exists()
+    assert names(writers.user_set.filter(is_active=True)[:1]) in (["Ann"], ["Ben"])
+    assert names(writers.user_set.exclude(username="Ann")) == ["Ben"]
+    assert writers.user_set.get(pk="2") == ben
+    assert writers.user_set.filter(is_staff=True).first() is None
+    assert writers.user_set.filter(pk="1").update(first_name="A") == 1
+    assert User.objects.get(pk="1").first_name == "A"
+
+
+def test_who_has_left_is_no_member_although_the_index_lags(ann: User, writers: Group, table: Table) -> None:
+    """The user's own item decides: a membership that the index still has does not count."""
+    ann.groups.add(writers)
+    item = stored(table)["USER#1", "#GROUP#w"]
+    ann.groups.clear()
+    table.send(Request("PutItem", {"Item": item}))
+    assert list(writers.user_set.all()) == []
+    assert writers.user_set.count() == 0
+
+
+def test_changing_members(ann: User, ben: User, writers: Group, table: Table) -> None:
+    """One transaction for each user who joins or leaves, and none for the others."""
+    writers.user_set.add(ann, "2")
+    assert memberships(table) == [("1", "w"), ("2", "w")]
+    cleo = User.objects.create_user("Cleo", user_id="3")
+    with assert_requests(["Query", "BatchGetItem", *TRANSACTION, *TRANSACTION]):
+        writers.user_set.set([cleo, ann])
+    assert memberships(table) == [("1", "w"), ("3", "w")]
+    writers.user_set.remove(ann)
+    assert names(writers.user_set.all()) == ["Cleo"]
+    dan = writers.user_set.create(username="Dan", password="!")
+    assert names(writers.user_set.all()) == ["Cleo", "Dan"]
+    assert held(dan.pk) == ["w"]
+    writers.user_set.clear()
+    assert memberships(table) == []
+
+
+def test_an_interrupted_change_of_members_says_who_is_in(ann: User, ben: User, writers: Group, table: Table) -> None:
+    """The error names the users that were written and the one where it failed."""
+    User.objects.get(pk="2").delete()
+    with pytest.raises(exceptions.BulkError) as caught:
+        writers.user_set.add(ann, ben)
+    assert (caught.value.written, caught.value.failed) == (("1",), "2")
+    assert memberships(table) == [("1", "w")]
+
+
+def test_prefetching_groups(ann: User, ben: User, writers: Group, readers: Group) -> None:
+    """Users and their groups: the list's Query and one BatchGetItem for the groups of all."""
+    ann.groups.add(writers, readers)
+    ben.groups.add(writers)
+    with assert_requests(["Query", "BatchGetItem"]):
+        users = list(User.objects.prefetch_related("groups"))
+        found = {user.username: sorted(group.name for group in user.groups.all()) for user in users}
+    assert found == {"Ann": ["Readers", "Writers"], "Ben": ["Writers"]}
+    users[1].groups.add(readers)
+    assert len(users[1].groups.all()) == 2
+
+
+# the models
+
+
+def test_group_names_are_unique(writers: Group) -> None:
+    """A second group of a name is refused, in forms by its field; another case is another name, as in Django."""
+    with pytest.raises(exceptions.UniqueViolation):
+        Group.objects.create(name="Writers")
+    with pytest.raises(ValidationError) as caught:
+        Group(name="Writers").full_clean()
+    assert "name" in caught.value.message_dict
+    Group.objects.create(name="writers")
+    assert [str(group) for group in Group.objects.all()] == ["Writers", "writers"]
+
+
+def test_finding_a_group_by_name(writers: Group) -> None:
+    """By the index with one Query, or by the natural key strongly consistent."""
+    with assert_requests(["Query"]):
+        assert Group.objects.get(name="Writers") == writers
+    with assert_requests(["GetItem", "GetItem"]):
+        assert Group.objects.get_by_natural_key("Writers") == writers
+    assert asyncio.run(Group.objects.aget_by_natural_key("Writers")) == writers
+    assert writers.natural_key() == ("Writers",)
+    with pytest.raises(Group.DoesNotExist):
+        Group.objects.get_by_natural_key("Nobody")
+
+
+def test_a_permission_has_a_form(writers: Group) -> None:
+    """Validation refuses what is no permission, wherever it comes from."""
+    writers.permissions = {"directory.view_company", "made.up"}
+    writers.full_clean()
+    for wrong in ("view_company", "a.b.c", "a. b", ".b", "a."):
+        writers.permissions = {wrong}
+        with pytest.raises(ValidationError) as caught:
+            writers.full_clean()
+        assert f"{wrong} is no permission" in caught.value.message_dict["permissions"][0]
+
+
+def test_a_membership_is_not_written_by_itself(ann: User, writers: Group) -> None:
+    """It would give no rights, so saving and deleting it are refused by name."""
+    with pytest.raises(exceptions.NotSupported, match=r"Use user\.groups or group\.user_set"):
+        Membership.objects.create(user=ann, group=writers)
+    ann.groups.add(writers)
+    found = Membership.objects.get(user=ann, group=writers)
+    assert str(found) == "1 in w"
+    with pytest.raises(exceptions.NotSupported, match="cannot be deleted by itself"):
+        found.delete()
+    with pytest.raises(exceptions.NotSupported, match="cannot be deleted by itself"):
+        Membership.objects.filter(group=writers).delete()
+    assert names(writers.user_set.all()) == ["Ann"]
+
+
+def test_groups_survive_a_fixture(ann: User, writers: Group, table: Table, tmp_path: Any) -> None:
+    """Users and groups that are dumped and loaded are members again."""
+    ann.groups.add(writers)
+    path = tmp_path / "users.json"
+    call_command("dumpdata", "accounts.User", "accounts.Group", output=str(path))
+    ann.delete()
+    writers.delete()
+    assert stored(table) == {}
+    call_command("loaddata", str(path), verbosity=0)
+    assert names(Group.objects.get(pk="w").user_set.all()) == ["Ann"]
+    assert User.objects.get(pk="1").has_perm("a.write")
+
+
+def test_a_user_with_groups_can_be_pickled(ann: User, writers: Group) -> None:
+    """As Django's users can, in caches and sessions."""
+    ann.groups.add(writers)
+    assert list(pickle.loads(pickle.dumps(ann)).groups.all()) == [writers]
+
+
+def test_the_descriptors_know_their_models() -> None:
+    """On the classes there are the descriptors, with the models that they lead to."""
+    assert (User.groups.model, User.groups.through) == (Group, Membership)
+    assert (Group.user_set.model, Group.user_set.through) == (User, Membership)
+    assert issubclass(Group, AbstractGroup)
+    assert issubclass(Membership, AbstractMembership)
+    assert AbstractUser.groups is None
+    nowhere = Groups("Nowhere")
+    nowhere.__set_name__(User, "groups")
+    with pytest.raises(
+        exceptions.ConfigurationError, match=r"accounts\.User\.groups = Groups\('Nowhere'\): there is no"
+    ):
+        _ = nowhere.model

@@ -1,0 +1,128 @@
+"""Adding to a number of an object: one request, and no addition is lost."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from accounts.models import LoginFailures, User
+from dynamo_single import counters, exceptions, testing
+from dynamo_single.table import SentRequest, Table
+from tests.catalog.models import Member, Order, Sample, Ticket
+
+Sent = list[SentRequest]
+
+
+def failures(number: int, scope: str = "a", **changes: Any) -> LoginFailures:
+    """So many more."""
+    now = timezone.now()
+    values = {"last_failure": now, "expires": now + timedelta(hours=1), **changes}
+    return LoginFailures(scope=scope, failures=number, **values)
+
+
+def operations(sent: Sent) -> list[str]:
+    """What was sent."""
+    return [request.operation for request in sent]
+
+
+def test_the_first_addition_makes_the_item(sent: Sent) -> None:
+    """One UpdateItem stores the object where there is none, and adds where there is one."""
+    first = counters.add(failures(2), "failures")
+    assert first.failures == 2
+    second = counters.add(failures(3), "failures")
+    assert second.failures == 5
+    assert operations(sent) == ["UpdateItem", "UpdateItem"]
+    stored = LoginFailures.objects.get(pk="a")
+    assert (stored.failures, stored.last_failure) == (5, second.last_failure)
+    assert stored._stored == second._stored
+
+
+def test_numbers_of_every_kind(table: Table) -> None:
+    """Integers, floating and decimal numbers are added to, several at once; other values are set."""
+    counters.add(Sample(sample_id="1", integer=1, number=0.5, decimal=Decimal("1.10"), text="x"), "integer", "decimal")
+    found = counters.add(
+        Sample(sample_id="1", integer=-3, number=2.5, decimal=Decimal("0.05"), text="y"), "integer", "decimal"
+    )
+    assert (found.integer, found.decimal, found.number, found.text) == (-2, Decimal("1.15"), 2.5, "y")
+    assert [sample.pk for sample in Sample.objects.order_by("sample_id")] == ["1"]
+
+
+def test_nothing_is_lost(table: Table) -> None:
+    """Many additions at once are all there in the end."""
+    threads = [threading.Thread(target=counters.add, args=(failures(1), "failures")) for _ in range(25)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert LoginFailures.objects.get(pk="a").failures == 25
+
+
+def test_an_expired_number_begins_anew(sent: Sent) -> None:
+    """What has expired counts as none, although DynamoDB has it still: a second request puts the new one there."""
+    counters.add(failures(7, expires=timezone.now() - timedelta(minutes=1)), "failures")
+    sent.clear()
+    assert counters.add(failures(1), "failures").failures == 1
+    assert operations(sent) == ["UpdateItem", "PutItem"]
+    assert counters.add(failures(1), "failures").failures == 2
+
+
+def test_an_expired_number_that_another_began_anew(sent: Sent) -> None:
+    """Between the two requests somebody else was faster: the addition goes to the other's number."""
+    counters.add(failures(7, expires=timezone.now() - timedelta(minutes=1)), "failures")
+    begun: list[bool] = []
+
+    def faster(operation: str, params: Any) -> None:
+        if operation == "PutItem" and not begun:
+            begun.append(True)
+            counters.add(failures(10), "failures")
+
+    with testing.intercept(faster):
+        assert counters.add(failures(1), "failures").failures == 11
+
+
+def test_of_many_who_saw_one_number_one_gets_through(sent: Sent) -> None:
+    """With ``seen`` the number has to be what was read."""
+    seen = counters.add(failures(5), "failures")
+    sent.clear()
+    assert counters.add(failures(1), "failures", seen=seen).failures == 6
+    assert operations(sent) == ["UpdateItem"]
+    with pytest.raises(exceptions.StaleObject, match="somebody else counted"):
+        counters.add(failures(1), "failures", seen=seen)
+    LoginFailures.objects.get(pk="a").delete()
+    with pytest.raises(exceptions.StaleObject):
+        counters.add(failures(1), "failures", seen=seen)
+    assert not LoginFailures.objects.filter(pk="a").exists()
+
+
+@pytest.mark.parametrize(
+    ("obj", "names", "error", "said"),
+    [
+        (Sample(sample_id="1", text="x"), ("text",), exceptions.InvalidValue, "catalog.Sample.text is not a number"),
+        (Sample(sample_id="1"), ("no",), exceptions.InvalidValue, "catalog.Sample.no is not a number"),
+        (Sample(sample_id="1"), ("moment",), exceptions.InvalidValue, "catalog.Sample.moment is not a number"),
+        (Sample(sample_id="1"), ("integer",), exceptions.InvalidValue, "catalog.Sample.integer is None"),
+        (Sample(sample_id="1"), (), exceptions.InvalidValue, "Name the attributes of catalog.Sample"),
+        (Ticket(code="1"), ("expires_at",), exceptions.InvalidValue, "catalog.Ticket.expires_at is not a number"),
+        (Order(number=1), ("number",), exceptions.NotSupported, "catalog.Order.number is part of a key"),
+        (Member(badge=1), ("badge",), exceptions.NotSupported, "catalog.Member has unique attributes"),
+        (User(username="x"), ("no",), exceptions.InvalidValue, "accounts.User.no is not a number"),
+    ],
+)
+def test_what_cannot_be_added_to(
+    sent: Sent, obj: Any, names: tuple[str, ...], error: type[Exception], said: str
+) -> None:
+    """Keys, unique values and what is no number are refused before anything is sent."""
+    with pytest.raises(error, match=said):
+        counters.add(obj, *names)
+    assert sent == []
+
+
+def test_a_table_that_does_not_answer_is_an_error(table: Table) -> None:
+    """An addition that was not made is never passed over."""
+    with testing.refuse("ProvisionedThroughputExceededException"), pytest.raises(exceptions.Throttled):
+        counters.add(failures(1), "failures")

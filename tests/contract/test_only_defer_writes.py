@@ -1,0 +1,225 @@
+"""Writing objects that were read in part: they are read whole first, so that keys and unique values stay right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.db.models.signals import post_delete
+from django.utils import timezone
+
+from dynamo_single.exceptions import StaleObject
+from dynamo_single.table import Table
+from dynamo_single.testing import assert_requests, setup_table
+from project.directory.models import Company, Person
+from tests.catalog.models import Firm, Member, Sample
+from tests.contract.tables import stored
+
+pytestmark = pytest.mark.usefixtures("people")
+
+
+@pytest.fixture
+def people(table: Table) -> None:
+    """A company with somebody whose address is unique."""
+    fill()
+
+
+def fill() -> None:
+    """Put the objects of the tests into an empty table."""
+    Company.objects.create(company_id="c1", name="Acme", stock="ACM")
+    Person.objects.create(company_id="c1", person_id="mike", name="Mike", email="mike@x.org", role="founder")
+
+
+def change(obj: Any, **values: Any) -> None:
+    """Set attributes and save."""
+    for name, value in values.items():
+        setattr(obj, name, value)
+    obj.save()
+
+
+def change_one(obj: Any, **values: Any) -> None:
+    """Set attributes and save the last of them alone."""
+    for name, value in values.items():
+        setattr(obj, name, value)
+    obj.save(update_fields=[name])
+
+
+def put(obj: Any) -> None:
+    """Write an object as PynamoDB does."""
+    with type(obj).batch_write() as batch:
+        batch.save(obj)
+
+
+def put_copy(obj: Any) -> None:
+    """Store a copy, as Django's documentation does it."""
+    obj.pk, obj._state.adding = None, True
+    obj.company_id = "c2"
+    obj.save()
+
+
+COMPANY = Company.all_objects.filter(pk="c1")
+PERSON = Person.all_objects.filter(pk="c1~~mike")
+WRITES: list[tuple[str, Any, Callable[[Any], Any], list[str]]] = [
+    ("what was read", COMPANY, lambda obj: change(obj, name="New"), ["GetItem", "UpdateItem"]),
+    ("what was not read", COMPANY, lambda obj: change(obj, stock="NEW"), ["GetItem", "UpdateItem"]),
+    ("an empty value", COMPANY, lambda obj: change(obj, stock=None), ["GetItem", "UpdateItem"]),
+    ("the value that is stored", COMPANY, lambda obj: change(obj, stock="ACM"), ["GetItem"]),
+    ("nothing", COMPANY, lambda obj: obj.save(), []),
+    ("one of several", COMPANY, lambda obj: change_one(obj, name="New", stock="NEW"), ["GetItem", "UpdateItem"]),
+    ("a unique value", PERSON, lambda obj: change(obj, email="n@x.org"), ["GetItem", "TransactWriteItems"]),
+    ("no unique value", PERSON, lambda obj: change(obj, email=None), ["GetItem", "TransactWriteItems"]),
+    ("all keys, which are as they were", COMPANY, lambda obj: obj.save(force_update=True), ["GetItem"]),
+    ("a copy", COMPANY, put_copy, ["GetItem", "PutItem"]),
+    ("a soft delete", COMPANY, lambda obj: obj.delete(), ["GetItem", "UpdateItem"]),
+    ("a soft delete with a unique value", PERSON, lambda obj: obj.delete(), ["GetItem", "TransactWriteItems"]),
+    ("a restore of what is live", COMPANY, lambda obj: obj.restore(), ["GetItem"]),
+    ("a deletion for good", PERSON, lambda obj: obj.hard_delete(), ["GetItem", "TransactWriteItems"]),
+    ("PynamoDB's writer", COMPANY, put, ["GetItem", "BatchWriteItem"]),
+]
+
+
+@pytest.mark.parametrize(("query", "write", "operations"), [row[1:] for row in WRITES], ids=[row[0] for row in WRITES])
+def test_a_write_leaves_the_table_as_that_of_a_whole_object_does(
+    monkeypatch: pytest.MonkeyPatch, table: Table, query: Any, write: Any, operations: list[str]
+) -> None:
+    """One GetItem is sent first, none if nothing was set; items, keys and claims are what a whole object leaves."""
+    monkeypatch.setattr(timezone, "now", lambda: datetime(2030, 1, 1, tzinfo=UTC))
+    setup_table()
+    fill()
+    write(query.get())
+    expected = stored(table)
+    setup_table()
+    fill()
+    partial = query.only("name").get()
+    with assert_requests(operations):
+        write(partial)
+    assert stored(table) == expected
+
+
+def test_a_restore_takes_the_unique_values_back(table: Table) -> None:
+    """The claim of a value that was not read is put with the object."""
+    before = stored(table)
+    PERSON.get().delete()
+    person = Person.deleted_objects.only("name").get(person_id="mike")
+    with assert_requests(["GetItem", "TransactWriteItems"]):
+        assert person.restore() is True
+    assert stored(table).keys() == before.keys()
+    assert person.email == "mike@x.org"
+
+
+def test_what_was_loaded_by_access_is_not_read_again() -> None:
+    """After the rest was read for an attribute, a save sends the write alone."""
+    company = COMPANY.only("name").get()
+    assert company.stock == "ACM"
+    with assert_requests(["UpdateItem"]):
+        change(company, stock="NEW")
+
+
+def test_an_object_is_whole_after_it_was_written() -> None:
+    """What had to be read for the write is there."""
+    company = COMPANY.only("name").get()
+    change(company, name="New")
+    with assert_requests(0):
+        assert (company.stock, company.get_deferred_fields()) == ("ACM", set())
+        company.save()
+
+
+def test_nothing_of_another_writers_is_undone() -> None:
+    """What was not set follows the item, whether it was read before or not."""
+    company = COMPANY.only("name", "public").get()
+    COMPANY.update(stock="NEW", public=True)
+    change(company, name="Mine")
+    found = COMPANY.get()
+    assert (found.name, found.stock, found.public) == ("Mine", "NEW", True)
+    assert (company.stock, company.public) == ("NEW", True)
+
+
+def test_another_writers_change_of_the_same_key_is_noticed() -> None:
+    """A key was read, changed here and changed there: StaleObject, as for a whole object."""
+    company = COMPANY.only("name").get()
+    COMPANY.update(name="Theirs")
+    with pytest.raises(StaleObject, match="changed by another writer"):
+        change(company, name="Mine")
+    assert COMPANY.get().name == "Theirs"
+
+
+def test_another_writers_change_is_noticed_after_the_rest_was_read() -> None:
+    """That an attribute was accessed in between does not hide what happened to another one."""
+    company = COMPANY.only("name").get()
+    company.name = "Mine"
+    COMPANY.update(name="Theirs")
+    assert (company.stock, company.name) == ("ACM", "Mine")
+    with pytest.raises(StaleObject, match="changed by another writer"):
+        company.save()
+
+
+def test_another_writers_value_in_the_place_of_none_is_noticed(table: Table) -> None:
+    """A unique value that was read as missing, set here and set there: the other's claim is not lost."""
+    Member.objects.create(member_id="m", email="m@x.org")
+    member = Member.objects.only("badge").get(pk="m")
+    Member.objects.filter(pk="m").update(badge=1)
+    with pytest.raises(StaleObject):
+        change(member, badge=2)
+    assert Member.objects.get(pk="m").badge == 1
+
+
+def test_a_unique_value_of_another_writers_is_given_free(table: Table) -> None:
+    """The claim that a deletion frees is that of the item, not of what was known when the object was read."""
+    person = PERSON.only("name").get()
+    change(PERSON.get(), email="new@x.org")
+    person.hard_delete()
+    assert not any(key.startswith("UNIQUE#") for key in stored(table))
+
+
+def test_an_object_that_is_gone_is_told_as_a_whole_one_is() -> None:
+    """Saving raises StaleObject, deleting counts nothing, restoring finds none."""
+    found = [COMPANY.only("name").get() for _ in range(4)]
+    COMPANY.get().hard_delete()
+    with pytest.raises(StaleObject, match="nothing was written"):
+        change(found[0], name="New")
+    assert found[1].delete() == (0, {"directory.Company": 0})
+    assert found[2].hard_delete() == (0, {"directory.Company": 0})
+    with pytest.raises(Company.DoesNotExist):
+        found[3].restore()
+
+
+def test_an_object_that_was_deleted_since_is_not_deleted_again() -> None:
+    """The trash keeps the moment of the first deletion."""
+    company = COMPANY.only("name").get()
+    COMPANY.get().delete()
+    deleted_at = COMPANY.get().deleted_at
+    with assert_requests(["GetItem"]):
+        assert company.delete() == (0, {"directory.Company": 0})
+    assert COMPANY.get().deleted_at == company.deleted_at == deleted_at
+
+
+def test_after_a_deletion_everything_is_there() -> None:
+    """Receivers of ``post_delete`` see each attribute, though the item is gone."""
+    Firm.objects.create(firm_id="f", name="F", stock="S")
+    seen = []
+
+    def receive(instance: Any, **_: Any) -> None:
+        seen.append(instance.stock)
+
+    post_delete.connect(receive, sender=Firm)
+    try:
+        firm = Firm.objects.only("name").get(pk="f")
+        with assert_requests(["GetItem", "DeleteItem"]):
+            firm.delete()
+    finally:
+        post_delete.disconnect(receive, sender=Firm)
+    assert seen == ["S"]
+
+
+def test_writing_through_a_queryset_reads_whole_items() -> None:
+    """``only()`` changes nothing for ``update()`` and ``delete()``: no object is read a second time."""
+    Sample.objects.create(sample_id="s", text="a", integer=1)
+    asked = Sample.objects.filter(pk="s").only("text")
+    with assert_requests(["GetItem", "UpdateItem"]):
+        assert asked.update(integer=2) == 1
+    with assert_requests(["GetItem", "GetItem", "UpdateItem"]):
+        asked.update_or_create({"integer": 3}, pk="s")
+    with assert_requests(["GetItem", "DeleteItem"]):
+        assert asked.delete() == (1, {"catalog.Sample": 1})

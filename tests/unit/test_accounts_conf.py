@@ -1,0 +1,87 @@
+"""The setting ACCOUNTS: what it may hold, and what a mistake is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.conf import settings
+from django.test import override_settings
+
+from accounts.admin import AdminLoginForm
+from accounts.conf import AccountSettings, account_settings
+from accounts.forms import LoginForm
+from dynamo_single.exceptions import ConfigurationError
+
+
+def test_nothing_has_to_be_set() -> None:
+    """Without the setting every key has its default."""
+    assert not hasattr(settings, "ACCOUNTS")
+    assert account_settings() == AccountSettings()
+
+
+def test_every_key_can_be_set() -> None:
+    """Each key's value is taken over."""
+    values = {
+        "LOGIN_WITH": ["email"],
+        "UNCONFIRMED_MAY_LOG_IN": True,
+        "CONFIRMATION_LIFETIME": 60,
+        "LOCKOUT": False,
+        "FREE_FAILURES": 1,
+        "FIRST_DELAY": 1,
+        "LONGEST_DELAY": 2.5,
+        "ACCOUNT_FAILURES": 3,
+        "ADDRESS_FAILURES": 4,
+        "CLIENT_ADDRESS_HEADER": "X-Forwarded-For",
+        "TRUSTED_PROXIES": 2,
+    }
+    with override_settings(ACCOUNTS=values):
+        found = account_settings()
+    assert {key: getattr(found, key.lower()) for key in values} == {**values, "LOGIN_WITH": ("email",)}
+    assert account_settings() == AccountSettings()
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (["email"], "ACCOUNTS must be a dict such as"),
+        (
+            {"LOGIN": ["email"]},
+            r"ACCOUNTS\['LOGIN'\] is not a known key; allowed are ACCOUNT_FAILURES, ADDRESS_FAILURES",
+        ),
+        ({"LOGIN_WITH": []}, r"ACCOUNTS\['LOGIN_WITH'\] must be a list of 'email', 'username' or both, not \[\]"),
+        ({"LOGIN_WITH": "email"}, "must be a list of 'email', 'username' or both, not 'email'"),
+        ({"LOGIN_WITH": ["email", "email"]}, "must be a list of 'email'"),
+        ({"LOGIN_WITH": ["phone"]}, "must be a list of 'email'"),
+        ({"LOCKOUT": 1}, r"ACCOUNTS\['LOCKOUT'\] must be True or False, not 1"),
+        ({"FREE_FAILURES": 0}, r"ACCOUNTS\['FREE_FAILURES'\] must be a whole number of at least 1, not 0"),
+        ({"FREE_FAILURES": True}, "must be a whole number of at least 1, not True"),
+        ({"FIRST_DELAY": 0}, "must be a number of seconds above 0, not 0"),
+        ({"FIRST_DELAY": float("inf")}, "must be a number of seconds above 0, not inf"),
+        ({"FIRST_DELAY": 10, "LONGEST_DELAY": 5}, r"ACCOUNTS\['FIRST_DELAY'\] is 10 seconds, more than"),
+        ({"CLIENT_ADDRESS_HEADER": "not a header"}, "must be None or a header's name such as 'X-Forwarded-For'"),
+    ],
+)
+def test_a_mistake_is_refused_at_start_up(value: Any, said: str) -> None:
+    """Every mistake is a ConfigurationError that names the key and what is allowed."""
+    with override_settings(ACCOUNTS=value), pytest.raises(ConfigurationError, match=said):
+        apps.get_app_config("accounts").ready()
+
+
+@pytest.mark.parametrize(
+    ("allowed", "label"),
+    [
+        (["email", "username"], "E-mail address or user name"),
+        (["username", "email"], "E-mail address or user name"),
+        (["email"], "E-mail address"),
+        (["username"], "User name"),
+    ],
+)
+@pytest.mark.parametrize("form", [LoginForm, AdminLoginForm])
+def test_the_login_forms_ask_for_what_is_allowed(allowed: list[str], label: str, form: Any) -> None:
+    """The label names it, and an address of the longest kind fits in."""
+    with override_settings(ACCOUNTS={"LOGIN_WITH": allowed}):
+        field = form().fields["username"]
+    assert field.label == label
+    assert field.widget.attrs["maxlength"] == 254

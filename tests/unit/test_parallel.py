@@ -1,0 +1,150 @@
+"""Calls in threads: their order, how many at once, and what becomes of them when one fails."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Iterator
+from contextvars import ContextVar
+
+import pytest
+from django.core.exceptions import SynchronousOnlyOperation
+
+from dynamo_single import parallel
+from dynamo_single.parallel import in_order
+
+_seen: ContextVar[str] = ContextVar("seen", default="")
+
+
+def test_results_come_in_order() -> None:
+    """The results are those of a plain map, whichever call ends first."""
+    turn = [threading.Event() for _ in range(6)]
+    turn[5].set()
+
+    def backwards(number: int) -> int:
+        turn[number].wait(10)
+        turn[number - 1].set()
+        return number * number
+
+    assert list(in_order(backwards, range(6), at_once=lambda: 6)) == [0, 1, 4, 9, 16, 25]
+
+
+def test_a_single_call_stays_in_its_thread() -> None:
+    """One argument, or one at a time, needs no thread; several never run in the caller's."""
+
+    def thread(_: int) -> int:
+        return threading.get_ident()
+
+    here = threading.get_ident()
+    assert list(in_order(thread, [1], at_once=lambda: 8)) == [here]
+    assert list(in_order(thread, range(3), at_once=lambda: 1)) == [here] * 3
+    assert here not in set(in_order(thread, range(3), at_once=lambda: 8))
+    assert list(in_order(thread, [], at_once=lambda: 8)) == []
+
+
+@pytest.mark.parametrize("bound", [1, 2, 5, 8])
+def test_no_more_are_begun_than_allowed(bound: int) -> None:
+    """Arguments are taken as results are: at no time more are under way, or done and not taken, than the bound."""
+    taken = 0
+
+    def arguments() -> Iterator[int]:
+        nonlocal taken
+        for number in range(20):
+            taken += 1
+            yield number
+
+    results = in_order(lambda number: number, arguments(), at_once=lambda: bound)
+    for received, number in enumerate(results, 1):
+        assert number == received - 1
+        assert taken <= received - 1 + bound
+
+
+def test_calls_really_overlap() -> None:
+    """As many calls are under way as the bound says, and the threads there are."""
+    together = threading.Barrier(parallel.MAX_THREADS)
+
+    def meet(_: int) -> bool:
+        together.wait(10)
+        return True
+
+    assert all(in_order(meet, range(2 * parallel.MAX_THREADS), at_once=lambda: parallel.MAX_THREADS))
+
+
+def test_calls_see_the_callers_context() -> None:
+    """Context variables are those of the caller, and what a call sets stays its own."""
+
+    def change(number: int) -> str:
+        before = _seen.get()
+        _seen.set(str(number))
+        return before
+
+    token = _seen.set("mine")
+    try:
+        assert list(in_order(change, range(4), at_once=lambda: 2)) == ["mine"] * 4
+        assert _seen.get() == "mine"
+    finally:
+        _seen.reset(token)
+
+
+def test_the_first_error_is_raised_when_nothing_runs_any_more() -> None:
+    """What was begun has ended when the error arrives, and what was not is never begun."""
+    begun: list[int] = []
+    ended: list[int] = []
+    failing = threading.Event()
+
+    def fail(number: int) -> None:
+        begun.append(number)
+        if number == 0:
+            failing.set()
+            raise ZeroDivisionError
+        failing.wait(10)
+        ended.append(number)
+
+    with pytest.raises(ZeroDivisionError):
+        list(in_order(fail, range(100), at_once=lambda: 3))
+    assert sorted(ended) == sorted(set(begun) - {0})
+    assert set(begun) <= {0, 1, 2}
+
+
+def test_a_caller_that_stops_leaves_nothing_behind() -> None:
+    """Closing the results waits for what was begun."""
+    ended: list[int] = []
+    release = threading.Event()
+
+    def wait(number: int) -> int:
+        if number:
+            release.wait(10)
+        ended.append(number)
+        return number
+
+    results = in_order(wait, range(9), at_once=lambda: 3)
+    assert next(results) == 0
+    release.set()
+    results.close()  # type: ignore[attr-defined]  # a generator
+    assert sorted(ended) in ([0], [0, 1], [0, 1, 2])
+
+
+def test_an_event_loop_is_not_held_up() -> None:
+    """Asking in the thread of an event loop is refused, since waiting would stop it."""
+
+    async def ask() -> None:
+        list(in_order(str, range(3), at_once=lambda: 2))
+
+    with pytest.raises(SynchronousOnlyOperation, match="asynchronous twin"):
+        asyncio.run(ask())
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_threads_do_not_survive_a_fork() -> None:
+    """A child process makes threads of its own in the place of those that it lacks."""
+    assert list(in_order(str, range(3), at_once=lambda: 3)) == ["0", "1", "2"]
+    child = os.fork()
+    if not child:
+        # Nothing of the test framework may run in the child.
+        status = 1
+        try:
+            status = int(list(in_order(str, range(3), at_once=lambda: 3)) != ["0", "1", "2"])
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
