@@ -7,6 +7,7 @@ interface; what an item looks like is ``cache_items``'s subject.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +20,7 @@ from dynamo_single.compiler import MAX_BATCH_KEYS, compile_action, item_key
 from dynamo_single.conditions import join
 from dynamo_single.exceptions import ConditionFailed, Conflict, NotSupported, Throttled
 from dynamo_single.matching import matches
-from dynamo_single.query import Condition, Not, Request
+from dynamo_single.query import Condition, Not, Request, Stored
 from dynamo_single.table import Table, get_table
 
 #: The most writes of one BatchWriteItem (AWS API reference, BatchWriteItem).
@@ -72,12 +73,22 @@ class Store:
             if len(parts) == len(wanted):
                 return {key: stored.value_of(head, (parts[each] for each in wanted))}
             again = self.find([key], version)[0].get(key)
-            if again is None or again[stored.WRITE_ID] == head[stored.WRITE_ID]:
-                return {}  # removed, or a writer died between two of its requests
+            if again is None:
+                return {}
+            if again[stored.WRITE_ID] == head[stored.WRITE_ID]:
+                self._remove_incomplete(key, head)
+                return {}
             if stored.PARTS not in again:
                 return {key: stored.value_of(again)}
             head = again
         raise Conflict(f"The cache entry {key[0]!r} was replaced {ATTEMPTS} times while it was read. Try again.")
+
+    def _remove_incomplete(self, key: ItemKey, head: Item) -> None:
+        """Remove an entry some of whose parts are lost, so that it does not keep add() from writing."""
+        same = Stored(stored.WRITE_ID, "=", (head[stored.WRITE_ID],))
+        with suppress(ConditionFailed):  # replaced or deleted since
+            self.table.send(compile_action(Delete(key, same)))
+        self._remove_parts(head)
 
     def put(self, entry: Entry, version: Any) -> None:
         """Write an entry, its parts first: one PutItem, and the parts.

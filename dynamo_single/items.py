@@ -112,10 +112,10 @@ def _index_key(model: Any, key: AccessKey, values: Values) -> tuple[str, str] | 
         if values.get(name) is None or values[name] == "":
             if infos[name].required:
                 given = getattr(registry.attributes_of(model)[name], "source", name)
-                another = "a value" if given == name else "a text of which something is left"
+                another, it = ("a value", "it") if given == name else ("a text of which something is left", name)
                 raise EmptyKeyPart(
                     f"{model._meta.label}: {name} is empty, and the key {key.name} on {key.index} needs it. Give "
-                    f"{given} {another}, or declare {name} blank=True to leave objects without one out of that index."
+                    f"{given} {another}, or declare {it} blank=True to leave objects without one out of that index."
                 )
             return None
     return _render(model, key.partition, values, PARTITION_KEY_LIMIT), _render(model, key.sort, values, SORT_KEY_LIMIT)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from asgiref.sync import sync_to_async
 from django.apps import apps
@@ -22,6 +22,7 @@ from dynamo_single import bulk
 from dynamo_single.exceptions import ConfigurationError, DynamoSingleError, InvalidValue, NotSupported, StaleObject
 from dynamo_single.failures import is_gone
 from dynamo_single.query import Query
+from dynamo_single.queryset import QuerySet
 
 #: The most groups of one user: all of them are read by one BatchGetItem, and go with the user in one transaction.
 MAX_GROUPS = 90
@@ -306,7 +307,7 @@ class MembersManager(RelatedManager):
             return _by_keys(queryset, _member_ids(self.relation.through, self.instance.pk)).filter(
                 group_ids__contains=self.instance.pk
             )
-        queryset._membership = (self.relation.through, self.instance.pk)
+        queryset._members_of = (self.relation.through, self.instance.pk)
         return queryset
 
     def dissolve(self) -> None:
@@ -332,32 +333,45 @@ for _class in (RelatedManager, GroupsManager, MembersManager):
         vars(_class)[_name].alters_data = True
 
 
-class MembersQuerySet:
-    """A queryset of users that is narrowed to a group's members when it is evaluated."""
+if TYPE_CHECKING:
+    _QuerySet = QuerySet[Any]
+else:
+    _QuerySet = object
 
-    query: Any
-    _chain: Callable[[], Any]
-    _using_index: str | None
-    _membership: tuple[Any, str] | None = None
 
-    def _clone(self) -> Any:
-        behind: Any = super()
-        clone = behind._clone()
-        clone._membership = self._membership
-        return clone
+class MembersQuerySet(_QuerySet):
+    """A queryset of users that is narrowed to a group's members when it is evaluated or joined with another group's."""
+
+    def __or__(self, other: Any) -> Any:
+        one, another = self._joinable(other)
+        return super(MembersQuerySet, one).__or__(another)
+
+    def __and__(self, other: Any) -> Any:
+        one, another = self._joinable(other)
+        return super(MembersQuerySet, one).__and__(another)
+
+    def __xor__(self, other: Any) -> Any:
+        one, another = self._joinable(other)
+        return super(MembersQuerySet, one).__xor__(another)
+
+    def _joinable(self, other: Any) -> tuple[Any, Any]:
+        # Querysets of the same group are joined as they are; one that asks for no group is refused as another kind.
+        if isinstance(other, MembersQuerySet) and other._members_of != self._members_of:
+            return self._narrowed(), other._narrowed()
+        return self, other
+
+    def _narrowed(self) -> Any:
+        """The queryset of the users that are members now: one Query a megabyte of memberships."""
+        if self._members_of is None:
+            return self
+        through, group_id = self._members_of
+        narrowed: Any = self._with(_members_of=None, _using_index=self._using_index or "primary", _consistent=True)
+        # The index may lag behind; what the user's own item says decides.
+        narrowed.query.add_q(Q(pk__in=_member_ids(through, group_id)) & Q(group_ids__contains=group_id))
+        return narrowed
 
     def _query_value(self, *, ordered: bool = True) -> Query:
-        narrowed: Any = self
-        if self._membership is not None:
-            through, group_id = self._membership
-            narrowed = self._chain()
-            narrowed._membership = None
-            narrowed._using_index = self._using_index or "primary"
-            narrowed._consistent = True
-            # The index may lag behind; what the user's own item says decides.
-            narrowed.query.add_q(Q(pk__in=_member_ids(through, group_id)) & Q(group_ids__contains=group_id))
-        found: Query = super(MembersQuerySet, narrowed)._query_value(ordered=ordered)
-        return found
+        return super(MembersQuerySet, self._narrowed())._query_value(ordered=ordered)
 
 
 def _member_ids(through: Any, group_id: str) -> list[Any]:

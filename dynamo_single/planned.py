@@ -32,6 +32,7 @@ FLAGS = {
     "_allow_scan": False,
     "_columns": None,
     "_in_memory": None,
+    "_members_of": None,
 }
 
 
@@ -54,6 +55,8 @@ class PlannedQuerySet(models.QuerySet[M]):
     _without: tuple[str, ...]
     _columns: Columns | None
     _in_memory: int | None
+    #: The group whose members are asked for: ``membership`` reads it.
+    _members_of: Any
     # Private to Django.
     _chain: Callable[[], Self]
     _known_related_objects: dict[Any, dict[Any, Any]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,6 +13,27 @@ from dynamo_single.query import Request
 from dynamo_single.table import SentRequest, Table
 
 BACKEND = "dynamo_single.cache.DynamoCache"
+
+#: Calls of each method that takes one key: the arguments behind the key.
+USES: list[tuple[str, tuple[Any, ...]]] = [
+    ("get", ()),
+    ("set", (1,)),
+    ("add", (1,)),
+    ("touch", ()),
+    ("delete", ()),
+    ("has_key", ()),
+    ("incr", ()),
+    ("decr", ()),
+    ("get_or_set", (1,)),
+    ("incr_version", ()),
+    ("decr_version", ()),
+]
+#: Methods that take several keys, and what they take them in.
+MANY: list[tuple[str, Callable[[list[str]], Any]]] = [
+    ("get_many", list),
+    ("set_many", dict.fromkeys),
+    ("delete_many", list),
+]
 
 
 @contextmanager

@@ -374,6 +374,31 @@ def test_members_are_read_by_key(ann: User, ben: User, writers: Group) -> None:
     assert User.objects.get(pk="1").first_name == "A"
 
 
+def test_members_of_several_groups(ann: User, ben: User, writers: Group, readers: Group) -> None:
+    """Querysets of members are joined as others are; with one of all users, which is another kind, they are not."""
+    writers.user_set.add(ann)
+    readers.user_set.add(ann, ben)
+    assert names(writers.user_set.all() | readers.user_set.all()) == ["Ann", "Ben"]
+    assert names(writers.user_set.all().union(readers.user_set.all())) == ["Ann", "Ben"]
+    assert names(readers.user_set.all() & writers.user_set.all()) == ["Ann"]
+    assert names(readers.user_set.filter(pk="1") | readers.user_set.filter(username="Ben")) == ["Ann", "Ben"]
+    assert names(readers.user_set.exclude(pk="1") | writers.user_set.none()) == ["Ben"]
+    for join in (lambda one, other: one | other, lambda one, other: one & other):
+        for pair in ((User.objects.all(), writers.user_set.all()), (writers.user_set.all(), User.objects.all())):
+            with pytest.raises(exceptions.NotSupported, match="different kinds"):
+                join(*pair)
+
+
+def test_members_can_be_sorted_in_memory(ann: User, ben: User, writers: Group) -> None:
+    """No key has a group's members in the order of their names, so it has to be asked for."""
+    writers.user_set.add(ben, ann)
+    with pytest.raises(exceptions.NoAccessPattern):
+        list(writers.user_set.order_by("username"))
+    found = writers.user_set.order_by("-username").allow_in_memory()
+    with assert_requests(["Query", "BatchGetItem"]):
+        assert [user.username for user in found] == ["Ben", "Ann"]
+
+
 def test_who_has_left_is_no_member_although_the_index_lags(ann: User, writers: Group, table: Table) -> None:
     """The user's own item decides: a membership that the index still has does not count."""
     ann.groups.add(writers)

@@ -203,11 +203,15 @@ def test_endless_replacing_is_an_error(cache: Any) -> None:
 
 
 def test_a_part_that_is_lost_is_a_miss(cache: Any, table: Table) -> None:
-    """An entry without all of its parts is never half a value."""
+    """An entry without all of its parts is never half a value; it is removed, and keeps nobody from writing."""
     cache.set("key", large())
     part = items(table, "Cache.Part")[1]
     table.send(Request("DeleteItem", {"Key": {name: part[name] for name in ("pk", "sk")}}))
+    assert not cache.add("key", 1)
     assert cache.get("key", "missing") == "missing"
+    assert items(table) == []
+    assert cache.add("key", large(1))
+    assert cache.get("key") == large(1)
 
 
 def test_readers_and_writers_at_once(cache: Any) -> None:

@@ -308,9 +308,9 @@ def test_an_answer_that_was_lost() -> None:
 
 def test_a_token_with_other_contents_is_refused() -> None:
     """A token stands for one block and no other."""
-    with transactions.atomic(token="order-1"):
+    with transactions.atomic(token="order-2"):
         Order.objects.create(customer="a", number=1)
-    with pytest.raises(TokenReused, match="other contents"), transactions.atomic(token="order-1"):
+    with pytest.raises(TokenReused, match="other contents"), transactions.atomic(token="order-2"):
         Order.objects.create(customer="a", number=2)
 
 
