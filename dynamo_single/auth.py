@@ -21,8 +21,7 @@ from django.utils.translation import gettext_lazy as _
 
 from dynamo_single import models
 from dynamo_single.exceptions import UniqueViolation
-from dynamo_single.groups import AbstractGroup, AbstractMembership, ByUnique, GroupManager
-from dynamo_single.membership import Groups, Members
+from dynamo_single.groups import AbstractGroup, AbstractMembership, ByUnique, GroupManager, Groups, Members
 from dynamo_single.permission_fields import PermissionsAttribute
 from dynamo_single.permissions import all_permissions
 

@@ -1,4 +1,4 @@
-"""Groups of users in DynamoDB, and the memberships: the abstract models.
+"""Groups of users in DynamoDB, and the memberships: the abstract models, and the relations between them and users.
 
 A user's own item holds the identifiers of the groups, and that decides; a membership item beside it, written in the
 same transaction, is there to list a group's members. This module must not know how permissions are checked.
@@ -6,19 +6,90 @@ same transaction, is there to list a group's members. This module must not know 
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, ClassVar, NoReturn, TypeVar
 
 from asgiref.sync import sync_to_async
+from django.apps import apps
 from django.db.models import Model as DjangoModel
 from django.utils.translation import gettext_lazy as _
 
 from dynamo_single import models, uniqueness
-from dynamo_single.exceptions import InvalidValue, NotSupported
-from dynamo_single.membership import Members
+from dynamo_single.exceptions import ConfigurationError, InvalidValue, NotSupported
+from dynamo_single.membership import GroupsManager, MembersManager, MembersQuerySet
 from dynamo_single.permission_fields import PermissionsAttribute
 from dynamo_single.query import Condition
 
 M = TypeVar("M", bound=DjangoModel)
+
+
+class Related:
+    """What the two descriptors share: they name the model of the memberships."""
+
+    #: The membership's reference to what the manager gives.
+    gives: str
+    manager: type
+
+    def __init__(self, through: str | type[DjangoModel]) -> None:
+        self._through = through
+
+    def __set_name__(self, owner: Any, name: str) -> None:
+        self.owner = owner
+        self.name = name
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return self if instance is None else self._manager_class(self, instance)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        raise TypeError(f"Direct assignment to {self.name} is prohibited. Use {self.name}.set() instead.")
+
+    @cached_property
+    def through(self) -> Any:
+        """The model of the memberships."""
+        if not isinstance(self._through, str):
+            return self._through
+        label, _, name = self._through.rpartition(".")
+        try:
+            return apps.get_model(label or self.owner._meta.app_label, name)
+        except LookupError as error:
+            raise ConfigurationError(
+                f"{self.owner._meta.label}.{self.name} = {type(self).__name__}({self._through!r}): there is no such "
+                "model. Declare it, derived from dynamo_single.auth.AbstractMembership."
+            ) from error
+
+    @property
+    def model(self) -> Any:
+        """The model of what the manager gives."""
+        return self.through._meta.get_field(self.gives).related_model
+
+    @cached_property
+    def _manager_class(self) -> Any:
+        base: Any = type(self.model._default_manager)
+        queryset = type("MembersQuerySet", (MembersQuerySet, base._queryset_class), {})
+        return type(self.manager.__name__, (self.manager, base), {"members_class": queryset})
+
+
+class Groups(Related):
+    """``groups = Groups("Membership")`` on a user model gives ``user.groups``, a manager of the user's groups.
+
+    Reading it is one strongly consistent request, and none for a user without groups. ``add``, ``remove``, ``set`` and
+    ``clear`` are one transaction each, whatever the number of groups.
+    """
+
+    gives = "group"
+    manager = GroupsManager
+
+
+class Members(Related):
+    """``user_set = Members("Membership")`` on a group model gives ``group.user_set``, a manager of its members.
+
+    Reading it is one Query a megabyte of memberships, of an index and so eventually consistent, and one strongly
+    consistent BatchGetItem for each hundred users; nobody who has left the group is among them. ``add``, ``remove``,
+    ``set`` and ``clear`` are one transaction for each user.
+    """
+
+    gives = "user"
+    manager = MembersManager
 
 
 class ByUnique(models.Manager[M]):

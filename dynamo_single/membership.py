@@ -10,16 +10,14 @@ import random
 import time
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from asgiref.sync import sync_to_async
-from django.apps import apps
 from django.db import models
 from django.db.models import Q
 
 from dynamo_single import bulk
-from dynamo_single.exceptions import ConfigurationError, DynamoSingleError, InvalidValue, NotSupported, StaleObject
+from dynamo_single.exceptions import DynamoSingleError, InvalidValue, NotSupported, StaleObject
 from dynamo_single.failures import is_gone
 from dynamo_single.query import Query
 from dynamo_single.queryset import QuerySet
@@ -71,52 +69,6 @@ def _save(user: Any, held: set[str], wanted: set[str]) -> None:
         raise
 
 
-class Related:
-    """What the two descriptors share: they name the model of the memberships."""
-
-    #: The membership's reference to what the manager gives.
-    gives: str
-    manager: type
-
-    def __init__(self, through: str | type[models.Model]) -> None:
-        self._through = through
-
-    def __set_name__(self, owner: Any, name: str) -> None:
-        self.owner = owner
-        self.name = name
-
-    def __get__(self, instance: Any, owner: Any) -> Any:
-        return self if instance is None else self._manager_class(self, instance)
-
-    def __set__(self, instance: Any, value: Any) -> None:
-        raise TypeError(f"Direct assignment to {self.name} is prohibited. Use {self.name}.set() instead.")
-
-    @cached_property
-    def through(self) -> Any:
-        """The model of the memberships."""
-        if not isinstance(self._through, str):
-            return self._through
-        label, _, name = self._through.rpartition(".")
-        try:
-            return apps.get_model(label or self.owner._meta.app_label, name)
-        except LookupError as error:
-            raise ConfigurationError(
-                f"{self.owner._meta.label}.{self.name} = {type(self).__name__}({self._through!r}): there is no such "
-                "model. Declare it, derived from dynamo_single.auth.AbstractMembership."
-            ) from error
-
-    @property
-    def model(self) -> Any:
-        """The model of what the manager gives."""
-        return self.through._meta.get_field(self.gives).related_model
-
-    @cached_property
-    def _manager_class(self) -> Any:
-        base: Any = type(self.model._default_manager)
-        queryset = type("MembersQuerySet", (MembersQuerySet, base._queryset_class), {})
-        return type(self.manager.__name__, (self.manager, base), {"members_class": queryset})
-
-
 class RelatedManager:
     """What Django's manager of a many-to-many relation does; the model's default manager is behind it."""
 
@@ -125,7 +77,7 @@ class RelatedManager:
     _current: Callable[[], list[Any]]
     _change: Callable[[Sequence[Any], Change], None]
 
-    def __init__(self, relation: Related, instance: Any) -> None:
+    def __init__(self, relation: Any, instance: Any) -> None:
         super().__init__()
         self.relation = relation
         self.model = relation.model
@@ -381,29 +333,6 @@ def _member_ids(through: Any, group_id: str) -> list[Any]:
 
 def _by_keys(queryset: Any, ids: Any) -> Any:
     return queryset.using_index("primary").consistent().filter(pk__in=sorted(ids)) if ids else queryset.none()
-
-
-class Groups(Related):
-    """``groups = Groups("Membership")`` on a user model gives ``user.groups``, a manager of the user's groups.
-
-    Reading it is one strongly consistent request, and none for a user without groups. ``add``, ``remove``, ``set`` and
-    ``clear`` are one transaction each, whatever the number of groups.
-    """
-
-    gives = "group"
-    manager = GroupsManager
-
-
-class Members(Related):
-    """``user_set = Members("Membership")`` on a group model gives ``group.user_set``, a manager of its members.
-
-    Reading it is one Query a megabyte of memberships, of an index and so eventually consistent, and one strongly
-    consistent BatchGetItem for each hundred users; nobody who has left the group is among them. ``add``, ``remove``,
-    ``set`` and ``clear`` are one transaction for each user.
-    """
-
-    gives = "user"
-    manager = MembersManager
 
 
 def _refuse_defaults(through_defaults: Any) -> None:

@@ -16,7 +16,7 @@ from dynamo_single import cursors, paging, positions, registry
 from dynamo_single.cursors import Cursor
 from dynamo_single.exceptions import InvalidCursor, InvalidValue, NotSupported
 from dynamo_single.paging import Beginning, Reading
-from dynamo_single.positions import Position
+from dynamo_single.positions import Narrowed, Position
 from dynamo_single.projection import PartialItem
 from dynamo_single.query import Plan
 from dynamo_single.table import capture_requests
@@ -133,12 +133,11 @@ def _plan(queryset: Any, asked: str) -> Plan:
 
 def _beginning(queryset: Any, plan: Plan, begin: Cursor) -> Beginning:
     position = begin.position
-    narrowed: tuple[Plan, ...] = ()
+    narrowed: tuple[Narrowed, ...] = ()
     if position.values:
         attribute = registry.attributes_of(queryset.model)[plan.query.ordering[0].attribute]
         value = attribute.from_attribute_value(dict(position.values[0]))
-        now = timezone.now()
-        narrowed = positions.narrow_parts(plan, position, value, backward=begin.backward, now=now)
+        narrowed = positions.narrow_parts(plan, value, backward=begin.backward, now=timezone.now())
     return Beginning(queryset._table, plan, position, begin.backward, narrowed)
 
 

@@ -17,6 +17,7 @@ from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.matching import matches
 from dynamo_single.positions import (
     Item,
+    Narrowed,
     Position,
     Start,
     ascends,
@@ -53,14 +54,14 @@ class Reading:
 class Beginning:
     """Where reading a plan begins and which way it goes.
 
-    ``narrowed`` are a union's parts without most of what stands in front of the position, if it has an order.
+    ``narrowed`` says what each part of a union reads from the position on, if the union has an order.
     """
 
     table: Table
     plan: Plan
     position: Position
     backward: bool
-    narrowed: tuple[Plan, ...] = ()
+    narrowed: tuple[Narrowed, ...] = ()
 
     def rank(self, stream: int, item: Any) -> tuple[Any, int]:
         """What a merge compares items by."""
@@ -101,7 +102,7 @@ def read(beginning: Beginning, *, wanted: int, max_requests: int | None = None) 
     streams = streams if beginning.backward else streams[::-1]
     if merged:
         _check_budget(beginning.plan, len(streams), max_requests)
-        for stream in streams:
+        for stream in reversed(streams):
             budget.spend()
             stream.fill(wanted)
     found: list[Found] = []
@@ -174,8 +175,8 @@ def _range(beginning: Beginning, number: int, offset: int, stream: int, position
     if not beginning.narrowed or offset + stream == beginning.position.stream:
         start = start_of(part, stream, position, backward=beginning.backward)
     else:
-        narrowed = beginning.narrowed[number]
-        start = None if narrowed.kind == "empty" else Start(narrowed.conditions[stream], overlaps=True)
+        condition = beginning.narrowed[number].conditions[stream]
+        start = None if condition is None else Start(condition, overlaps=True)
     if start is not None:
         yield _Range(beginning, number, offset, stream, start)
 
@@ -283,8 +284,7 @@ class _Keys(_Stream):
     def _numbers(self, beginning: Beginning, number: int, position: Position) -> list[int]:
         keys = self.part.keys
         if self.overlaps:
-            narrowed = beginning.narrowed[number]
-            kept = set(() if narrowed.kind == "empty" else narrowed.keys)
+            kept = beginning.narrowed[number].keys
             left = [place for place, key in enumerate(keys) if key in kept]
         elif beginning.backward:
             left = list(range(position.stream))

@@ -7,18 +7,19 @@ both directions. Nothing is sent, and no model is known.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from dynamo_single import layout as names
 from dynamo_single.actions import ItemKey, key_of
 from dynamo_single.choice import by_one_key
-from dynamo_single.conditions import join
+from dynamo_single.conditions import conjuncts, join, simplify
 from dynamo_single.constraints import gather
 from dynamo_single.keys import prefix_end
 from dynamo_single.matching import matches
-from dynamo_single.query import Compare, KeyCondition, Plan
+from dynamo_single.projection import attributes_of
+from dynamo_single.query import Compare, Condition, KeyCondition, Plan
 
 Item = Mapping[str, Mapping[str, Any]]
 
@@ -147,13 +148,16 @@ def narrow(condition: KeyCondition, bound: str, *, ascending: bool) -> KeyCondit
     DynamoDB takes one condition on a sort key, and BETWEEN includes its bounds: the result may hold the bound itself,
     and what a strict bound of the condition excludes, so the reader drops what the condition does not cover.
     """
+    return _intersect(condition, bound if ascending else "", None if ascending else bound)
+
+
+def _intersect(condition: KeyCondition, lowest: str, highest: str | None) -> KeyCondition | None:
     low, high = _bounds(condition)
-    if ascending:
-        low = max(low, bound)
-    else:
-        high = bound if high is None else min(high, bound)
+    low = max(low, lowest)
+    if high is None or (highest is not None and highest < high):
+        high = highest
     if high is None:
-        return KeyCondition(condition.partition, ">=", (low,))
+        return KeyCondition(condition.partition, ">=", (low,)) if low else KeyCondition(condition.partition)
     if low > high:
         return None
     if not low:
@@ -211,23 +215,41 @@ def _is_read_by(plan: Plan, condition: KeyCondition, item: Item) -> bool:
 # the parts of a union that has an order
 
 
-def narrow_parts(plan: Plan, position: Position, value: Any, *, backward: bool, now: Any) -> tuple[Plan, ...]:
-    """The parts as they are read from a position on, given its value of the attribute that the union is ordered by.
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """What a part of a union reads from a position on: its key conditions, ``None`` for those that are over, or keys.
 
-    Each has the streams that it had. They may give what stands in front of the position too, which the reader drops.
+    It may still give what stands in front of the position, which the reader drops.
     """
+
+    conditions: tuple[KeyCondition | None, ...] = ()
+    keys: frozenset[ItemKey] = frozenset()
+
+
+def narrow_parts(plan: Plan, value: Any, *, backward: bool, now: Any) -> tuple[Narrowed, ...]:
+    """What each part reads from a position on, given its value of the first attribute that the union is ordered by."""
     order = plan.query.ordering[0]
     term = Compare(order.attribute, "gte" if order.descending == backward else "lte", value)
     return tuple(_narrow_part(part, term, now) for part in plan.parts)
 
 
-def _narrow_part(part: Plan, term: Compare, now: Any) -> Plan:
-    where = join((part.query.where, term))
+def _narrow_part(part: Plan, term: Compare, now: Any) -> Narrowed:
+    terms = conjuncts(simplify(part.query.where))
+    if gather(join((*terms, term)), part.layout) is None:
+        return Narrowed((None,) * len(part.conditions))
+    if part.keys:
+        found = _by_same_key(part, (*terms, term), now)
+        return Narrowed(keys=frozenset(part.keys if found is None else found.keys))
+    # What is asked of the attribute besides could hide the bound, since one key condition takes one range.
+    found = _by_same_key(part, (*(each for each in terms if term.attribute not in attributes_of(each)), term), now)
+    if found is None or len(found.conditions) != len(part.conditions):
+        return Narrowed(part.conditions)
+    pairs = zip(part.conditions, found.conditions, strict=True)
+    return Narrowed(tuple(_intersect(condition, *_bounds(bound)) for condition, bound in pairs))
+
+
+def _by_same_key(part: Plan, terms: Iterable[Condition], now: Any) -> Plan | None:
+    where = join(terms)
     query = replace(part.query, where=where, using_index=part.key.name if part.key else None)
     constraints = gather(where, part.layout)
-    found = None if constraints is None else by_one_key(query, constraints, now)[0]
-    if constraints is None or (found is not None and found.kind == "empty"):
-        return replace(part, kind="empty")
-    if found is None or len(found.conditions) != len(part.conditions) or bool(found.keys) != bool(part.keys):
-        return part
-    return replace(part, conditions=found.conditions, keys=found.keys)
+    return None if constraints is None else by_one_key(query, constraints, now)[0]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Self, overload
 
 from django.utils.functional import Promise
 
@@ -104,6 +104,10 @@ class CanonicalAttribute(UnicodeAttribute):
             text = str(text)
         return self.folded(text) if isinstance(text, str) else None
 
+    @overload
+    def __get__(self, instance: None, owner: Any) -> Self: ...
+    @overload
+    def __get__(self, instance: Any, owner: Any) -> str: ...
     def __get__(self, instance: Any, owner: Any) -> Any:
         if instance is None:
             return self

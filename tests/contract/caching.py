@@ -29,7 +29,7 @@ USES: list[tuple[str, tuple[Any, ...]]] = [
     ("decr_version", ()),
 ]
 #: Methods that take several keys, and what they take them in.
-MANY: list[tuple[str, Callable[[list[str]], Any]]] = [
+MANY: list[tuple[str, Callable[..., Any]]] = [
     ("get_many", list),
     ("set_many", dict.fromkeys),
     ("delete_many", list),

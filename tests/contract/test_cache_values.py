@@ -45,6 +45,9 @@ class Colour:
 
     __hash__ = None  # type: ignore[assignment]  # compared, never hashed
 
+    def __repr__(self) -> str:
+        return f"Colour({self.name!r})"
+
 
 @pytest.mark.parametrize(
     "value",

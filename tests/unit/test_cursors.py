@@ -107,7 +107,7 @@ def test_a_refused_cursor_is_a_bad_request() -> None:
 
 
 def test_a_former_secret_still_opens_cursors() -> None:
-    """While a former ``SECRET_KEY`` is among the fallbacks, its cursors are good; new ones are made with the new key."""
+    """While a former ``SECRET_KEY`` is among the fallbacks, its cursors are good; new ones are made with the new."""
     old = made_with("old", CURSOR)
     with override_settings(SECRET_KEY="new", SECRET_KEY_FALLBACKS=["older", "old"]):
         assert decode(old, PEOPLE) == CURSOR
@@ -211,8 +211,7 @@ def test_the_salt_is_our_own() -> None:
 
 # the parts of a range from a position on
 
-ALPHABET = ["", "a", "a#", "a#1", "a#1$", "a#2", "a$", "b", "b~"]
-KEYS = st.sampled_from([text for text in ALPHABET if text])
+KEYS = st.sampled_from(["a", "a#", "a#1", "a#1$", "a#2", "a%", "b", "b~"])
 CONDITIONS = st.one_of(
     st.builds(lambda: KeyCondition("p")),
     st.builds(

@@ -1,0 +1,525 @@
+"""Pages on the real engine: what each has, which requests it sends, and which cursors it refuses."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db.models import Q
+from django.utils import timezone
+
+from dynamo_single.exceptions import InvalidCursor, InvalidValue, NotSupported
+from dynamo_single.table import SentRequest
+from dynamo_single.testing import assert_requests
+from project.directory.models import Company, Person
+from tests.catalog.models import Employee, Entry, Order, Ticket
+
+pytestmark = pytest.mark.usefixtures("table")
+
+
+@pytest.fixture
+def companies(table: Any) -> None:
+    """Seven companies, c0 to c6, named A to G; the odd ones have a ticker."""
+    for number, name in enumerate("ABCDEFG"):
+        Company.objects.create(company_id=f"c{number}", name=name, stock="T" if number % 2 else None)
+
+
+@pytest.fixture
+def orders(table: Any) -> None:
+    """Five orders of each of two customers, with the same numbers."""
+    for number in range(5):
+        for customer in ("x", "y"):
+            Order.objects.create(customer=customer, number=number, status="sent" if number % 2 else "open")
+
+
+def names(page: Any) -> str:
+    """The names of a page's companies."""
+    return "".join(company.name for company in page)
+
+
+def pks(page: Any) -> list[str]:
+    """What identifies the objects of a page."""
+    return [each.pk for each in page]
+
+
+def walk(queryset: Any, size: int, **options: Any) -> list[Any]:
+    """All pages, forwards."""
+    pages = [queryset.page(size, **options)]
+    while pages[-1].has_next:
+        pages.append(queryset.page(size, pages[-1].next_cursor, **options))
+    return pages
+
+
+def walk_back(queryset: Any, page: Any, size: int, **options: Any) -> list[Any]:
+    """All pages before a page, the nearest first."""
+    pages = []
+    while page.has_previous:
+        page = queryset.page(size, page.previous_cursor, **options)
+        pages.append(page)
+    return pages
+
+
+def limits(sent: list[SentRequest]) -> list[Any]:
+    """How many items each request reads at most."""
+    return [request.params.get("Limit") for request in sent]
+
+
+# what a page is
+
+
+@pytest.mark.usefixtures("companies")
+def test_a_page_is_a_sequence() -> None:
+    """It has a length, places, slices and truth, and says what it cost."""
+    page = Company.objects.page(3)
+    assert (len(page), page[0].name, page[-1].name, names(page[1:]), names(page)) == (3, "A", "C", "BC", "ABC")
+    assert (page.has_next, page.has_previous, page.previous_cursor, page.ended_by_budget) == (True, False, None, False)
+    assert (page.requests, page.consumed) == (1, 0.5)
+    assert page.items[0] in page
+    assert not Company.objects.none().page(3)
+
+
+@pytest.mark.usefixtures("companies")
+def test_without_a_filter_a_page_is_one_request(sent: list[SentRequest]) -> None:
+    """Each page reads one item more than it gives, forwards and backwards."""
+    queryset = Company.objects.all()
+    pages = walk(queryset, 3)
+    assert [names(page) for page in pages] == ["ABC", "DEF", "G"]
+    assert [names(page) for page in walk_back(queryset, pages[-1], 3)] == ["DEF", "ABC"]
+    assert [request.operation for request in sent] == ["Query"] * 5
+    assert limits(sent) == [4] * 5
+    assert [request.params.get("ScanIndexForward", True) for request in sent] == [True, True, True, False, False]
+
+
+@pytest.mark.usefixtures("companies")
+def test_a_page_that_is_just_full_is_the_last() -> None:
+    """Seven objects are one page of seven, without a next one that would be empty."""
+    assert [len(page) for page in walk(Company.objects.all(), 7)] == [7]
+
+
+@pytest.mark.usefixtures("companies")
+def test_a_page_is_filled_whatever_the_filter_leaves_out(sent: list[SentRequest]) -> None:
+    """Reading goes on, four times as much each time, until one match more than the page holds is found."""
+    queryset = Company.objects.filter(stock="T")
+    pages = walk(queryset, 1)
+    assert [names(page) for page in pages] == ["B", "D", "F"]
+    assert limits(sent) == [2, 8, 2, 8, 2, 8]
+    sent.clear()
+    assert [names(page) for page in walk_back(queryset, pages[-1], 2)] == ["BD"]
+    assert limits(sent) == [3, 12]
+
+
+@pytest.mark.usefixtures("companies")
+def test_pages_go_both_ways_with_any_size() -> None:
+    """The size of a page may change from page to page; a way back ends at the first object."""
+    first = Company.objects.page(2)
+    second = Company.objects.page(4, first.next_cursor)
+    assert names(second) == "CDEF"
+    before = Company.objects.page(1, second.previous_cursor)
+    assert (names(before), before.has_previous, before.has_next) == ("B", True, True)
+    earliest = Company.objects.page(5, before.previous_cursor)
+    assert (names(earliest), earliest.has_previous) == ("A", False)
+    assert names(Company.objects.page(2, earliest.next_cursor)) == "BC"
+
+
+@pytest.mark.usefixtures("companies")
+def test_reverse_and_orders_have_pages() -> None:
+    """A reversed queryset, or one that orders downwards, begins at the other end."""
+    for queryset in (Company.objects.reverse(), Company.objects.order_by("-name")):
+        pages = walk(queryset, 3)
+        assert [names(page) for page in pages] == ["GFE", "DCB", "A"]
+        assert [names(page) for page in walk_back(queryset, pages[-1], 3)] == ["DCB", "GFE"]
+
+
+# several streams
+
+
+@pytest.mark.usefixtures("orders")
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        ((), ["x0 x1 x2", "x3 x4 y0", "y1 y2 y3", "y4"]),
+        (("number",), ["x0 y0 x1", "y1 x2 y2", "x3 y3 x4", "y4"]),
+        (("-number",), ["y4 x4 y3", "x3 y2 x2", "y1 x1 y0", "x0"]),
+        (("-customer", "number"), ["y0 y1 y2", "y3 y4 x0", "x1 x2 x3", "x4"]),
+    ],
+)
+def test_pages_over_several_partitions(order: Any, expected: list[str]) -> None:
+    """They come in the order of the whole query, and the way back gives the same pages."""
+    queryset = Order.objects.filter(customer__in=["x", "y"]).order_by(*order)
+    pages = walk(queryset, 3)
+    assert [" ".join(f"{each.customer}{each.number}" for each in page) for page in pages] == expected
+    assert [pks(page) for page in walk_back(queryset, pages[-1], 3)] == [pks(page) for page in pages[-2::-1]]
+
+
+@pytest.mark.usefixtures("orders")
+def test_partitions_that_follow_each_other_are_read_as_they_are_needed(sent: list[SentRequest]) -> None:
+    """One request a page, and two where a page begins in one partition and ends in the next."""
+    pages = walk(Order.objects.filter(customer__in=["x", "y"]), 3)
+    assert [page.requests for page in pages] == [1, 2, 1, 1]
+    assert limits(sent) == [4, 4, 2, 4, 4]
+
+
+@pytest.mark.usefixtures("orders")
+def test_partitions_that_are_merged_are_read_from_the_position_on(sent: list[SentRequest]) -> None:
+    """Each page reads each partition once, from where the last page ended, and what overlaps is not given twice."""
+    pages = walk(Order.objects.filter(customer__in=["x", "y"]).order_by("number"), 3)
+    assert [page.requests for page in pages] == [2, 2, 2, 2]
+    read = [request.response["Count"] for request in sent if request.response]
+    # In front of y there may be the order of the same number that the page before gave.
+    assert read == [4, 4, 3, 4, 3, 2, 0, 1]
+
+
+@pytest.mark.usefixtures("companies")
+def test_pages_of_keys(sent: list[SentRequest]) -> None:
+    """As many keys are read as a page takes, in the order asked for; missing ones are made up for."""
+    queryset = Company.objects.filter(pk__in=["c5", "c9", "c8", "c7", "c1", "c0"])
+    pages = walk(queryset, 2)
+    assert [pks(page) for page in pages] == [["c5", "c1"], ["c0"]]
+    assert [request.operation for request in sent] == ["BatchGetItem"] * 3
+    assert [pks(page) for page in walk_back(queryset, pages[-1], 2)] == [["c5", "c1"]]
+
+
+def test_a_long_page_of_keys_is_read_by_hundreds(sent: list[SentRequest]) -> None:
+    """BatchGetItem takes a hundred keys."""
+    assert len(Company.objects.filter(pk__in=[str(number) for number in range(250)]).page(200)) == 0
+    assert [len(each.params["RequestItems"][each_table]["Keys"]) for each in sent for each_table in _tables(each)] == [
+        100,
+        100,
+        50,
+    ]
+
+
+def _tables(request: SentRequest) -> list[str]:
+    return list(request.params["RequestItems"])
+
+
+@pytest.mark.usefixtures("companies")
+def test_a_page_of_one_object() -> None:
+    """A whole key is one GetItem, and the only page."""
+    with assert_requests(["GetItem"]):
+        page = Company.objects.filter(pk="c1").page(10)
+    assert (names(page), page.has_next, page.has_previous) == ("B", False, False)
+
+
+@pytest.mark.usefixtures("companies")
+def test_a_scan_has_pages_forwards() -> None:
+    """They are complete; there is no way back, because a scan cannot be read backwards."""
+    queryset = Company.objects.using_index("primary").filter(stock="T").allow_scan()
+    pages = walk(queryset, 2)
+    assert sorted(names(page) for page in pages for page in page.items and [page]) == sorted(map(names, pages))
+    assert sorted("".join(map(names, pages))) == ["B", "D", "F"]
+    assert [page.has_previous for page in pages] == [False, False]
+    with pytest.raises(NotSupported, match="a scan can only be read forwards"):
+        queryset.cursor_for(pages[0][0], before=True)
+    assert names(queryset.page(5, queryset.cursor_for(pages[0][0]))) == names([*pages[0], *pages[1]][1:])
+
+
+def test_pages_of_a_union() -> None:
+    """What several keys find together is given once, in the order asked for, on any page."""
+    for slot, title in enumerate("ABCDEF"):
+        Entry.objects.create(shelf="s" if slot % 2 else "t", slot=slot, title=title)
+    unordered = Entry.objects.filter(Q(shelf="s") | Q(title__startswith="B") | Q(title__gte="E"))
+    ordered = Entry.objects.filter(Q(title__range=("A", "C")) | Q(title__range=("B", "F"))).order_by("-title")
+    for queryset, expected in ((unordered, "BDFE"), (ordered, "FEDCBA")):
+        assert queryset._plan().kind == "union"
+        for size in (1, 2, 3):
+            pages = walk(queryset, size)
+            assert "".join(each.title or "" for page in pages for each in page) == expected
+            back = walk_back(queryset, pages[-1], size)
+            assert [pks(page) for page in back] == [pks(page) for page in pages[-2::-1]]
+
+
+def test_a_page_of_an_ordered_union_reads_on_from_the_position(sent: list[SentRequest]) -> None:
+    """Each key is read from the position's value on, and not from its beginning."""
+    for slot in range(40):
+        Entry.objects.create(shelf="s" if slot % 2 else "t", slot=slot, title=f"{slot:02}")
+    queryset = Entry.objects.filter(Q(title__startswith="0") | Q(title__startswith="2") | Q(title__gte="30"))
+    queryset = queryset.order_by("title")
+    pages = walk(queryset, 5)
+    assert [each.slot for page in pages for each in page] == [*range(10), *range(20, 40)]
+    read = [sum(request.response["ScannedCount"] for request in sent[place:][:3]) for place in range(0, 9, 3)]
+    assert read == [18, 18, 12]
+    sent.clear()
+    page = queryset.page(3, queryset.cursor_for(pages[2][1]))
+    assert [each.slot for each in page] == [22, 23, 24]
+    # What begins with 0 is over by now, and what begins with 2 is read behind the object.
+    assert [(request.params["Limit"], request.response["ScannedCount"]) for request in sent] == [(4, 4), (5, 5)]
+
+
+# writes between the pages
+
+
+@pytest.mark.usefixtures("companies")
+def test_the_object_at_a_cursor_may_be_gone() -> None:
+    """A cursor names a place: the object there may be renamed, in the trash, or deleted for good."""
+    for change in ("renamed", "trash", "gone"):
+        page = Company.objects.page(2)
+        last = page[-1]
+        if change == "renamed":
+            last.name = "Z"
+            last.save()
+        elif change == "trash":
+            last.delete()
+        else:
+            last.hard_delete()
+        behind = Company.objects.page(2, page.next_cursor)
+        assert behind[0].name > page[0].name
+        assert last.pk not in pks(behind)
+        assert names(Company.objects.page(2, behind.previous_cursor)) == page[0].name
+
+
+@pytest.mark.usefixtures("companies")
+def test_a_page_whose_objects_went_leads_back() -> None:
+    """An empty page at the end has a previous one, and an empty page at the beginning a next one."""
+    first = Company.objects.page(5)
+    for company in Company.objects.filter(name__gt="E"):
+        company.delete()
+    end = Company.objects.page(5, first.next_cursor)
+    assert (len(end), end.has_next, end.has_previous) == (0, False, True)
+    back = Company.objects.page(5, end.previous_cursor)
+    assert (names(back), back.has_next, back.has_previous) == ("ABCDE", False, False)
+
+    second = Company.objects.page(3, Company.objects.page(2).next_cursor)
+    for company in Company.objects.filter(name__lt="C"):
+        company.delete()
+    beginning = Company.objects.page(2, second.previous_cursor)
+    assert (len(beginning), beginning.has_next, beginning.has_previous) == (0, True, False)
+    again = Company.objects.page(3, beginning.next_cursor)
+    assert (names(again), again.has_previous) == ("CDE", False)
+
+
+def test_no_page_gives_what_has_expired_or_is_in_the_trash() -> None:
+    """Pages are filled with what the queryset gives, whatever lies between."""
+    yesterday = timezone.now() - timedelta(days=1)
+    for number in range(6):
+        Ticket.objects.create(code=f"t{number}", expires_at=yesterday if number % 2 else None)
+    assert [[each.code for each in page] for page in walk(Ticket.objects.all(), 2)] == [["t0", "t2"], ["t4"]]
+    for number in range(4):
+        person = Person.objects.create(company_id="c", person_id=f"p{number}", name="N")
+        if number < 2:
+            person.delete()
+    assert pks(Person.objects.filter(company="c").page(2)) == ["c~~p2", "c~~p3"]
+    assert [pks(page) for page in walk(Person.deleted_objects.all(), 1)] == [["c~~p0"], ["c~~p1"]]
+    assert [pks(page) for page in walk(Person.all_objects.filter(company="c"), 3)] == [
+        ["c~~p0", "c~~p1", "c~~p2"],
+        ["c~~p3"],
+    ]
+
+
+def test_equal_keys_of_an_index_are_each_given_once() -> None:
+    """Items that have one and the same key on an index stay apart, in both directions, over partitions too."""
+    for shelf in ("s", "t"):
+        for slot in range(5):
+            Entry.objects.create(shelf=shelf, slot=slot, title="same", score=1)
+    employees = [Employee.objects.create(firm_id=f"f{number % 3}", employee_id=f"e{number}") for number in range(6)]
+    for queryset in (
+        Entry.objects.filter(title="same"),
+        Employee.objects.filter(employee_id__in=[each.employee_id for each in employees]).order_by("firm"),
+        Employee.objects.filter(employee_id__in=[each.employee_id for each in employees]).order_by("-firm"),
+    ):
+        for size in (1, 2, 4):
+            pages = walk(queryset, size)
+            assert [each for page in pages for each in pks(page)] == pks(queryset)
+            back = walk_back(queryset, pages[-1], size)
+            assert [pks(page) for page in back] == [pks(page) for page in pages[-2::-1]]
+
+
+# a budget
+
+
+def test_a_budget_ends_a_page(sent: list[SentRequest], companies: None) -> None:
+    """After so many requests the page ends with what was found; its cursor goes on where reading ended."""
+    sent.clear()
+    queryset = Company.objects.filter(stock="-")
+    pages = walk(queryset, 2, max_requests=1)
+    assert [(len(page), page.ended_by_budget, page.requests) for page in pages] == [
+        (0, True, 1),
+        (0, True, 1),
+        (0, False, 1),
+    ]
+    assert limits(sent) == [3, 3, 3]
+    back = walk_back(queryset, pages[-1], 2, max_requests=2)
+    assert [(len(page), page.ended_by_budget, page.requests) for page in back] == [(0, False, 2)]
+
+
+@pytest.mark.usefixtures("companies")
+def test_a_budget_loses_nothing() -> None:
+    """Pages that were ended early hold together what the query gives, forwards and backwards."""
+    for queryset in (
+        Company.objects.filter(stock="T"),
+        Company.objects.filter(pk__in=["x", "c1", "y", "z", "c3", "c4", "v", "w", "c5"], stock="T"),
+        Person.objects.filter(company__in=["c0", "c1", "c2"]),
+        Company.objects.filter(Q(pk__in=["x", "c1", "y"]) | Q(name__in=["D", "F"], stock="T")),
+    ):
+        expected = pks(queryset)
+        pages = walk(queryset, 1, max_requests=1)
+        assert [each for page in pages for each in pks(page)] == expected
+        assert any(page.ended_by_budget for page in pages)
+        back = walk_back(queryset, pages[-1], 1, max_requests=1)
+        assert [each for page in [pages[-1], *back] for each in pks(page)[::-1]] == expected[::-1]
+
+
+@pytest.mark.usefixtures("orders")
+@pytest.mark.parametrize("order", ["number", "-number"])
+def test_a_budget_of_merged_partitions(order: str) -> None:
+    """The place where a merge stops is that of the partition which is behind; nothing is lost or given twice."""
+    queryset = Order.objects.filter(customer__in=["x", "y"], status="sent").order_by(order)
+    expected = pks(queryset)
+    pages = walk(queryset, 1, max_requests=2)
+    assert [each for page in pages for each in pks(page)] == expected
+    assert {page.requests for page in pages} == {2}
+    assert any(page.ended_by_budget for page in pages)
+    back = walk_back(queryset, pages[-1], 1, max_requests=2)
+    assert [each for page in [pages[-1], *back] for each in pks(page)[::-1]] == expected[::-1]
+
+
+@pytest.mark.usefixtures("orders")
+def test_a_budget_that_cannot_make_a_page_is_refused() -> None:
+    """Merged partitions are all read before the first object is known; the message says how many that takes."""
+    queryset = Order.objects.filter(customer__in=["x", "y", "z"]).order_by("number")
+    with assert_requests(0), pytest.raises(InvalidValue, match=r"max_requests=2: 3 partitions .* at least 3 requests"):
+        queryset.page(2, max_requests=2)
+    union = Entry.objects.filter(Q(title__startswith="3") | Q(title__range=("5", "7"))).order_by("title")
+    with assert_requests(0), pytest.raises(NotSupported, match="max_requests is not supported where several keys"):
+        union.page(2, max_requests=9)
+
+
+# other shapes, and what is read along
+
+
+@pytest.mark.usefixtures("companies")
+def test_rows_have_pages() -> None:
+    """``values()`` and ``values_list()`` are given page by page as objects are."""
+    pages = walk(Company.objects.values_list("name", flat=True), 3)
+    assert [list(page) for page in pages] == [["A", "B", "C"], ["D", "E", "F"], ["G"]]
+    assert Company.objects.values("stock").page(2).items == ({"stock": None}, {"stock": "T"})
+
+
+@pytest.mark.usefixtures("companies")
+def test_objects_that_are_read_in_part_have_pages() -> None:
+    """``only()`` changes nothing about the order; a cursor cannot be made for such an object."""
+    pages = walk(Company.objects.only("name"), 4)
+    assert [names(page) for page in pages] == ["ABCD", "EFG"]
+    with pytest.raises(NotSupported, match="Read the object without only"):
+        Company.objects.all().cursor_for(pages[0][0])
+
+
+def test_related_objects_are_read_for_the_page_only() -> None:
+    """One BatchGetItem for the references of a page, one Query for each company's people; both count."""
+    for number in range(3):
+        company = Company.objects.create(company_id=f"c{number}", name=f"N{number}")
+        Person.objects.create(company=company, person_id="p", name="Anna")
+    people = Person.objects.filter(company__in=["c0", "c1", "c2"]).select_related("company")
+    with assert_requests(["Query", "Query", "Query", "BatchGetItem"]):
+        page = people.page(2)
+        assert [person.company.name for person in page] == ["N0", "N1"]
+    assert page.requests == 4
+    with assert_requests(["Query", "Query", "Query"]):
+        companies = Company.objects.prefetch_related("people").page(2)
+        assert [len(company.people.all()) for company in companies] == [1, 1]
+    assert companies.requests == 3
+    with assert_requests(["Query"]):
+        assert [each.company.pk for each in company.people.page(2)] == ["c2"]
+
+
+@pytest.mark.usefixtures("companies")
+def test_the_asynchronous_twin() -> None:
+    """``apage()`` is ``page()`` in a thread."""
+
+    async def read() -> tuple[Any, Any]:
+        first = await Company.objects.apage(2)
+        return first, await Company.objects.all().apage(2, first.next_cursor, max_requests=3)
+
+    first, second = asyncio.run(read())
+    assert (names(first), names(second), second.requests) == ("AB", "CD", 1)
+
+
+# cursors of objects
+
+
+@pytest.mark.usefixtures("companies")
+def test_a_page_from_any_object(sent: list[SentRequest]) -> None:
+    """The page behind an object and the one before it; making the cursors sends nothing."""
+    queryset = Company.objects.all()
+    company = Company.objects.get(pk="c3")
+    sent.clear()
+    behind, before = queryset.cursor_for(company), queryset.cursor_for(company, before=True)
+    assert sent == []
+    assert names(queryset.page(2, behind)) == "EF"
+    assert names(queryset.page(2, before)) == "BC"
+    assert names(Company.objects.filter(pk__in=["c1", "c3", "c5"]).page(2)) == "BD"
+    keyed = Company.objects.filter(pk__in=["c1", "c3", "c5"])
+    assert names(keyed.page(2, keyed.cursor_for(company))) == "F"
+    assert names(keyed.page(2, keyed.cursor_for(company, before=True))) == "B"
+
+
+FOREIGN: list[tuple[str, Callable[[], Any], Callable[[], Any], str]] = [
+    ("another model", lambda: Company.objects.all(), lambda: Order(customer="x", number=1), "takes an object of"),
+    ("not stored", lambda: Company.objects.all(), lambda: Company(name="New"), "it is not stored"),
+    ("filtered out", lambda: Company.objects.filter(stock="T"), lambda: Company.objects.get(pk="c0"), "is none of"),
+    ("out of range", lambda: Company.objects.filter(name__gt="B"), lambda: Company.objects.get(pk="c0"), "is none of"),
+    ("another partition", lambda: Person.objects.filter(company="c1"), lambda: person(), "is none of"),
+    ("another key", lambda: Company.objects.filter(pk="c1"), lambda: Company.objects.get(pk="c0"), "is none of"),
+    ("deleted", lambda: Company.deleted_objects.all(), lambda: Company.objects.get(pk="c0"), "is none of"),
+    ("of nothing", lambda: Company.objects.none(), lambda: Company.objects.get(pk="c0"), "is none of"),
+]
+
+
+def person() -> Person:
+    """Somebody of the first company."""
+    return Person.objects.create(company_id="c0", person_id="p", name="Anna")
+
+
+@pytest.mark.usefixtures("companies")
+@pytest.mark.parametrize(("name", "queryset", "obj", "said"), FOREIGN, ids=[each[0] for each in FOREIGN])
+def test_only_the_querysets_own_objects_have_cursors(
+    name: str, queryset: Callable[[], Any], obj: Callable[[], Any], said: str
+) -> None:
+    """An object that the queryset does not give has no place in it."""
+    found = obj()
+    with assert_requests(0), pytest.raises(InvalidValue, match=said):
+        queryset().cursor_for(found)
+
+
+# refused
+
+
+@pytest.mark.usefixtures("companies")
+def test_a_cursor_of_another_query_is_refused_before_anything_is_sent() -> None:
+    """Changed, foreign and made-up cursors are told apart from good ones without a request."""
+    text = Company.objects.page(2).next_cursor or ""
+    for queryset, cursor in (
+        (Company.objects.filter(stock="T"), text),
+        (Company.objects.reverse(), text),
+        (Person.objects.all(), text),
+        (Company.objects.all(), text.replace(text[3], "A" if text[3] != "A" else "B", 1)),
+        (Company.objects.all(), "2"),
+    ):
+        with assert_requests(0), pytest.raises(InvalidCursor, match="Begin again without a cursor"):
+            queryset.page(2, cursor)
+    assert names(Company.objects.page(2, "")) == "AB"
+
+
+@pytest.mark.parametrize("size", [0, -1, 1001, 2.0, "20", True, None])
+def test_a_size_that_is_none_is_refused(size: Any) -> None:
+    """A page has from 1 to 1000 objects."""
+    with assert_requests(0), pytest.raises(InvalidValue, match="size is a whole number, from 1 to 1000"):
+        Company.objects.page(size)
+
+
+@pytest.mark.parametrize("budget", [0, -1, 1.5, "3", True])
+def test_a_budget_that_is_none_is_refused(budget: Any) -> None:
+    """At least one request may be sent."""
+    with assert_requests(0), pytest.raises(InvalidValue, match="max_requests is a whole number, 1 or more"):
+        Company.objects.page(2, max_requests=budget)
+
+
+def test_a_slice_has_no_pages() -> None:
+    """A page has a size and a cursor of its own."""
+    with assert_requests(0), pytest.raises(TypeError, match="once a slice has been taken"):
+        Company.objects.all()[:3].page(2)
+    with assert_requests(0), pytest.raises(TypeError, match="once a slice has been taken"):
+        Company.objects.all()[:3].cursor_for(Company())
