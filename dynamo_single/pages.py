@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from dynamo_single import cursors, paging, positions, registry
 from dynamo_single.cursors import Cursor
-from dynamo_single.exceptions import InvalidCursor, InvalidValue, NotSupported
+from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.paging import Beginning, Reading
 from dynamo_single.positions import Narrowed, Position
 from dynamo_single.projection import PartialItem
@@ -74,8 +74,6 @@ def page(queryset: Any, size: Any, cursor: str | None, max_requests: Any) -> Pag
         _check_number("max_requests", max_requests, None)
     plan = _plan(queryset, "page()")
     begin = cursors.decode(cursor, plan) if cursor else Cursor(positions.outermost(plan, backward=False))
-    if begin.backward and plan.kind == "scan":
-        raise InvalidCursor(f"A scan can only be read forwards. {cursors.BEGIN_AGAIN}")
     with capture_requests() as sent:
         reading = paging.read(_beginning(queryset, plan, begin), wanted=size + 1, max_requests=max_requests)
         given = reading.found[:size]

@@ -16,7 +16,7 @@ from dynamo_single.conditions import conjuncts, join, lower, simplify
 from dynamo_single.constraints import Constraints, gather
 from dynamo_single.exceptions import UnknownField
 from dynamo_single.options import AccessKey
-from dynamo_single.query import EVERYTHING, IDENTITY, Compare, Condition, Plan, Query, Rejection
+from dynamo_single.query import DELETED_AT, EVERYTHING, ITEM_TYPE, Compare, Condition, Plan, Query, Rejection
 
 #: How often a query is taken apart, one ``|`` after the other, before it counts as one that no keys answer.
 MAX_STEPS = 3
@@ -68,7 +68,8 @@ def _parts(query: Query, found: Plan | None, now: Any, steps: int) -> list[Plan]
             if found is not None and way[0].split not in conjuncts(found.filter):
                 continue
             parts = _parts_of_each(way, now, steps - 1)
-            if parts is not None and (found is None or all(_use(*each) for each in zip(parts, way, strict=True))):
+            pairs = [(plan, each) for plans, each in zip(parts or (), way, strict=False) for plan in plans]
+            if parts is not None and (found is None or all(_reads_less(plan, found, each.own) for plan, each in pairs)):
                 return [plan for plans in parts for plan in plans if plan.kind != "empty"]
     return None if found is None else [found]
 
@@ -91,17 +92,17 @@ def _parts_of_each(way: Sequence[Alternative], now: Any, steps: int) -> list[lis
     return all_parts
 
 
-def _use(parts: Sequence[Plan], alternative: Alternative) -> bool:
-    """Whether each key takes up what its own side of an ``|`` asks for; else one key for the whole reads no more."""
-    return all(_uses(part, alternative.own) for part in parts)
-
-
-def _uses(part: Plan, own: Condition) -> bool:
+def _reads_less(part: Plan, whole: Plan, own: Condition) -> bool:
+    """Whether a part's key takes up what its own side of an ``|`` asks for, and all that the key of the whole does."""
     if part.kind != "query":
         return True
-    compared = {term.attribute for term in conjuncts(own) if isinstance(term, Compare) and not term.path}
-    left = {term.attribute for term in conjuncts(part.filter) if isinstance(term, Compare)}
-    return part.key is not None and bool((compared - left) & {*part.key.variables, IDENTITY})
+    asked, left = _compared(own), _compared(part.filter)
+    always = {DELETED_AT, ITEM_TYPE, part.layout.expires}
+    return bool(asked - left) and not left - asked - _compared(whole.filter) - always
+
+
+def _compared(condition: Condition) -> set[str | None]:
+    return {term.attribute for term in conjuncts(condition) if isinstance(term, Compare) and not term.path}
 
 
 def _has_order(part: Plan) -> bool:

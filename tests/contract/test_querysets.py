@@ -264,15 +264,14 @@ def test_the_refusal_names_every_key_and_the_ways_out() -> None:
         (lambda: Company.objects.filter(name__nope="x"), UnknownField, "nope"),
         (lambda: Company.objects.order_by("nme"), UnknownField, "Cannot resolve keyword 'nme'"),
         (lambda: Company.objects.values("nme"), UnknownField, "no attribute 'nme' for values()"),
-        (lambda: list(Company.objects.filter(name__iexact="x")), NotSupported, "{email:canonical}"),
+        (lambda: list(Company.objects.filter(name__iexact="x")), NotSupported, "{name:canonical} into a key"),
         (lambda: list(Company.objects.filter(name__icontains="x")), NotSupported, "folded copy"),
         (lambda: list(Company.objects.filter(name__regex="x")), NotSupported, "filter in Python"),
         (lambda: list(Person.objects.filter(company__name="x")), NotSupported, "DynamoDB has no joins"),
         (lambda: list(Person.objects.order_by("?")), NotSupported, "sort key only"),
         (lambda: list(Person.objects.filter(Q(name="x") ^ Q(name="y"))), NotSupported, "XOR"),
         (lambda: list(Company.objects.filter(name=F("stock"))), NotSupported, "F() in a condition is not supported"),
-        (lambda: list(Company.objects.filter(created_at__year=2024)), NotSupported, "created_at__range=(first, last)"),
-        (lambda: list(Company.objects.filter(created_at__month=2)), NotSupported, "keep the month in an attribute"),
+        (lambda: list(Company.objects.filter(created_at__hour=2)), NotSupported, "keep the hour in an attribute"),
         (lambda: Person.objects.select_related("text"), UnknownField, "has no reference 'text'. It has company"),
         (lambda: Person.objects.select_related("company__x"), UnknownField, "directory.Company has no reference 'x'"),
         (lambda: Company.objects.using("nope"), NotSupported, "directory.Company.Meta.table"),
@@ -326,11 +325,10 @@ def test_async_methods_answer_like_their_twins() -> None:
 
 
 def test_querysets_are_combined_with_or_and_and() -> None:
-    """``|`` and ``&`` combine conditions within what a key answers."""
+    """``|`` and ``&`` combine conditions."""
     of_company = Person.objects.filter(company="c1")
     both = of_company.filter(name="Anna") | of_company.filter(name="Mike")
-    with pytest.raises(NoAccessPattern):
-        list(both.using_index("primary"))
+    assert sorted(names(both.using_index("primary"))) == ["Anna", "Mike"]
     assert names(both) == ["Anna", "Mike"]
     assert names(of_company & Person.objects.filter(name="Mike")) == ["Mike"]
 
