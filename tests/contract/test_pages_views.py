@@ -9,7 +9,7 @@ import pytest
 from django.core import paginator as django_paginator
 from django.core.paginator import EmptyPage
 from django.http import Http404, HttpResponse
-from django.template import Context, Template
+from django.template import RequestContext, Template
 from django.test import Client, RequestFactory, override_settings
 from django.urls import path
 from django.views.generic import ListView
@@ -38,7 +38,7 @@ class Companies(CursorListMixin, ListView):  # type: ignore[type-arg]  # not gen
 
     def render_to_response(self, context: dict[str, Any], **options: Any) -> HttpResponse:
         """Without a file."""
-        return HttpResponse(TEMPLATE.render(Context({**context, "request": self.request})))
+        return HttpResponse(TEMPLATE.render(RequestContext(self.request, context)))
 
 
 def unprotected(request: Any) -> HttpResponse:

@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from pynamodb.pagination import ResultIterator
 
 from dynamo_single import models
+from dynamo_single.pagination import Page
 from project.directory.models import Company, Person
 
 
@@ -59,6 +60,10 @@ def managers_and_querysets_keep_the_model(company: Company) -> None:
     assert_type(Company.objects.prefetch_related("people").select_related(), models.QuerySet[Company])
     assert_type(found[0], Company)
     assert_type(found[:2], models.QuerySet[Company])
+    assert_type(found.page(2), Page[Company])
+    assert_type(Company.objects.page(2, None, max_requests=3)[0], Company)
+    assert_type(found.page(2).next_cursor, str | None)
+    assert_type(Company.objects.cursor_for(company, before=True), str)
     assert_type(list(found), list[Company])
     assert_type(found.first(), Company | None)
     assert_type(found.count(), int)
