@@ -25,6 +25,9 @@ from dynamo_single.ranges import narrow
 MAX_PARTITIONS = 10_000
 MAX_KEYS = 10_000
 
+#: The operator and the value of "there is one".
+_PRESENT = ("isnull", False)
+
 Values = Mapping[str, Any]
 
 
@@ -159,7 +162,7 @@ def _by_range(
         raise Unfit(f"a sort key of more than {SORT_KEY_LIMIT} bytes would have to be compared")
     ranges = tuple(_ranges(key, served.partitions, reading, shares))
     expressed = _expressed((*key.partition.parts, *key.sort.parts[: len(values)]), constraints)
-    used = (*expressed, *reading.used)
+    used = (*expressed, *reading.used, *_implied(key, constraints))
     return Candidate(
         "empty" if reading.impossible or not ranges else "query",
         key,
@@ -232,6 +235,12 @@ def _ranges(
             yield whole
         else:
             yield KeyRange(KeyCondition(partition, reading.operator, reading.operands), reading.prefix)
+
+
+def _implied(key: AccessKey, constraints: Constraints) -> tuple[Condition, ...]:
+    """What holds of every item of an index: it has a value for each part of its keys."""
+    names = () if key.index is None else key.variables
+    return tuple(term for name in names for term in constraints.on(name) if (term.operator, term.value) == _PRESENT)
 
 
 def _expressed(parts: Sequence[KeyPart], constraints: Constraints) -> tuple[Condition, ...]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dynamo_single import layout as physical
+from dynamo_single.changes import Change
 from dynamo_single.query import EVERYTHING, Condition, Stored
 
 #: The texts of an item's partition key and sort key.
@@ -43,8 +44,8 @@ class Put:
 class Update:
     """Change attributes of an item.
 
-    ``add`` adds to a number or to a set, ``discard`` takes members out of a set. DynamoDB makes the item if there is
-    none, unless ``condition`` forbids it.
+    ``add`` adds to a number or to a set, ``discard`` takes members out of a set, ``changes`` are what else DynamoDB makes
+    of the item itself. DynamoDB makes the item if there is none, unless ``condition`` forbids it.
     """
 
     key: ItemKey
@@ -52,6 +53,7 @@ class Update:
     remove: tuple[str, ...] = ()
     add: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     discard: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    changes: tuple[Change, ...] = ()
     condition: Condition = EVERYTHING
 
 

@@ -35,16 +35,20 @@ class Children(Generic[M]):
 
     ``company.people`` is a manager as Django's for a reverse foreign key. ``prefetch_related("people")`` on one company
     reads it and all of its people with one Query if their keys share the company's partition.
+
+    With ``cascade`` the children are deleted and restored with their parent: into the trash and out of it if they have
+    soft delete, and for good. It is so by itself where both sides have soft delete, and else it is not.
     """
 
     # A model that is named by a text is not known to a checker.
     @overload
-    def __init__(self: Children[Any], model: str, *, field: str | None = None) -> None: ...
+    def __init__(self: Children[Any], model: str, *, field: str | None = None, cascade: bool | None = None) -> None: ...
     @overload
-    def __init__(self, model: type[M], *, field: str | None = None) -> None: ...
-    def __init__(self, model: str | type[M], *, field: str | None = None) -> None:
+    def __init__(self, model: type[M], *, field: str | None = None, cascade: bool | None = None) -> None: ...
+    def __init__(self, model: str | type[M], *, field: str | None = None, cascade: bool | None = None) -> None:
         self.to = model
         self.field_name = field
+        self.cascade = cascade
 
     def __set_name__(self, owner: Any, name: str) -> None:
         self.owner = owner
@@ -80,6 +84,18 @@ class Children(Generic[M]):
                 f"{self.owner._meta.object_name}. Declare one ReferenceAttribute, or name it: Children(..., field=...)."
             )
         return found[0]
+
+    @property
+    def cascades(self) -> bool:
+        """Whether the children are deleted and restored with their parent."""
+        if self.cascade is not None:
+            return self.cascade
+        return registry.has_soft_delete(self.owner) and registry.has_soft_delete(self.model)
+
+    @property
+    def is_by_table(self) -> bool:
+        """Whether the children of one parent are a part of the table itself, which can be read consistently."""
+        return {*registry.layout_of(self.model).primary.partition.variables} <= {self.field.attname}
 
     @overload
     def __get__(self, instance: None, owner: Any) -> Self: ...
@@ -126,6 +142,14 @@ class Children(Generic[M]):
                 getattr(self.instance, "_prefetched_objects_cache", {}).pop(name, None)
 
         return ChildrenManager
+
+
+def declared(model: Any) -> tuple[Children[Any], ...]:
+    """The children that a model declares, or inherits the declaration of."""
+    found: dict[str, Any] = {}
+    for owner in reversed(model.__mro__):
+        found.update({name: value for name, value in vars(owner).items() if isinstance(value, Children)})
+    return tuple(found.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -205,13 +205,16 @@ def _keyed(action: Delete | Check) -> dict[str, Any]:
 
 def _update(action: Update) -> dict[str, Any]:
     builder = ExpressionBuilder()
-    clauses = [
-        ("SET", [f"{builder.name(name)} = {builder.value(value)}" for name, value in action.set.items()]),
-        ("REMOVE", [builder.name(name) for name in action.remove]),
-        ("ADD", [f"{builder.name(name)} {builder.value(value)}" for name, value in action.add.items()]),
-        ("DELETE", [f"{builder.name(name)} {builder.value(value)}" for name, value in action.discard.items()]),
-    ]
-    text = " ".join(f"{keyword} {', '.join(parts)}" for keyword, parts in clauses if parts)
+    clauses = {
+        "SET": [f"{builder.name(name)} = {builder.value(value)}" for name, value in action.set.items()],
+        "REMOVE": [builder.name(name) for name in action.remove],
+        "ADD": [f"{builder.name(name)} {builder.value(value)}" for name, value in action.add.items()],
+        "DELETE": [f"{builder.name(name)} {builder.value(value)}" for name, value in action.discard.items()],
+    }
+    for change in action.changes:
+        keyword, part = compile_change(change, builder)
+        clauses[keyword].append(part)
+    text = " ".join(f"{keyword} {', '.join(parts)}" for keyword, parts in clauses.items() if parts)
     if not text:
         # DynamoDB would make an empty item, or refuse the whole transaction.
         raise NotSupported(f"The update of pk={action.key[0]!r}, sk={action.key[1]!r} changes nothing; leave it out.")

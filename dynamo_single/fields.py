@@ -269,6 +269,31 @@ class ReferenceField(DynamoField, models.ForeignKey[Any, Any]):  # type: ignore[
         return self.attribute.prepare(value)
 
 
+class CopiedField(DynamoField):
+    """A value of another object: validated, compared and shown as the field that it is copied from."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{**kwargs, "serialize": False})
+
+    @property
+    def source(self) -> Any:
+        """The field that it is copied from."""
+        attribute: Any = self.attribute
+        return attribute.source.field
+
+    def get_lookup(self, lookup_name: str) -> Any:
+        """The source's lookups."""
+        return self.source.get_lookup(lookup_name)
+
+    def get_transform(self, lookup_name: str) -> Any:
+        """The source's parts."""
+        return self.source.get_transform(lookup_name)
+
+    def to_python(self, value: Any) -> Any:
+        """As the source's."""
+        return self.source.to_python(value)
+
+
 class IdentityField(TextField):
     """``pk`` of a model whose primary key has several variables: their values, joined into one text.
 

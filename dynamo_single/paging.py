@@ -260,6 +260,9 @@ class _Range(_Stream):
             if not self.start.overlaps or self._is_covered(item):
                 self._keep(self.stream, item, overlaps=self.start.overlaps)
         self.last_key = answer.get("LastEvaluatedKey")
+        if self.last_key is not None and self.start.overlaps and not self._is_covered(self.last_key):
+            # At a strict bound everything is read, and DynamoDB takes no key from outside of a condition to go on from.
+            self.last_key = None
         self.is_read = True
 
     def _is_covered(self, item: Item) -> bool:

@@ -96,7 +96,7 @@ def merge(one: Action, other: Action) -> Action | None:
         for name, value in other.add.items():
             item[name] = _sum(item.get(name, {"N": "0"}), value)
         return replace(one, item=item)
-    if isinstance(one, Update) and not {*one.set, *one.remove} & {*other.add}:
+    if isinstance(one, Update) and not {*one.set, *one.remove, *_changed(one)} & {*other.add}:
         added = dict(one.add)
         for name, value in other.add.items():
             added[name] = _sum(added.get(name, {"N": "0"}), value)
@@ -105,7 +105,13 @@ def merge(one: Action, other: Action) -> Action | None:
 
 
 def _is_addition(action: Action) -> bool:
-    return isinstance(action, Update) and bool(action.add) and not (action.set or action.remove or action.discard)
+    if not isinstance(action, Update) or not action.add:
+        return False
+    return not (action.set or action.remove or action.discard or action.changes)
+
+
+def _changed(action: Update) -> set[str]:
+    return {change.place.name for change in action.changes}
 
 
 def _sum(one: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:

@@ -41,6 +41,15 @@ def project(plan: Plan, wanted: Collection[str]) -> Plan:
     return replace(plan, projection=_projection(plan, stored), parts=parts)
 
 
+def widen(plan: Plan, wanted: Collection[str]) -> Plan:
+    """Let a plan read these attributes as well, if it does not read whole items."""
+    stored = [plan.layout.attributes[name].stored for name in wanted if name in plan.layout.attributes]
+    if not plan.projection:
+        return plan
+    parts = tuple(replace(part, projection=(*dict.fromkeys((*part.projection, *stored)),)) for part in plan.parts)
+    return replace(plan, projection=(*dict.fromkeys((*plan.projection, *stored)),), parts=parts)
+
+
 def _projection(plan: Plan, stored: Iterable[str]) -> tuple[str, ...]:
     layout = plan.layout
     index = plan.key.index if plan.key else None

@@ -21,6 +21,9 @@ _MODELS: dict[str, Any] = {}
 
 TRASH = "trash"
 DELETED_AT = "deleted_at"
+DELETED_WITH = "deleted_with"
+#: The attribute that ``Meta.purge_after`` gives a model.
+PURGE_AT = "purge_at"
 ITEM_TYPE = "item_type"
 
 
@@ -62,6 +65,11 @@ def _attributes_of(model: Any) -> dict[str, Attribute[Any]]:
         for field in model._meta.concrete_fields
         if isinstance(field, DynamoField) and not isinstance(field, IdentityField)
     }
+
+
+def has_soft_delete(model: Any) -> bool:
+    """Whether the model's objects go to a trash."""
+    return DELETED_AT in attributes_of(model)
 
 
 def copies_of(model: Any) -> tuple[CanonicalAttribute, ...]:

@@ -2,6 +2,8 @@
 
 from dynamo_single.attributes.base import Attribute
 from dynamo_single.attributes.canonical import CanonicalAttribute
+from dynamo_single.attributes.authors import AuthorAttribute
+from dynamo_single.attributes.derived import CopiedAttribute, CounterAttribute
 from dynamo_single.attributes.documents import (
     BinarySetAttribute,
     JSONAttribute,
@@ -28,10 +30,13 @@ from dynamo_single.attributes.scalars import (
 
 __all__ = [
     "Attribute",
+    "AuthorAttribute",
     "BinaryAttribute",
     "BinarySetAttribute",
     "BooleanAttribute",
     "CanonicalAttribute",
+    "CopiedAttribute",
+    "CounterAttribute",
     "DateAttribute",
     "DecimalAttribute",
     "EmailAttribute",

@@ -1,4 +1,4 @@
-"""Models for the differential test: the same attributes under every kind of keys, side by side in one table."""
+"""Models for the differential test: the same attributes under every kind of keys, in a table of their own."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def declare(number: int, primary: tuple[str, str], indexes: dict[str, models.Ind
     }
     if number % 3 == 0:
         attributes["expires_at"] = models.TTLAttribute()
-    meta = type("Meta", (), {"app_label": "catalog"})
+    meta = type("Meta", (), {"app_label": "catalog", "table": "kinds"})
     namespace = {"__module__": __name__, "Keys": type("Keys", (), keys), "Meta": meta, **attributes}
     return type(name, (models.SoftDeleteModel if number % 2 == 0 else models.Model,), namespace)
 

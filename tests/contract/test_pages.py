@@ -317,6 +317,12 @@ def test_equal_keys_of_an_index_are_each_given_once() -> None:
         Entry.objects.filter(title="same"),
         Employee.objects.filter(employee_id__in=[each.employee_id for each in employees]).order_by("firm"),
         Employee.objects.filter(employee_id__in=[each.employee_id for each in employees]).order_by("-firm"),
+        # A bound that DynamoDB cannot leave out where there is another one too.
+        Employee.objects.filter(employee_id__in=[each.employee_id for each in employees], firm__lt="f2").order_by(
+            "firm"
+        ),
+        Entry.objects.filter(Q(title="same", shelf="s") | Q(title="same", shelf="t") | Q(title="z")).order_by("title"),
+        Entry.objects.filter(Q(title="same", shelf="s") | Q(title="same", shelf="t") | Q(title="z")).order_by("-title"),
     ):
         for size in (1, 2, 4):
             pages = walk(queryset, size)
@@ -349,6 +355,7 @@ def test_a_budget_loses_nothing() -> None:
     for queryset in (
         Company.objects.filter(stock="T"),
         Company.objects.filter(pk__in=["x", "c1", "y", "z", "c3", "c4", "v", "w", "c5"], stock="T"),
+        Company.objects.filter(pk__in=["c1", "x", "y", "c3"]),
         Person.objects.filter(company__in=["c0", "c1", "c2"]),
         Company.objects.filter(Q(pk__in=["x", "c1", "y"]) | Q(name__in=["D", "F"], stock="T")),
     ):
@@ -530,6 +537,31 @@ def test_a_budget_that_is_none_is_refused(budget: Any) -> None:
     """At least one request may be sent."""
     with assert_requests(0), pytest.raises(InvalidValue, match="max_requests is a whole number, 1 or more"):
         Company.objects.page(2, max_requests=budget)
+
+
+def test_what_is_put_in_order_in_memory_has_no_pages() -> None:
+    """It is read whole before anything is known of its order."""
+    for queryset in (
+        Company.objects.order_by("stock").allow_in_memory(10),
+        Company.objects.filter(pk__in=["c0", "c1"]).order_by("name").allow_in_memory(10),
+    ):
+        with assert_requests(0), pytest.raises(NotSupported, match="page\\(\\) is not supported after allow_in_memory"):
+            queryset.page(2)
+        with assert_requests(0), pytest.raises(NotSupported, match="Slice the list of all objects"):
+            queryset.cursor_for(Company())
+
+
+@pytest.mark.parametrize("order", ["firm", "-firm"])
+def test_a_budget_may_end_at_a_strict_bound(order: str) -> None:
+    """Where the last item that was read is the one that the bound leaves out, nothing is left to read."""
+    for number in range(4):
+        Employee.objects.create(firm_id=f"f{number}", employee_id="e", name="x")
+        Employee.objects.create(firm_id=f"f{number}", employee_id="g", name="y")
+    queryset = Employee.objects.filter(employee_id__in=["e", "g"], firm__lt="f2", name="x").order_by(order)
+    pages = walk(queryset, 1, max_requests=2)
+    assert [each for page in pages for each in pks(page)] == pks(queryset)
+    back = walk_back(queryset, pages[-1], 1, max_requests=2)
+    assert [each for page in [pages[-1], *back] for each in pks(page)[::-1]] == pks(queryset)[::-1]
 
 
 def test_a_slice_has_no_pages() -> None:

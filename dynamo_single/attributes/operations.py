@@ -1,0 +1,66 @@
+"""What an attribute can be set to besides a value: an operation on what is stored, which DynamoDB carries out itself.
+
+They are plain values; this module must not know attributes, models or requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+
+class Operation:
+    """Base of the operations; as with ``F()``, an attribute may be set to one until the object is saved."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: Iterable[Any]) -> None:
+        self.values = tuple(values)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({list(self.values)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and isinstance(other, Operation) and other.values == self.values
+
+    def __hash__(self) -> int:
+        return hash((type(self), repr(self.values)))
+
+
+class Append(Operation):
+    """Put values behind the stored list, or make one of them."""
+
+    __slots__ = ()
+
+
+class Prepend(Operation):
+    """Put values before the stored list, or make one of them."""
+
+    __slots__ = ()
+
+
+class AddToSet(Operation):
+    """Add members to the stored set, or make one of them; members that are there already stay."""
+
+    __slots__ = ()
+
+
+class RemoveFromSet(Operation):
+    """Take members out of the stored set; members that are not there are no error, and the last one takes the set."""
+
+    __slots__ = ()
+
+
+class Removal(Operation):
+    """Remove a value, or a key of a map: the one instance is ``REMOVE``."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(())
+
+    def __repr__(self) -> str:
+        return "REMOVE"
+
+
+REMOVE: Final = Removal()

@@ -1,0 +1,51 @@
+"""Days and moments cut off to the year, month, week, day, hour, minute or second that they are in, as Django does it.
+
+This module must not know attributes or querysets.
+"""
+
+from __future__ import annotations
+
+import datetime
+from typing import TypeVar
+
+from django.utils import timezone
+
+from dynamo_single.exceptions import InvalidValue
+
+DAY_KINDS = ("year", "month", "week", "day")
+KINDS = (*DAY_KINDS, "hour", "minute", "second")
+ORDERS = ("ASC", "DESC")
+
+
+def check(kind: str, kinds: tuple[str, ...], order: str) -> None:
+    """Refuse a kind of period, or an order, that there is not."""
+    for name, value, known in (("kind", kind, kinds), ("order", order, ORDERS)):
+        if value not in known:
+            raise InvalidValue(f"{name!r} is one of {', '.join(map(repr, known))}, not {value!r}.")
+
+
+def day(value: datetime.date, kind: str) -> datetime.date:
+    """The first day of the period that a day is in; of a moment, that of its day in the current time zone."""
+    local = timezone.localtime(value).date() if isinstance(value, datetime.datetime) else value
+    return _first_day(local, kind)
+
+
+def moment(value: datetime.datetime, kind: str, zone: datetime.tzinfo) -> datetime.datetime:
+    """The beginning of the period that a moment is in, by the clocks of a time zone."""
+    local = value.astimezone(zone).replace(tzinfo=None)
+    if kind in DAY_KINDS:
+        start = datetime.datetime.combine(_first_day(local.date(), kind), datetime.time())
+    else:
+        finer = {"hour": {"minute": 0, "second": 0}, "minute": {"second": 0}, "second": {}}[kind]
+        start = local.replace(**finer, microsecond=0)
+    return timezone.make_aware(start, zone)
+
+
+def _first_day(value: datetime.date, kind: str) -> datetime.date:
+    if kind == "year":
+        return value.replace(month=1, day=1)
+    if kind == "month":
+        return value.replace(day=1)
+    if kind == "week":
+        return value - datetime.timedelta(days=value.weekday())
+    return value
