@@ -90,6 +90,8 @@ class Login(models.Model):
 
     objects = LoginManager()
 
+    derived_by: ClassVar[str] = "user"
+
     class Keys:
         primary = models.Key("USER#{user_id}", "{kind}#{identifier}")
         by_identifier = models.IndexKey("gs1", "{kind}#{identifier:canonical}", "USER#{user_id}")

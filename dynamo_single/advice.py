@@ -67,11 +67,12 @@ def _ways_out(query: Query, constraints: Constraints, in_any_order: AccessKey | 
         yield f"leave using_index({query.using_index!r}) out, so that every key counts"
     if in_any_order is not None:
         key = in_any_order.name
-        yield f"leave the order out (.order_by() without names), so that {key} answers it, and sort in Python"
+        yield f"leave the order out (.order_by() without names), so that {key} answers it"
+        yield f"say .allow_in_memory(limit=1000): {key} answers it, and up to 1000 matches are sorted in memory"
     elif query.using_index is not None:
         return
     elif query.allow_scan and query.ordering:
-        yield "leave order_by() out: allow_scan() is said, but a scan has no order"
+        yield "leave order_by() out, or say .allow_in_memory() too: allow_scan() is said, but a scan has no order"
     elif query.allow_scan:
         yield "compare exactly: allow_scan() is said, but a filter cannot compare canonical forms"
     else:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from django.db.models import Aggregate, Avg, Count, Max, Min, Q, Sum, Value
+from django.db.models import Avg, Count, Max, Min, Q, Sum, Value
 from django.db.models.expressions import Col, Ref, Star
 from django.db.models.fields.json import KeyTransform
 from django.utils import timezone
@@ -41,7 +41,9 @@ def named(args: Sequence[Any], kwargs: Mapping[str, Any], method: str) -> dict[s
         try:
             alias = each.default_alias
         except (AttributeError, TypeError) as error:
-            raise TypeError(f"Complex {'aggregates' if method == 'aggregate' else 'annotations'} need an alias") from error
+            raise TypeError(
+                f"Complex {'aggregates' if method == 'aggregate' else 'annotations'} require an alias"
+            ) from error
         if alias in kwargs or alias in found:
             raise ValueError(f"The named annotation '{alias}' conflicts with the default name for another annotation.")
         found[alias] = each
@@ -62,12 +64,12 @@ def check_function(model: Any, alias: str, expression: Any) -> None:
         )
 
 
-def read_measure(queryset: Any, alias: str, expression: Aggregate, *, summarize: bool) -> Measure:
+def read_measure(queryset: Any, alias: str, expression: Any, *, summarize: bool) -> Measure:
     """The measure of an aggregate expression; raises ``NotSupported`` by name for what cannot be computed."""
     model = queryset.model
     check_function(model, alias, expression)
-    if isinstance(expression.filter, Q):  # type: ignore[attr-defined]  # missing in the stubs
-        check_lists((expression.filter,))  # type: ignore[attr-defined]  # as above
+    if isinstance(expression.filter, Q):
+        check_lists((expression.filter,))
     # A default is Django's COALESCE around the aggregate, which would hide it.
     bare: Any = expression.copy()
     bare.default = None
@@ -88,7 +90,7 @@ def read_measure(queryset: Any, alias: str, expression: Aggregate, *, summarize:
         alias,
         function,
         attribute,
-        distinct=expression.distinct and attribute is not None,  # type: ignore[attr-defined]  # as above
+        distinct=expression.distinct and attribute is not None,
         filter=condition,
         default=_default(function, field, expression),
     )
@@ -107,7 +109,7 @@ def _field(model: Any, alias: str, expression: Any, source: Any) -> Any:
             "joins. Ask that model, or count the members of a Children attribute by its name."
         )
     if isinstance(source, Ref) or getattr(source, "contains_aggregate", False):
-        raise NotSupported(f"{model._meta.label}: {alias}={expression!r}: an aggregate of annotations is not supported.")
+        raise NotSupported(f"{model._meta.label}: {alias}={expression!r}: an aggregate of annotations is refused.")
     if isinstance(source, KeyTransform):
         raise NotSupported(
             f"{model._meta.label}: {alias}={expression!r}: a value inside a document cannot be aggregated. Keep it in "
@@ -150,9 +152,8 @@ def aggregate(source: Any, measures: Sequence[Measure]) -> dict[str, Any]:
     if query.is_empty() or (query.high_mark is not None and query.high_mark <= query.low_mark):
         results = Tallies(source.model, measures).results()
     else:
-        results = _direct(source, measures)
-        if results is None:
-            results = _added_up(source, measures)
+        direct = _direct(source, measures)
+        results = _added_up(source, measures) if direct is None else direct
     return {measure.alias: result for measure, result in zip(measures, results, strict=True)}
 
 
@@ -229,7 +230,9 @@ def _plan_of(source: Any, measure: Measure) -> Plan | None:
     counts = measure.function == "Count"
     query = source._query_value(ordered=False)
     ordering = (Order(name, measure.function == "Max"),) if name and not counts else ()
-    query = replace(query, where=join((query.where, measure.filter, _present(source.model, measure))), ordering=ordering)
+    query = replace(
+        query, where=join((query.where, measure.filter, _present(source.model, measure))), ordering=ordering
+    )
     try:
         plan = planner.plan(query, now=timezone.now())
     except NoAccessPattern:

@@ -1,4 +1,4 @@
-"""BatchGetItem: several at once, and each asked again for the keys that DynamoDB left out.
+"""BatchGetItem, several at once, and BatchWriteItem; each sent again for what DynamoDB left out.
 
 This module knows the table, and must not know plans or models.
 """
@@ -7,20 +7,26 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from dynamo_single import parallel
 from dynamo_single.compiler import MAX_BATCH_KEYS
-from dynamo_single.exceptions import Throttled
+from dynamo_single.exceptions import DynamoSingleError, Throttled
 from dynamo_single.query import Request
 from dynamo_single.table import Table
 
 Item = dict[str, dict[str, Any]]
 
-#: How often keys that DynamoDB left out of a BatchGetItem's answer are asked for again, and the longest pause in
-#: seconds (AWS API reference, BatchGetItem: "we strongly recommend that you use an exponential backoff algorithm").
+#: One entry of a BatchWriteItem: a PutRequest or a DeleteRequest.
+Write = dict[str, Any]
+
+#: The most writes of one BatchWriteItem (AWS API reference, BatchWriteItem).
+MAX_BATCH_WRITES = 25
+#: How often what DynamoDB left out of a batch is sent again, and the longest pause in seconds (AWS API reference,
+#: BatchGetItem and BatchWriteItem: "we strongly recommend that you use an exponential backoff algorithm").
 BATCH_ATTEMPTS = 8
 LONGEST_PAUSE = 2.0
 
@@ -64,9 +70,41 @@ def get_batch(table: Table, request: Request) -> list[Item]:
             return found
         request = Request("BatchGetItem", {"RequestItems": unprocessed})
     missing = len(request.params["RequestItems"][table.name]["Keys"])
-    raise Throttled(
-        f"DynamoDB left {missing} keys of a BatchGetItem unread after {BATCH_ATTEMPTS} requests: it asks to slow down. "
-        "Try again later, or raise the table's read capacity."
+    raise _left_out(f"{missing} keys of a BatchGetItem unread", "read")
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """The writes of a batch that are not carried out as far as is known, and why."""
+
+    writes: Sequence[Write]
+    error: DynamoSingleError
+
+
+def write_batch(table: Table, writes: Sequence[Write]) -> Rest | None:
+    """Send up to 25 writes, without conditions, as one BatchWriteItem; again for what is left, after growing pauses."""
+    slow_down: Throttled | None = None
+    for attempt in range(BATCH_ATTEMPTS):
+        if attempt:
+            pause(attempt)
+        try:
+            answer = table.send(Request("BatchWriteItem", {"RequestItems": {table.name: writes}}))
+        except Throttled as error:  # not one of them was carried out
+            slow_down = error
+            continue
+        except DynamoSingleError as error:
+            return Rest(writes, error)
+        left = (answer.get("UnprocessedItems") or {}).get(table.name)
+        if not left:
+            return None
+        writes, slow_down = left, None
+    return Rest(writes, slow_down or _left_out(f"{len(writes)} writes of a BatchWriteItem undone", "write"))
+
+
+def _left_out(what: str, capacity: str) -> Throttled:
+    return Throttled(
+        f"DynamoDB left {what} after {BATCH_ATTEMPTS} requests: it asks to slow down. Try again later, or raise the "
+        f"table's {capacity} capacity."
     )
 
 

@@ -1,42 +1,46 @@
 """Writing through a queryset: what is to be written is checked before anything is read or sent.
 
 Each object is written by itself, under the queryset's own conditions: one that does not meet them any more is left
-alone and not counted. This module must not know how a single object is written.
+alone and not counted. This module must not know how a single object is written, or how many at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from django.db.models import Model
+from django.db.models.signals import post_delete, pre_delete
 
-from dynamo_single import registry, uniqueness
+from dynamo_single import many, registry, uniqueness, updating
 from dynamo_single.conditions import conjuncts, join, lower, simplify
-from dynamo_single.exceptions import BulkError, DynamoSingleError, InvalidValue, NotSupported, UnknownField
+from dynamo_single.exceptions import NotSupported
 from dynamo_single.query import DELETED_AT, IDENTITY, Compare, Condition, Query, Stored
-
-#: Writes one object; tells how many objects of which model were written.
-Write = Callable[[Any], Mapping[str, int]]
+from dynamo_single.signals import post_restore, post_soft_delete
+from dynamo_single.unique_rules import rules_of
 
 
 def update(queryset: Any, changes: Mapping[str, Any]) -> int:
     """Set attributes of each object that matches; the number of those that were written."""
     model = queryset.model
-    values = dict(_checked(model, name, value) for name, value in changes.items())
-    if not values:
+    assigned = updating.read(model, changes)
+    if not assigned:
         return 0
-    objects = queryset._to_write()
-    _check_unique(model, values, objects)
+    written = updating.at_once(queryset, assigned)
+    if written is not None:
+        return written
+    values = assigned.values
+    objects = many.each_once(queryset)
+    if any(values.get(name) not in (None, "") for name in uniqueness.unique_attributes(model)):
+        objects = _check_unique(model, values, list(objects))
     query = queryset._query_value(ordered=False)
 
     def write(obj: Any) -> Mapping[str, int]:
         for name, value in values.items():
             setattr(obj, name, value)
-        written = obj._write_if(_own_condition(query, obj), update_fields=list(values))
+        written = obj._write_if(_own_condition(query, obj), update_fields=list(values), changes=assigned.changes)
         return {model._meta.label: int(written)}
 
-    return sum(_write_each(objects, write, "update").values())
+    return sum(_job(queryset, "update").write_each(objects, write).values())
 
 
 def delete(queryset: Any) -> tuple[int, dict[str, int]]:
@@ -61,72 +65,44 @@ def _delete_each(queryset: Any, verb: str, *, for_good: bool) -> tuple[int, dict
         counts: Mapping[str, int] = obj._delete_if(_own_condition(query, obj), for_good=for_good)[1]
         return counts
 
-    counts = _write_each(queryset._to_write(), write, verb)
+    job = _job(queryset, verb, pre_delete, post_delete, post_soft_delete)
+    counts = job.write_each(many.each_once(queryset), write)
     return sum(counts.values()), counts
 
 
-def restore(queryset: Any) -> int:
-    """Take each object out of the trash; the number of those that were in it."""
+def restore(queryset: Any) -> tuple[int, dict[str, int]]:
+    """Take each object out of the trash as its own ``restore()`` does; the counts are by model."""
     model = queryset.model
     if not registry.layout_of(model).soft_delete:
         raise NotSupported(f"{model._meta.label} has no soft delete, so there is no trash to restore() from.")
 
+    query = queryset._query_value(ordered=False)
+
     def write(obj: Any) -> Mapping[str, int]:
         try:
-            return {model._meta.label: int(obj.restore())}
+            counts: Mapping[str, int] = obj._restore_if(_own_condition(query, obj))[1]
         except model.DoesNotExist:
             return {}  # deleted for good since it was read
+        return counts
 
-    return sum(_write_each(queryset._to_write(), write, "restore").values())
-
-
-def _checked(model: Any, name: str, value: Any) -> tuple[str, Any]:
-    """The attribute that a name means, and the value as it is stored."""
-    label = model._meta.label
-    if hasattr(value, "resolve_expression"):
-        raise NotSupported(f"update({name}={value!r}) is not supported: give a value, or save the objects.")
-    fields = {key: field for field in model._meta.concrete_fields for key in (field.name, field.attname)}
-    field = model._meta.pk if name == "pk" else fields.get(name)
-    if field is None:
-        known = ", ".join(each.name for each in model._meta.concrete_fields if not _is_of_key(each))
-        raise UnknownField(f"{label} has no attribute {name!r} to update. It has {known}.")
-    if _is_of_key(field):
-        raise NotSupported(
-            f"{label}.{name} is part of the primary key and cannot change: create new objects and delete these."
-        )
-    if field.attribute.computed:
-        raise NotSupported(f"{label}.{name} is computed from {field.attribute.source}: update that.")
-    return field.attname, _checked_value(field, value)
+    job = _job(queryset, "restore", post_restore)
+    counts = job.write_each(many.each_once(queryset), write)
+    return sum(counts.values()), counts
 
 
-def _is_of_key(field: Any) -> bool:
-    return bool(field.primary_key or field.attname in field.model._identity)
+def _job(queryset: Any, verb: str, *signals: Any) -> many.Job:
+    return many.Job(verb, queryset.model, progress=queryset._progress, signals=signals)
 
 
-def _checked_value(field: Any, value: Any) -> Any:
-    attribute = field.attribute
-    if isinstance(value, Model):
-        if not field.is_relation or not isinstance(value, field.remote_field.model):
-            raise InvalidValue(f"{field.model._meta.label}.{field.name} cannot be set to {value!r}.")
-        value = value.pk
-    try:
-        prepared = attribute.prepare(value)
-    except InvalidValue as error:
-        raise InvalidValue(f"{field.model._meta.label}: {error}") from error
-    if prepared is None and not attribute.null:
-        raise InvalidValue(
-            f"{field.model._meta.label}: {field.name} is missing: it takes {attribute.expects}, or null=True."
-        )
-    return prepared
-
-
-def _check_unique(model: Any, values: Mapping[str, Any], objects: Sequence[Any]) -> None:
-    for name in uniqueness.unique_attributes(model):
-        if len(objects) > 1 and values.get(name) not in (None, ""):
+def _check_unique(model: Any, values: Mapping[str, Any], objects: Sequence[Any]) -> Iterator[Any]:
+    for rule in rules_of(model):
+        given = tuple(values.get(name) for name in rule.fields)
+        if len(objects) > 1 and not rule.name and not any(value in (None, "") for value in given):
             raise NotSupported(
-                f"{model._meta.label}.{name} is unique, and {len(objects)} objects match: they cannot all have "
-                f"{values[name]!r}. Nothing was written."
+                f"{model._meta.label}.{', '.join(rule.fields)} is unique, and {len(objects)} objects match: they "
+                f"cannot all have {rule.worded(given)}. Nothing was written."
             )
+    return iter(objects)
 
 
 def _own_condition(query: Query, obj: Any) -> Condition:
@@ -148,26 +124,3 @@ def _own_condition(query: Query, obj: Any) -> Condition:
     if layout.soft_delete and query.visibility != "all":
         terms.append(Compare(DELETED_AT, "isnull", query.visibility == "live"))
     return simplify(lower(join(terms), layout))
-
-
-def _write_each(objects: Sequence[Any], write: Write, verb: str) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    written: list[Any] = []
-    for obj in objects:
-        pk = obj.pk
-        try:
-            found = {label: count for label, count in write(obj).items() if count}
-        except DynamoSingleError as error:
-            if not written:
-                raise
-            raise BulkError(
-                f"{verb}() has written {len(written)} of {len(objects)} {obj._meta.label} objects and then failed at "
-                f"pk {pk!r}: {error} What is written stays.",
-                written=tuple(written),
-                failed=pk,
-            ) from error
-        for label, count in found.items():
-            counts[label] = counts.get(label, 0) + count
-        if found:
-            written.append(pk)
-    return counts

@@ -15,16 +15,15 @@ from dynamo_single import batches, reading
 from dynamo_single import cache_items as stored
 from dynamo_single import layout as names
 from dynamo_single.actions import ITEM_EXISTS, Delete, Item, ItemKey, Put, Update, key_of
+from dynamo_single.batches import MAX_BATCH_WRITES
 from dynamo_single.cache_items import Entry, generation_of, generations_key, is_live, part_keys
 from dynamo_single.compiler import MAX_BATCH_KEYS, compile_action, item_key
 from dynamo_single.conditions import join
-from dynamo_single.exceptions import ConditionFailed, Conflict, NotSupported, Throttled
+from dynamo_single.exceptions import ConditionFailed, Conflict, NotSupported
 from dynamo_single.matching import matches
 from dynamo_single.query import Condition, Not, Request, Stored
 from dynamo_single.table import Table, get_table
 
-#: The most writes of one BatchWriteItem (AWS API reference, BatchWriteItem).
-MAX_BATCH_WRITES = 25
 #: How often an entry is read or written again because other processes replaced it, or cleared the cache, meanwhile.
 ATTEMPTS = 5
 
@@ -225,22 +224,9 @@ class Store:
 
     def _write(self, writes: Sequence[dict[str, Any]]) -> None:
         for start in range(0, len(writes), MAX_BATCH_WRITES):
-            self._write_batch({self.table.name: writes[start : start + MAX_BATCH_WRITES]})
-
-    def _write_batch(self, writes: dict[str, Any]) -> None:
-        table = self.table
-        for attempt in range(batches.BATCH_ATTEMPTS):
-            if attempt:
-                batches.pause(attempt)
-            answer = table.send(Request("BatchWriteItem", {"RequestItems": writes}))
-            writes = answer.get("UnprocessedItems") or {}
-            if not writes:
-                return
-        raise Throttled(
-            f"DynamoDB left {len(writes[table.name])} writes of a BatchWriteItem undone after "
-            f"{batches.BATCH_ATTEMPTS} requests: it asks to slow down. Try again later, or raise the table's write "
-            "capacity."
-        )
+            rest = batches.write_batch(self.table, writes[start : start + MAX_BATCH_WRITES])
+            if rest is not None:
+                raise rest.error
 
 
 def _conflict(entry: Entry) -> Conflict:

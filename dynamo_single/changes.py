@@ -189,7 +189,9 @@ def _result(change: Change, item: Item) -> Mapping[str, Any] | None:
         return {kind: [*held, *given] if change.operator == "append" else [*given, *held]}
     members = {normal({kind[0]: member}): member for member in held}
     others = {normal({kind[0]: member}): member for member in given}
-    kept = {**others, **members} if change.operator == "include" else {k: members[k] for k in members if k not in others}
+    kept = (
+        {**others, **members} if change.operator == "include" else {k: members[k] for k in members if k not in others}
+    )
     return {kind: list(kept.values())} if kept else None
 
 

@@ -5,7 +5,8 @@ Django does not call the checks of models that are hidden from migrations, so th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from itertools import combinations
 from typing import Any, Final
@@ -18,17 +19,17 @@ from django.db.models import Field
 from django.db.models.base import ModelBase
 from pynamodb.attributes import Attribute as PynamoDBAttribute
 
-from dynamo_single import attributes, cache_items, registry, uniqueness
+from dynamo_single import attributes, cache_items, registry, unique_rules
 from dynamo_single import layout as names
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.backend.router import uses_engine
-from dynamo_single.collections import Children
+from dynamo_single.collections import Children, declared
 from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.fields import DynamoField
 from dynamo_single.keys import Template, can_collide
 from dynamo_single.model import Model
-from dynamo_single.options import ModelLayout
+from dynamo_single.options import AccessKey, ModelLayout
 
 #: What stores the values of Django's fields, for the most usual ones.
 _INSTEAD: Final = {
@@ -54,9 +55,9 @@ _INSTEAD: Final = {
 }
 
 #: The keys of items that belong to no model, by what an error calls them.
-_RESERVED: Final = {
-    "a claim on a unique value": ((uniqueness.CLAIM_PARTITION.source, uniqueness.CLAIM_SORT_KEY),),
-    "an item of the cache": cache_items.KEYS,
+_RESERVED: Final[dict[str, Callable[[], Iterable[tuple[str, str]]]]] = {
+    "a claim on a unique value": unique_rules.claim_keys,
+    "an item of the cache": lambda: cache_items.KEYS,
 }
 
 
@@ -179,10 +180,51 @@ def _check_layout(model: Any) -> Iterator[Error]:
 
 
 def _check_children(model: Any) -> Iterator[Error]:
-    """E006: ``Children`` that name no model, or one without a reference to this."""
-    for value in vars(model).values():
-        if isinstance(value, Children) and (problem := value.problem()):
+    """E006: ``Children`` that name no model, or one without a reference to this; E014: that cannot cascade."""
+    for children in declared(model):
+        problem = children.problem()
+        if problem:
             yield _error(model, "E006", problem)
+            continue
+        with suppress(ConfigurationError):  # E003 says so for that model
+            yield from _check_cascade(model, children)
+
+
+def _check_cascade(model: Any, children: Children[Any]) -> Iterator[Error]:
+    """E014: children of which nobody said whether they go along with their parent, or that cannot."""
+    child, own = children.model, registry.has_soft_delete(model)
+    name, label = children.name, child._meta.label
+    soft = registry.has_soft_delete(child)
+    if own and not soft and children.cascade is None:
+        text = f"{name}: {model._meta.object_name} has soft delete and {label} has not, so it cannot go to the trash with it."
+        hint = (
+            f"Derive {child._meta.object_name} from models.SoftDeleteModel, or say Children(..., cascade=True) to delete "
+            "the children for good with their parent, cascade=False to leave them."
+        )
+        yield _error(model, "E014", text, hint)
+    if not children.cascades:
+        return
+    if child._options.alias != model._options.alias:
+        text = f"{name}: {label} is in another table, and cannot be deleted in one transaction with its parent."
+        yield _error(model, "E014", text, "Say Children(..., cascade=False), or keep both in one table.")
+        return
+    layout = registry.layout_of(child)
+    if not children.is_by_table and not any(_lists(key, layout, children.field.attname) for key in layout.indexes):
+        text = f"{name}: no key of {label} lists the children of one {model._meta.object_name}, which are to go along."
+        hint = f'Begin a key with {{{children.field.attname}}}: models.IndexKey("gs1", "{child._options.item_type.upper()}S#'
+        yield _error(model, "E014", text, f'{hint}{{{children.field.attname}}}", ...). Or say cascade=False.')
+    if not children.is_by_table and soft and layout.trash is None:
+        text = f"{name}: {label} has no index for its trash, where the children that went along have to be found."
+        yield _error(model, "E014", text, f"Set {child._meta.object_name}.Meta.trash_index, or say cascade=False.")
+    if own and soft and model._options.purge_after is not None and layout.expires is None:
+        text = f"{name}: {model._meta.object_name} is purged by Meta.purge_after, and {label} would stay in the trash."
+        yield _error(model, "E014", text, f"Set {child._meta.object_name}.Meta.purge_after too, or say cascade=False.")
+
+
+def _lists(key: AccessKey, layout: ModelLayout, reference: str) -> bool:
+    """Whether a key of an index has all children of one parent in one partition."""
+    rest = {*key.variables} - {reference}
+    return {*key.partition.variables} <= {reference} and all(layout.attributes[name].required for name in rest)
 
 
 def _check_stored(model: Any) -> Iterator[Error]:
@@ -238,7 +280,7 @@ def _of_mixin(model: Any, name: str, owner: type) -> Error:
 
 
 def _check_unique(model: Any) -> Iterator[Error]:
-    """E009: a unique attribute whose values cannot be claimed."""
+    """E009: unique values that cannot be claimed."""
     for name, attribute in registry.attributes_of(model).items():
         try:
             claimable = not attribute.unique or attribute.key_kind is not None
@@ -251,6 +293,11 @@ def _check_unique(model: Any) -> Iterator[Error]:
                 f"{name} cannot be unique: the values of a {type(attribute).__name__} cannot be compared by a key.",
                 "Leave unique=True out, or keep the value in a text, number or moment of its own.",
             )
+            return
+    try:
+        unique_rules.rules_of(model)
+    except ConfigurationError as error:
+        yield _error(model, "E009", str(error))
 
 
 def _check_collisions(models: Sequence[Any]) -> Iterator[Error]:
@@ -290,6 +337,6 @@ def _reserved_by(layout: ModelLayout) -> str:
     """What else the app stores under keys that the model could write; nothing, as a rule."""
     own = (layout.primary.partition, layout.primary.sort)
     for taken, keys in _RESERVED.items():
-        if any(can_collide(own, (Template.parse(partition), Template.parse(sort))) for partition, sort in keys):
+        if any(can_collide(own, (Template.parse(partition), Template.parse(sort))) for partition, sort in keys()):
             return taken
     return ""

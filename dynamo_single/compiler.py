@@ -13,7 +13,7 @@ from typing import Any
 from dynamo_single import layout as physical
 from dynamo_single.actions import Action, Check, Delete, ItemKey, Put, Update
 from dynamo_single.exceptions import ItemTooLarge, NotSupported
-from dynamo_single.expressions import ExpressionBuilder, compile_condition
+from dynamo_single.expressions import ExpressionBuilder, compile_change, compile_condition
 from dynamo_single.keys import prefix_end
 from dynamo_single.query import Condition, KeyCondition, Plan, Request
 from dynamo_single.values import MAX_ITEM_SIZE, item_size

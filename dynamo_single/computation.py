@@ -1,28 +1,25 @@
-"""What is made of the matches after reading: annotated objects, groups, distinct rows, dates.
+"""What is to be made of the matches after reading, annotated objects, groups, distinct rows or dates, and its plan.
 
-A ``Computation`` says it, as a value that a queryset carries along; ``rows`` and ``annotated`` carry it out, among as
-many matches as ``in_memory`` lets through. This module must not know how aggregates are read or requests are sent.
+A ``Computation`` is a value that a queryset carries along; ``results`` carries it out. This module must not know how
+aggregates are read, or send requests.
 """
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 
-from django.db.models.query import BaseIterable, ModelIterable
+from django.db.models import Q
 
-from dynamo_single import hydration, in_memory, periods, registry
-from dynamo_single.aggregates import Tallies, needed
+from dynamo_single import in_memory
+from dynamo_single.aggregates import needed
 from dynamo_single.columns import Columns, Shape
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.projection import project, widen
 from dynamo_single.query import InMemory, Plan, Sort
-from dynamo_single.tallies import Measure, comparable
-
-Item = dict[str, dict[str, Any]]
+from dynamo_single.tallies import Measure
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,21 +66,6 @@ class Computation:
         return f"grouped by {names} with {measures}" if measures else f"distinct {names}"
 
 
-class RowIterable(BaseIterable):  # type: ignore[type-arg]  # not generic at run time
-    """Rows that were computed."""
-
-    def __iter__(self) -> Iterator[Any]:
-        queryset: Any = self.queryset
-        return iter(rows(queryset) if of(queryset) is not None else queryset._objects())
-
-
-class AnnotatedIterable(ModelIterable):  # type: ignore[type-arg]  # not generic at run time
-    """Objects with what was computed for each."""
-
-    def __iter__(self) -> Iterator[Any]:
-        return annotated(self.queryset)
-
-
 def of(queryset: Any) -> Computation | None:
     """What a queryset computes, if it does."""
     if queryset._computation is not None:
@@ -95,9 +77,21 @@ def of(queryset: Any) -> Computation | None:
 
 
 def _tells_objects_apart(model: Any, columns: Columns) -> bool:
-    return "pk" in columns.attributes or {*model._identity, model._meta.pk.attname} & {*columns.attributes} >= {
-        *model._identity
-    }
+    named = {*columns.attributes}
+    return not named.isdisjoint(("pk", model._meta.pk.attname)) or named.issuperset(model._identity)
+
+
+def check_conditions(queryset: Any, conditions: Iterable[Any]) -> None:
+    """Refuse conditions on what is computed: SQL's HAVING."""
+    computation = queryset._computation
+    for condition in conditions if computation is not None else ():
+        if isinstance(condition, Q):
+            check_conditions(queryset, condition.children)
+        elif isinstance(condition, tuple) and str(condition[0]).partition("__")[0] in computation.aliases:
+            raise NotSupported(
+                f"{queryset.model._meta.label}: filter({condition[0]}=...) is about what is only computed after "
+                "reading. Filter the results in Python."
+            )
 
 
 def source_of(queryset: Any) -> Any:
@@ -109,7 +103,8 @@ def source_of(queryset: Any) -> Any:
     source.query.clear_deferred_loading()
     source.query.annotations = {}
     source.query.set_annotation_mask(None)
-    if of(queryset) is not None and of(queryset).makes_rows:
+    computation = of(queryset)
+    if computation is not None and computation.makes_rows:
         source.query.clear_ordering(force=True)
         source.query.clear_limits()
         source.query.standard_ordering = True
@@ -122,16 +117,16 @@ def plan(queryset: Any) -> Plan:
     if computation is None:
         return in_memory.plan(queryset)
     if computation.makes_rows:
-        return _plan_rows(queryset, computation)
-    return _plan_objects(queryset, computation)
+        return plan_rows(queryset, computation)
+    return plan_objects(queryset, computation)
 
 
-def _plan_rows(queryset: Any, computation: Computation) -> Plan:
+def plan_rows(queryset: Any, computation: Computation) -> Plan:
+    """The plan of rows that stand for several objects each."""
     found = in_memory.unordered(source_of(queryset))
-    limit = in_memory.limit_of(queryset, found, str(computation), sliced=False)
-    work = InMemory(
-        limit, _row_sorting(queryset, computation), not queryset.query.standard_ordering, work=str(computation)
-    )
+    limit = in_memory.limit_of(queryset, found, f"rows that are {computation}", sliced=False)
+    backwards = not queryset.query.standard_ordering
+    work = InMemory(limit, _row_sorting(queryset, computation), backwards, work=str(computation))
     wanted = {*needed(computation.measures), *_attributes(computation)}
     return project(replace(found, in_memory=work), wanted)
 
@@ -180,154 +175,31 @@ def _read_sorting(
         yield text, (Sort(str(text), descending, said),)
 
 
-def rows(queryset: Any) -> Iterator[Any]:
-    """The rows of a queryset, in order, from the beginning to the end of its slice."""
-    computation = of(queryset)
-    query = queryset.query
-    if computation is None or query.is_empty() or (query.high_mark is not None and query.high_mark <= query.low_mark):
-        return iter(())
-    if computation.dates is not None:
-        return islice(_periods(queryset, computation.dates), query.low_mark, query.high_mark)
-    shape, output = computation.shape, computation.output
-    if computation.groups is not None:
-        found: Iterator[dict[str, Any]] = iter(_groups(queryset, computation, computation.groups))
-        found = islice(found, query.low_mark, query.high_mark)
-    else:
-        found = _rows_of_objects(queryset, computation)
-    columns = queryset._columns
-    attributes = dict(zip(columns.names, columns.attributes, strict=True))
-    named = [name if name in computation.aliases else attributes[name] for name in output]
-    return (shape(output, tuple(row[name] for name in named)) for row in found) if shape else iter(())
-
-
-def _groups(queryset: Any, computation: Computation, columns: Columns) -> list[dict[str, Any]]:
-    """Each group by attribute and alias; they come as their first objects do, unless an order was asked for."""
-    model = queryset.model
-    plan = _plan_rows(queryset, computation)
-    read = replace(columns, shape=lambda names, row: row).reader(model)
-    own = [registry.attributes_of(model).get(name) for name in columns.attributes]
-    groups: dict[Any, tuple[tuple[Any, ...], Tallies]] = {}
-    for item in _matches(queryset, plan):
-        values = read(item)
-        key = tuple(comparable(attribute, value) for attribute, value in zip(own, values, strict=True))
-        if key not in groups:
-            groups[key] = values, Tallies(model, computation.measures)
-        groups[key][1].add(item)
-    found = [
-        {**dict(zip(columns.attributes, values, strict=True)), **_named(computation, tallies)}
-        for values, tallies in groups.values()
-    ]
-    if plan.in_memory is not None:
-        in_memory.put_in_order(found, plan.in_memory, lambda row, name: row[name])
-    return found
-
-
-def _named(computation: Computation, tallies: Tallies) -> dict[str, Any]:
-    return dict(zip(computation.aliases, tallies.results(), strict=True))
-
-
-def _matches(queryset: Any, plan: Plan) -> Iterator[Item]:
-    limit = plan.in_memory.limit if plan.in_memory else None
-    for item in in_memory.matches(queryset, plan, limit):
-        hydration.check_type(queryset.model, item)
-        yield item
-
-
-def _periods(queryset: Any, dates: Dates) -> Iterator[Any]:
-    plan = plan_of_dates = _plan_rows(queryset, Computation(dates=dates))
-    read = hydration.value_reader(queryset.model, dates.attribute)
-    values = (read(item) for item in _matches(queryset, plan))
-    if dates.zone is None:
-        found = {periods.day(value, dates.kind) for value in values if value is not None}
-    else:
-        found = {periods.moment(value, dates.kind, dates.zone) for value in values if value is not None}
-    backwards = plan_of_dates.in_memory is not None and plan_of_dates.in_memory.backwards
-    return iter(sorted(found, reverse=dates.descending != backwards))
-
-
-def _plan_objects(queryset: Any, computation: Computation) -> Plan:
+def plan_objects(queryset: Any, computation: Computation) -> Plan:
     """The plan of annotated objects, in the order of a key, or sorted in memory by what they have and were given."""
-    source = source_of(queryset)
-    ordered = list(_read_sorting(queryset, queryset._ordered_by(), computation))
-    by_alias = any(alias is not None for alias, _ in ordered)
-    if by_alias:
-        source.query.clear_ordering(force=True)
-        found = in_memory.unordered(source)
-        limit = in_memory.limit_of(queryset, found, f"order_by() of what is {computation}", sliced=False)
-        sorting = tuple(sort for _, sorts in ordered for sort in sorts)
-        for alias, sorts in ordered:
-            for sort in sorts if alias is None else ():
-                in_memory.check_orderable(queryset.model, sort.attribute, "order_by()")
-        backwards = not queryset.query.standard_ordering
-        found = replace(found, in_memory=InMemory(limit, sorting, backwards, work=str(computation)))
+    sorting = list(_read_sorting(queryset, queryset._ordered_by(), computation))
+    if any(alias is not None for alias, _ in sorting):
+        found = _plan_sorted(queryset, computation, sorting)
     else:
-        found = in_memory.plan(source)
+        found = in_memory.plan(source_of(queryset))
     if any(measure.children for measure in computation.measures):
-        in_memory.limit_of(queryset, found, f"objects {computation}, one Query for each count:", sliced=True)
+        in_memory.limit_of(queryset, found, f"objects {computation}, by one Query for each object", sliced=True)
     if queryset._columns is not None:
         return project(found, {*queryset._columns.attributes, *needed(computation.measures)})
     return widen(queryset._projected(found), needed(computation.measures))
 
 
-def _entries(queryset: Any, computation: Computation) -> Iterator[tuple[Item, dict[str, Any]]]:
-    """Each item of annotated objects with its measures, in order and in the queryset's slice."""
-    plan = _plan_objects(queryset, computation)
-    query, by_alias = queryset.query, plan.in_memory is not None and bool(plan.in_memory.work)
-    if not by_alias:
-        items = in_memory.items(queryset, plan)
-        if any(measure.children for measure in computation.measures):
-            items = in_memory.checked(queryset, items, queryset._in_memory)
-        for item in items:
-            yield item, _measured(queryset, computation, item)
-        return
-    found = [(item, _measured(queryset, computation, item)) for item in _matches(queryset, plan)]
-    value = _value(queryset, plan, computation)
-    if plan.in_memory is not None:
-        in_memory.put_in_order(found, plan.in_memory, value)
-    yield from islice(found, query.low_mark, query.high_mark)
-
-
-def _value(queryset: Any, plan: Plan, computation: Computation) -> Callable[[Any, str], Any]:
-    names = (sort.attribute for sort in plan.in_memory.ordering) if plan.in_memory else ()
-    readers = {
-        name: hydration.value_reader(queryset.model, name) for name in names if name not in computation.aliases
-    }
-
-    def value(entry: tuple[Item, dict[str, Any]], name: str) -> Any:
-        item, measured = entry
-        return measured[name] if name in measured else readers[name](item)
-
-    return value
-
-
-def _measured(queryset: Any, computation: Computation, item: Item) -> dict[str, Any]:
-    """What one object is annotated with: one COUNT Query for each count of children."""
-    hydration.check_type(queryset.model, item)
-    own = [measure for measure in computation.measures if not measure.children]
-    tallies = Tallies(queryset.model, own)
-    tallies.add(item)
-    found = {measure.alias: result for measure, result in zip(own, tallies.results(), strict=True)}
-    for measure in computation.measures:
-        if measure.children:
-            found[measure.alias] = getattr(queryset._object(item), measure.children).count()
-    return found
-
-
-def _rows_of_objects(queryset: Any, computation: Computation) -> Iterator[dict[str, Any]]:
-    columns = queryset._columns
-    read = replace(columns, shape=lambda names, row: row).reader(queryset.model)
-    for item, measured in _entries(queryset, computation):
-        yield {**dict(zip(columns.attributes, read(item), strict=True)), **measured}
-
-
-def annotated(queryset: Any) -> Iterator[Any]:
-    """The objects of a queryset with their measures as attributes."""
-    computation = of(queryset)
-    query = queryset.query
-    if computation is None or query.is_empty() or (query.high_mark is not None and query.high_mark <= query.low_mark):
-        return
-    for item, measured in _entries(queryset, computation):
-        obj = queryset._object(item)
-        for alias, value in measured.items():
-            setattr(obj, alias, value)
-        yield obj
+def _plan_sorted(
+    queryset: Any, computation: Computation, sorting: Iterable[tuple[str | None, tuple[Sort, ...]]]
+) -> Plan:
+    found: list[Sort] = []
+    for alias, sorts in sorting:
+        for sort in sorts if alias is None else ():
+            in_memory.check_orderable(queryset.model, sort.attribute, "order_by()")
+        found += sorts
+    source = source_of(queryset)
+    source.query.clear_ordering(force=True)
+    plan = in_memory.unordered(source)
+    limit = in_memory.limit_of(queryset, plan, f"an order of objects {computation}", sliced=False)
+    backwards = not queryset.query.standard_ordering
+    return replace(plan, in_memory=InMemory(limit, tuple(found), backwards, work=str(computation)))

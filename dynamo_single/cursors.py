@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 from django.conf import settings
 from django.core import signing
 from django.utils.crypto import salted_hmac
@@ -26,7 +27,6 @@ from dynamo_single.query import Plan
 SALT = "dynamo_single.cursors"
 BEGIN_AGAIN = "Begin again without a cursor."
 
-_NONCE = 16
 #: How much of a wrong cursor a message repeats.
 _SHOWN = 20
 
@@ -125,18 +125,13 @@ def _open(text: Any) -> list[Any]:
 
 
 def _seal(data: bytes, secret: str | bytes) -> bytes:
-    """Encrypt by a stream of HMACs in counter mode; the nonce is an HMAC of the data, so none is used for two."""
-    nonce = salted_hmac(f"{SALT}.nonce", data, secret=secret, algorithm="sha256").digest()[:_NONCE]
-    return nonce + _mixed(data, nonce, secret)
+    """Encrypt so that the same data gives the same text, which needs no nonce (AES-SIV, RFC 5297)."""
+    return _cipher(secret).encrypt(data, None)
 
 
 def _unseal(sealed: bytes, secret: str | bytes) -> bytes:
-    return _mixed(sealed[_NONCE:], sealed[:_NONCE], secret)
+    return _cipher(secret).decrypt(sealed, None)
 
 
-def _mixed(data: bytes, nonce: bytes, secret: str | bytes) -> bytes:
-    stream = bytearray()
-    for number in range(-(-len(data) // hashlib.sha256().digest_size)):
-        block = nonce + number.to_bytes(4)
-        stream += salted_hmac(f"{SALT}.stream", block, secret=secret, algorithm="sha256").digest()
-    return bytes(byte ^ other for byte, other in zip(data, stream, strict=False))
+def _cipher(secret: str | bytes) -> AESSIV:
+    return AESSIV(salted_hmac(f"{SALT}.cipher", b"key", secret=secret, algorithm="sha512").digest())

@@ -7,6 +7,7 @@ One base, ``DynamoSingleError``; each error also derives from what Django or Pyt
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.core.exceptions import (
@@ -83,17 +84,30 @@ class AlreadyExists(DynamoSingleError, IntegrityError):
 
 
 class UniqueViolation(DynamoSingleError, IntegrityError):
-    """Another object holds this value of a unique attribute; nothing was written."""
+    """Another object holds this value of a unique attribute, or these of several; nothing was written.
 
-    def __init__(self, message: str, *, label: str, field: str, value: Any) -> None:
+    ``label`` is the model's, ``fields`` are the attributes' names. ``field`` and ``value`` are those of the one
+    attribute; of several, the names in one text and a tuple of the values.
+    """
+
+    def __init__(self, message: str, *, label: str, field: str, value: Any, fields: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.label = label
         self.field = field
         self.value = value
+        self.fields = fields or (field,)
 
 
 class StaleObject(DynamoSingleError, DatabaseError):
-    """The stored item is not as this object was loaded; nothing was written."""
+    """The stored item is not as this object was loaded; nothing was written.
+
+    Of an object with a version, ``expected`` is the one that was read and ``found`` the one that is stored.
+    """
+
+    def __init__(self, message: str, *, expected: int | None = None, found: int | None = None) -> None:
+        super().__init__(message)
+        self.expected = expected
+        self.found = found
 
 
 class ConditionNotMet(DynamoSingleError, DatabaseError):
@@ -105,6 +119,22 @@ class ConditionNotMet(DynamoSingleError, DatabaseError):
     def __init__(self, message: str, *, current: Any = None) -> None:
         super().__init__(message)
         self.current = current
+
+
+class SourceChanged(StaleObject):
+    """What an object copies, or the objects that copy from it, changed while it was written; nothing was written."""
+
+
+class MissingReference(DynamoSingleError, IntegrityError):
+    """An object copies from, or is counted by, another one that is not stored; nothing was written."""
+
+    def __init__(self, message: str, *, key: tuple[str, str]) -> None:
+        super().__init__(message)
+        self.key = key
+
+
+class CopiesDue(DynamoSingleError, DatabaseError):
+    """An object is saved, and not every copy of its attributes has followed yet: save it again."""
 
 
 class PendingWrite(DynamoSingleError, TransactionManagementError):
@@ -120,12 +150,28 @@ class RequestFailed(DynamoSingleError, DatabaseError):
 
 
 class BulkError(DynamoSingleError, DatabaseError):
-    """Writing through a queryset failed midway; ``written`` and ``failed`` are the ``pk`` of the objects."""
+    """Writing many objects failed midway; what is written stays.
 
-    def __init__(self, message: str, *, written: tuple[Any, ...], failed: Any) -> None:
+    ``written`` and ``not_tried`` are the ``pk`` of objects, ``failed`` the error of each ``pk`` that failed. An object
+    of which nothing is said did not meet the conditions, or was not read.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        written: tuple[Any, ...],
+        failed: Mapping[Any, Exception],
+        not_tried: tuple[Any, ...] = (),
+    ) -> None:
         super().__init__(message)
         self.written = written
         self.failed = failed
+        self.not_tried = not_tried
+
+
+class BulkIntegrityError(BulkError, IntegrityError):
+    """Writing many objects failed midway, by primary keys and unique values that are taken; what is written stays."""
 
 
 class ConditionFailed(RequestFailed):
@@ -187,3 +233,7 @@ class AccessDenied(TableUnavailable):
 
 class EngineNotStarted(DynamoSingleError, RuntimeError):
     """A local engine is missing, its port is busy, or it did not come up."""
+
+
+class ParentInTrash(DynamoSingleError, IntegrityError):
+    """An object cannot be restored while the one that it belongs to is in the trash; nothing was written."""

@@ -1,4 +1,4 @@
-"""DynamoDB's expression language: conditions written with placeholders for every name and value.
+"""DynamoDB's expression language: conditions and changes written with placeholders for every name and value.
 
 As no name is ever written as it is, no reserved word and no odd character needs care. This module must not know plans.
 """
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dynamo_single import layout as physical
+from dynamo_single.changes import Change, Place
 from dynamo_single.conditions import lower, simplify, word
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.options import ModelLayout
@@ -142,3 +143,34 @@ def _write_stored(stored: Stored, builder: ExpressionBuilder) -> str:
 def _write_in(place: str, operands: tuple[Mapping[str, Any], ...], builder: ExpressionBuilder) -> str:
     chunks = (operands[start : start + MAX_IN_OPERANDS] for start in range(0, len(operands), MAX_IN_OPERANDS))
     return " OR ".join(f"{place} IN ({', '.join(map(builder.value, chunk))})" for chunk in chunks)
+
+
+def compile_change(change: Change, builder: ExpressionBuilder) -> tuple[str, str]:
+    """Write a change as one entry of an update's clause, and the clause: SET, REMOVE, ADD or DELETE."""
+    place = builder.path(change.place.name, change.place.path)
+    if change.operator == "remove":
+        return "REMOVE", place
+    if change.operator in ("copy", "sum"):
+        return "SET", f"{place} = {_write_sum(change, builder)}"
+    operand = builder.value(change.operand or {"NULL": True})
+    if change.operator in ("include", "exclude"):
+        return "ADD" if change.operator == "include" else "DELETE", f"{place} {operand}"
+    if change.operator == "set":
+        return "SET", f"{place} = {operand}"
+    held = f"if_not_exists({place}, {builder.value({'L': []})})"
+    both = (held, operand) if change.operator == "append" else (operand, held)
+    return "SET", f"{place} = list_append({', '.join(both)})"
+
+
+def _write_sum(change: Change, builder: ExpressionBuilder) -> str:
+    (first, sign), *more = sorted(change.places, key=_sign, reverse=True)
+    text = builder.path(first.name, first.path)
+    if sign < 0:
+        return f"{builder.value(change.operand or {'N': '0'})} - {text}"
+    for place, its_sign in more:
+        text += f" {'+' if its_sign > 0 else '-'} {builder.path(place.name, place.path)}"
+    return text if change.operand is None else f"{text} + {builder.value(change.operand)}"
+
+
+def _sign(term: tuple[Place, int]) -> int:
+    return term[1]

@@ -5,25 +5,29 @@ This module makes errors; it sends nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from dynamo_single import hydration, registry, uniqueness
+from dynamo_single import hydration, registry, uniqueness, versions
 from dynamo_single import layout as names
-from dynamo_single.actions import Action, Item, Put, Update, key_of
+from dynamo_single.actions import Action, Check, Delete, Item, Put, Update, key_of
+from dynamo_single.changes import Change, find, unmet
 from dynamo_single.conditions import word
 from dynamo_single.exceptions import (
     AlreadyExists,
     ConditionFailed,
     ConditionNotMet,
+    InvalidValue,
     StaleObject,
     TransactionCancelled,
     UniqueViolation,
 )
 from dynamo_single.items import known_names
-from dynamo_single.query import Condition
+from dynamo_single.matching import matches
+from dynamo_single.query import EVERYTHING, Condition
 
 
-def stored_instead(error: StaleObject) -> Item | None:
+def stored_instead(error: Exception) -> Item | None:
     """The item that DynamoDB found in the place of the one to write, or ``None`` if there was none."""
     cause = error.__cause__
     if isinstance(cause, ConditionFailed):
@@ -52,22 +56,69 @@ def insert_error(obj: Any, item: Item, action: Action, found: Item | None) -> Ex
     return _violation(obj, item, action)
 
 
-def update_error(obj: Any, item: Item, action: Action, found: Item | None) -> Exception:
-    """The error for a change of an item that is not as it was read, or one of whose new unique values is taken."""
-    return stale(obj, found) if isinstance(action, Update) else _violation(obj, item, action)
+def update_error(
+    obj: Any,
+    item: Item,
+    action: Action,
+    found: Item | None,
+    *,
+    extra: Condition = EVERYTHING,
+    condition: Condition = EVERYTHING,
+    changes: Sequence[Change] = (),
+) -> Exception:
+    """The error for a change of an item that is not as it was read, or one of whose new unique values is taken.
+
+    ``condition`` is the caller's, ``extra`` a queryset's; ``changes`` are those that DynamoDB was to make.
+    """
+    if not isinstance(action, Update | Check):
+        return _violation(obj, item, action)
+    layout = registry.layout_of(type(obj))
+    if not found or action.key != key_of(item) or not matches(extra, found, layout):
+        return stale(obj, found)
+    if not matches(condition, found, layout):
+        return not_met(obj, condition, found)
+    missing = unmet(changes, found)
+    return stale(obj, found) if missing is None else unmet_error(obj, missing, found)
+
+
+def delete_error(obj: Any, action: Action, found: Item | None, *, condition: Condition = EVERYTHING) -> Exception:
+    """The error for a deletion of an item that is not as it was read, or does not meet the caller's condition."""
+    own = isinstance(action, Delete | Check) and action.key == key_of(obj._stored)
+    if own and found and not matches(condition, found, registry.layout_of(type(obj))):
+        return not_met(obj, condition, found)
+    return stale(obj, found)
+
+
+def unmet_error(obj: Any, change: Change, item: Item) -> InvalidValue:
+    """The error for a change that means nothing for an item, since what it is made of is not there."""
+    name = f"{obj._meta.label} with pk {obj.pk!r}"
+    inside = (change.place.within(), change.place) if change.place.path else ()
+    for place in (*inside[:1], *change.operands):
+        here = find(item, place)
+        if here is None and (place != change.place or isinstance(place.path[-1] if place.path else "", int)):
+            return InvalidValue(
+                f"{name} has no {place}, which {change.said} needs; nothing was written. Set it to a value first."
+            )
+    kinds = ", ".join(
+        f"{place} as {next(iter(held))}" for place in (*inside[:1], *change.operands) if (held := find(item, place))
+    )
+    return InvalidValue(
+        f"{name} holds {kinds}, of which {change.said} cannot be made; nothing was written. Set it to a value that fits."
+    )
 
 
 def _violation(obj: Any, item: Item, action: Action) -> Exception:
     model = type(obj)
-    for name, key in uniqueness.claims_of(model, item).items():
-        if key == action.key:
-            attribute = registry.attributes_of(model)[name]
-            value = attribute.from_attribute_value(dict(item[attribute.attr_name]))
+    for rule, key in uniqueness.claims_of(model, item).items():
+        values = rule.values(item)
+        if key == action.key and values is not None:
+            constraint = f" ({rule.name})" if rule.name else ""
             return UniqueViolation(
-                f"Another {model._meta.label} has {name} {value!r}; nothing was written.",
+                f"Another {model._meta.label} has {rule.worded(values)}{constraint}; nothing was written.",
                 label=model._meta.label,
-                field=name,
-                value=value,
+                field=", ".join(rule.fields),
+                value=values[0] if len(values) == 1 else values,
+                fields=rule.fields,
             )
     return StaleObject(
         f"{model._meta.label} with pk {obj.pk!r}: a unique value that it holds belongs to another object by now; "
@@ -94,10 +145,17 @@ def stale(obj: Any, found: Item | None) -> StaleObject:
     before = obj._stored or {}
     if (names.DELETED_AT in found) != (names.DELETED_AT in before):
         state = "moved to the trash" if names.DELETED_AT in found else "restored from the trash"
-        return StaleObject(f"{label} with pk {pk!r} was {state} since it was read; nothing was written. Reload it.")
+        return StaleObject(
+            f"{label} with pk {pk!r} was {state} since it was read; nothing was written. Reload it.",
+            expected=versions.of_item(type(obj), before),
+            found=versions.of_item(type(obj), found),
+        )
     known = known_names(type(obj))
     others = sorted(name for name in known if found.get(name) != before.get(name))
+    expected, version = (versions.of_item(type(obj), item) for item in (before, found))
     return StaleObject(
         f"{label} with pk {pk!r} was changed by another writer since it was read ({', '.join(others)}); nothing was "
-        "written. Reload it and make the change again."
+        "written. Reload it and make the change again.",
+        expected=expected,
+        found=version,
     )

@@ -108,7 +108,7 @@ class ByUnique(models.Manager[M]):
         except InvalidValue:
             item = None  # nothing holds what cannot be stored
         # Between the two reads the value may have gone to another object.
-        if item is None or uniqueness.claims_of(model, item).get(attribute) != wanted:
+        if item is None or wanted not in uniqueness.claims_of(model, item).values():
             raise model.DoesNotExist(f"No {model._meta.label} has {attribute} {value!r}.")
         found: M = model.from_item(dict(item))
         return found
@@ -168,6 +168,8 @@ class AbstractMembership(models.Model):
 
     user_id: str
     group_id: str
+
+    derived_by: ClassVar[str] = "user"
 
     class Meta:
         abstract = True

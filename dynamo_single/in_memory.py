@@ -106,10 +106,10 @@ def limit_of(queryset: Any, plan: Plan, what: str, *, sliced: bool) -> int | Non
         return limit
     if plan.kind in _LISTED or plan.single or (sliced and queryset.query.high_mark is not None):
         return None
-    slicing = ", or slice first: queryset[:100]" if sliced else ""
+    slicing = ", or slice: queryset[:100]" if sliced else ""
     raise NotSupported(
-        f"{queryset.model._meta.label}: {what} has to read every match, since DynamoDB computes nothing, and nothing "
-        f"says how many there are. Say how many at most: .allow_in_memory(limit={DEFAULT_LIMIT}){slicing}."
+        f"{queryset.model._meta.label}: {what}: DynamoDB does not compute that, so every match would have to be read, "
+        f"and nothing says how many there are. Say how many at most: .allow_in_memory(limit={DEFAULT_LIMIT}){slicing}."
     )
 
 
@@ -133,7 +133,7 @@ def check_orderable(model: Any, name: str, what: str) -> None:
     attribute: Attribute[Any] = registry.attributes_of(model)[name]
     if isinstance(attribute, JSONAttribute) or attribute.attr_type not in _ORDERED_TYPES:
         raise NotSupported(
-            f"{model._meta.label}: {what} cannot take {name}, a {type(attribute).__name__}, whose values have no order. "
+            f"{model._meta.label}: {what} cannot take {name}, a {type(attribute).__name__}: its values have no order. "
             "Keep what is to be compared in an attribute of its own."
         )
 
@@ -158,4 +158,3 @@ def _sort_key(sort: Sort, value: Callable[[Any, str], Any]) -> Callable[[Any], t
         return missing if own is None else (1, own)
 
     return key
-

@@ -14,6 +14,7 @@ from dynamo_single import registry
 from dynamo_single.actions import Item, ItemKey, key_of
 from dynamo_single.attributes import Attribute
 from dynamo_single.exceptions import EmptyKeyPart, InvalidValue
+from dynamo_single.fields import IdentityField
 from dynamo_single.keys import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, Template
 from dynamo_single.matching import normal
 from dynamo_single.options import AccessKey
@@ -21,17 +22,19 @@ from dynamo_single.options import AccessKey
 Values = dict[str, Any]
 
 
-def prepared_values(obj: Any, before: Item | None = None, only: Collection[str] | None = None) -> Values:
+def prepared_values(
+    obj: Any, before: Item | None = None, only: Collection[str] | None = None, *, without: Collection[str] = ()
+) -> Values:
     """The object's values in their stored Python form; raises ``InvalidValue`` for the first that is wrong.
 
-    ``only`` names the attributes to look at. What a stored item lacked ``before`` may stay missing: the attribute may
-    be younger than the item.
+    ``only`` names the attributes to look at, ``without`` those to leave out. What a stored item lacked ``before`` may stay
+    missing: the attribute may be younger than the item.
     """
     values: Values = {}
     if only is not None:
         only = with_copies(type(obj), only)
     for name, attribute in registry.attributes_of(type(obj)).items():
-        if only is not None and name not in only:
+        if name in without or (only is not None and name not in only):
             continue
         try:
             values[name] = attribute.prepare(attribute.current(obj.attribute_values))
@@ -44,7 +47,9 @@ def prepared_values(obj: Any, before: Item | None = None, only: Collection[str] 
 
 def with_copies(model: Any, only: Collection[str]) -> set[str]:
     """The attributes, and the folded copies that have to follow them."""
-    return {*only, *(copy.name for copy in registry.copies_of(model) if copy.source in only)}
+    folded = (copy.name for copy in registry.copies_of(model) if copy.source in only)
+    copied = (copy.name for copy in registry.copied_of(model) if copy.reference_field.attname in only)
+    return {*only, *folded, *copied}
 
 
 def touched(obj: Any, held: Values) -> set[str]:
@@ -111,7 +116,7 @@ def _index_key(model: Any, key: AccessKey, values: Values) -> tuple[str, str] | 
     for name in key.variables:
         if values.get(name) is None or values[name] == "":
             if infos[name].required:
-                given = getattr(registry.attributes_of(model)[name], "source", name)
+                given = registry.attributes_of(model)[name].origin or name
                 another, it = ("a value", "it") if given == name else ("a text of which something is left", name)
                 raise EmptyKeyPart(
                     f"{model._meta.label}: {name} is empty, and the key {key.name} on {key.index} needs it. Give "
@@ -135,6 +140,13 @@ def computed_key(model: Any, values: Mapping[str, Any]) -> ItemKey:
         _render(model, primary.partition, values, PARTITION_KEY_LIMIT),
         _render(model, primary.sort, values, SORT_KEY_LIMIT),
     )
+
+
+def key_of_pk(model: Any, pk: Any) -> ItemKey:
+    """The primary key of the object with a ``pk``."""
+    field = model._meta.pk
+    values = field.split(str(pk)) if isinstance(field, IdentityField) else {field.attname: pk}
+    return computed_key(model, values)
 
 
 def primary_key(obj: Any) -> dict[str, str]:

@@ -15,6 +15,8 @@ DELETED_WITH = "deletedWith"
 CREATED_BY = "createdBy"
 EXPIRES_AT = "expiresAt"
 VERSION = "version"
+#: Names the copies of an item's attributes that have not followed a change yet.
+COPIES_DUE = "copiesDue"
 
 #: What a unique claim carries besides its own key: the key of the item that holds the value.
 CLAIM_ITEM_TYPE = "UniqueClaim"

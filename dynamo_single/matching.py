@@ -23,6 +23,15 @@ def matches(condition: Condition, item: Item, layout: ModelLayout | None = None)
     return _matches(lower(condition, layout), item)
 
 
+def is_comparable(condition: Condition) -> bool:
+    """Whether DynamoDB can compare by a condition in stored names too: canonical forms are compared here only."""
+    if isinstance(condition, And | Or):
+        return all(map(is_comparable, condition.children))
+    if isinstance(condition, Not):
+        return is_comparable(condition.child)
+    return not isinstance(condition, Stored) or condition.operator != "canonical"
+
+
 def _matches(condition: Condition, item: Item) -> bool:
     if isinstance(condition, And):
         return all(_matches(child, item) for child in condition.children)

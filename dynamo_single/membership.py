@@ -16,7 +16,7 @@ from asgiref.sync import sync_to_async
 from django.db import models
 from django.db.models import Q
 
-from dynamo_single import bulk
+from dynamo_single import many
 from dynamo_single.exceptions import DynamoSingleError, InvalidValue, NotSupported, StaleObject
 from dynamo_single.failures import is_gone
 from dynamo_single.query import Query
@@ -276,7 +276,9 @@ class MembersManager(RelatedManager):
             change_groups(user, lambda held: change(held, given))
             return {user._meta.label: 1}
 
-        bulk._write_each(objs, write, "add" if change is set.union else "remove")
+        # One after the other: all of them lie in the group's partition, and transactions get in each other's way.
+        verb = "add" if change is set.union else "remove"
+        many.Job(verb, self.model, total=len(objs), threads=False).write_each(objs, write)
 
 
 # Templates call nothing that writes.

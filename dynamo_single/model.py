@@ -7,25 +7,42 @@ Django and PynamoDB call.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Self, overload
 
 from asgiref.sync import sync_to_async
 from django.core.exceptions import ValidationError
 from django.db import connections, models
 from django.db.models.base import ModelBase, ModelState
-from django.db.models.signals import post_delete, post_init, post_save, pre_delete, pre_init, pre_save
+from django.db.models.signals import post_init, post_save, pre_init, pre_save
 from pynamodb.attributes import Attribute as PynamoDBAttribute
 from pynamodb.attributes import DiscriminatorAttribute
+from pynamodb.expressions.condition import Condition as PynamoDBCondition
 
-from dynamo_single import deferred, hydration, items, layout, registry, soft_delete, uniqueness, writes
-from dynamo_single.attributes import TimestampAttribute
+from dynamo_single import (
+    deferred,
+    hydration,
+    items,
+    layout,
+    preconditions,
+    purging,
+    registry,
+    soft_delete,
+    unique_validation,
+    writes,
+)
+from dynamo_single.attributes import AuthorAttribute, TimestampAttribute, UnicodeAttribute
+from dynamo_single.changes import Change
 from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.manager import Manager, SoftDeleteManager
 from dynamo_single.modeltype import ModelMeta
+from dynamo_single.moves import Movable
 from dynamo_single.pynamodb_hooks import PynamoDBHooks
 from dynamo_single.pynamodb_model import PynamoDBModel
 from dynamo_single.query import EVERYTHING, Condition
+
+#: A condition that a caller gives along with a write.
+Asked = models.Q | PynamoDBCondition | None
 
 
 class _Abstract:
@@ -63,7 +80,7 @@ class _ItemType(DiscriminatorAttribute):
         raise NotSupported("An item's type is its model and cannot be set.")
 
 
-class Model(PynamoDBHooks, PynamoDBModel, models.Model, metaclass=ModelMeta):  # noqa: DJ008 - abstract
+class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=ModelMeta):  # noqa: DJ008 - abstract
     """A model whose objects are items of the one table.
 
     Declare attributes, and the keys in ``class Keys``. Everything of Django's model API that DynamoDB can answer works;
@@ -120,12 +137,14 @@ class Model(PynamoDBHooks, PynamoDBModel, models.Model, metaclass=ModelMeta):  #
         force_update: bool = False,
         using: str | None = None,
         update_fields: Iterable[str] | None = None,
+        condition: Asked = None,
     ) -> None:
         """Create or update the item.
 
         A new object is created under the condition that no item has its key (``AlreadyExists``); a loaded one sends
         only what changed, and nothing if nothing did. One request; one transaction if a unique attribute is involved.
         ``force_update`` computes every key anew without a change too, for an index that is younger than the item.
+        ``condition``, a ``Q`` or a condition of PynamoDB, has to hold of the stored item (``ConditionNotMet``).
         """
         if using is not None and using not in connections:
             raise NotSupported(
@@ -136,9 +155,26 @@ class Model(PynamoDBHooks, PynamoDBModel, models.Model, metaclass=ModelMeta):  #
             raise ValueError("Cannot force both insert and updating in model saving.")
         self._prepare_related_fields_for_save(operation_name="save")  # type: ignore[attr-defined]  # private to Django
         names = self._update_names(update_fields)
-        if names is not None and not names:
+        demanded = preconditions.read(type(self), condition)
+        creates = force_insert or (self._state.adding and not force_update and update_fields is None)
+        if creates and condition is not None:
+            raise NotSupported(
+                f"{self._meta.label} is new, and save(condition=...) is about what is stored: a new object is created "
+                "only if there is none with its key, without a condition."
+            )
+        if names is not None and not names and condition is None:
             return
-        self.save_base(using=using, force_insert=bool(force_insert), force_update=force_update, update_fields=names)
+        self.save_base(
+            using=using,
+            force_insert=bool(force_insert),
+            force_update=force_update,
+            update_fields=names,
+            condition=demanded,
+        )
+
+    async def asave(self, **options: Any) -> None:  # type: ignore[override]  # by keyword, as above
+        """``save()`` in a thread."""
+        await sync_to_async(self.save)(**options)
 
     @classmethod
     def _settable(cls) -> set[str]:
@@ -159,10 +195,13 @@ class Model(PynamoDBHooks, PynamoDBModel, models.Model, metaclass=ModelMeta):  #
                 f"fields: {', '.join(unknown)}"
             )
         names = frozenset(known[name] for name in update_fields)
-        for computed in registry.copies_of(cls):
-            if computed.name in names:
+        for name, attribute in registry.attributes_of(cls).items():
+            if attribute.computed and name in names:
                 raise NotSupported(
-                    f"{computed.name} is computed from {computed.source} and saved with it: name {computed.source} in "
+                    f"{name} is computed from {attribute.origin} and saved with it: name {attribute.origin} in "
+                    "update_fields."
+                    if attribute.origin in known
+                    else f"{name} is kept in step with {attribute.origin} and never saved by itself: leave it out of "
                     "update_fields."
                 )
         return names
@@ -174,12 +213,13 @@ class Model(PynamoDBHooks, PynamoDBModel, models.Model, metaclass=ModelMeta):  #
         force_update: bool = False,
         using: str | None = None,
         update_fields: Iterable[str] | None = None,
+        condition: Condition = EVERYTHING,
     ) -> None:
         """Save with Django's signals around it; ``raw`` (fixtures) replaces what is stored."""
         cls = self._meta.concrete_model
         names = None if update_fields is None else frozenset(update_fields)
         pre_save.send(sender=cls, instance=self, raw=raw, using=using, update_fields=names)
-        updated = self._save_table(raw, cls, bool(force_insert), force_update, using, names)
+        updated = self._save_table(raw, cls, bool(force_insert), force_update, using, names, condition)
         self._state.adding = False
         post_save.send(sender=cls, instance=self, created=not updated, update_fields=names, raw=raw, using=using)
 
@@ -191,6 +231,7 @@ class Model(PynamoDBHooks, PynamoDBModel, models.Model, metaclass=ModelMeta):  #
         force_update: bool = False,
         using: str | None = None,
         update_fields: Iterable[str] | None = None,
+        condition: Condition = EVERYTHING,
     ) -> bool:
         # Django's serializers call ``Model.save_base`` unbound, which ends here.
         if raw:
@@ -199,65 +240,60 @@ class Model(PynamoDBHooks, PynamoDBModel, models.Model, metaclass=ModelMeta):  #
             writes.insert(self)
             return False
         names = None if update_fields is None else frozenset(update_fields)
-        writes.update(self, names, force=force_update and names is None)
+        writes.update(self, names, condition=condition, force=force_update and names is None)
         return True
 
     # By keyword only: PynamoDB's condition in the first place would be dropped in silence.
     def delete(  # type: ignore[override]  # Django's are positional too
-        self, *, using: str | None = None, keep_parents: bool = False
+        self, *, using: str | None = None, keep_parents: bool = False, condition: Asked = None
     ) -> tuple[int, dict[str, int]]:
-        """Delete the item: one request, or one transaction if it holds unique values."""
-        return self.hard_delete()
+        """Delete the item: one request, or one transaction if it holds unique values.
+
+        ``condition``, as of ``save()``, has to hold of the stored item (``ConditionNotMet``); one that is gone already is
+        not counted.
+        """
+        return self.hard_delete(condition=condition)
+
+    async def adelete(self, **options: Any) -> tuple[int, dict[str, int]]:  # type: ignore[override]  # as above
+        """``delete()`` in a thread."""
+        return await sync_to_async(self.delete)(**options)
 
     # Django passes this mark on from the first base that has the method, which is PynamoDB's. Templates call neither.
-    save.alters_data = delete.alters_data = True  # type: ignore[attr-defined]
+    save.alters_data = delete.alters_data = asave.alters_data = adelete.alters_data = True  # type: ignore[attr-defined]
 
-    def hard_delete(self) -> tuple[int, dict[str, int]]:
-        """Delete the item for good and give its unique values free, with Django's signals around it."""
-        return self._hard_delete(EVERYTHING)
+    def hard_delete(self, *, condition: Asked = None) -> tuple[int, dict[str, int]]:
+        """Delete the item for good and give its unique values free, with Django's signals around it.
 
-    async def ahard_delete(self) -> tuple[int, dict[str, int]]:
+        Children that cascade are deleted for good first. One transaction if all of it fits into one. ``condition`` is as
+        of ``delete()``.
+        """
+        return purging.delete(self, EVERYTHING, preconditions.read(type(self), condition))
+
+    async def ahard_delete(self, *, condition: Asked = None) -> tuple[int, dict[str, int]]:
         """``hard_delete()`` in a thread."""
-        return await sync_to_async(self.hard_delete)()
+        return await sync_to_async(self.hard_delete)(condition=condition)
 
     hard_delete.alters_data = ahard_delete.alters_data = True  # type: ignore[attr-defined]  # templates call neither
 
     def _hard_delete(self, extra: Condition) -> tuple[int, dict[str, int]]:
-        model = self._meta.concrete_model
-        pre_delete.send(sender=model, instance=self, using=None, origin=self)
-        count = writes.delete(self, extra=extra)
-        self._state.adding = True
-        if count:
-            post_delete.send(sender=model, instance=self, using=None, origin=self)
-        return count, {self._meta.label: count}
+        return purging.delete(self, extra)
 
-    def _write_if(self, condition: Condition, *, update_fields: Iterable[str]) -> bool:
-        """Save attributes if the stored item meets a condition; ``False`` if it does not, or is gone."""
+    def _write_if(self, condition: Condition, *, update_fields: Iterable[str], changes: Sequence[Change] = ()) -> bool:
+        """Save attributes if the stored item meets a condition; ``False`` if it does not, or is gone.
+
+        ``changes`` are made besides. As Django's ``update()``, it sends no signals.
+        """
         names = self._update_names(update_fields)
-        model = self._meta.concrete_model
-        pre_save.send(sender=model, instance=self, raw=False, using=None, update_fields=names)
 
         def write(extra: Condition) -> bool:
-            writes.update(self, names, extra=extra)
+            writes.update(self, names, extra=extra, changes=changes)
             return True
 
-        written = writes.only_if(self, condition, write)
-        if written:
-            post_save.send(sender=model, instance=self, created=False, update_fields=names, raw=False, using=None)
-        return written
+        return writes.only_if(self, condition, write)
 
     def _delete_if(self, condition: Condition, *, for_good: bool = False) -> tuple[int, dict[str, int]]:
         """Delete if the stored item meets a condition; nothing if it does not, or is gone."""
-        counts: dict[str, int] = {}
-        step = self._hard_delete if for_good else self._delete_under
-
-        def delete(extra: Condition) -> bool:
-            total, found = step(extra)
-            counts.update(found)
-            return bool(total)
-
-        deleted = writes.only_if(self, condition, delete)
-        return (sum(counts.values()), counts) if deleted else (0, {self._meta.label: 0})
+        return self._hard_delete(condition) if for_good else self._delete_under(condition)
 
     def _delete_under(self, extra: Condition) -> tuple[int, dict[str, int]]:
         return self._hard_delete(extra)
@@ -319,7 +355,14 @@ class Model(PynamoDBHooks, PynamoDBModel, models.Model, metaclass=ModelMeta):  #
 
     def _perform_unique_checks(self, unique_checks: Any) -> dict[str, list[Any]]:
         own_key = None if self._stored is None else items.stored_key(self)
-        return uniqueness.errors(self, own_key, unique_checks)
+        return unique_validation.unique_errors(self, own_key, unique_checks)
+
+    def validate_constraints(self, exclude: Any = None) -> None:
+        """Report unique constraints of ``Meta`` that another object is in the way of: one GetItem each."""
+        own_key = None if self._stored is None else items.stored_key(self)
+        found = unique_validation.constraint_errors(self, own_key, exclude or ())
+        if found:
+            raise ValidationError(found)
 
 
 class TimestampedModel(Model):  # noqa: DJ008 - abstract
@@ -331,6 +374,14 @@ class TimestampedModel(Model):  # noqa: DJ008 - abstract
     Meta = _Abstract
 
 
+class AuthoredModel(Model):  # noqa: DJ008 - abstract
+    """Who made an object: the user of the context, set once, on every creation path, and never from a value."""
+
+    created_by = AuthorAttribute("created by")
+
+    Meta = _Abstract
+
+
 class SoftDeleteModel(Model):  # noqa: DJ008 - abstract
     """Objects that go to the trash on ``delete()`` and come back with ``restore()``.
 
@@ -338,6 +389,8 @@ class SoftDeleteModel(Model):  # noqa: DJ008 - abstract
     """
 
     deleted_at = TimestampAttribute("deleted", null=True, editable=False, attr_name=layout.DELETED_AT)
+    #: What an object went to the trash along with: its parent's item type and ``pk``; ``None`` for one by itself.
+    deleted_with = UnicodeAttribute("deleted with", null=True, editable=False, attr_name=layout.DELETED_WITH)
 
     objects: ClassVar[Manager[Self]] = SoftDeleteManager("live")
     all_objects: ClassVar[Manager[Self]] = SoftDeleteManager("all")
@@ -350,21 +403,31 @@ class SoftDeleteModel(Model):  # noqa: DJ008 - abstract
         """Whether the object is in the trash."""
         return self.deleted_at is not None
 
-    def delete(self, *, using: str | None = None, keep_parents: bool = False) -> tuple[int, dict[str, int]]:  # type: ignore[override]  # as above
-        """Move the object to the trash: one request, or one transaction that also frees its unique values."""
-        return soft_delete.delete(self)
+    def delete(  # type: ignore[override]  # as above
+        self, *, using: str | None = None, keep_parents: bool = False, condition: Asked = None
+    ) -> tuple[int, dict[str, int]]:
+        """Move the object to the trash, and the children that cascade; the counts are by model.
+
+        One request for an object alone; one transaction if it has unique values or children and all of it fits into one
+        (100 actions, 4 MB), else several, the object in the first. Repeating it completes what was interrupted.
+        """
+        return soft_delete.delete(self, condition=preconditions.read(type(self), condition))
 
     def _delete_under(self, extra: Condition) -> tuple[int, dict[str, int]]:
         return soft_delete.delete(self, extra=extra)
 
-    def restore(self) -> bool:
-        """Take the object out of the trash: one request or transaction; ``False`` if it is live already.
+    def restore(self) -> tuple[int, dict[str, int]]:
+        """Take the object out of the trash, and what went there along with it; the counts are by model.
 
-        ``UniqueViolation`` if a unique value was taken since, ``DoesNotExist`` if the object is gone for good.
+        As many requests as ``delete()``, the object in the last. ``UniqueViolation`` if a unique value was taken since,
+        ``ParentInTrash`` if it belongs to an object in the trash, ``DoesNotExist`` if it is gone for good.
         """
         return soft_delete.restore(self)
 
-    async def arestore(self) -> bool:
+    def _restore_if(self, condition: Condition) -> tuple[int, dict[str, int]]:
+        return soft_delete.restore(self, extra=condition)
+
+    async def arestore(self) -> tuple[int, dict[str, int]]:
         """``restore()`` in a thread."""
         return await sync_to_async(self.restore)()
 

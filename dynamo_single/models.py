@@ -2,10 +2,13 @@
 
 from dynamo_single.attributes import (
     Attribute,
+    AuthorAttribute,
     BinaryAttribute,
     BinarySetAttribute,
     BooleanAttribute,
     CanonicalAttribute,
+    CopiedAttribute,
+    CounterAttribute,
     DateAttribute,
     DecimalAttribute,
     EmailAttribute,
@@ -22,20 +25,29 @@ from dynamo_single.attributes import (
     UnicodeAttribute,
     UnicodeSetAttribute,
     UUIDAttribute,
+    VersionAttribute,
 )
+from dynamo_single.attributes.operations import REMOVE, AddToSet, Append, Prepend, RemoveFromSet
 from dynamo_single.collections import Children
 from dynamo_single.keys import IndexKey, Key
 from dynamo_single.manager import Manager, SoftDeleteManager
-from dynamo_single.model import Model, SoftDeleteModel, TimestampedModel
+from dynamo_single.model import AuthoredModel, Model, SoftDeleteModel, TimestampedModel
 from dynamo_single.queryset import QuerySet
 
 __all__ = [
+    "REMOVE",
+    "AddToSet",
+    "Append",
     "Attribute",
+    "AuthorAttribute",
+    "AuthoredModel",
     "BinaryAttribute",
     "BinarySetAttribute",
     "BooleanAttribute",
     "CanonicalAttribute",
     "Children",
+    "CopiedAttribute",
+    "CounterAttribute",
     "DateAttribute",
     "DecimalAttribute",
     "EmailAttribute",
@@ -50,8 +62,10 @@ __all__ = [
     "Model",
     "NumberAttribute",
     "NumberSetAttribute",
+    "Prepend",
     "QuerySet",
     "ReferenceAttribute",
+    "RemoveFromSet",
     "SoftDeleteManager",
     "SoftDeleteModel",
     "TTLAttribute",
@@ -60,4 +74,5 @@ __all__ = [
     "UUIDAttribute",
     "UnicodeAttribute",
     "UnicodeSetAttribute",
+    "VersionAttribute",
 ]

@@ -8,6 +8,7 @@ Django's ``ModelBase.__new__`` really runs, with a ``Meta`` that holds Django's 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from django.db.models.base import ModelBase
@@ -15,14 +16,16 @@ from django.db.models.options import DEFAULT_NAMES
 from pynamodb.models import MetaModel
 
 from dynamo_single import registry
+from dynamo_single.attributes import TTLAttribute
 from dynamo_single.exceptions import ConfigurationError, ObjectMissing, SeveralObjects
 from dynamo_single.fields import IdentityField
 from dynamo_single.keys import IndexKey, Key, Template
 from dynamo_single.manager import BaseManager
 from dynamo_single.table import get_table
+from dynamo_single.unique_rules import check_constraint
 
 #: The options of ``class Meta`` that are this app's own.
-OWN_OPTIONS = {"item_type", "table", "trash_index"}
+OWN_OPTIONS = {"item_type", "purge_after", "table", "trash_index"}
 #: Django's options that this app decides.
 DECIDED = {
     "managed": "the table is set up by manage.py dynamo_setup",
@@ -32,8 +35,6 @@ DECIDED = {
 }
 #: Django's options that only an SQL database can follow, and what there is instead.
 SQL_ONLY = {
-    "unique_together": "put the values into the primary key, or into one attribute with unique=True",
-    "constraints": "use unique=True, validators or the model's clean()",
     "indexes": 'an index is declared in class Keys: by_name = models.IndexKey("gs1", ...)',
     "order_with_respect_to": "keep the place in an attribute, and name it in a sort key",
     "db_table_comment": "the one table belongs to all models",
@@ -55,6 +56,7 @@ class Options:
     item_type: str
     alias: str
     trash_index: str | None
+    purge_after: timedelta | None
     primary: Key
     index_keys: dict[str, IndexKey]
 
@@ -100,6 +102,7 @@ class ModelMeta(MetaModel, ModelBase):
         _check_bases(name, parents, proxy=proxy)
         if concrete and not proxy:
             _declare_identity(name, namespace, parents)
+            _declare_purging(name, namespace, parents, meta)
         # PynamoDB's metaclass would make these itself, unrelated to Django's.
         namespace.setdefault("DoesNotExist", ObjectMissing)
         cls: Any = ModelBase.__new__(mcs, name, bases, namespace, **kwargs)
@@ -134,6 +137,8 @@ def _check_options(name: str, declared: Any) -> None:
             raise ConfigurationError(
                 f"{name}.Meta.{key} is for SQL databases, and DynamoDB would not follow it. Instead: {SQL_ONLY[key]}."
             )
+    for constraint in getattr(declared, "constraints", ()):
+        check_constraint(name, constraint)
 
 
 def _names(declared: Any) -> set[str]:
@@ -180,6 +185,33 @@ def _declare_identity(name: str, namespace: dict[str, Any], parents: list[Any]) 
         namespace["identity"] = _Contributed(names)
 
 
+def _declare_purging(name: str, namespace: dict[str, Any], parents: list[Any], meta: Any) -> None:
+    """Give a model with ``Meta.purge_after`` the attribute by which DynamoDB empties its trash."""
+    after = getattr(meta, "purge_after", None)
+    if after is None:
+        return
+    if not isinstance(after, timedelta) or after <= timedelta():
+        raise ConfigurationError(
+            f"{name}.Meta.purge_after = {after!r} is no time: give timedelta(days=30), for example."
+        )
+    if not any(hasattr(parent, registry.DELETED_AT) for parent in parents):
+        raise ConfigurationError(
+            f"{name}.Meta.purge_after has no effect: the model has no soft delete. Derive it from "
+            "models.SoftDeleteModel, or leave the option out."
+        )
+    if registry.PURGE_AT in namespace:
+        raise ConfigurationError(
+            f"{name}.{registry.PURGE_AT} is the attribute of Meta.purge_after: call yours otherwise."
+        )
+    inherited = (getattr(parent, attribute, None) for parent in parents for attribute in dir(parent))
+    if any(isinstance(each, TTLAttribute) for each in (*namespace.values(), *inherited)):
+        raise ConfigurationError(
+            f"{name} has a TTLAttribute and Meta.purge_after, and an item expires at one time only: the first deletion "
+            "would lose it. Leave one of them out."
+        )
+    namespace[registry.PURGE_AT] = TTLAttribute("deleted for good", editable=False)
+
+
 class _Contributed:
     """Adds the identity field when Django contributes the namespace's fields."""
 
@@ -202,6 +234,7 @@ def _finish(cls: Any, meta: Any, *, proxy: bool) -> None:
             item_type=getattr(meta, "item_type", cls._meta.object_name),
             alias=getattr(meta, "table", "default"),
             trash_index=getattr(meta, "trash_index", None),
+            purge_after=getattr(meta, "purge_after", None),
             primary=cls.Keys.primary,
             index_keys=registry.index_keys(cls.Keys),
         )

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar, overload
 
 from django.utils import timezone
 
-from dynamo_single import cursors, paging, positions, registry
+from dynamo_single import computation, cursors, in_memory, paging, positions, registry
 from dynamo_single.cursors import Cursor
 from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.paging import Beginning, Reading
@@ -72,9 +72,9 @@ def page(queryset: Any, size: Any, cursor: str | None, max_requests: Any) -> Pag
     _check_number("size", size, MAX_SIZE)
     if max_requests is not None:
         _check_number("max_requests", max_requests, None)
-    plan = _plan(queryset, "page()")
-    begin = cursors.decode(cursor, plan) if cursor else Cursor(positions.outermost(plan, backward=False))
     with capture_requests() as sent:
+        plan = _plan(queryset, "page()")
+        begin = cursors.decode(cursor, plan) if cursor else Cursor(positions.outermost(plan, backward=False))
         reading = paging.read(_beginning(queryset, plan, begin), wanted=size + 1, max_requests=max_requests)
         given = reading.found[:size]
         given = given[::-1] if begin.backward else given
@@ -120,7 +120,12 @@ def cursor_for(queryset: Any, obj: Any, *, before: bool) -> str:
 def _plan(queryset: Any, asked: str) -> Plan:
     if queryset.query.is_sliced:
         raise TypeError(f"Cannot use {asked} once a slice has been taken: a page has a size and a cursor of its own.")
-    plan: Plan = queryset._plan()
+    if computation.of(queryset) is not None:
+        raise NotSupported(
+            f"{asked} is not supported where results are computed: every match is read before the first of them is "
+            "known. Take pages of the objects and compute in Python, or slice the results."
+        )
+    plan = in_memory.plan(queryset)
     if plan.in_memory is not None:
         raise NotSupported(
             f"{asked} is not supported after allow_in_memory(): everything is read to put it in order, so that there "

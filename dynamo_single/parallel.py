@@ -27,10 +27,14 @@ MAX_THREADS = 8
 def in_order(work: Callable[[A], R], arguments: Iterable[A], *, at_once: Callable[[], int]) -> Iterator[R]:
     """``work`` of each argument, in their order; ``at_once()``, asked again for each, bounds how many are under way.
 
-    A single call is made in the caller's own thread. The first error is raised; what was not begun by then is dropped
-    and what was is waited for, also if the caller takes no more. Each call sees the caller's context variables.
+    A single call is made in the caller's own thread, and so is every call of a caller that is itself one of these
+    threads: all of them could be waiting for one another. The first error is raised; what was not begun by then is
+    dropped and what was is waited for, also if the caller takes no more. Each call sees the caller's context variables.
     """
     rest = iter(arguments)
+    if _pool.is_own_thread():
+        yield from map(work, rest)
+        return
     under_way: deque[Future[R]] = deque()
     try:
         while True:
@@ -56,12 +60,20 @@ class _Pool:
     def reset(self) -> None:
         """Forget the threads, and the lock too: neither survives a fork."""
         self._lock = threading.Lock()
+        self._own = threading.local()
         self._executor: ThreadPoolExecutor | None = None
+
+    def is_own_thread(self) -> bool:
+        """Whether the caller runs in one of the threads."""
+        return getattr(self._own, "known", False)
+
+    def _mark(self) -> None:
+        self._own.known = True
 
     def submit(self, work: Callable[[A], R], argument: A) -> Future[R]:
         with self._lock:
             if self._executor is None:
-                self._executor = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="dynamo_single")
+                self._executor = ThreadPoolExecutor(MAX_THREADS, "dynamo_single", self._mark)
             executor = self._executor
         # A context can be entered once at a time: each call gets a copy of its own.
         return executor.submit(copy_context().run, work, argument)

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from dynamo_single import layout as names
-from dynamo_single.actions import Action, Item, ItemKey, Put, Update
+from dynamo_single.actions import Action, Check, Delete, Item, ItemKey, Put, Update, key_of
+from dynamo_single.changes import add
 from dynamo_single.conditions import join
 from dynamo_single.exceptions import NotSupported, PendingWrite
 from dynamo_single.query import KeyCondition, Plan
-from dynamo_single.values import number_to_text, text_to_number
+from dynamo_single.values import number_to_text
 
 #: Gives the error for the action that failed, from the item that DynamoDB found in its place.
 Explain = Callable[[Action, Item | None], Exception]
@@ -78,6 +79,19 @@ class Block:
                     found[action.key] = both, earlier[1] if _is_addition(action) else write
         return list(found.values())
 
+    def writes_to(self, key: ItemKey) -> bool:
+        """Whether more than a counter of an item is changed."""
+        return any(_changes(action, key) for write in self.writes for action in write.actions)
+
+    def item_after(self, key: ItemKey) -> Item | None:
+        """An item that the block writes, as it will be; ``None`` if it will not be there."""
+        for write in reversed(self.writes):
+            for action in write.actions:
+                if _changes(action, key):
+                    found = [item for item in write.touched if key_of(item) == key]
+                    return None if isinstance(action, Delete) or not found else found[-1]
+        return None
+
     def discard(self, count: int = 0) -> None:
         """Forget the writes behind the first ``count``, and let their objects forget them too."""
         for write in reversed(self.writes[count:]):
@@ -85,12 +99,47 @@ class Block:
         del self.writes[count:]
 
 
+def combined(actions: Iterable[Action]) -> list[Action]:
+    """Actions with those on one item made one, where that can be."""
+    found: list[Action] = []
+    places: dict[ItemKey, int] = {}
+    for action in actions:
+        place = places.get(action.key)
+        both = None if place is None else merge(found[place], action)
+        if place is None or both is None:
+            places[action.key] = len(found)
+            found.append(action)
+        else:
+            found[place] = both
+    return found
+
+
+def _changes(action: Action, key: ItemKey) -> bool:
+    return action.key == key and not isinstance(action, Check) and not _is_addition(action)
+
+
+def _with_check(one: Action, other: Action) -> Action | None:
+    """One action that holds to a check, too; a new item could not meet one on what is stored."""
+    if isinstance(one, Check):
+        one, other = other, one
+    if isinstance(one, Put) or not isinstance(other, Check):
+        return None
+    return one if one == other else replace(one, condition=join((one.condition, other.condition)))
+
+
 def merge(one: Action, other: Action) -> Action | None:
-    """The one action that does both, where one of them only adds to numbers; ``None`` if there is none."""
+    """The one action that does both, where one of them only adds to numbers or checks; ``None`` if there is none."""
+    if isinstance(one, Check) or isinstance(other, Check):
+        return _with_check(one, other)
     if _is_addition(one) and not _is_addition(other):
         one, other = other, one
     if not isinstance(other, Update) or not _is_addition(other):
         return None
+    if isinstance(one, Delete):
+        # A parent that goes with its children; one that came would be left behind.
+        return one if all(value.get("N", "").startswith("-") for value in other.add.values()) else None
+    if isinstance(one, Delete) and all(value["N"].startswith("-") for value in other.add.values()):
+        return one  # a child that goes together with the parent that counts it
     if isinstance(one, Put):
         item = dict(one.item)
         for name, value in other.add.items():
@@ -115,7 +164,7 @@ def _changed(action: Update) -> set[str]:
 
 
 def _sum(one: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
-    return {"N": number_to_text(Decimal(text_to_number(one["N"])) + Decimal(text_to_number(other["N"])))}
+    return {"N": number_to_text(add(Decimal(one["N"]), Decimal(other["N"])))}
 
 
 _block: ContextVar[Block | None] = ContextVar("block", default=None)

@@ -6,7 +6,6 @@ This module must not know attributes or querysets.
 from __future__ import annotations
 
 import datetime
-from typing import TypeVar
 
 from django.utils import timezone
 
@@ -32,12 +31,13 @@ def day(value: datetime.date, kind: str) -> datetime.date:
 
 def moment(value: datetime.datetime, kind: str, zone: datetime.tzinfo) -> datetime.datetime:
     """The beginning of the period that a moment is in, by the clocks of a time zone."""
-    local = value.astimezone(zone).replace(tzinfo=None)
+    # As in Django, the hour that clocks show twice is one period, the first of the two.
+    local = value.astimezone(zone).replace(tzinfo=None, fold=0)
     if kind in DAY_KINDS:
         start = datetime.datetime.combine(_first_day(local.date(), kind), datetime.time())
     else:
-        finer = {"hour": {"minute": 0, "second": 0}, "minute": {"second": 0}, "second": {}}[kind]
-        start = local.replace(**finer, microsecond=0)
+        start = local.replace(microsecond=0, second=0) if kind != "second" else local.replace(microsecond=0)
+        start = start.replace(minute=0) if kind == "hour" else start
     return timezone.make_aware(start, zone)
 
 

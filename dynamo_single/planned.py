@@ -13,10 +13,22 @@ from django.db import models
 from django.db.models.query import ModelIterable
 from django.utils import timezone
 
-from dynamo_single import collections, deferred, hydration, in_memory, planner, reading, registry, streaming, where
+from dynamo_single import (
+    collections,
+    computation,
+    deferred,
+    hydration,
+    in_memory,
+    planner,
+    reading,
+    registry,
+    streaming,
+    where,
+)
 from dynamo_single.asking import asking, check_lists, gives_up_order
 from dynamo_single.columns import Columns
 from dynamo_single.exceptions import NotSupported
+from dynamo_single.many import Progress
 from dynamo_single.projection import attributes_of, project
 from dynamo_single.query import Order, Plan, Query, Visibility
 from dynamo_single.table import Table, get_table
@@ -32,7 +44,10 @@ FLAGS = {
     "_allow_scan": False,
     "_columns": None,
     "_in_memory": None,
+    "_computation": None,
+    "_distinct": False,
     "_members_of": None,
+    "_progress": None,
 }
 
 
@@ -55,8 +70,12 @@ class PlannedQuerySet(models.QuerySet[M]):
     _without: tuple[str, ...]
     _columns: Columns | None
     _in_memory: int | None
+    #: What is made of the matches after reading; ``computation`` reads it.
+    _computation: Any
+    _distinct: bool
     #: The group whose members are asked for: ``membership`` reads it.
     _members_of: Any
+    _progress: Progress | None
     # Private to Django.
     _chain: Callable[[], Self]
     _known_related_objects: dict[Any, dict[Any, Any]]
@@ -83,13 +102,14 @@ class PlannedQuerySet(models.QuerySet[M]):
 
     def _merge_sanity_check(self, other: Any) -> None:
         for name in FLAGS:
-            if getattr(self, name) != getattr(other, name):
+            if getattr(self, name) != getattr(other, name) or self._computation is not None:
                 raise NotSupported(
                     "Querysets of different kinds (live and deleted, values and objects) cannot be combined."
                 )
 
     def _filter_or_exclude_inplace(self, negate: bool, args: Any, kwargs: Any) -> None:
         check_lists((*args, *kwargs.items()))
+        computation.check_conditions(self, (*args, *kwargs.items()))
         with asking(self.model):
             super()._filter_or_exclude_inplace(negate, args, kwargs)  # type: ignore[misc]  # Django's, private
 
@@ -100,6 +120,9 @@ class PlannedQuerySet(models.QuerySet[M]):
 
     def _query_value(self, *, ordered: bool = True) -> Query:
         query: Any = self.query
+        computed = computation.of(self)
+        if computed is not None:
+            raise NotSupported(f"This is not supported for what is {computed} in memory, after reading.")
         if query.annotations or query.combinator or query.extra or query.distinct_fields:
             raise NotSupported("Annotations, set operations and extra() cannot be answered by DynamoDB.")
         return Query(
@@ -206,12 +229,15 @@ class PlannedQuerySet(models.QuerySet[M]):
         """The children to read with the object in one Query, where that is what was asked for."""
         if not self._prefetch_related_lookups or self._columns is not None or self.query.low_mark:
             return None
+        if self._computation is not None:
+            return None
         return collections.members(self.model, plan, self._prefetch_related_lookups)
 
-    def _to_write(self) -> list[Any]:
-        """Every object that matches, by itself and whole."""
-        clone = self._chain()
-        clone._columns = None
-        clone.query.clear_deferred_loading()
-        clone._prefetch_related_lookups = ()
-        return list(clone._objects())
+    def _source(self) -> Self:
+        """The objects that match, each by itself and whole, whatever they are shown as."""
+        source: Self = computation.source_of(self)
+        return source
+
+    def _to_write(self) -> Iterator[Any]:
+        """Every object that matches, by itself and whole, page by page."""
+        return self._source()._objects()

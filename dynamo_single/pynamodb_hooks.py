@@ -26,6 +26,8 @@ class PynamoDBHooks(_Base):
     _options: ClassVar[Options]
     #: The attributes that ``derived_objects()`` makes its objects of.
     derived_from: ClassVar[tuple[str, ...]] = ()
+    #: The reference to the object that this one follows from, on models that are made by ``derived_objects()`` only.
+    derived_by: ClassVar[str] = ""
 
     def update(self, *args: Any, **kwargs: Any) -> Any:
         """PynamoDB's ``update(actions)`` is refused: it would leave keys behind that depend on what it changes."""

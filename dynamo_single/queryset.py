@@ -5,13 +5,27 @@ The public methods. ``planned`` has what they are made of; nothing is sent befor
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, Self, TypeVar
 
 from asgiref.sync import sync_to_async
 from django.db import connections, models
 
-from dynamo_single import bulk, collections, deferred, execution, explain, in_memory, pages, reading, streaming
+from dynamo_single import (
+    annotating,
+    bulk,
+    collections,
+    computation,
+    deferred,
+    execution,
+    explain,
+    in_memory,
+    pages,
+    reading,
+    results,
+    streaming,
+)
 from dynamo_single.asking import asking
 from dynamo_single.columns import ColumnIterable, as_dict, as_named_tuple, as_tuple, as_value, columns
 from dynamo_single.exceptions import NotSupported
@@ -78,7 +92,7 @@ class QuerySet(PlannedQuerySet[M]):
         """
         if format is not None or options:
             raise NotSupported("explain() takes no format and no options but execute=True: it returns one text.")
-        plan = in_memory.plan(self)
+        plan = computation.plan(self)
         members = self._collection_members(plan)
         if members is not None:
             plan = collections.whole(plan, self.model, members)
@@ -108,15 +122,19 @@ class QuerySet(PlannedQuerySet[M]):
         query: Any = self.query
         if query.is_empty():
             return 0
+        computed = computation.of(self)
+        if computed is not None:
+            return sum(1 for _ in results.rows(self)) if computed.makes_rows else int(self._source().count())
         return reading.count(self._table, self._plan(ordered=False), skip=query.low_mark, stop=query.high_mark)
 
     def exists(self) -> bool:
         """Whether there is one: reads until the first match."""
         if self._result_cache is not None:
             return bool(self._result_cache)
-        clone = self._chain()
-        clone._columns = None
-        clone._prefetch_related_lookups = ()
+        computed = computation.of(self)
+        if computed is not None and computed.makes_rows:
+            return next(results.rows(self), None) is not None
+        clone = self._source()
         clone.query.clear_ordering(force=True)
         high = clone.query.low_mark + 1 if clone.query.high_mark is None else clone.query.high_mark
         clone.query.high_mark = min(high, clone.query.low_mark + 1)
@@ -211,9 +229,34 @@ class QuerySet(PlannedQuerySet[M]):
         return self._with_columns(fields, {}, as_value if flat else as_named_tuple if named else as_tuple)
 
     def _with_columns(self, fields: Any, expressions: Any, shape: Any) -> Any:
+        if self._computation is not None:
+            return annotating.with_columns(self, fields, expressions, shape)
         clone = self._with(_columns=columns(self.model, fields, expressions, shape))
-        clone._iterable_class = ColumnIterable
+        clone._iterable_class = results.RowIterable if self._distinct else ColumnIterable
         return clone
+
+    def aggregate(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """``Count``, ``Min``, ``Max``, ``Sum`` and ``Avg`` of attributes, with Django's types of results.
+
+        One count is one Query with Select=COUNT; the least or greatest value of what a key is ordered by is one Query
+        for one item. Everything else reads every match, and needs a slice or ``allow_in_memory()``.
+        """
+        return annotating.aggregate(self, args, kwargs)
+
+    def annotate(self, *args: Any, **kwargs: Any) -> Any:
+        """The same aggregates for each object, or after ``values()`` for each group, which needs ``allow_in_memory()``.
+
+        ``Count("people")`` of ``people = Children(...)`` is one Query with Select=COUNT for each object.
+        """
+        return annotating.annotate(self, args, kwargs)
+
+    def dates(self, field_name: str, kind: str, order: str = "ASC") -> Any:
+        """The years, months, weeks or days of an attribute's values, each once; needs ``allow_in_memory()``."""
+        return annotating.dates(self, field_name, kind, order)
+
+    def datetimes(self, field_name: str, kind: str, order: str = "ASC", tzinfo: datetime.tzinfo | None = None) -> Any:
+        """The same as moments, down to the second, by the clocks of ``tzinfo`` or of the current time zone."""
+        return annotating.datetimes(self, field_name, kind, order, tzinfo)
 
     def only(self, *fields: Any) -> Self:
         """Objects of which the named attributes are read, and the identity; each other is read when it is asked for.
@@ -255,10 +298,15 @@ class QuerySet(PlannedQuerySet[M]):
         return result
 
     def distinct(self, *field_names: Any) -> Self:
-        """The same queryset: one item is one object, and no query returns one twice."""
+        """The same objects, as no query gives one twice; of ``values()`` each row once: needs ``allow_in_memory()``."""
         if field_names:
-            raise NotSupported("distinct() over fields is not supported: collect the values in a Python set.")
-        return self._chain()
+            raise NotSupported("distinct() over fields is not supported: values(...).distinct() gives each value once.")
+        if self.query.is_sliced:
+            raise TypeError("Cannot create distinct fields once a slice has been taken.")
+        clone = self._with(_distinct=True)
+        if self._columns is not None:
+            clone._iterable_class = results.RowIterable
+        return clone
 
     def select_related(self, *fields: Any) -> Self:
         """Read the referenced objects along: one BatchGetItem for each hundred of each reference."""
@@ -278,8 +326,8 @@ class QuerySet(PlannedQuerySet[M]):
         self._check_writable("hard_delete()")
         return self._written(bulk.hard_delete)
 
-    def restore(self) -> int:
-        """Take each object out of the trash; the number of those that were in it."""
+    def restore(self) -> tuple[int, dict[str, int]]:
+        """Take each object out of the trash, under the queryset's conditions; the counts are by model."""
         self._check_writable("restore()")
         return self._written(bulk.restore)
 
@@ -287,7 +335,7 @@ class QuerySet(PlannedQuerySet[M]):
         """``hard_delete()`` in a thread."""
         return await sync_to_async(self.hard_delete)()
 
-    async def arestore(self) -> int:
+    async def arestore(self) -> tuple[int, dict[str, int]]:
         """``restore()`` in a thread."""
         return await sync_to_async(self.restore)()
 
@@ -304,8 +352,11 @@ class QuerySet(PlannedQuerySet[M]):
             raise TypeError(f"Cannot call {name} after .values() or .values_list()")
 
     def _written(self, write: Callable[[Self], T]) -> T:
+        computed = computation.of(self)
+        if computed is not None and computed.makes_rows:
+            raise NotSupported(f"Rows that are {computed} cannot be written: write the objects.")
         try:
-            return write(self)
+            return write(self if computed is None else self._source())
         finally:
             self._result_cache = None
 

@@ -13,14 +13,9 @@ from dynamo_single.exceptions import NotSupported
 
 #: Method name: why DynamoDB cannot, and the nearest thing that can.
 REFUSED = {
-    "aggregate": "DynamoDB computes no aggregates: use count(), or add up in Python over the objects",
-    "alias": "DynamoDB computes nothing while it reads: keep the value in an attribute of its own",
-    "annotate": "DynamoDB computes nothing while it reads: keep the value in an attribute of its own, or add it in "
-    "Python",
+    "alias": "what is only computed to filter or order by cannot be asked of DynamoDB: annotate() computes in memory",
     "bulk_create": "save the objects one by one",
     "bulk_update": "save the objects one by one; each save sends only what changed",
-    "dates": "read the objects and collect the dates in Python",
-    "datetimes": "read the objects and collect the times in Python",
     "difference": "there are no set operations in DynamoDB: combine conditions with Q, or work on lists",
     "extra": "there is no SQL in DynamoDB",
     "intersection": "there are no set operations in DynamoDB: combine conditions with Q, or work on lists",
@@ -31,7 +26,7 @@ REFUSED = {
 
 
 #: The asynchronous twins among them.
-ASYNC = {f"a{name}": name for name in ("aggregate", "bulk_create", "bulk_update")}
+ASYNC = {f"a{name}": name for name in ("bulk_create", "bulk_update")}
 
 
 def refusing(name: str) -> Callable[..., Any]:

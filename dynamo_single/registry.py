@@ -7,11 +7,19 @@ This module must not know requests or querysets.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from dynamo_single import layout as names
-from dynamo_single.attributes import Attribute, CanonicalAttribute, IdAttribute, TTLAttribute, UnicodeAttribute
+from dynamo_single.attributes import (
+    Attribute,
+    CanonicalAttribute,
+    CopiedAttribute,
+    CounterAttribute,
+    IdAttribute,
+    TTLAttribute,
+    UnicodeAttribute,
+)
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.fields import DynamoField, IdentityField
 from dynamo_single.keys import Codec, IndexKey, Key, KeyPart, Template, codec_for
@@ -77,6 +85,27 @@ def copies_of(model: Any) -> tuple[CanonicalAttribute, ...]:
     return tuple(each for each in attributes_of(model).values() if isinstance(each, CanonicalAttribute))
 
 
+def copied_of(model: Any) -> tuple[CopiedAttribute, ...]:
+    """The model's copies of other objects' attributes."""
+    return tuple(each for each in attributes_of(model).values() if isinstance(each, CopiedAttribute))
+
+
+def copied_from(model: Any) -> tuple[CopiedAttribute, ...]:
+    """The copies that other models keep of this one's attributes."""
+    return _copied_from(model._meta.concrete_model, all_models())
+
+
+@lru_cache(maxsize=1024)
+def _copied_from(model: Any, known: tuple[Any, ...]) -> tuple[CopiedAttribute, ...]:
+    copies = (copy for holder in known for copy in copied_of(holder))
+    return tuple(copy for copy in copies if copy.source.field.model._meta.concrete_model is model)
+
+
+def counters_of(model: Any) -> tuple[CounterAttribute, ...]:
+    """The model's counters of children."""
+    return tuple(each for each in attributes_of(model).values() if isinstance(each, CounterAttribute))
+
+
 def layout_of(model: Any) -> ModelLayout:
     """The model's layout; raises ``ConfigurationError`` for keys that cannot work."""
     return _layout_of(model)
@@ -102,6 +131,8 @@ class _LayoutBuilder:
             self.resolve(name, attribute.field)
         for copy in copies_of(self.model):
             self.check_source(copy)
+        for copied in copied_of(self.model):
+            self.check_copied(copied)
         options = self.model._options
         soft_delete = DELETED_AT in self.attributes
         indexes = tuple(
@@ -154,6 +185,20 @@ class _LayoutBuilder:
                 f"Write {{{copy.source}:canonical}} in the primary key."
             )
 
+    def check_copied(self, copy: CopiedAttribute) -> None:
+        """Refuse a copy from another table, and one that would change the primary key."""
+        model = copy.source.field.model
+        if copy.source_model._options.alias != self.model._options.alias:
+            raise ConfigurationError(
+                f"{self.label}: {copy.name} is copied from {model._meta.label}, which is in another table: one "
+                "transaction has one table here."
+            )
+        if copy.name in self.model._identity:
+            raise ConfigurationError(
+                f"{self.label}: {copy.name} follows {copy.origin}, and the primary key of an object never changes. "
+                "Put it into the key of an index."
+            )
+
     def primary(self, key: Key) -> AccessKey:
         return AccessKey("primary", None, self.template(key.partition), self.template(key.sort))
 
@@ -181,6 +226,11 @@ class _LayoutBuilder:
                 f"{self.label}: the key {source!r} names {part.name!r}, which is not an attribute of the model. "
                 f"It has {', '.join(self.attributes)}."
             )
+        if isinstance(attribute, CounterAttribute):
+            raise ConfigurationError(
+                f"{self.label}: the key {source!r} names {part.name!r}, which counts without reading or writing the "
+                "object, so that no key can follow it."
+            )
         if attribute.key_kind is None:
             raise ConfigurationError(
                 f"{self.label}: the key {source!r} names {part.name!r}, a {type(attribute).__name__}. A key is one "
@@ -207,11 +257,13 @@ class _LayoutBuilder:
     def is_required(self, attribute: Attribute[Any]) -> bool:
         if isinstance(attribute, CanonicalAttribute):
             return not attribute.may_be_blank and self.is_required(self.attributes[attribute.source])
+        if isinstance(attribute, CopiedAttribute):
+            return not attribute.reference_field.null and self.is_required(attribute.source)
         return not attribute.null and not self.may_be_empty(attribute)
 
     def may_be_empty(self, attribute: Attribute[Any]) -> bool:
         # A blank=True text may be saved empty; an identifier is made on creation although forms leave it blank.
-        in_primary = attribute.name in self.model._identity
+        in_primary = attribute.name in attribute.field.model._identity
         made = isinstance(attribute, IdAttribute)
         return attribute.attr_type == "S" and bool(attribute.field.blank) and not in_primary and not made
 

@@ -22,21 +22,22 @@ from dynamo_single.values import item_size
 MAX_TRANSACTION_SIZE = 4 * 1024 * 1024
 
 
-def send(obj: Any, actions: Sequence[Action], explain: Explain, changed: Callable[[], Sequence[Item | None]]) -> bool:
-    """Send one object's actions, or leave them to the ``atomic()`` block; tells whether they were sent.
+def send(
+    obj: Any, actions: Sequence[Action], explain: Explain, changed: Callable[[], Sequence[Item | None]]
+) -> dict[str, Any] | None:
+    """Send one object's actions, or leave them to the ``atomic()`` block; gives the answer, ``None`` if not sent yet.
 
     ``changed`` gives the items that change, as they are and as they will be, the object's own new one last.
     """
     alias = type(obj)._options.alias
     block = pending.current()
     if block is None:
-        carry_out(alias, [(action, explain) for action in actions])
-        return True
+        return carry_out(alias, [(action, explain) for action in actions])
     name = f"{type(obj)._meta.label} with pk {obj.pk!r}"
     items = changed()
     present = tuple(item for item in items if item is not None)
     block.add(alias, Write(name, tuple(actions), present, explain, _undo(obj, items[-1])))
-    return False
+    return None
 
 
 def _undo(obj: Any, after: Item | None) -> Callable[[], None]:
@@ -68,7 +69,7 @@ def commit(block: Block) -> None:
     carry_out(block.alias, explained, token=block.token)
 
 
-def carry_out(alias: str, explained: Sequence[tuple[Action, Explain]], *, token: str | None = None) -> None:
+def carry_out(alias: str, explained: Sequence[tuple[Action, Explain]], *, token: str | None = None) -> dict[str, Any]:
     """Send actions at once, all or none of them; a failure is the error that its action's ``Explain`` makes."""
     table = get_table(alias)
     actions = [action for action, _ in explained]
@@ -78,7 +79,7 @@ def carry_out(alias: str, explained: Sequence[tuple[Action, Explain]], *, token:
         # One token for all attempts: DynamoDB carries a transaction out once.
         request = compile_transaction(actions, table.name, token or str(uuid.uuid4()))
     try:
-        table.send_patiently(request)
+        return table.send_patiently(request)
     except ConditionFailed as error:
         action, explain = explained[0]
         raise explain(action, error.item) from error

@@ -1,85 +1,230 @@
-"""Soft delete: into the trash and out of it, each in one request or one transaction.
+"""Soft delete: into the trash and out of it, with the children that go along.
 
 A deleted item keeps its attributes and its place in the table; it loses its live index keys and its unique claims, and
-gains the trash's key, so that live listings never read it and the trash is a Query.
+gains the trash's key, so that live listings never read it and the trash is a Query. What went along with another object
+has that object's mark and its moment, so that it comes back with it and nothing else does.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.utils import timezone
 
-from dynamo_single import hydration, layout, registry, writes
+from dynamo_single import cascade, hydration, layout, registry, writes
+from dynamo_single.actions import Action, Item
+from dynamo_single.cascade import Cascade, Step
+from dynamo_single.collections import Children
 from dynamo_single.deferred import changed_in_memory, complete
-from dynamo_single.exceptions import StaleObject
-from dynamo_single.failures import is_gone
-from dynamo_single.query import EVERYTHING, Condition
+from dynamo_single.exceptions import ParentInTrash, StaleObject, UniqueViolation
+from dynamo_single.items import Values
+from dynamo_single.matching import matches
+from dynamo_single.pending import Write
+from dynamo_single.query import EVERYTHING, Condition, Stored
 from dynamo_single.signals import post_restore, post_soft_delete
 
 #: How often a step is begun anew because another writer was faster.
 ATTEMPTS = 3
+#: What an object that is brought back loses, as far as it has it.
+_MARKS = (registry.DELETED_AT, registry.DELETED_WITH, registry.PURGE_AT)
 
 
-def delete(obj: Any, *, extra: Condition = EVERYTHING) -> tuple[int, dict[str, int]]:
-    """Move an object to the trash; one that is there already, or gone, is left alone and not counted.
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What the objects of one deletion have in common; ``mark`` names the one that the others went along with."""
 
-    One request or transaction, and one GetItem before it if the object is in the trash as far as it knows.
+    mark: str
+    moment: datetime
+    purge_at: datetime | None
+
+    @classmethod
+    def begun_with(cls, obj: Any) -> Batch:
+        """The batch of an object that is deleted now."""
+        moment, after = timezone.now(), type(obj)._options.purge_after
+        return cls(_mark(obj), moment, None if after is None else moment + after)
+
+    @classmethod
+    def of(cls, obj: Any) -> Batch:
+        """The batch that an object in the trash belongs to, as it is stored."""
+        values = hydration.values_of(type(obj), obj._stored)
+        mark = values[registry.DELETED_WITH] or _mark(obj)
+        return cls(mark, values[registry.DELETED_AT], values.get(registry.PURGE_AT))
+
+    def changes(self, obj: Any, *, follows: bool) -> Values:
+        """What the trash is entered with."""
+        changes = {registry.DELETED_AT: self.moment, registry.DELETED_WITH: self.mark if follows else None}
+        return changes | ({registry.PURGE_AT: self.purge_at} if _purges(obj) else {})
+
+    def listed(self, children: Children[Any], pks: Sequence[Any], *, again: bool) -> list[Any]:
+        """The children that are in the trash with this batch."""
+        return [
+            child
+            for child in cascade.listed(
+                children, pks, "deleted", again=again, deleted_with=self.mark, deleted_at=self.moment
+            )
+            if _is_in_trash(child)
+        ]
+
+
+def delete(obj: Any, *, extra: Condition = EVERYTHING, condition: Condition = EVERYTHING) -> tuple[int, dict[str, int]]:
+    """Move an object to the trash with the children that go along; what is there already is left alone.
+
+    For an object that is in the trash this completes a deletion that was interrupted. Where the stored item does not
+    meet ``extra``, nothing is written; where it does not meet ``condition``, that is ``ConditionNotMet``.
     """
-    model = type(obj)
-    if obj._stored is None:
-        raise ValueError(f"{model._meta.object_name} object can't be deleted because it is not stored.")
+    done: list[Any] = []
+    _check_stored(obj, "deleted")
     try:
-        done = _change(obj, timezone.now(), extra)
-    except model.DoesNotExist:
-        done = False
-    if done:
-        post_soft_delete.send(sender=model, instance=obj)
-    return int(done), {model._meta.label: int(done)}
+        _carry_out(obj, extra, done, condition, into_trash=True)
+    except type(obj).DoesNotExist:
+        pass  # somebody else deleted it for good
+    finally:
+        for each in done:
+            post_soft_delete.send(sender=type(each), instance=each)
+    return cascade.counts(type(obj), done)
 
 
-def restore(obj: Any) -> bool:
-    """Bring an object back from the trash; ``False`` for a live one, which is left alone.
+def restore(obj: Any, *, extra: Condition = EVERYTHING) -> tuple[int, dict[str, int]]:
+    """Bring an object back from the trash with what went there along with it; a live one is left alone.
 
-    Raises the model's ``DoesNotExist`` if it is gone for good, ``UniqueViolation`` if a value of its was taken.
+    Raises the model's ``DoesNotExist`` if it is gone for good, ``UniqueViolation`` if a value of it or of a child was
+    taken, ``ParentInTrash`` if it belongs to an object that is in the trash itself.
     """
-    model = type(obj)
+    done: list[Any] = []
+    _check_stored(obj, "restored")
+    try:
+        _carry_out(obj, extra, done, into_trash=False)
+    except UniqueViolation as error:
+        if done:  # taken between the question and the answer
+            error.args = (
+                f"{str(error).removesuffix('; nothing was written.')}. {len(done)} objects that belong to "
+                f"{_name(obj)} were restored before that: delete() puts them back, restore() goes on from there.",
+            )
+        raise
+    finally:
+        for each in done:
+            post_restore.send(sender=type(each), instance=each)
+    return cascade.counts(type(obj), done)
+
+
+def _check_stored(obj: Any, done: str) -> None:
     if obj._stored is None:
-        raise ValueError(f"{model._meta.object_name} object can't be restored because it is not stored.")
-    done = _change(obj, None, EVERYTHING)
-    if done:
-        post_restore.send(sender=model, instance=obj)
-    return done
+        raise ValueError(f"{obj._meta.object_name} object can't be {done} because it is not stored.")
 
 
-def _change(obj: Any, deleted_at: datetime | None, extra: Condition) -> bool:
-    """Set or clear ``deleted_at``; ``False`` if it is so already.
+def _carry_out(
+    obj: Any, extra: Condition, done: list[Any], condition: Condition = EVERYTHING, *, into_trash: bool
+) -> None:
+    """Do what there is to do, and again if another writer was faster; ``done`` takes in what is written.
 
-    What the object remembers may be outdated: where it says that there is nothing to do, and where another writer was
-    faster, the item is read again. Changes of the object that are not saved stay as they are.
+    What the object remembers may be outdated: where it says that there is nothing to do, it is read again. Changes of
+    the object that are not saved stay as they are.
     """
+    prepare = partial(_deletion, condition=condition) if into_trash else _restoration
     is_fresh = complete(obj)
     for attempt in range(ATTEMPTS):
-        if (layout.DELETED_AT in obj._stored) == (deleted_at is not None):
-            if is_fresh:
-                return False
+        if not is_fresh and _is_in_trash(obj) == into_trash:
             _read_again(obj)
             is_fresh = True
-            if (layout.DELETED_AT in obj._stored) == (deleted_at is not None):
-                return False
+        if is_fresh and not matches(extra, obj._stored, registry.layout_of(type(obj))):
+            return
+        work = prepare(obj, extra, again=attempt > 0)
         try:
-            writes.change(obj, {registry.DELETED_AT: deleted_at}, extra=extra)
+            work.send()
         except StaleObject as error:
-            if extra != EVERYTHING or (attempt == ATTEMPTS - 1 and not is_gone(error)):
-                raise
+            outdated = error.expected != error.found and work.failed is obj and extra == EVERYTHING
             _read_again(obj)
             is_fresh = True
+            # Another version is not written over, unless there is nothing left to do.
+            if attempt == ATTEMPTS - 1 or (outdated and _is_in_trash(obj) != into_trash):
+                raise
         else:
-            return True
-    return False
+            return
+        finally:
+            done += work.done
+
+
+def _deletion(obj: Any, extra: Condition, *, again: bool, condition: Condition = EVERYTHING) -> Cascade:
+    """The object first, so that an interrupted deletion says so, then its children."""
+    interrupted = _is_in_trash(obj)
+    batch = Batch.of(obj) if interrupted else Batch.begun_with(obj)
+
+    def children_of(children: Children[Any], pks: Sequence[Any]) -> list[Any]:
+        found = cascade.listed(children, pks, "live", again=again)
+        if interrupted and cascade.followers(children.model):
+            found += batch.listed(children, pks, again=again)
+        return found
+
+    steps = [] if interrupted else [_step(obj, batch.changes(obj, follows=False), extra, condition)]
+    for child in cascade.below(obj, children_of):
+        if not _is_in_trash(child):
+            steps.append(_step(child, batch.changes(child, follows=True)))
+    return Cascade(steps)
+
+
+def _restoration(obj: Any, extra: Condition, *, again: bool) -> Cascade:
+    """The children first, so that what is not restored yet still belongs to an object in the trash."""
+    if not _is_in_trash(obj):
+        return Cascade(())
+    if hydration.has_expired(obj._stored):
+        raise type(obj).DoesNotExist(f"{_name(obj)} is past the time until which the trash keeps it.")
+    children = cascade.below(obj, partial(Batch.of(obj).listed, again=again))
+    steps = [*(_step(child, _restored(child)) for child in reversed(children)), _step(obj, _restored(obj), extra)]
+    return Cascade(steps, _guards(obj), ask_first=True)
+
+
+def _step(obj: Any, changes: Values, extra: Condition = EVERYTHING, condition: Condition = EVERYTHING) -> Step:
+    def write() -> bool:
+        writes.change(obj, changes, extra=extra, condition=condition)
+        return True
+
+    return Step(obj, write)
+
+
+def _restored(obj: Any) -> Values:
+    return {name: None for name in _MARKS if name != registry.PURGE_AT or _purges(obj)}
+
+
+def _guards(obj: Any) -> list[Write]:
+    """What has to be out of the trash for the object to be live: the objects that it goes along with."""
+    guards = []
+    for parent, field in cascade.parents(obj._meta.concrete_model):
+        pk = hydration.values_of(type(obj), obj._stored)[field.attname]
+        if pk is not None:
+            (key,) = parent._base_manager.filter(pk=pk)._plan().keys
+            name = f"{parent._meta.label} with pk {pk!r}"
+            explain = partial(_in_trash, obj, name)
+            guards.append(cascade.guard(name, key, Stored(layout.DELETED_AT, "missing"), explain))
+    return guards
+
+
+def _in_trash(obj: Any, parent: str, action: Action, found: Item | None) -> ParentInTrash:
+    return ParentInTrash(
+        f"{_name(obj)} cannot be restored by itself: it belongs to {parent}, which is in the trash; nothing was "
+        "written. Restore that: what was deleted along with it comes back too."
+    )
+
+
+def _is_in_trash(obj: Any) -> bool:
+    return layout.DELETED_AT in obj._stored
+
+
+def _purges(obj: Any) -> bool:
+    return type(obj)._options.purge_after is not None
+
+
+def _mark(obj: Any) -> str:
+    return f"{type(obj)._options.item_type}#{obj.pk}"
+
+
+def _name(obj: Any) -> str:
+    return f"{obj._meta.label} with pk {obj.pk!r}"
 
 
 def _read_again(obj: Any) -> None:
-    changed = changed_in_memory(obj) - {registry.DELETED_AT}
+    changed = changed_in_memory(obj).difference(_MARKS)
     hydration.follow(obj, hydration.reload(obj), changed)

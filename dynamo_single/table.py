@@ -38,7 +38,14 @@ from pynamodb.connection.base import MetaTable
 
 from dynamo_single import layout, refusals
 from dynamo_single.conf import TableSettings, table_settings
-from dynamo_single.exceptions import Conflict, DynamoSingleError, NotSupported, RequestFailed
+from dynamo_single.exceptions import (
+    Conflict,
+    DynamoSingleError,
+    NotSupported,
+    RequestFailed,
+    TableUnavailable,
+    Throttled,
+)
 
 if TYPE_CHECKING:
     from dynamo_single.query import Request
@@ -75,6 +82,7 @@ Listener = Callable[[SentRequest], object]
 
 _listeners: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
 _interceptors: ContextVar[tuple[Interceptor, ...]] = ContextVar("interceptors", default=())
+_waited_for: ContextVar[tuple[type[TableUnavailable], ...]] = ContextVar("waited_for", default=(Conflict,))
 
 
 class Table:
@@ -102,11 +110,14 @@ class Table:
             raise _explained(self.settings, request.operation, params, error) from error
 
     def send_patiently(self, request: Request) -> dict[str, Any]:
-        """Send, and again after a pause while another transaction is in the way; a token makes that harmless."""
+        """Send, and again after a pause while another transaction is in the way; a token makes that harmless.
+
+        Within ``patience()`` also while DynamoDB asks to slow down.
+        """
         for attempt in range(CONFLICT_ATTEMPTS - 1):
             try:
                 return self.send(request)
-            except Conflict:
+            except _waited_for.get():
                 longest = min(LONGEST_PAUSE, 0.05 * 2**attempt)
                 time.sleep(random.uniform(0, longest))  # noqa: S311 - jitter is no secret
         return self.send(request)
@@ -168,6 +179,19 @@ def capture_requests() -> Iterator[list[SentRequest]]:
     sent: list[SentRequest] = []
     with listening(sent.append):
         yield sent
+
+
+@contextmanager
+def patience() -> Iterator[None]:
+    """Within the block a write that DynamoDB puts off is sent again after pauses, beyond botocore's own attempts.
+
+    For work on many items: it can wait, where a web page's one write rather fails.
+    """
+    token = _waited_for.set((Conflict, Throttled))
+    try:
+        yield
+    finally:
+        _waited_for.reset(token)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from dynamo_single.attributes import Attribute, DecimalAttribute, IntegerAttribute, JSONAttribute, NumberAttribute
+from dynamo_single.attributes.scalars import exact_number
 from dynamo_single.conditions import word
 from dynamo_single.matching import normal
 from dynamo_single.query import EVERYTHING, Condition
@@ -110,10 +111,12 @@ def checked_default(function: Function, attribute: Attribute[Any], value: Any) -
     """A default in the type of the result that it stands for; raises ``InvalidValue`` for another kind of value."""
     if value is None:
         return None
-    prepared = attribute.prepare(value) if function in ("Min", "Max") else DecimalAttribute().prepare(value)
+    if function in ("Min", "Max"):
+        return attribute.prepare(value)
+    number = exact_number(attribute, value)
     if function == "Avg" and not isinstance(attribute, DecimalAttribute):
-        return float(prepared)
-    return _in_form(attribute, prepared) if function == "Sum" else prepared
+        return float(number)
+    return _in_form(attribute, number) if function == "Sum" else number
 
 
 def _exact(value: float | Decimal) -> Decimal:

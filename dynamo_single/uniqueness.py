@@ -1,73 +1,50 @@
-"""Unique attributes: the claim items that hold their values, and what forms ask about them.
+"""Unique values: the claim items that hold them, and which of them a write takes and gives free.
 
 A claim is an item of its own that carries its owner's key. It is written in the same transaction as the owner, so that
-two objects can never hold one value; which of two racing writers loses is decided by DynamoDB.
+two objects can never hold the same values; which of two racing writers loses is decided by DynamoDB.
 """
 
 from __future__ import annotations
 
 import time
-import unicodedata
 from collections.abc import Mapping
 from typing import Any
-
-from django.core.exceptions import ValidationError
 
 from dynamo_single import layout as names
 from dynamo_single import reading, registry
 from dynamo_single.actions import ITEM_MISSING, Action, Delete, Item, ItemKey, Put, key_of
 from dynamo_single.attributes import Attribute
-from dynamo_single.exceptions import ConfigurationError, InvalidValue
+from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.hydration import has_expired
-from dynamo_single.items import computed_key
-from dynamo_single.keys import PARTITION_KEY_LIMIT, Template, canonical, codec_for
 from dynamo_single.query import And, Condition, Or, Stored
 from dynamo_single.table import get_table
-
-CLAIM_SORT_KEY = "#CLAIM"
-CLAIM_PARTITION = Template.parse(f"{names.UNIQUE_PREFIX}#{{item_type}}#{{attribute}}#{{value}}")
+from dynamo_single.unique_rules import Rule, rules_of
 
 
 def unique_attributes(model: Any) -> dict[str, Attribute[Any]]:
-    """The attributes that are unique; the primary key's are so without a claim."""
-    return {
-        name: attribute
-        for name, attribute in registry.attributes_of(model).items()
-        if attribute.unique and (name,) != model._identity
-    }
+    """The attributes that decide about claims: what is unique, alone or together, and what a condition looks at."""
+    stored = {name for rule in rules_of(model) for name in rule.stored_names}
+    return {name: each for name, each in registry.attributes_of(model).items() if each.attr_name in stored}
 
 
 def claim_key(model: Any, attribute: Attribute[Any], value: Any) -> ItemKey:
-    """The key of the claim on a value; texts are compared in Unicode NFC, canonical ones without regard to case."""
-    if attribute.key_kind is None:
-        raise ConfigurationError(
-            f"{model._meta.label}.{attribute.name} cannot be unique: a {type(attribute).__name__} cannot be in a key."
-        )
-    if isinstance(value, str):
-        value = canonical(value) if attribute.canonical else unicodedata.normalize("NFC", value)
-    template = CLAIM_PARTITION.bind(
-        {"item_type": codec_for("text"), "attribute": codec_for("text"), "value": codec_for(attribute.key_kind)}
-    )
-    values = {"item_type": model._options.item_type, "attribute": attribute.attr_name, "value": value}
-    try:
-        return template.render(values, limit=PARTITION_KEY_LIMIT), CLAIM_SORT_KEY
-    except InvalidValue as error:
-        raise InvalidValue(
-            f"{model._meta.label}: this {attribute.name} cannot be unique, since that takes a key. {error}"
-        ) from error
+    """The key of the claim on a value of an attribute that is unique by itself."""
+    return _rule_of(model, attribute).key((value,))
 
 
-def claims_of(model: Any, item: Item | None) -> dict[str, ItemKey]:
-    """The claims that a stored item owns, by attribute: none for one that is deleted, or not there."""
-    if item is None or names.DELETED_AT in item:
+def _rule_of(model: Any, attribute: Attribute[Any]) -> Rule:
+    for rule in rules_of(model):
+        if rule.fields == (attribute.name,) and not rule.name:
+            return rule
+    raise ConfigurationError(f"{model._meta.label}.{attribute.name} is not unique: declare it with unique=True.")
+
+
+def claims_of(model: Any, item: Item | None) -> dict[Rule, ItemKey]:
+    """The claims that a stored item owns, by rule: none for one that is deleted, or not there."""
+    if item is None:
         return {}
-    claims = {}
-    for name, attribute in unique_attributes(model).items():
-        stored = item.get(attribute.attr_name)
-        value = None if stored is None else attribute.from_attribute_value(dict(stored))
-        if value is not None and value != "":
-            claims[name] = claim_key(model, attribute, value)
-    return claims
+    claims = {rule: rule.key_of(item) for rule in rules_of(model)}
+    return {rule: key for rule, key in claims.items() if key is not None}
 
 
 def actions(model: Any, before: Item | None, after: Item | None) -> list[Action]:
@@ -77,26 +54,50 @@ def actions(model: Any, before: Item | None, after: Item | None) -> list[Action]
     itself has to be held to what was read.
     """
     old, new = claims_of(model, before), claims_of(model, after)
-    expiry_changes = (before or {}).get(names.EXPIRES_AT) != (after or {}).get(names.EXPIRES_AT)
+    expiry_changes = _expiry(before) != _expiry(after)
+    mover = key_of(before) if before is not None and after is not None and key_of(before) != key_of(after) else None
     found: list[Action] = []
-    for name in {**old, **new}:
-        taken, given_up = new.get(name), old.get(name)
-        if after is not None and taken is not None and (taken != given_up or expiry_changes):
+    for rule in {**old, **new}:
+        taken, given_up = new.get(rule), old.get(rule)
+        if after is not None and taken is not None and taken == given_up and mover is not None:
+            found.append(Put(claim_item(taken, after), Or((free(model), _held_by(mover)))))
+        elif after is not None and taken is not None and (taken != given_up or expiry_changes):
             found.append(put_claim(model, taken, after))
         if before is not None and given_up is not None and given_up != taken:
             found.append(delete_claim(given_up, key_of(before)))
     return found
 
 
-def depends_on(model: Any, before: Item | None, after: Item | None) -> set[str]:
-    """The physical names of the unique attributes whose claims are taken or given up."""
+def _expiry(item: Item | None) -> Any:
+    return (item or {}).get(names.EXPIRES_AT)
+
+
+def depends_on(model: Any, before: Item, after: Item, written: set[str]) -> set[str]:
+    """The physical names that have to be as they were read for the claims to be right after an update.
+
+    All that decides about a claim, if any of it is written: two writers who each change another part would leave claims
+    that fit neither.
+    """
+    rules = rules_of(model)
+    if not rules:
+        return set()
     old, new = claims_of(model, before), claims_of(model, after)
-    attributes = registry.attributes_of(model)
-    return {attributes[name].attr_name for name in {**old, **new} if old.get(name) != new.get(name)}
+    expires = {names.EXPIRES_AT} if registry.layout_of(model).expires else set()
+    found: set[str] = set()
+    for rule in rules:
+        prolonged = rule in new and expires & written
+        if prolonged or rule.stored_names & written or old.get(rule) != new.get(rule):
+            found |= rule.stored_names | expires
+    return found
 
 
 def put_claim(model: Any, key: ItemKey, owner: Item) -> Put:
-    """Take a value that nobody holds, or that this owner holds already; the claim expires with its owner."""
+    """Take what nobody holds, or what this owner holds already; the claim expires with its owner."""
+    return Put(claim_item(key, owner), Or((free(model), _held_by(key_of(owner)))))
+
+
+def claim_item(key: ItemKey, owner: Item) -> dict[str, dict[str, Any]]:
+    """The claim that an owner has to hold under a key."""
     partition, sort = key_of(owner)
     item = {
         names.PARTITION_KEY: {"S": key[0]},
@@ -107,7 +108,7 @@ def put_claim(model: Any, key: ItemKey, owner: Item) -> Put:
     }
     if names.EXPIRES_AT in owner:
         item[names.EXPIRES_AT] = dict(owner[names.EXPIRES_AT])
-    return Put(item, Or((free(model), _held_by((partition, sort)))))
+    return item
 
 
 def free(model: Any) -> Condition:
@@ -118,7 +119,7 @@ def free(model: Any) -> Condition:
 
 
 def delete_claim(key: ItemKey, owner: ItemKey) -> Delete:
-    """Give a value free, if it is this owner's."""
+    """Give a claim free, if it is this owner's."""
     return Delete(key, Or((ITEM_MISSING, _held_by(owner))))
 
 
@@ -136,44 +137,13 @@ def owner_of(claim: Mapping[str, Any]) -> ItemKey:
     return claim[names.CLAIM_OWNER_PARTITION]["S"], claim[names.CLAIM_OWNER_SORT]["S"]
 
 
+def holder(model: Any, key: ItemKey) -> ItemKey | None:
+    """The key of the item that holds a claim, or ``None`` if it is free: one GetItem, strongly consistent."""
+    claim = reading.get_item(get_table(model._options.alias), key)
+    return None if claim is None or has_expired(claim) else owner_of(claim)
+
+
 def owner_item(model: Any, attribute: Attribute[Any], value: Any) -> Item | None:
     """The stored item that holds a unique value: two GetItems, strongly consistent; one if nobody holds it."""
-    table = get_table(model._options.alias)
-    claim = reading.get_item(table, claim_key(model, attribute, value))
-    return None if claim is None or has_expired(claim) else reading.get_item(table, owner_of(claim))
-
-
-def errors(obj: Any, own_key: ItemKey | None, unique_checks: Any) -> dict[str, list[Any]]:
-    """What ``validate_unique()`` reports: one GetItem for each unique value; the transaction of save() decides.
-
-    ``own_key`` is the key that the object is stored under, or ``None`` for a new one.
-    """
-    model = type(obj)
-    found: dict[str, list[Any]] = {}
-    for _, check in unique_checks:
-        if len(check) != 1:
-            raise ConfigurationError(f"{model._meta.label}: unique together over {', '.join(check)} is not supported.")
-        field = obj._meta.get_field(check[0])
-        value = getattr(obj, field.attname)
-        unchanged = field.primary_key and own_key is not None
-        if value is None or value == "" or unchanged:
-            continue
-        try:
-            holder = _holder(obj, field, value)
-        except InvalidValue as error:
-            found.setdefault(field.name, []).append(ValidationError(str(error), code="invalid_key"))
-            continue
-        if holder is not None and holder != own_key:
-            found.setdefault(field.name, []).append(obj.unique_error_message(model, check))
-    return found
-
-
-def _holder(obj: Any, field: Any, value: Any) -> ItemKey | None:
-    model: Any = type(obj)
-    table = get_table(model._options.alias)
-    if field.primary_key:
-        key = computed_key(model, obj.attribute_values)
-        found = reading.get_item(table, key)
-        return None if found is None or has_expired(found) else key
-    claim = reading.get_item(table, claim_key(model, field.attribute, field.attribute.prepare(value)))
-    return None if claim is None or has_expired(claim) else owner_of(claim)
+    owner = holder(model, claim_key(model, attribute, value))
+    return None if owner is None else reading.get_item(get_table(model._options.alias), owner)

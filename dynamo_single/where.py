@@ -92,7 +92,10 @@ def read_ordering(model: type[Model], names: Any) -> tuple[Order, ...]:
         elif isinstance(name, str) and name != "?":
             text, descending = name.lstrip("-+"), name.startswith("-")
         else:
-            raise NotSupported(f"Ordering by {name!r} is not supported: DynamoDB orders by the sort key only.")
+            raise NotSupported(
+                f"Ordering by {name!r} is not supported: DynamoDB orders by the sort key only. allow_in_memory() sorts "
+                "by any attributes, and puts missing values where F(...).asc(nulls_last=True) wants them."
+            )
         orders.extend(Order(attribute, descending) for attribute in _ordered_attributes(model, text))
     return tuple(dict.fromkeys(orders))
 

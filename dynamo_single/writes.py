@@ -6,23 +6,38 @@ so that an object and its unique values change together or not at all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from dynamo_single import derived, hydration, registry, uniqueness
+from dynamo_single import (
+    assignments,
+    child_counts,
+    copies,
+    derived,
+    evaluation,
+    following,
+    hydration,
+    pending,
+    registry,
+    uniqueness,
+    versions,
+)
 from dynamo_single import layout as names
-from dynamo_single.actions import ITEM_EXISTS, Action, Delete, Item, Put, Update, key_of
+from dynamo_single.actions import ITEM_EXISTS, Action, Check, Delete, Item, Put, Update, key_of
+from dynamo_single.changes import Change, as_stored, needs
 from dynamo_single.conditions import join
 from dynamo_single.deferred import changed_in_memory, complete, is_partial
 from dynamo_single.exceptions import (
     AlreadyExists,
     ConditionFailed,
+    ConditionNotMet,
+    InvalidValue,
     ItemTooLarge,
     NotSupported,
     StaleObject,
 )
-from dynamo_single.failures import insert_error, is_gone, stale, stored_instead, update_error
+from dynamo_single.failures import delete_error, insert_error, is_gone, update_error
 from dynamo_single.items import (
     Values,
     automatic_names,
@@ -32,33 +47,30 @@ from dynamo_single.items import (
     is_same_item,
     item_after,
     item_from,
-    item_of,
     known_names,
     prepared_values,
     set_automatic,
     stored_name,
 )
 from dynamo_single.matching import matches
-from dynamo_single.query import EVERYTHING, Condition, Stored
+from dynamo_single.projection import PartialItem
+from dynamo_single.query import EVERYTHING, Condition
 from dynamo_single.sending import send
 from dynamo_single.values import MAX_ITEM_SIZE, item_size
 
 
-def insert(obj: Any, *, raw: bool = False) -> None:
+@copies.begun_anew
+def insert(obj: Any, *, raw: bool = False, prepared: tuple[Item, Values] | None = None) -> None:
     """Write a new object: PutItem, or one transaction with its unique values and derived items; never over an item.
 
-    An item that has expired counts as none. ``raw`` keeps automatic timestamps as they are given.
+    An item that has expired counts as none. ``raw`` keeps automatic timestamps as they are given. ``prepared`` is what
+    ``new_item`` gave.
     """
     model = type(obj)
-    complete(obj)
-    _make_identity(obj)
-    if not raw:
-        set_automatic(obj, add=True)
-    values = prepared_values(obj)
-    item = item_from(model, values)
-    actions = [Put(item, uniqueness.free(model)), *_following(model, None, item)]
+    item, values = prepared or new_item(obj, raw=raw)
     try:
-        send(obj, actions, partial(insert_error, obj, item), partial(_touched, model, None, item))
+        explain = partial(insert_error, obj, item)
+        following.send(obj, Put(item, uniqueness.free(model)), None, item, explain, lenient=raw)
     except AlreadyExists as error:
         cause = error.__cause__
         # The first of botocore's attempts was carried out, and its answer lost.
@@ -72,46 +84,107 @@ def insert(obj: Any, *, raw: bool = False) -> None:
     _remember(obj, item, values)
 
 
+def new_item(obj: Any, *, raw: bool = False) -> tuple[Item, Values]:
+    """The item and the values of an object that is to be created, which gets its identifier and automatic values."""
+    complete(obj)
+    _make_identity(obj)
+    assignments.refuse_on_creation(obj)
+    if not raw:
+        set_automatic(obj, add=True)
+        obj.attribute_values.update(versions.next_values(type(obj), None))
+    copies.fill(obj, lenient=raw)
+    values = prepared_values(obj)
+    return item_from(type(obj), values), values
+
+
+@copies.begun_anew
 def update(
     obj: Any,
     only: frozenset[str] | None = None,
     *,
     extra: Condition = EVERYTHING,
+    condition: Condition = EVERYTHING,
+    changes: Sequence[Change] = (),
     raw: bool = False,
     force: bool = False,
 ) -> None:
     """Write what changed since the object was read: UpdateItem, or one transaction if a unique value changed.
 
-    Nothing is sent if nothing changed. ``only`` names the attributes to look at; automatic timestamps always follow,
-    and one that is named is written by itself. ``extra`` has to hold of the stored item as well. ``force`` computes
-    every key anew also without a change, which fills an index that is younger than the item. An object that was read in
-    part is read whole first, if there may be something to write.
+    Nothing is sent if nothing changed, but for a check of a ``condition``, the caller's. ``only`` names the attributes to
+    look at; automatic timestamps always follow, and one that is named is written by itself. ``extra`` has to hold of the
+    stored item as well. ``changes`` are made besides those that attributes are set to. ``force`` computes every key anew
+    also without a change, which fills an index that is younger than the item. An object that was read in part is read
+    whole first, if there may be something to write.
     """
     model = type(obj)
-    if is_partial(obj) and only is None and not force and not changed_in_memory(obj):
+    changes = (*changes, *assignments.of_object(obj, only))
+    may_change = only is not None or force or changes or condition != EVERYTHING
+    if is_partial(obj) and not may_change and not changed_in_memory(obj):
         return
     before = _stored_item(obj)
+    copies.fill(obj, None if force else before, only, lenient=raw)
     held = hydration.values_of(model, before)
+    left = evaluation.attribute_names(model, changes)
     # Against what was read, not against the item: the default of a missing attribute is shown, and written only if it
     # is named.
     attributes = registry.attributes_of(model)
     changed = {
         name: value
-        for name, value in prepared_values(obj, before, only).items()
+        for name, value in prepared_values(obj, before, only, without=left).items()
         if not is_same(attributes[name], value, held[name])
         or (only is not None and value is not None and attributes[name].attr_name not in before)
     }
-    if not changed and not force and (only is None or not only & {*automatic_names(obj)}):
+    if changes and not evaluation.is_left_to_dynamodb(model, changes, changed, alone=pending.current() is None):
+        both = None if only is None else only | left
+        evaluation.compute(
+            obj,
+            changes,
+            lambda unchanged: update(
+                obj, both, extra=join((extra, unchanged)), condition=condition, raw=raw, force=force
+            ),
+        )
+        return
+    if not changed and not changes and not force and (only is None or not only & {*automatic_names(obj)}):
+        if condition != EVERYTHING:
+            _check(obj, before, condition)
+        copies.complete(obj, _change_actions)
         return
     if not raw:
+        _refuse_version(model, changed)
+        _refuse_settled(model, changed)
         changed |= automatic_values(obj, add=False)
     values = {**held, **changed}
     if computed_key(model, values) != key_of(before):
         raise NotSupported(
-            f"{model._meta.label}: {', '.join(model._identity)} make up the primary key and cannot change. Create a "
-            "new object and delete this one."
+            f"{model._meta.label}: {', '.join(model._identity)} make up the primary key, which save() does not "
+            f"change: move({model._identity[0]}=...) does, with everything else that is set. Nothing was written."
         )
-    _save_changes(obj, before, values, changed, extra)
+    _save_changes(obj, before, values, changed, extra, condition, changes, raw=raw)
+
+
+def _check(obj: Any, before: Item, condition: Condition) -> None:
+    """Ask whether a stored object meets a condition, where there is nothing to write: one transaction."""
+    action = Check(key_of(before), join((ITEM_EXISTS, condition)))
+    explain = partial(update_error, obj, before, condition=condition)
+    send(obj, [action], explain, lambda: [before])
+
+
+def _refuse_version(model: Any, changed: Values) -> None:
+    attribute = versions.attribute_of(model)
+    if attribute is not None and attribute.name in changed:
+        raise InvalidValue(
+            f"{model._meta.label}.{attribute.name} counts the writes and cannot be set to {changed[attribute.name]!r}: "
+            "read the object again to write over another's change."
+        )
+
+
+def _refuse_settled(model: Any, changed: Values) -> None:
+    attributes = registry.attributes_of(model)
+    for name in changed:
+        if attributes[name].settled:
+            raise NotSupported(
+                f"{model._meta.label}.{name} is set when an object is made, and never changes; nothing was written."
+            )
 
 
 def _stored_item(obj: Any) -> Item:
@@ -147,10 +220,10 @@ def replace(obj: Any) -> bool:
     return False
 
 
-def delete(obj: Any, *, extra: Condition = EVERYTHING) -> int:
+def delete(obj: Any, *, extra: Condition = EVERYTHING, condition: Condition = EVERYTHING) -> int:
     """Delete the item for good, with its unique values; the number of items deleted, 0 if there was none.
 
-    An object that was read in part is read whole first.
+    ``condition`` is the caller's. An object that was read in part is read whole first.
     """
     model = type(obj)
     if obj._stored is None:
@@ -163,13 +236,14 @@ def delete(obj: Any, *, extra: Condition = EVERYTHING) -> int:
     # The claims to free are those that this object knows of: another writer's rename, or restore, must not leave its
     # own behind.
     depends = {stored_name(model, name) for name in uniqueness.unique_attributes(model)} | derived.stored_names(model)
-    if depends and registry.layout_of(model).soft_delete:
+    depends |= child_counts.references(model)
+    if (depends or child_counts.counted(model)) and registry.layout_of(model).soft_delete:
         depends.add(names.DELETED_AT)
-    unchanged = (_as_stored(stored, name) for name in sorted(depends))
-    action = Delete(key_of(stored), join((ITEM_EXISTS, *unchanged, extra)))
+    unchanged = (as_stored(stored, name) for name in sorted(depends))
+    conditions = (ITEM_EXISTS, *versions.conditions(model, stored), *unchanged, extra, condition)
+    action = Delete(key_of(stored), join(conditions))
     try:
-        actions = [action, *_following(model, stored, None)]
-        send(obj, actions, lambda action, found: stale(obj, found), partial(_touched, model, stored, None))
+        following.send(obj, action, stored, None, partial(delete_error, obj, condition=condition))
     except StaleObject as error:
         if is_gone(error):
             return 0
@@ -178,12 +252,12 @@ def delete(obj: Any, *, extra: Condition = EVERYTHING) -> int:
     return 1
 
 
-def change(obj: Any, changes: Values, *, extra: Condition = EVERYTHING) -> None:
+def change(obj: Any, changes: Values, *, extra: Condition = EVERYTHING, condition: Condition = EVERYTHING) -> None:
     """Set attributes of a stored object, with every key and unique value that depends on them: one request."""
     model = type(obj)
     before = obj._stored
     changes = {**changes, **automatic_values(obj, add=False)}
-    _save_changes(obj, before, {**hydration.values_of(model, before), **changes}, changes, extra)
+    _save_changes(obj, before, {**hydration.values_of(model, before), **changes}, changes, extra, condition)
 
 
 def only_if(obj: Any, condition: Condition, write: Callable[[Condition], bool]) -> bool:
@@ -213,15 +287,44 @@ def _reloaded(obj: Any) -> Any:
         return None
 
 
-def _save_changes(obj: Any, before: Item, values: Values, changed: Values, extra: Condition) -> None:
-    item = item_after(type(obj), before, values, changed)
-    stored = _send_changes(obj, before, item, extra)
-    now_held = values if stored is item else hydration.values_of(type(obj), stored)
-    _remember(obj, stored, {name: now_held[name] for name in changed})
+def _save_changes(
+    obj: Any,
+    before: Item,
+    values: Values,
+    changed: Values,
+    extra: Condition,
+    condition: Condition,
+    changes: Sequence[Change] = (),
+    *,
+    raw: bool = False,
+) -> None:
+    model = type(obj)
+    if not raw:
+        counted = versions.next_values(model, before)
+        values, changed = {**values, **counted}, {**changed, **counted}
+    item = item_after(model, before, values, changed)
+    along = copies.spread(obj, before, item, _change_actions)
+    stored = _send_changes(obj, before, item, along, extra, condition, changes)
+    now_held = values if stored is item else hydration.values_of(model, stored)
+    left = evaluation.attribute_names(model, changes) & now_held.keys()
+    _remember(
+        obj, {**stored, **copies.mark_after(along, before)}, {name: now_held[name] for name in changed.keys() | left}
+    )
+    copies.finish(obj, along, _change_actions)
 
 
-def _send_changes(obj: Any, before: Item, item: Item, extra: Condition) -> Item:
-    """Send the difference of two items of one key, if the first is still there; gives the item that is stored now."""
+def _change_actions(obj: Any, changes: Values) -> tuple[list[Action], Item]:
+    """What sets attributes of a stored object, as actions that are not sent, and its item as it is then."""
+    model = type(obj)
+    before = obj._stored
+    changes = {**changes, **automatic_values(obj, add=False), **versions.next_values(model, before)}
+    item = item_after(model, before, {**hydration.values_of(model, before), **changes}, changes)
+    update = _update_action(obj, before, item, EVERYTHING, ())
+    return ([] if update is None else [update, *following.actions(model, before, item)]), item
+
+
+def _update_action(obj: Any, before: Item, item: Item, extra: Condition, changes: Sequence[Change]) -> Update | None:
+    """The difference of two items of one key, on the condition that the first is still there; ``None`` if none is."""
     model = type(obj)
     size = item_size(item)
     if size > MAX_ITEM_SIZE:
@@ -229,61 +332,55 @@ def _send_changes(obj: Any, before: Item, item: Item, extra: Condition) -> Item:
             f"{model._meta.label} with pk {obj.pk!r} would have {size} bytes; DynamoDB stores {MAX_ITEM_SIZE} an item. "
             "Keep large contents elsewhere and store where they are, or divide them among several items."
         )
-    key = key_of(before)
     known = known_names(model)
     changed = {name: value for name, value in item.items() if before.get(name) != value}
     removed = tuple(name for name in before if name in known and name not in item)
-    if not changed and not removed:
+    if not changed and not removed and not changes:
+        return None
+    unchanged = following.conditions(model, before, item, {*changed, *removed})
+    condition = join((ITEM_EXISTS, *unchanged, needs(changes), extra))
+    return Update(key_of(before), set=changed, remove=removed, changes=tuple(changes), condition=condition)
+
+
+def _send_changes(
+    obj: Any,
+    before: Item,
+    item: Item,
+    along: copies.Spread,
+    extra: Condition,
+    asked: Condition,
+    changes: Sequence[Change],
+) -> Item:
+    """Send the difference of two items of one key, if the first is still there; gives the item that is stored now.
+
+    ``changes`` are made by DynamoDB besides; ``asked`` is the caller's condition, ``along`` the copies that follow.
+    """
+    update = _update_action(obj, before, item, join((extra, asked)), changes)
+    if update is None:
+        if asked != EVERYTHING:
+            _check(obj, before, asked)
         return item  # an automatic time that is the same to the millisecond
-    condition = join((ITEM_EXISTS, *_conditions(model, before, item, {*changed, *removed}), extra))
-    update = Update(key, set=changed, remove=removed, condition=condition)
-    actions = [update, *_following(model, before, item)]
+    explain = partial(update_error, obj, item, extra=extra, condition=asked, changes=changes)
     try:
-        send(obj, actions, partial(update_error, obj, item), partial(_touched, model, before, item))
-    except StaleObject as error:
-        # What was to be written is there already: an earlier attempt was carried out, and its answer lost.
-        found = stored_instead(error)
-        automatic = {stored_name(model, name) for name in automatic_names(obj)}
-        if found is None or not is_same_item(item, found, model, apart_from=automatic):
+        answer = following.send(obj, copies.with_mark(update, along, before), before, item, explain, spread=along)
+    except (StaleObject, ConditionNotMet) as error:
+        found = _written_already(obj, item, error)
+        if found is None or changes:
             raise
         return found
-    return item
+    return evaluation.remembered(obj, item, changes, None if answer is None else answer.get("Attributes"))
 
 
-def _following(model: Any, before: Item | None, after: Item | None) -> list[Action]:
-    """What has to change with an item: ``None`` is one that is not there."""
-    items = (derived.items_of(model, each, item_of) for each in (before, after))
-    return [*uniqueness.actions(model, before, after), *derived.actions(*items)]
-
-
-def _touched(model: Any, before: Item | None, after: Item | None) -> list[Item | None]:
-    """Every item that a write changes, as it is and as it will be; the object's own new one last."""
-    following = [item for each in (before, after) for item in derived.items_of(model, each, item_of).values()]
-    return [*following, before, after]
-
-
-def _conditions(model: Any, before: Item, after: Item, written: set[str]) -> list[Condition]:
-    """What has to be as it was read, for the keys, the claims and the derived items that are written to be right."""
-    layout = registry.layout_of(model)
-    as_before = {names.DELETED_AT} if layout.soft_delete else set()
-    for key in layout.index_keys:
-        if key.index and written & {names.index_partition(key.index), names.index_sort(key.index)}:
-            as_before |= {layout.attributes[name].stored for name in key.variables if name not in layout.identity}
-    as_before |= uniqueness.depends_on(model, before, after)
-    as_before |= {stored_name(model, name) for name in uniqueness.unique_attributes(model)} & written
-    if written & derived.stored_names(model):
-        as_before |= derived.stored_names(model)
-    for copy in registry.copies_of(model):
-        pair = {copy.attr_name, stored_name(model, copy.source)}
-        # If only one of them changes, the other one has to be what it goes with.
-        as_before |= pair - written if pair & written else set()
-    return [_as_stored(before, stored) for stored in sorted(as_before)]
-
-
-def _as_stored(item: Item, stored: str) -> Condition:
-    return Stored(stored, "=", (item[stored],)) if stored in item else Stored(stored, "missing")
+def _written_already(obj: Any, item: Item, error: StaleObject | ConditionNotMet) -> Item | None:
+    """The stored item, if it is what was to be written: an earlier attempt was carried out, and its answer lost."""
+    cause = error.__cause__
+    if not isinstance(cause, ConditionFailed) or not cause.retried or cause.item is None:
+        return None
+    model = type(obj)
+    automatic = {stored_name(model, name) for name in automatic_names(obj)}
+    return cause.item if is_same_item(item, cause.item, model, apart_from=automatic) else None
 
 
 def _remember(obj: Any, item: Mapping[str, Any], values: Values) -> None:
-    obj._stored = dict(item)
+    obj._stored = item if isinstance(item, PartialItem) else dict(item)
     obj.attribute_values.update(values)

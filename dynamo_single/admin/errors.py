@@ -6,10 +6,17 @@ from typing import Any
 
 from django.forms import BaseModelForm
 
-from dynamo_single.exceptions import AlreadyExists, InvalidValue, ItemTooLarge, StaleObject, UniqueViolation
+from dynamo_single.exceptions import (
+    AlreadyExists,
+    InvalidValue,
+    ItemTooLarge,
+    ParentInTrash,
+    StaleObject,
+    UniqueViolation,
+)
 
 #: What a save or a deletion can be refused with although the form was valid; in each case nothing was written.
-REFUSALS = (AlreadyExists, InvalidValue, ItemTooLarge, StaleObject, UniqueViolation)
+REFUSALS = (AlreadyExists, InvalidValue, ItemTooLarge, ParentInTrash, StaleObject, UniqueViolation)
 
 
 class RelatedRefused(Exception):

@@ -1,8 +1,8 @@
 """The attributes of a model: PynamoDB attributes that bring real Django fields along."""
 
+from dynamo_single.attributes.authors import AuthorAttribute
 from dynamo_single.attributes.base import Attribute
 from dynamo_single.attributes.canonical import CanonicalAttribute
-from dynamo_single.attributes.authors import AuthorAttribute
 from dynamo_single.attributes.derived import CopiedAttribute, CounterAttribute
 from dynamo_single.attributes.documents import (
     BinarySetAttribute,
@@ -27,6 +27,7 @@ from dynamo_single.attributes.scalars import (
     UnicodeAttribute,
     UUIDAttribute,
 )
+from dynamo_single.attributes.version import VersionAttribute
 
 __all__ = [
     "Attribute",
@@ -53,4 +54,5 @@ __all__ = [
     "UUIDAttribute",
     "UnicodeAttribute",
     "UnicodeSetAttribute",
+    "VersionAttribute",
 ]

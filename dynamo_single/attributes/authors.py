@@ -35,7 +35,10 @@ class AuthorField(fields.ReferenceField):
         if not add:
             return given
         value = self.attribute.prepare(current_author())
-        if given is not None and given != value:
+        # A copy of a stored object, made by ``pk = None``, has its author still.
+        read = (model_instance._stored or {}).get(self.attribute.attr_name)
+        by_hand = given is not None and (read is None or self.attribute.from_attribute_value(read) != given)
+        if by_hand and given != value:
             raise NotSupported(
                 f"{model_instance._meta.label}.{self.name} cannot be set to {given!r}: it is the user that makes the "
                 "object. Leave it out, or make the object within acting_as(user)."

@@ -12,9 +12,11 @@ from typing import Any, ClassVar, Generic, TypeVar, overload
 
 from django.core.exceptions import ValidationError
 from django.db import models
+from django.db.models.expressions import Combinable
 from django.utils.functional import Promise
 from pynamodb.attributes import Attribute as PynamoDBAttribute
 
+from dynamo_single.attributes.operations import Operation
 from dynamo_single.exceptions import ConfigurationError, InvalidValue
 
 T = TypeVar("T")
@@ -41,6 +43,10 @@ class Attribute(PynamoDBAttribute[T], Generic[T]):
     rounds: ClassVar[bool] = False
     #: Whether the value follows from other attributes and is never set.
     computed: ClassVar[bool] = False
+    #: What a computed value follows from, for messages.
+    origin: str = ""
+    #: Whether the value is set once, on creation, by the app itself.
+    settled: ClassVar[bool] = False
     #: The Django field of the model that this attribute belongs to.
     field: Any
 
@@ -117,7 +123,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T]):
             instance.refresh_from_db(fields=[self.name])
         return instance.attribute_values.get(self.name)
 
-    def __set__(self, instance: Any, value: T | None) -> None:
+    def __set__(self, instance: Any, value: T | Combinable | Operation | None) -> None:
         instance.attribute_values[self.name] = value
 
     def current(self, values: Mapping[str, Any]) -> Any:

@@ -87,6 +87,11 @@ class CanonicalAttribute(UnicodeAttribute):
         self.fold = fold
         self.may_be_blank = blank
 
+    @property
+    def origin(self) -> str:  # type: ignore[override]  # a plain attribute elsewhere
+        """What it is computed of, for messages."""
+        return self.source
+
     def make_field(self) -> Any:
         """A field that fixtures leave out, as they hold the text itself."""
         field: Any = super().make_field()

@@ -37,14 +37,12 @@ class CopiedAttribute(Attribute[Any]):
         help_text: Label = "",
         attr_name: str | None = None,
     ) -> None:
-        super().__init__(
-            verbose_name, null=True, blank=True, editable=False, help_text=help_text, attr_name=attr_name
-        )
+        super().__init__(verbose_name, null=True, blank=True, editable=False, help_text=help_text, attr_name=attr_name)
         self.reference = reference
         self.attribute = attribute
 
     @property
-    def origin(self) -> str:
+    def origin(self) -> str:  # type: ignore[override]  # a plain attribute elsewhere
         """What it is computed of, for messages."""
         return f"{self.reference}.{self.attribute}"
 
@@ -54,7 +52,8 @@ class CopiedAttribute(Attribute[Any]):
         found = (
             field
             for field in self.field.model._meta.concrete_fields
-            if self.reference in (field.name, field.attname) and isinstance(getattr(field, "attribute", None), ReferenceAttribute)
+            if self.reference in (field.name, field.attname)
+            and isinstance(getattr(field, "attribute", None), ReferenceAttribute)
         )
         return next(found, None)
 
@@ -186,13 +185,11 @@ class CounterAttribute(IntegerAttribute):
         help_text: Label = "",
         attr_name: str | None = None,
     ) -> None:
-        super().__init__(
-            verbose_name, default=0, blank=True, editable=False, help_text=help_text, attr_name=attr_name
-        )
+        super().__init__(verbose_name, default=0, blank=True, editable=False, help_text=help_text, attr_name=attr_name)
         self.children = children
 
     @property
-    def origin(self) -> str:
+    def origin(self) -> str:  # type: ignore[override]  # a plain attribute elsewhere
         """What it is computed of, for messages."""
         return self.children
 

@@ -31,11 +31,11 @@ def test_an_object_that_is_not_stored_cannot_be_deleted() -> None:
         Firm(firm_id="f", name="n", stock="s").delete()
 
 
-def test_soft_delete_is_one_request_that_keeps_the_item(table: Table) -> None:
-    """``deletedAt`` is set, the live index keys give way to the trash's, nothing else changes."""
+def test_soft_delete_keeps_the_item(table: Table) -> None:
+    """Children are asked for; ``deletedAt`` is set, the live index keys give way to the trash's, nothing else changes."""
     company = Company.objects.create(company_id="c1", name="Acme")
     before = stored(table)["COMPANY#c1"]
-    with assert_requests(["UpdateItem"]):
+    with assert_requests(["Query", "Query", "UpdateItem"]):
         assert company.delete() == (1, {"directory.Company": 1})
     after = stored(table)["COMPANY#c1"]
     assert after["gs1pk"] == {"S": "TRASH#Company"}

@@ -113,8 +113,8 @@ def test_restore_and_delete_look_at_the_table_before_they_do_nothing() -> None:
     """An object that is outdated restores, or deletes, what is really in the other state."""
     company = Company.objects.create(company_id="c1", name="Acme")
     Company.objects.get(pk="c1").delete()
-    with assert_requests(["GetItem", "UpdateItem"]):
-        assert company.restore() is True
+    with assert_requests(["GetItem", "Query", "Query", "UpdateItem"]):
+        assert company.restore() == (1, {"directory.Company": 1})
     company.delete()
     Company.deleted_objects.get(pk="c1").restore()
     assert company.delete() == (1, {"directory.Company": 1})

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db.models import Q
+from django.db.models import Count, Q
 from django.utils import timezone
 
 from dynamo_single.exceptions import InvalidCursor, InvalidValue, NotSupported
@@ -543,12 +543,27 @@ def test_what_is_put_in_order_in_memory_has_no_pages() -> None:
     """It is read whole before anything is known of its order."""
     for queryset in (
         Company.objects.order_by("stock").allow_in_memory(10),
-        Company.objects.filter(pk__in=["c0", "c1"]).order_by("name").allow_in_memory(10),
+        Company.objects.filter(pk__in=["c0", "c1"]).order_by("stock").allow_in_memory(10),
     ):
         with assert_requests(0), pytest.raises(NotSupported, match="page\\(\\) is not supported after allow_in_memory"):
             queryset.page(2)
         with assert_requests(0), pytest.raises(NotSupported, match="Slice the list of all objects"):
             queryset.cursor_for(Company())
+
+
+@pytest.mark.parametrize(
+    "queryset",
+    [
+        lambda: Company.objects.values("stock").distinct(),
+        lambda: Company.objects.allow_in_memory(10).values("stock").annotate(number=Count("pk")),
+        lambda: Company.objects.allow_in_memory(10).annotate(number=Count("pk")),
+        lambda: Company.objects.allow_in_memory(10).dates("created_at", "year"),
+    ],
+)
+def test_what_is_computed_has_no_pages(queryset: Callable[[], Any]) -> None:
+    """Groups, distinct rows and dates are known once every match is read."""
+    with assert_requests(0), pytest.raises(NotSupported, match="is not supported where results are computed"):
+        queryset().page(2)
 
 
 @pytest.mark.parametrize("order", ["firm", "-firm"])

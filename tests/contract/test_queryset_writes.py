@@ -94,7 +94,7 @@ def test_values_do_not_keep_update_from_writing() -> None:
         (
             {"nonsense": 1},
             UnknownField,
-            "no attribute 'nonsense' to update. It has created_at, updated_at, deleted_at, name, email, role.",
+            "no attribute 'nonsense' to update. It has created_at, updated_at, deleted_at, deleted_with, name, email, role.",
         ),
         ({"is_deleted": True}, UnknownField, "no attribute 'is_deleted'"),
         ({"pk": "x"}, NotSupported, "directory.Person.pk is part of the primary key and cannot change"),
@@ -251,9 +251,9 @@ def test_what_was_restored_in_the_meantime_is_not_purged() -> None:
 def test_restore_takes_each_object_out_of_the_trash() -> None:
     """Those that were in the trash are counted; live ones are left alone."""
     Person.objects.filter(person_id="anna").delete()
-    assert Person.all_objects.filter(company="c1").restore() == 2
+    assert Person.all_objects.filter(company="c1").restore() == (2, {"directory.Person": 2})
     assert names(Person.objects.filter(company="c1")) == ["Anna", "Mike", "Zoe"]
-    assert Person.deleted_objects.all().restore() == 0
+    assert Person.deleted_objects.all().restore() == (0, {})
 
 
 def test_restore_reports_what_it_could_not_do() -> None:

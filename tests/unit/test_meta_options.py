@@ -26,8 +26,6 @@ def with_options(options: dict[str, Any]) -> Any:
 
 
 OPTIONS = [
-    ({"unique_together": [("s", "t")]}, "or into one attribute with unique=True"),
-    ({"constraints": [django_models.UniqueConstraint(fields=["s"], name="one")]}, "use unique=True"),
     ({"indexes": [django_models.Index(fields=["s"], name="quick")]}, r"models.IndexKey\("),
     ({"order_with_respect_to": "s"}, "name it in a sort key"),
     ({"db_tablespace": "fast"}, "belongs to all models"),

@@ -15,6 +15,7 @@ from project.directory.models import Company
 
 #: Methods of Django's that work as they are, since all that they do is call ours.
 INHERITED = {
+    "aaggregate",
     "acontains",
     "acount",
     "acreate",

@@ -1,0 +1,106 @@
+"""Whose context objects are made in: the user of an HTTP request, or one that a command names.
+
+``models.AuthoredModel`` stores it. This module must not know how objects are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from django.http import FileResponse, HttpRequest
+from django.http.response import HttpResponseBase, StreamingHttpResponse
+
+from dynamo_single.attributes.authors import author
+from dynamo_single.exceptions import ConfigurationError
+
+__all__ = ["CurrentUserMiddleware", "acting_as"]
+
+_END = object()
+
+
+@contextmanager
+def acting_as(user: Any) -> Iterator[None]:
+    """Objects that are made in the block, or in the decorated function, are made by a user: an object or its ``pk``.
+
+    ``None`` is nobody. Asynchronous code takes it too; the user is not read.
+    """
+    pk = getattr(user, "pk", user)
+    with _acting(lambda: pk):
+        yield
+
+
+@contextmanager
+def _acting(who: Callable[[], Any]) -> Iterator[None]:
+    token = author.set(who)
+    try:
+        yield
+    finally:
+        author.reset(token)
+
+
+class CurrentUserMiddleware:
+    """Objects that are made while a request is answered are made by its user; put it behind ``AuthenticationMiddleware``.
+
+    The user is asked for only when an object is made, so that other requests do not read it. An anonymous one is nobody.
+    What a streamed response makes while it is read counts too. Works in synchronous and asynchronous projects.
+    """
+
+    sync_capable = True
+    async_capable = True
+
+    def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
+        self.get_response = get_response
+        self.is_async = iscoroutinefunction(get_response)
+        if self.is_async:
+            markcoroutinefunction(self)
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
+        if self.is_async:
+            return self._answer(request)
+        with _acting(lambda: _user_of(request)):
+            response: HttpResponseBase = self.get_response(request)
+        return _streamed(request, response)
+
+    async def _answer(self, request: HttpRequest) -> HttpResponseBase:
+        with _acting(lambda: _user_of(request)):
+            response: HttpResponseBase = await self.get_response(request)
+        return _streamed(request, response)
+
+
+def _user_of(request: HttpRequest) -> Any:
+    if not hasattr(request, "user"):
+        raise ConfigurationError(
+            "CurrentUserMiddleware does not know the request's user: put "
+            "django.contrib.auth.middleware.AuthenticationMiddleware in front of it in MIDDLEWARE."
+        )
+    return request.user.pk
+
+
+def _streamed(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    # A file is read from nowhere that makes objects, and wrapped it could not be sent by the server's own means.
+    if isinstance(response, StreamingHttpResponse) and not isinstance(response, FileResponse):
+        content: Any = response.streaming_content
+        response.streaming_content = _aread(request, content) if response.is_async else _read(request, content)
+    return response
+
+
+def _read(request: HttpRequest, content: Iterator[Any]) -> Iterator[Any]:
+    while True:
+        # What reads a response need not do all of it in one context.
+        with _acting(lambda: _user_of(request)):
+            chunk = next(content, _END)
+        if chunk is _END:
+            return
+        yield chunk
+
+
+async def _aread(request: HttpRequest, content: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    while True:
+        with _acting(lambda: _user_of(request)):
+            chunk = await anext(content, _END)
+        if chunk is _END:
+            return
+        yield chunk

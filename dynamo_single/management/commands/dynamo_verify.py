@@ -1,0 +1,86 @@
+"""``manage.py dynamo_verify``: looks whether the items of the table fit together, and repairs what does not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from importlib import import_module
+from typing import Any
+
+from django.apps import apps
+from django.conf import settings
+from django.core.management.base import CommandError, CommandParser
+
+from dynamo_single import registry
+from dynamo_single.costs import measure_requests
+from dynamo_single.management.base import TableCommand
+from dynamo_single.table import Table
+from dynamo_single.verification import Finding, repair, verify
+
+
+class Command(TableCommand):
+    """Finds what an interrupted write, another program or a new declaration left behind."""
+
+    help = (
+        "Reads the whole table and tells which items do not fit together: unique claims, index keys, derived items. "
+        "Ends with status 1 if anything is left that is not as it should be."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add ``--repair``, ``--model`` and ``--rate``."""
+        super().add_arguments(parser)
+        parser.add_argument("--repair", action="store_true", help="repair what can be repaired")
+        parser.add_argument("--model", metavar="APP.MODEL", help="look at the items and claims of one model only")
+        parser.add_argument("--rate", type=float, metavar="UNITS", help="the most read units a second")
+
+    def run(self, table: Table, options: dict[str, Any]) -> None:
+        """Print each finding, what became of it, and a summary."""
+        # Sessions are a model, whose module nothing else imports before the first HTTP request.
+        import_module(settings.SESSION_ENGINE)
+        if options["rate"] is not None and options["rate"] <= 0:
+            raise CommandError("--rate is a number of read units a second, more than 0.")
+        counts: Counter[str] = Counter()
+        with measure_requests() as costs:
+            model = _model(options["model"], table)
+            for finding in verify(table, model=model, rate=options["rate"], progress=self._progress(counts)):
+                counts["found"] += 1
+                repaired = options["repair"] and repair(finding, table)
+                counts["repaired"] += repaired
+                self._tell(finding, repaired=repaired, asked=options["repair"])
+        if self.stderr.isatty():
+            self.stderr.write("\r", ending="")
+        summary = f"{counts['read']} items read by {costs.requests} requests, {counts['found']} findings"
+        summary += f", {counts['repaired']} repaired." if options["repair"] else "."
+        if counts["found"] > counts["repaired"]:
+            raise CommandError(f"{summary}{'' if options['repair'] else ' --repair repairs what can be.'}")
+        self.stdout.write(self.style.SUCCESS(summary))
+
+    def _tell(self, finding: Finding, *, repaired: bool, asked: bool) -> None:
+        outcome = ""
+        if repaired:
+            outcome = " Repaired."
+        elif not finding.repair:
+            outcome = " This has to be decided by somebody."
+        elif asked:
+            outcome = " Not repaired: it was changed meanwhile."
+        self.stdout.write(f"{finding}{outcome}")
+
+    def _progress(self, counts: Counter[str]) -> Any:
+        def progress(read: int) -> None:
+            counts["read"] = read
+            if self.stderr.isatty():
+                self.stderr.write(f"\r{read} items read", ending="")
+
+        return progress
+
+
+def _model(label: str | None, table: Table) -> Any:
+    if label is None:
+        return None
+    try:
+        model: Any = apps.get_model(label)
+    except (LookupError, ValueError) as error:
+        raise CommandError(f"--model {label}: {error}") from error
+    known = [each for each in registry.all_models() if each._options.alias == table.settings.alias]
+    if model._meta.concrete_model not in known:
+        raise CommandError(f"--model {label} is not stored in the table of the alias {table.settings.alias!r}.")
+    return model

@@ -1,0 +1,84 @@
+"""Many users on many servers, and their messages: copies, counters and authors."""
+
+from __future__ import annotations
+
+from dynamo_single import models
+
+
+class ChatUser(models.Model):
+    """Somebody on a few servers."""
+
+    user_id = models.IdAttribute(attr_name="userId")
+    username = models.UnicodeAttribute()
+    mood = models.UnicodeAttribute(null=True)
+
+    memberships = models.Children("Membership")
+
+    class Keys:
+        primary = models.Key("USER#{user_id}", "#METADATA#CHAT")
+
+
+class ChatServer(models.Model):
+    """What thousands of users are on."""
+
+    server_id = models.IdAttribute(attr_name="serverId")
+    name = models.UnicodeAttribute()
+
+    members = models.Children("Membership")
+    channels = models.Children("Channel")
+
+    member_count = models.CounterAttribute("members", attr_name="memberCount")
+    channel_count = models.CounterAttribute("channels", attr_name="channelCount")
+
+    class Keys:
+        primary = models.Key("SERVER#{server_id}", "#METADATA")
+
+
+class Membership(models.SoftDeleteModel):
+    """A user on a server, with the user's name and not the server's."""
+
+    server = models.ReferenceAttribute(ChatServer, attr_name="serverId")
+    user = models.ReferenceAttribute(ChatUser, attr_name="userId")
+    role = models.UnicodeAttribute(default="Member")
+    username = models.CopiedAttribute("user", "username")
+
+    class Keys:
+        primary = models.Key("SERVER#{server_id}", "USER#{user_id}")
+        by_user = models.IndexKey("gs1", "MEMBERSHIPS#{user_id}", "{server_id}")
+        by_name = models.IndexKey("gs2", "MEMBERS#{server_id}", "{username}#{user_id}")
+
+
+class Channel(models.Model):
+    """A part of a server that can be given to another one."""
+
+    channel_id = models.IdAttribute()
+    server = models.ReferenceAttribute(ChatServer, null=True)
+    topic = models.UnicodeAttribute(default="")
+
+    class Keys:
+        primary = models.Key("CHANNEL#{channel_id}", "#METADATA")
+        by_server = models.IndexKey("gs1", "CHANNELS#{server_id}", "{channel_id}")
+
+
+class ChatMessage(models.AuthoredModel):
+    """What was said, in the order of time."""
+
+    chat_id = models.UnicodeAttribute(attr_name="chatId")
+    message_id = models.IdAttribute(attr_name="msgId")
+    sent_at = models.TimestampAttribute(auto_now_add=True, attr_name="timestamp")
+    text = models.UnicodeAttribute()
+
+    class Keys:
+        primary = models.Key("CHAT#{chat_id}", "MSG#{sent_at}#{message_id}")
+
+
+class Profile(models.Model):
+    """What lies beside a user, with two copies found in the table itself."""
+
+    user = models.ReferenceAttribute(ChatUser)
+    kind = models.UnicodeAttribute()
+    username = models.CopiedAttribute("user", "username")
+    mood = models.CopiedAttribute("user", "mood")
+
+    class Keys:
+        primary = models.Key("PROFILES#{user_id}", "{kind}")

@@ -1,0 +1,98 @@
+"""Clubs with teams, players and what else belongs to them: children that go along with their parent, or do not."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from dynamo_single import models
+
+
+class Club(models.TimestampedModel, models.SoftDeleteModel):
+    """The root."""
+
+    club_id = models.IdAttribute(prefix="club")
+    name = models.UnicodeAttribute(unique=True)
+
+    teams = models.Children("Team")
+    trophies = models.Children("Trophy", cascade=True)
+    guests = models.Children("Guest", cascade=False)
+
+    class Keys:
+        primary = models.Key("CLUB#{club_id}", "#METADATA")
+        by_name = models.IndexKey("gs1", "CLUB", "{name}#{club_id}")
+
+
+class Team(models.SoftDeleteModel):
+    """A child in the parent's partition, with children of its own elsewhere."""
+
+    club = models.ReferenceAttribute(Club)
+    team_id = models.UnicodeAttribute()
+
+    players = models.Children("Player")
+
+    class Keys:
+        primary = models.Key("CLUB#{club_id}", "TEAM#{team_id}")
+        listed = models.IndexKey("gs1", "TEAM", "{team_id}#{club_id}")
+
+
+class Player(models.SoftDeleteModel):
+    """A grandchild that an index lists, with a unique value."""
+
+    player_id = models.UnicodeAttribute()
+    team = models.ReferenceAttribute(Team)
+    number = models.UnicodeAttribute(null=True, unique=True)
+
+    class Keys:
+        primary = models.Key("PLAYER#{player_id}", "#METADATA")
+        by_team = models.IndexKey("gs1", "TEAM#{team_id}", "{player_id}")
+
+
+class Trophy(models.Model):
+    """A child without soft delete, which is deleted for good with its parent."""
+
+    club = models.ReferenceAttribute(Club)
+    year = models.IntegerAttribute()
+
+    class Keys:
+        primary = models.Key("CLUB#{club_id}", "TROPHY#{year}")
+
+
+class Guest(models.SoftDeleteModel):
+    """A child that stays."""
+
+    club = models.ReferenceAttribute(Club)
+    guest_id = models.UnicodeAttribute()
+
+    class Keys:
+        primary = models.Key("CLUB#{club_id}", "GUEST#{guest_id}")
+        listed = models.IndexKey("gs1", "GUEST", "{guest_id}")
+
+
+class Draft(models.SoftDeleteModel):
+    """What the trash keeps for thirty days."""
+
+    draft_id = models.UnicodeAttribute()
+    title = models.UnicodeAttribute(unique=True)
+
+    sheets = models.Children("Sheet")
+
+    class Keys:
+        primary = models.Key("DRAFT#{draft_id}", "#METADATA")
+        listed = models.IndexKey("gs1", "DRAFT", "{title}#{draft_id}")
+
+    class Meta:
+        purge_after = timedelta(days=30)
+
+
+class Sheet(models.SoftDeleteModel):
+    """What the trash keeps for a day, or for as long as its draft."""
+
+    draft = models.ReferenceAttribute(Draft)
+    number = models.IntegerAttribute()
+
+    class Keys:
+        primary = models.Key("DRAFT#{draft_id}", "SHEET#{number}")
+        listed = models.IndexKey("gs1", "SHEET", "{number}#{draft_id}")
+
+    class Meta:
+        purge_after = timedelta(days=1)

@@ -1,0 +1,460 @@
+"""Children that go to the trash with their parent, come back with it, and are deleted for good with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.db.models.signals import post_delete, pre_delete
+
+from dynamo_single import transactions
+from dynamo_single.exceptions import ParentInTrash, UniqueViolation
+from dynamo_single.query import Request
+from dynamo_single.signals import post_restore, post_soft_delete
+from dynamo_single.table import SentRequest, Table, get_table
+from dynamo_single.testing import assert_requests, intercept, setup_table
+from tests.catalog.clubs import Club, Guest, Player, Team, Trophy
+
+pytestmark = pytest.mark.usefixtures("table")
+
+#: Players of a club whose deletion fits into one transaction, and of one whose does not.
+SIZES = (30, 150)
+
+
+def club(players: int = 2, *, club_id: str = "c") -> Club:
+    """A club with two teams; the players are in the second one, each with a unique value."""
+    made = Club.objects.create(club_id=club_id, name=f"name of {club_id}")
+    for team_id in ("a", "b"):
+        Team.objects.create(club=made, team_id=team_id)
+    for number in range(players):
+        text = f"{club_id}{number:03}"
+        Player.objects.create(player_id=text, team_id=f"{club_id}~~b", number=text)
+    return made
+
+
+def items(table: Table) -> dict[tuple[str, str], dict[str, Any]]:
+    """Every item, without the time of its last change."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    start: dict[str, Any] = {}
+    while True:
+        answer = table.send(Request("Scan", start))
+        for item in answer["Items"]:
+            item.pop("updatedAt", None)
+            found[item["pk"]["S"], item["sk"]["S"]] = item
+        if "LastEvaluatedKey" not in answer:
+            return found
+        start = {"ExclusiveStartKey": answer["LastEvaluatedKey"]}
+
+
+def live(table: Table) -> set[str]:
+    """The keys of what is live, claims included."""
+    return {f"{pk} {sk}" for (pk, sk), item in items(table).items() if "deletedAt" not in item}
+
+
+def operations(sent: list[SentRequest]) -> list[str]:
+    """What was sent, without what was only read."""
+    return [request.operation for request in sent if request.operation not in {"Query", "GetItem", "BatchGetItem"}]
+
+
+# into the trash
+
+
+def test_children_and_theirs_go_along_in_one_transaction(table: Table, sent: list[SentRequest]) -> None:
+    """Everything below a club goes to the trash with it, and the counts are by model."""
+    made = club()
+    sent.clear()
+    total, counts = made.delete()
+    assert (total, counts) == (5, {"catalog.Club": 1, "catalog.Team": 2, "catalog.Player": 2})
+    assert operations(sent) == ["TransactWriteItems"]
+    assert live(table) == set()
+
+
+def test_only_what_goes_along_is_looked_for() -> None:
+    """One Query for the teams, one for each team's players; nothing for children that stay."""
+    made = club()
+    with assert_requests(["Query", "Query", "Query", "TransactWriteItems"]):
+        made.delete()
+
+
+def test_a_child_has_the_mark_and_the_moment_of_the_parents_deletion(table: Table) -> None:
+    """``deletedWith`` names the root, for grandchildren too; the root itself has no mark."""
+    club(1).delete()
+    stored = items(table)
+    root = stored["CLUB#c", "#METADATA"]
+    child, grandchild = stored["CLUB#c", "TEAM#b"], stored["PLAYER#c000", "#METADATA"]
+    assert "deletedWith" not in root
+    assert child["deletedWith"] == grandchild["deletedWith"] == {"S": "Club#c"}
+    assert child["deletedAt"] == grandchild["deletedAt"] == root["deletedAt"]
+    assert Team.deleted_objects.get(pk="c~~b").deleted_with == "Club#c"
+
+
+def test_children_that_do_not_cascade_stay() -> None:
+    """``cascade=False`` leaves children alone, and those without soft delete wait for ``hard_delete()``."""
+    made = club(0)
+    Guest.objects.create(club=made, guest_id="g")
+    Trophy.objects.create(club=made, year=1990)
+    made.delete()
+    assert Guest.objects.filter(club="c").count() == Trophy.objects.filter(club="c").count() == 1
+
+
+def test_a_deletion_of_a_deleted_object_writes_nothing(sent: list[SentRequest]) -> None:
+    """The second time there is nothing to do, and nothing is counted."""
+    made = club()
+    made.delete()
+    sent.clear()
+    assert made.delete() == (0, {"catalog.Club": 0})
+    assert Club.all_objects.get(pk="c").delete() == (0, {"catalog.Club": 0})
+    assert operations(sent) == []
+
+
+def test_a_child_that_came_later_goes_with_a_repeated_deletion() -> None:
+    """What is live below an object in the trash is taken along, and comes back with it."""
+    made = club(0)
+    made.delete()
+    Team.objects.create(club=made, team_id="late")
+    assert made.delete() == (1, {"catalog.Club": 0, "catalog.Team": 1})
+    assert made.restore() == (4, {"catalog.Club": 1, "catalog.Team": 3})
+
+
+def test_the_trash_of_one_parent_is_not_that_of_another() -> None:
+    """Two clubs that are deleted one after the other come back one by one."""
+    first, second = club(1, club_id="c"), club(1, club_id="d")
+    first.delete()
+    second.delete()
+    assert first.restore()[0] == 4
+    assert [team.pk for team in Team.deleted_objects.all()] == ["d~~a", "d~~b"]
+
+
+# and back
+
+
+def test_restore_brings_back_exactly_what_was_taken(table: Table) -> None:
+    """The table is as it was before, and what was in the trash already stays there."""
+    made = club()
+    Team.objects.get(pk="c~~a").delete()
+    Player.objects.get(pk="c000").delete()
+    before = items(table)
+    assert made.delete()[1] == {"catalog.Club": 1, "catalog.Team": 1, "catalog.Player": 1}
+    assert made.restore() == (3, {"catalog.Club": 1, "catalog.Team": 1, "catalog.Player": 1})
+    assert items(table) == before
+
+
+def test_a_restore_of_a_live_object_writes_nothing(sent: list[SentRequest]) -> None:
+    """There is nothing to do, and nothing is counted."""
+    made = club()
+    sent.clear()
+    assert made.restore() == (0, {"catalog.Club": 0})
+    assert operations(sent) == []
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_value_that_was_taken_refuses_the_whole(table: Table, size: int) -> None:
+    """A unique value of one grandchild is named, and nothing is written, however many transactions it would take."""
+    made = club(size)
+    made.delete()
+    Player.objects.create(player_id="thief", team_id="x~~y", number="c007")
+    before = items(table)
+    with pytest.raises(UniqueViolation, match=r"Another catalog.Player has number 'c007'"):
+        made.restore()
+    assert items(table) == before
+    assert made.is_deleted
+
+
+def test_a_child_alone_is_not_restored_into_the_trash(table: Table) -> None:
+    """The error names the parent, and the child stays where it is."""
+    made = club(1)
+    made.delete()
+    before = items(table)
+    for child in (Team.deleted_objects.get(pk="c~~b"), Player.deleted_objects.get(pk="c000")):
+        with pytest.raises(
+            ParentInTrash, match=r"it belongs to catalog\.(Club|Team) with pk 'c[^']*', which is in the"
+        ):
+            child.restore()
+    assert items(table) == before
+
+
+def test_a_child_that_was_deleted_by_itself_comes_back_by_itself() -> None:
+    """Its own children come with it, its siblings do not."""
+    club(2)
+    team = Team.objects.get(pk="c~~b")
+    assert team.delete()[0] == 3
+    assert team.restore() == (3, {"catalog.Team": 1, "catalog.Player": 2})
+
+
+def test_a_child_whose_parent_is_gone_can_be_restored() -> None:
+    """There is nothing in the trash that it belongs to."""
+    Team.objects.create(club_id="nowhere", team_id="t").delete()
+    assert Team.deleted_objects.get(pk="nowhere~~t").restore() == (1, {"catalog.Team": 1})
+
+
+def test_several_children_are_restored_in_one_block() -> None:
+    """Both ask for the same parent, which one transaction can check once."""
+    club(0)
+    teams = list(Team.objects.filter(club="c"))
+    with transactions.atomic():
+        for team in teams:
+            team.delete()
+    with assert_requests(["Query", "Query", "TransactWriteItems"]), transactions.atomic():
+        for team in teams:
+            team.restore()
+    assert Team.objects.filter(club="c").count() == 2
+
+
+def test_a_block_takes_all_of_it_or_nothing(table: Table) -> None:
+    """An exception in the block leaves parent and children as they are, in the table and in memory."""
+    made = club()
+    before = items(table)
+    with pytest.raises(ZeroDivisionError), transactions.atomic():
+        made.delete()
+        raise ZeroDivisionError
+    assert items(table) == before
+    assert not made.is_deleted
+    with transactions.atomic():
+        made.delete()
+    assert live(table) == set()
+
+
+# for good
+
+
+def test_hard_delete_takes_the_children_too(table: Table) -> None:
+    """Live ones, those in the trash and those without one are deleted; nothing is left, claims included."""
+    made = club()
+    Trophy.objects.create(club=made, year=1990)
+    Player.objects.get(pk="c000").delete()
+    counts = {"catalog.Club": 1, "catalog.Team": 2, "catalog.Player": 2, "catalog.Trophy": 1}
+    assert made.hard_delete() == (6, counts)
+    assert items(table) == {}
+
+
+def test_hard_delete_empties_the_trash_with_the_children(table: Table) -> None:
+    """What went to the trash with its parent goes for good with it."""
+    made = club()
+    made.delete()
+    assert Club.deleted_objects.all().hard_delete()[0] == 5
+    assert items(table) == {}
+
+
+def test_hard_delete_leaves_what_does_not_cascade() -> None:
+    """``cascade=False`` holds for good, too."""
+    made = club(0)
+    Guest.objects.create(club=made, guest_id="g")
+    made.hard_delete()
+    assert Guest.objects.filter(club="c").count() == 1
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_purge_under_a_condition_takes_no_child_of_what_does_not_meet_it(table: Table, size: int) -> None:
+    """A club that was renamed in the meantime keeps its children, however many transactions it would have taken."""
+    club(size)
+    count = len(live(table))
+    renamed = []
+
+    def rename(operation: str, params: Mapping[str, Any]) -> None:
+        if operation == "TransactWriteItems" and not renamed:
+            renamed.append(True)
+            other = Club.objects.get(pk="c")
+            other.name = "new"
+            other.save()
+
+    with intercept(rename):
+        assert Club.objects.filter(name="name of c").hard_delete() == (0, {})
+    assert renamed
+    assert len(live(table)) == count
+
+
+# querysets and signals
+
+
+def test_a_queryset_takes_the_children_along(table: Table) -> None:
+    """``delete()`` and ``restore()`` of a queryset do what those of each object do."""
+    club(1, club_id="c")
+    club(1, club_id="d")
+    counts = {"catalog.Club": 2, "catalog.Team": 4, "catalog.Player": 2}
+    before = items(table)
+    assert Club.objects.all().delete() == (8, counts)
+    assert live(table) == set()
+    assert Club.deleted_objects.all().restore() == (8, counts)
+    assert items(table) == before
+
+
+def test_a_queryset_restores_only_what_still_meets_it() -> None:
+    """The queryset's conditions hold of the item that is restored."""
+    made = club(0)
+    made.delete()
+    changed = []
+
+    def rename(operation: str, params: Mapping[str, Any]) -> None:
+        if operation == "TransactWriteItems" and not changed:
+            changed.append(True)
+            Club.all_objects.filter(pk="c").update(name="new")
+
+    with intercept(rename):
+        assert Club.deleted_objects.filter(name="name of c").restore() == (0, {})
+    assert changed
+    assert Club.deleted_objects.get(pk="c").name == "new"
+
+
+@contextmanager
+def heard(*signals: Any) -> Iterator[list[str]]:
+    """The objects that signals tell of."""
+    told: list[str] = []
+
+    def receive(sender: Any, instance: Any, **_: Any) -> None:
+        assert sender is type(instance)
+        told.append(f"{sender.__name__} {instance.pk}")
+
+    for signal in signals:
+        signal.connect(receive)
+    try:
+        yield told
+    finally:
+        for signal in signals:
+            signal.disconnect(receive)
+
+
+def test_every_object_has_its_signal() -> None:
+    """Children are told of as their parent is: into the trash parents first, out of it and for good children first."""
+    made = club(1)
+    downwards = ["Club c", "Team c~~a", "Team c~~b", "Player c000"]
+    with heard(post_soft_delete) as told:
+        made.delete()
+    assert told == downwards
+    with heard(post_restore) as told:
+        made.restore()
+    assert told == downwards[::-1]
+    with heard(post_delete) as told:
+        made.hard_delete()
+    assert told == downwards[::-1]
+
+
+def test_a_purge_that_is_begun_anew_is_announced_once() -> None:
+    """``pre_delete`` is sent once for each object, though another writer was faster."""
+    club(1)
+    changed = []
+
+    def change(operation: str, params: Mapping[str, Any]) -> None:
+        if operation == "TransactWriteItems" and not changed:
+            changed.append(True)
+            Player.objects.filter(pk="c000").update(number="new")
+
+    with heard(pre_delete) as told, intercept(change):
+        assert Club.objects.filter(pk="c").hard_delete()[0] == 4
+    assert changed
+    assert sorted(told) == ["Club c", "Player c000", "Team c~~a", "Team c~~b"]
+
+
+def test_another_writers_change_of_a_child_is_kept() -> None:
+    """A child that changes while its parent is deleted goes along as it is then."""
+    made = club(1)
+    changed = []
+
+    def change(operation: str, params: Mapping[str, Any]) -> None:
+        if operation == "TransactWriteItems" and not changed:
+            changed.append(True)
+            Player.objects.filter(pk="c000").update(number="new")
+
+    with intercept(change):
+        assert made.delete()[0] == 4
+    assert changed
+    made.restore()
+    assert Player.objects.get(pk="c000").number == "new"
+
+
+# crashes
+
+
+class Crash(Exception):
+    """The process ends here."""
+
+
+@contextmanager
+def crash(number: int, *, afterwards: bool = False) -> Iterator[list[str]]:
+    """End at the ``number``-th write, before it is sent or after it was carried out; gives the writes until then."""
+    writes: list[str] = []
+    is_ours = True
+
+    def interceptor(operation: str, params: Mapping[str, Any]) -> dict[str, Any] | None:
+        nonlocal is_ours
+        if not is_ours or operation not in {"TransactWriteItems", "UpdateItem", "DeleteItem"}:
+            return None
+        writes.append(operation)
+        if len(writes) != number:
+            return None
+        if afterwards:
+            is_ours = False
+            get_table().call(operation, params)
+            is_ours = True
+        raise Crash
+
+    with intercept(interceptor):
+        yield writes
+
+
+def put_back(found: Mapping[tuple[str, str], dict[str, Any]]) -> None:
+    """A table with these items and nothing else."""
+    table = setup_table()
+    puts = [{"PutRequest": {"Item": item}} for item in found.values()]
+    for start in range(0, len(puts), 25):
+        table.send(Request("BatchWriteItem", {"RequestItems": {table.name: puts[start : start + 25]}}))
+
+
+def timeless(found: Mapping[tuple[str, str], dict[str, Any]]) -> list[dict[str, Any]]:
+    """Items without the moments of their deletion, which have to be the same."""
+    assert len({item["deletedAt"]["N"] for item in found.values() if "deletedAt" in item}) <= 1
+    in_trash = {"deletedAt", "gs1sk"}
+    return [
+        {name: value for name, value in item.items() if "deletedAt" not in item or name not in in_trash}
+        for _, item in sorted(found.items())
+    ]
+
+
+@pytest.mark.parametrize("afterwards", [False, True])
+@pytest.mark.parametrize(("size", "count"), [(SIZES[0], 1), (SIZES[1], 4)])
+@pytest.mark.parametrize("verb", ["delete", "restore", "hard_delete"])
+def test_what_is_interrupted_is_completed_by_repeating_it(
+    table: Table, verb: str, size: int, count: int, afterwards: bool
+) -> None:
+    """Whichever request is the last one, nothing is lost, and the same call on the object as it is does the rest."""
+    made = club(size)
+    if verb == "restore":
+        made.delete()
+    before = items(table)
+    with crash(0) as writes:
+        getattr(Club.all_objects.get(pk="c"), verb)()
+    assert len(writes) == count
+    wanted = items(table)
+    for number in range(1, count + 1):
+        put_back(before)
+        with pytest.raises(Crash), crash(number, afterwards=afterwards):
+            getattr(Club.all_objects.get(pk="c"), verb)()
+        left = Club.all_objects.filter(pk="c").first()
+        if verb != "hard_delete":
+            assert left is not None
+            assert {key for key in items(table) if key[1] != "#CLAIM"} == {key for key in before if key[1] != "#CLAIM"}
+        if left is not None:
+            getattr(left, verb)()
+        assert timeless(items(table)) == timeless(wanted)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+def test_an_interrupted_deletion_can_be_taken_back(table: Table, number: int) -> None:
+    """``restore()`` brings back what went to the trash until then, so that nothing has changed."""
+    club(SIZES[1])
+    before = items(table)
+    with pytest.raises(Crash), crash(number, afterwards=True):
+        Club.objects.get(pk="c").delete()
+    Club.deleted_objects.get(pk="c").restore()
+    assert items(table) == before
+
+
+def test_an_object_in_memory_says_what_is_stored() -> None:
+    """After a failure in the middle a parent that is in the trash says so, and is completed by the same object."""
+    made = club(SIZES[1])
+    with pytest.raises(Crash), crash(2):
+        made.delete()
+    assert made.is_deleted
+    assert made.delete()[0] > 0
+    assert not Player.objects.filter(team="c~~b").exists()
