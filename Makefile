@@ -9,7 +9,7 @@ export WEB_PORT ?= 8000
 export DYNAMO_PORT ?= 8001
 export PYTHONUNBUFFERED := 1
 
-.PHONY: help run test docs check lint format install install-dev
+.PHONY: help run test docs bench check lint format install install-dev
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -22,6 +22,9 @@ test: check ## everything that has to hold before a change is handed in
 
 docs: install-dev ## run every example of README and docs/, and compare the reference with the code
 	@$(BIN)/pytest -q -n 2 tests/docs
+
+bench: install-dev ## measure what reading costs in a partition of 100,000 items (two minutes)
+	@$(BIN)/python -m benchmarks.large_partition.run
 
 check: lint ## lint, import contract and types, without tests
 	@said=$$($(BIN)/lint-imports --no-cache 2>&1) || { echo "$$said"; exit 1; }

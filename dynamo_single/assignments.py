@@ -85,7 +85,7 @@ def refuse_on_creation(obj: Any) -> None:
 
 def settled(target: Target, value: Any) -> Any:
     """A ``Change``, or the value itself as Python has it."""
-    said = f"{target.said}={value!r}"
+    said = f"{target.said}={value if is_asked(value) else repr(value)}"
     if isinstance(value, Removal):
         return None if not target.place.path else Change(target.place, "remove", said=said)
     if isinstance(value, Operation):
@@ -152,12 +152,12 @@ def _linear(target: Target, value: Any) -> _Linear:
         sign = 1 if value.connector == Combinable.ADD else -1
         left, right = _linear(target, value.lhs), _linear(target, value.rhs)
         if _Linear() in (left, right):
-            raise InvalidValue(f"{target.label} cannot be set to {value!r}: None is no number.")
+            raise InvalidValue(f"{target.label} cannot be set to {value}: None is no number.")
         terms = (*left.terms, *((source, sign * its_sign) for source, its_sign in right.terms))
         return _Linear(terms, _added(target, value, left.constant, right.constant, sign))
     what = f"{value.connector}" if isinstance(value, CombinedExpression) else f"{type(value).__name__}()"
     raise NotSupported(
-        f"{target.label} cannot be set to {value!r}: DynamoDB adds and subtracts numbers, it has no {what}. {_WAY_OUT}."
+        f"{target.label} cannot be set to {value}: DynamoDB adds and subtracts numbers, it has no {what}. {_WAY_OUT}."
     )
 
 
@@ -173,7 +173,7 @@ def _added(target: Target, value: Any, left: Any, right: Any, sign: int) -> Any:
         return (left or datetime.timedelta()) + sign * right
     if isinstance(right, datetime.timedelta) and isinstance(left, datetime.datetime):
         return left + sign * right
-    raise NotSupported(f"{target.label} cannot be set to {value!r}: only numbers and moments are added to. {_WAY_OUT}.")
+    raise NotSupported(f"{target.label} cannot be set to {value}: only numbers and moments are added to. {_WAY_OUT}.")
 
 
 def _is_number(value: Any) -> bool:

@@ -42,10 +42,10 @@ def _acting(who: Callable[[], Any]) -> Iterator[None]:
 
 
 class CurrentUserMiddleware:
-    """Objects that are made while a request is answered are made by its user; put it behind ``AuthenticationMiddleware``.
+    """Objects that are made while a request is answered are made by its user.
 
-    The user is asked for only when an object is made, so that other requests do not read it. An anonymous one is nobody.
-    What a streamed response makes while it is read counts too. Works in synchronous and asynchronous projects.
+    Put it behind ``AuthenticationMiddleware``. The user is asked for only when an object is made, so that other
+    requests do not read it. An anonymous one is nobody. What a streamed response makes while it is read counts too. Works in synchronous and asynchronous projects.
     """
 
     sync_capable = True

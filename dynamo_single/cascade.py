@@ -110,6 +110,7 @@ class Cascade:
         self.ask_first = ask_first
         self.done: list[Any] = []
         self.failed: Any = None
+        self._unsent: list[Write] = []
 
     def send(self) -> None:
         """Send everything; what was not sent when it fails is taken back from its objects."""
@@ -154,22 +155,28 @@ class Cascade:
         return found
 
     def _explained(self, obj: Any, explain: Explain, action: Action, found: Item | None) -> Exception:
+        # What is wrong with an object is told from what it was read as.
+        self._take_back()
         self.failed = obj
         return explain(action, found)
 
+    def _take_back(self) -> None:
+        for write in reversed(self._unsent):
+            write.undo()
+        self._unsent = []
+
     def _send_parts(self, writes: list[tuple[Any, Write]]) -> None:
-        sent = 0
+        self._unsent = [write for _, write in writes]
         try:
             parts = [*self._parts(writes)]
             if self.ask_first and len(parts) > 1:
-                self._ask([write for _, write in writes])
+                self._ask(self._unsent)
             for part in parts:
                 commit(self._block([write for _, write in part]))
-                sent += len(part)
+                del self._unsent[: len(part)]
                 self.done += [obj for obj, _ in part]
         except BaseException:
-            for _, write in reversed(writes[sent:]):
-                write.undo()
+            self._take_back()
             raise
 
     def _parts(self, writes: Sequence[tuple[Any, Write]]) -> Iterator[list[tuple[Any, Write]]]:
@@ -188,7 +195,11 @@ class Cascade:
 
     def _block(self, writes: Sequence[Write]) -> Block:
         written = {action.key for write in writes for action in write.actions}
-        guards = (guard for guard in self.guards if not any(action.key in written for action in guard.actions))
+        guards = (
+            replace(guard, explain=partial(self._explained, None, guard.explain))
+            for guard in self.guards
+            if not any(action.key in written for action in guard.actions)
+        )
         return Block(alias=_alias(self.steps[0].obj), writes=[*writes, *guards])
 
     def _ask(self, writes: Sequence[Write]) -> None:

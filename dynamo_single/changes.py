@@ -96,7 +96,10 @@ class Change:
 
 def needs(changes: Iterable[Change]) -> Condition:
     """What has to hold of an item for all the changes."""
-    return join(dict.fromkeys(condition for change in changes for condition in change.needs()))
+    found: list[Condition] = []
+    for change in changes:
+        found += (condition for condition in change.needs() if condition not in found)
+    return join(found)
 
 
 def unmet(changes: Iterable[Change], item: Item) -> Change | None:

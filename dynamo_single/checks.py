@@ -192,14 +192,13 @@ def _check_children(model: Any) -> Iterator[Error]:
 
 def _check_cascade(model: Any, children: Children[Any]) -> Iterator[Error]:
     """E014: children of which nobody said whether they go along with their parent, or that cannot."""
-    child, own = children.model, registry.has_soft_delete(model)
-    name, label = children.name, child._meta.label
-    soft = registry.has_soft_delete(child)
-    if own and not soft and children.cascade is None:
-        text = f"{name}: {model._meta.object_name} has soft delete and {label} has not, so it cannot go to the trash with it."
+    child, own, other = children.model, registry.has_soft_delete(model), registry.has_soft_delete(children.model)
+    name, parent, label, short = children.name, model._meta.object_name, child._meta.label, child._meta.object_name
+    if own and not other and children.cascade is None:
+        text = f"{name}: {parent} has soft delete and {label} has not, so it cannot go to the trash along with it."
         hint = (
-            f"Derive {child._meta.object_name} from models.SoftDeleteModel, or say Children(..., cascade=True) to delete "
-            "the children for good with their parent, cascade=False to leave them."
+            f"Derive {short} from models.SoftDeleteModel; or say Children(..., cascade=True) to delete the children "
+            "for good with their parent, or cascade=False to leave them."
         )
         yield _error(model, "E014", text, hint)
     if not children.cascades:
@@ -208,17 +207,17 @@ def _check_cascade(model: Any, children: Children[Any]) -> Iterator[Error]:
         text = f"{name}: {label} is in another table, and cannot be deleted in one transaction with its parent."
         yield _error(model, "E014", text, "Say Children(..., cascade=False), or keep both in one table.")
         return
-    layout = registry.layout_of(child)
-    if not children.is_by_table and not any(_lists(key, layout, children.field.attname) for key in layout.indexes):
-        text = f"{name}: no key of {label} lists the children of one {model._meta.object_name}, which are to go along."
-        hint = f'Begin a key with {{{children.field.attname}}}: models.IndexKey("gs1", "{child._options.item_type.upper()}S#'
-        yield _error(model, "E014", text, f'{hint}{{{children.field.attname}}}", ...). Or say cascade=False.')
-    if not children.is_by_table and soft and layout.trash is None:
+    layout, reference = registry.layout_of(child), children.field.attname
+    if not children.is_by_table and not any(_lists(key, layout, reference) for key in layout.indexes):
+        text = f"{name}: no key of {label} lists the children of one {parent}, which are to go along."
+        index = f'models.IndexKey("gs1", "{short.upper()}#{{{reference}}}", ...)'
+        yield _error(model, "E014", text, f"Declare one, such as {index}, or say Children(..., cascade=False).")
+    if not children.is_by_table and other and layout.trash is None:
         text = f"{name}: {label} has no index for its trash, where the children that went along have to be found."
-        yield _error(model, "E014", text, f"Set {child._meta.object_name}.Meta.trash_index, or say cascade=False.")
-    if own and soft and model._options.purge_after is not None and layout.expires is None:
-        text = f"{name}: {model._meta.object_name} is purged by Meta.purge_after, and {label} would stay in the trash."
-        yield _error(model, "E014", text, f"Set {child._meta.object_name}.Meta.purge_after too, or say cascade=False.")
+        yield _error(model, "E014", text, f"Set {short}.Meta.trash_index, or say Children(..., cascade=False).")
+    if own and other and model._options.purge_after is not None and layout.expires is None:
+        text = f"{name}: {parent} is purged by Meta.purge_after, and {label} would stay in the trash."
+        yield _error(model, "E014", text, f"Set {short}.Meta.purge_after too, or say Children(..., cascade=False).")
 
 
 def _lists(key: AccessKey, layout: ModelLayout, reference: str) -> bool:

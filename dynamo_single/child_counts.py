@@ -1,7 +1,7 @@
 """Counters of children: what is added to a parent's counter when a child is written.
 
 The sum is in the child's own transaction, so that a counter is exact however many write at once. This module compares
-items; only ``recount`` reads.
+items; only what counts anew reads.
 """
 
 from __future__ import annotations
@@ -11,8 +11,11 @@ from functools import lru_cache
 from typing import Any
 
 from dynamo_single import layout as names
-from dynamo_single import registry
-from dynamo_single.actions import ITEM_EXISTS, ITEM_MISSING, Action, Check, Item, ItemKey, Update
+from dynamo_single import registry, sending
+from dynamo_single.actions import ITEM_EXISTS, ITEM_MISSING, Action, Check, Item, ItemKey, Update, key_of
+from dynamo_single.changes import as_stored
+from dynamo_single.conditions import join
+from dynamo_single.failures import stale
 from dynamo_single.items import key_of_pk
 
 #: A model that counts, its counter's physical name, and the children's reference to it.
@@ -81,6 +84,26 @@ def count(model: Any, name: str, pk: Any) -> int:
     children = getattr(model, registry.attributes_of(model)[name].origin)
     found: int = live_children(children, pk).count()
     return found
+
+
+def catch_up(obj: Any) -> None:
+    """Count the children that were stored before their parent: a Query for each counter, and an UpdateItem if any is."""
+    model = type(obj)
+    for counter in registry.counters_of(model):
+        number = count(model, counter.name, obj.pk)
+        if number:
+            send_count(obj, counter.attr_name, number)
+
+
+def send_count(obj: Any, name: str, number: int) -> None:
+    """Set a counter that is as the object was read: one UpdateItem; raises ``StaleObject`` if it was counted since."""
+    before = obj._stored
+    value = {"N": str(number)}
+    update = Update(key_of(before), set={name: value}, condition=join((ITEM_EXISTS, as_stored(before, name))))
+    sending.send(obj, [update], lambda action, found: stale(obj, found), lambda: [before, before])
+    obj._stored = {**before, name: value}
+    attribute = next(each for each in registry.counters_of(type(obj)) if each.attr_name == name)
+    obj.attribute_values[attribute.name] = number
 
 
 def live_children(children: Any, pk: Any) -> Any:

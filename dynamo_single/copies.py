@@ -108,7 +108,8 @@ def _source_item(obj: Any, key: ItemKey) -> Item | None:
     block = pending.current()
     if block is not None and block.writes_to(key):
         return block.item_after(key)
-    return reading.get_item(get_table(type(obj)._options.alias), key)
+    # Whatever a block counts there, it does not change what is copied.
+    return reading.stored_item(get_table(type(obj)._options.alias), key)
 
 
 def checks(model: Any, before: Item | None, after: Item | None) -> list[Action]:
@@ -168,13 +169,17 @@ def _holders(holder: Any, field: Any, pk: Any, *, deleted: bool) -> list[Any]:
     """The querysets that find the objects which refer to one; raises ``NoAccessPattern`` if no key does."""
     every = holder._base_manager.filter(**{field.attname: pk})
     querysets = [every]
-    if registry.layout_of(holder).soft_delete:
-        try:
-            every._plan(ordered=False)
-        except NoAccessPattern:
-            # Deleted objects have left the live keys.
-            querysets = [every.with_visibility("live"), every.with_visibility("deleted")][: 1 + deleted]
+    if registry.layout_of(holder).soft_delete and not _is_one_reading(every):
+        # Deleted objects have left the live keys.
+        querysets = [every.with_visibility("live"), every.with_visibility("deleted")][: 1 + deleted]
     return [_as_consistent_as_possible(queryset) for queryset in querysets]
+
+
+def _is_one_reading(queryset: Any) -> bool:
+    try:
+        return queryset._plan(ordered=False).kind in ("query", "get", "batch_get")
+    except NoAccessPattern:
+        return False
 
 
 def _as_consistent_as_possible(queryset: Any) -> Any:
@@ -280,6 +285,11 @@ def finish(obj: Any, found: Spread, make: MakeActions) -> None:
         complete(obj, make)
     else:
         _follow(obj, obj._stored, found.copies, make)
+
+
+def catch_up(obj: Any, make: MakeActions) -> None:
+    """Fill the copies of objects that were stored before their source: a Query for each reference to it."""
+    finish(obj, Spread(registry.copied_from(type(obj))), make)
 
 
 def complete(obj: Any, make: MakeActions) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from dynamo_single import hydration, registry, uniqueness, versions
 from dynamo_single import layout as names
 from dynamo_single.actions import Action, Check, Delete, Item, Put, Update, key_of
-from dynamo_single.changes import Change, find, unmet
+from dynamo_single.changes import Change, Place, find, unmet
 from dynamo_single.conditions import word
 from dynamo_single.exceptions import (
     AlreadyExists,
@@ -24,7 +24,7 @@ from dynamo_single.exceptions import (
 )
 from dynamo_single.items import known_names
 from dynamo_single.matching import matches
-from dynamo_single.query import EVERYTHING, Condition
+from dynamo_single.query import EVERYTHING, Condition, Stored
 
 
 def stored_instead(error: Exception) -> Item | None:
@@ -92,19 +92,23 @@ def delete_error(obj: Any, action: Action, found: Item | None, *, condition: Con
 def unmet_error(obj: Any, change: Change, item: Item) -> InvalidValue:
     """The error for a change that means nothing for an item, since what it is made of is not there."""
     name = f"{obj._meta.label} with pk {obj.pk!r}"
-    inside = (change.place.within(), change.place) if change.place.path else ()
-    for place in (*inside[:1], *change.operands):
-        here = find(item, place)
-        if here is None and (place != change.place or isinstance(place.path[-1] if place.path else "", int)):
-            return InvalidValue(
-                f"{name} has no {place}, which {change.said} needs; nothing was written. Set it to a value first."
-            )
-    kinds = ", ".join(
-        f"{place} as {next(iter(held))}" for place in (*inside[:1], *change.operands) if (held := find(item, place))
-    )
+    needed = next(_comparison(condition) for condition in change.needs() if not matches(condition, item))
+    held = find(item, Place(needed.name, needed.path))
+    names_of = {attribute.attr_name: each for each, attribute in registry.attributes_of(type(obj)).items()}
+    place = "__".join(map(str, (names_of[needed.name], *needed.path)))
+    if held is None:
+        return InvalidValue(
+            f"{name} has no {place}, which {change.said} needs; nothing was written. Set it to a value first."
+        )
     return InvalidValue(
-        f"{name} holds {kinds}, of which {change.said} cannot be made; nothing was written. Set it to a value that fits."
+        f"{name} holds {place} as {next(iter(held))}, and {change.said} needs {needed.operands[0]['S']}; nothing was "
+        "written. Set it to a value that fits."
     )
+
+
+def _comparison(need: Condition) -> Stored:
+    """What a need says of a place, without the alternative that nothing is there."""
+    return need if isinstance(need, Stored) else need.children[-1]  # type: ignore[union-attr, return-value]  # one Or
 
 
 def _violation(obj: Any, item: Item, action: Action) -> Exception:

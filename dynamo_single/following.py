@@ -33,6 +33,13 @@ def actions(
     ]
 
 
+def outside(model: Any) -> list[str]:
+    """The attributes that other objects' copies and counters depend on, and the copies of the model itself."""
+    counting = [field.name for _, _, field in child_counts.counted(model)]
+    copied = [copy.source.name for copy in registry.copied_from(model)]
+    return [*copied, *(copy.name for copy in registry.copied_of(model)), *counting]
+
+
 def touched(model: Any, before: Item | None, after: Item | None) -> list[Item | None]:
     """Every item that a write changes, as it is and as it will be; the object's own new one last."""
     following = [item for each in (before, after) for item in derived.items_of(model, each, item_of).values()]

@@ -115,17 +115,25 @@ def limit_of(queryset: Any, plan: Plan, what: str, *, sliced: bool) -> int | Non
 
 def read_sorting(model: Any, names: Sequence[Any]) -> tuple[Sort, ...]:
     """The order of ``order_by()`` or ``Meta.ordering``, with where missing values go if that was said and matters."""
-    attributes = registry.layout_of(model).attributes
     found: dict[str, Sort] = {}
     for name in names:
+        plain = without_missing(model, name)
         missing_first = None
-        if isinstance(name, OrderBy) and (name.nulls_first or name.nulls_last):
-            missing_first = bool(name.nulls_first)
-            name = OrderBy(name.expression, descending=name.descending)
-        for order in where.read_ordering(model, (name,)):
-            said = None if attributes[order.attribute].required else missing_first
-            found.setdefault(order.attribute, Sort(order.attribute, order.descending, said))
+        if isinstance(plain, OrderBy) and (plain.nulls_first or plain.nulls_last):
+            missing_first, plain = bool(plain.nulls_first), OrderBy(plain.expression, descending=plain.descending)
+        for order in where.read_ordering(model, (plain,)):
+            found.setdefault(order.attribute, Sort(order.attribute, order.descending, missing_first))
     return tuple(found.values())
+
+
+def without_missing(model: Any, name: Any) -> Any:
+    """What an order is by; where missing values go is left out if no item lacks the attribute."""
+    if not isinstance(name, OrderBy) or not (name.nulls_first or name.nulls_last):
+        return name
+    plain = OrderBy(name.expression, descending=name.descending)
+    attributes = registry.layout_of(model).attributes
+    required = all(attributes[order.attribute].required for order in where.read_ordering(model, (plain,)))
+    return plain if required else name
 
 
 def check_orderable(model: Any, name: str, what: str) -> None:

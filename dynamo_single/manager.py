@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.db import models
 
 from dynamo_single import registry
+from dynamo_single.bulk_objects import Created
+from dynamo_single.many import Progress
 from dynamo_single.pages import Page
 from dynamo_single.query import Visibility
 from dynamo_single.queryset import QuerySet
@@ -45,6 +48,16 @@ if TYPE_CHECKING:
         def with_visibility(self, visibility: Visibility) -> QuerySet[M]: ...
         def page(self, size: int, cursor: str | None = None, *, max_requests: int | None = None) -> Page[M]: ...
         async def apage(self, size: int, cursor: str | None = None, *, max_requests: int | None = None) -> Page[M]: ...
+        def bulk_create(
+            self,
+            objs: Iterable[Any],
+            batch_size: int | None = None,
+            ignore_conflicts: bool = False,
+            update_conflicts: bool = False,
+            update_fields: Iterable[str] | None = None,
+            unique_fields: Iterable[str] | None = None,
+        ) -> Created[M]: ...
+        def on_progress(self, callback: Progress | None) -> QuerySet[M]: ...
         def cursor_for(self, obj: Any, *, before: bool = False) -> str: ...
         def values(self, *fields: Any, **expressions: Any) -> Any: ...
         def values_list(self, *fields: Any, flat: bool = False, named: bool = False) -> Any: ...

@@ -121,7 +121,7 @@ def _move(obj: Any, wanted: _State, as_it_was: _State) -> None:
     writes._remember(obj, item, values)
 
 
-def _new_item(obj: Any) -> tuple[Values, Item]:
+def _new_item(obj: Any) -> tuple[Values, hydration.Item]:
     """What the object will hold, and its item; what the model does not know of the old item goes along."""
     model, before = type(obj), obj._stored
     copies.fill(obj, before)

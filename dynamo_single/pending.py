@@ -138,8 +138,6 @@ def merge(one: Action, other: Action) -> Action | None:
     if isinstance(one, Delete):
         # A parent that goes with its children; one that came would be left behind.
         return one if all(value.get("N", "").startswith("-") for value in other.add.values()) else None
-    if isinstance(one, Delete) and all(value["N"].startswith("-") for value in other.add.values()):
-        return one  # a child that goes together with the parent that counts it
     if isinstance(one, Put):
         item = dict(one.item)
         for name, value in other.add.items():
@@ -183,7 +181,9 @@ def check_keys(alias: str, keys: Iterable[ItemKey]) -> None:
     block = _block.get()
     if block is None or block.alias != alias:
         return
-    written = {action.key: write for write in block.writes for action in write.actions}
+    written = {
+        action.key: write for write in block.writes for action in write.actions if not isinstance(action, Check)
+    }
     for key in keys:
         if key in written:
             raise _refusal(written[key])

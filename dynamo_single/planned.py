@@ -143,7 +143,8 @@ class PlannedQuerySet(models.QuerySet[M]):
 
     def _ordering(self) -> tuple[Order, ...]:
         query: Any = self.query
-        orders = where.read_ordering(self.model, self._ordered_by())
+        names = [in_memory.without_missing(self.model, name) for name in self._ordered_by()]
+        orders = where.read_ordering(self.model, names)
         if query.standard_ordering:
             return orders
         return tuple(Order(order.attribute, not order.descending) for order in orders)

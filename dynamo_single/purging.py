@@ -51,6 +51,11 @@ def delete(obj: Any, extra: Condition, condition: Condition = EVERYTHING) -> tup
     return cascade.counts(type(obj), done)
 
 
+def along_with(obj: Any) -> list[Any]:
+    """What is deleted for good along with an object: one Query for each kind of children, at the least."""
+    return cascade.below(obj, children, for_good=True)
+
+
 def children(of: Children[Any], pks: Sequence[Any], *, again: bool = False) -> list[Any]:
     """The children of some parents, live ones and those in the trash."""
     if of.is_by_table or not registry.has_soft_delete(of.model):

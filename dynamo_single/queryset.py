@@ -6,7 +6,7 @@ The public methods. ``planned`` has what they are made of; nothing is sent befor
 from __future__ import annotations
 
 import datetime
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator
 from typing import Any, Self, TypeVar
 
 from asgiref.sync import sync_to_async
@@ -14,7 +14,6 @@ from django.db import connections, models
 
 from dynamo_single import (
     annotating,
-    bulk,
     collections,
     computation,
     deferred,
@@ -30,16 +29,16 @@ from dynamo_single.asking import asking
 from dynamo_single.columns import ColumnIterable, as_dict, as_named_tuple, as_tuple, as_value, columns
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.pages import Page
-from dynamo_single.planned import PlannedQuerySet
 from dynamo_single.query import Visibility
 from dynamo_single.refused import refuse_all
+from dynamo_single.writing import WritingQuerySet
 
 M = TypeVar("M", bound=models.Model, covariant=True)
 T = TypeVar("T")
 
 
 @refuse_all
-class QuerySet(PlannedQuerySet[M]):
+class QuerySet(WritingQuerySet[M]):
     """A lazy description of what to read; the same methods as Django's, each exact or refused by name.
 
     ``explain()`` says which requests a queryset will send. A query that no declared key can answer raises
@@ -313,82 +312,6 @@ class QuerySet(PlannedQuerySet[M]):
         collections.check_references(self.model, fields)
         clone: Self = super().select_related(*fields)
         return clone
-
-    # writing
-
-    def delete(self) -> tuple[int, dict[str, int]]:
-        """Delete each object as its own ``delete()`` does, under the queryset's conditions; the counts are by model."""
-        self._check_writable("delete()")
-        return self._written(bulk.delete)
-
-    def hard_delete(self) -> tuple[int, dict[str, int]]:
-        """Delete each object for good, with soft delete too, under the queryset's conditions."""
-        self._check_writable("hard_delete()")
-        return self._written(bulk.hard_delete)
-
-    def restore(self) -> tuple[int, dict[str, int]]:
-        """Take each object out of the trash, under the queryset's conditions; the counts are by model."""
-        self._check_writable("restore()")
-        return self._written(bulk.restore)
-
-    async def ahard_delete(self) -> tuple[int, dict[str, int]]:
-        """``hard_delete()`` in a thread."""
-        return await sync_to_async(self.hard_delete)()
-
-    async def arestore(self) -> tuple[int, dict[str, int]]:
-        """``restore()`` in a thread."""
-        return await sync_to_async(self.restore)()
-
-    def update(self, **kwargs: Any) -> int:
-        """Set values on each object that matches: one Query, then one update an object, under the same conditions."""
-        if self.query.is_sliced:
-            raise TypeError("Cannot update a query once a slice has been taken.")
-        return self._written(lambda queryset: bulk.update(queryset, kwargs))
-
-    def _check_writable(self, name: str) -> None:
-        if self.query.is_sliced:
-            raise TypeError(f"Cannot use 'limit' or 'offset' with {name}.")
-        if self._columns is not None:
-            raise TypeError(f"Cannot call {name} after .values() or .values_list()")
-
-    def _written(self, write: Callable[[Self], T]) -> T:
-        computed = computation.of(self)
-        if computed is not None and computed.makes_rows:
-            raise NotSupported(f"Rows that are {computed} cannot be written: write the objects.")
-        try:
-            return write(self if computed is None else self._source())
-        finally:
-            self._result_cache = None
-
-    def update_or_create(
-        self, defaults: Mapping[str, Any] | None = None, create_defaults: Mapping[str, Any] | None = None, **kwargs: Any
-    ) -> tuple[M, bool]:
-        """Update the object that matches, or create it; ``True`` if it was created."""
-        updates = dict(defaults or {})
-        obj, created = self.get_or_create(updates if create_defaults is None else create_defaults, **kwargs)
-        if not created:
-            for name, value in updates.items():
-                setattr(obj, name, value() if callable(value) else value)
-            obj.save()
-        return obj, created
-
-    # Django's writers of single rows; the model's own save_base() and delete() write.
-
-    def _insert(self, *args: Any, **kwargs: Any) -> Any:
-        raise NotSupported("Items are written by save(), not by QuerySet._insert().")
-
-    def _update(self, *args: Any, **kwargs: Any) -> Any:
-        raise NotSupported("Items are written by save(), not by QuerySet._update().")
-
-    def _raw_delete(self, *args: Any, **kwargs: Any) -> Any:
-        raise NotSupported("Items are deleted by delete(), not by QuerySet._raw_delete().")
-
-
-# As with Django's, a manager has no delete(): nobody deletes everything by leaving filter() out. Templates call none.
-QuerySet.delete.queryset_only = QuerySet.hard_delete.queryset_only = True  # type: ignore[attr-defined]
-QuerySet.ahard_delete.queryset_only = True  # type: ignore[attr-defined]
-QuerySet.hard_delete.alters_data = QuerySet.restore.alters_data = True  # type: ignore[attr-defined]
-QuerySet.ahard_delete.alters_data = QuerySet.arestore.alters_data = True  # type: ignore[attr-defined]
 
 
 def _shown(args: Any, kwargs: Any) -> str:

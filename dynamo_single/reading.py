@@ -193,6 +193,11 @@ def at_once(table: Table, plans: Sequence[Plan]) -> list[list[Item]]:
 def get_item(table: Table, key: tuple[str, str]) -> Item | None:
     """One item by its key, strongly consistent: one GetItem."""
     pending.check_keys(table.settings.alias, [key])
+    return stored_item(table, key)
+
+
+def stored_item(table: Table, key: tuple[str, str]) -> Item | None:
+    """The same, whatever a block is about to do with the item."""
     answer = table.send(Request("GetItem", {"Key": item_key(key), "ConsistentRead": True}))
     item: Item | None = answer.get("Item")
     return item

@@ -14,8 +14,6 @@ from dynamo_single.exceptions import NotSupported
 #: Method name: why DynamoDB cannot, and the nearest thing that can.
 REFUSED = {
     "alias": "what is only computed to filter or order by cannot be asked of DynamoDB: annotate() computes in memory",
-    "bulk_create": "save the objects one by one",
-    "bulk_update": "save the objects one by one; each save sends only what changed",
     "difference": "there are no set operations in DynamoDB: combine conditions with Q, or work on lists",
     "extra": "there is no SQL in DynamoDB",
     "intersection": "there are no set operations in DynamoDB: combine conditions with Q, or work on lists",
@@ -25,15 +23,11 @@ REFUSED = {
 }
 
 
-#: The asynchronous twins among them.
-ASYNC = {f"a{name}": name for name in ("bulk_create", "bulk_update")}
-
-
 def refusing(name: str) -> Callable[..., Any]:
     """A method that raises ``NotSupported`` with the table's words."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        raise NotSupported(f"{name}() is not supported: {REFUSED[ASYNC.get(name, name)]}.")
+        raise NotSupported(f"{name}() is not supported: {REFUSED[name]}.")
 
     method.__name__ = name
     method.__doc__ = "Refused by name; see ``dynamo_single.refused``."
@@ -42,6 +36,6 @@ def refusing(name: str) -> Callable[..., Any]:
 
 def refuse_all(cls: type) -> type:
     """Class decorator: put a refusing method on the class for every row of the table."""
-    for name in (*REFUSED, *ASYNC):
+    for name in REFUSED:
         setattr(cls, name, refusing(name))
     return cls

@@ -111,6 +111,11 @@ def restore(obj: Any, *, extra: Condition = EVERYTHING) -> tuple[int, dict[str, 
     return cascade.counts(type(obj), done)
 
 
+def along_with(obj: Any) -> list[Any]:
+    """What goes to the trash along with a live object: one Query for each kind of children, at the least."""
+    return cascade.below(obj, partial(cascade.listed, visibility="live"))
+
+
 def _check_stored(obj: Any, done: str) -> None:
     if obj._stored is None:
         raise ValueError(f"{obj._meta.object_name} object can't be {done} because it is not stored.")

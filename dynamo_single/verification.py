@@ -124,15 +124,15 @@ class _Walk:
             others |= present(self.batches(sorted(wanted)))
         for subject in subjects:
             if next(_findings(subject, others), None) is not None:
-                yield from self.confirmed(subject)
+                yield from self.confirmed(subject, others)
             if subject.model is not None:
                 for inquiry in INQUIRIES:
                     yield from self.paced(_asked, inquiry, self.table, subject)
 
-    def confirmed(self, subject: Subject) -> Iterator[Finding]:
+    def confirmed(self, subject: Subject, others: dict[ItemKey, Item]) -> Iterator[Finding]:
         """What is wrong with an item as it is now, with all that it has to do with as of the same moment."""
-        wanted: dict[ItemKey, None] = {subject.key: None}
-        fresh, others = subject, dict[ItemKey, Item]()
+        wanted = dict.fromkeys((subject.key, *_wanted(subject, others)))
+        fresh = subject
         for _ in range(_ROUNDS):
             found = present(self.at_once(list(wanted)))
             if subject.key not in found:

@@ -110,11 +110,11 @@ def update(
 ) -> None:
     """Write what changed since the object was read: UpdateItem, or one transaction if a unique value changed.
 
-    Nothing is sent if nothing changed, but for a check of a ``condition``, the caller's. ``only`` names the attributes to
-    look at; automatic timestamps always follow, and one that is named is written by itself. ``extra`` has to hold of the
-    stored item as well. ``changes`` are made besides those that attributes are set to. ``force`` computes every key anew
-    also without a change, which fills an index that is younger than the item. An object that was read in part is read
-    whole first, if there may be something to write.
+    Nothing is sent if nothing changed, but for a check of a ``condition``, the caller's. ``only`` names the attributes
+    to look at; automatic timestamps always follow, and one that is named is written by itself. ``extra`` has to hold of
+    the stored item as well. ``changes`` are made besides those that attributes are set to. ``force`` computes every key
+    anew also without a change, which fills an index that is younger than the item. An object that was read in part is
+    read whole first, if there may be something to write.
     """
     model = type(obj)
     changes = (*changes, *assignments.of_object(obj, only))
@@ -213,6 +213,8 @@ def replace(obj: Any) -> bool:
     """Write an object as it is given, whether or not it exists (fixtures); ``True`` if it did."""
     try:
         insert(obj, raw=True)
+        child_counts.catch_up(obj)
+        copies.catch_up(obj, _change_actions)
     except AlreadyExists:
         obj._stored = hydration.reload(obj)._stored
         update(obj, raw=True)
@@ -307,8 +309,11 @@ def _save_changes(
     stored = _send_changes(obj, before, item, along, extra, condition, changes)
     now_held = values if stored is item else hydration.values_of(model, stored)
     left = evaluation.attribute_names(model, changes) & now_held.keys()
+    known = {**stored, **copies.mark_after(along, before)}
     _remember(
-        obj, {**stored, **copies.mark_after(along, before)}, {name: now_held[name] for name in changed.keys() | left}
+        obj,
+        PartialItem(known, stored.names) if isinstance(stored, PartialItem) else known,
+        {name: now_held[name] for name in changed.keys() | left},
     )
     copies.finish(obj, along, _change_actions)
 

@@ -285,14 +285,11 @@ class DynamoModelAdmin(LoggedModelAdmin):
     def get_deleted_objects(
         self, objs: Any, request: HttpRequest
     ) -> tuple[list[Any], dict[str, int], set[str], list[Any]]:
-        """The objects themselves: nothing else goes with them, so nothing has to be searched for."""
-        objects = list(objs)
-        allowed = all(self.has_delete_permission(request, obj) for obj in objects)
-        lacking = set() if allowed else {str(self.opts.verbose_name)}
-        counts = {str(self.opts.verbose_name_plural): len(objects)} if objects else {}
-        return [self._shown(obj) for obj in objects], counts, lacking, []
+        """The objects, and below each one the children that go along, for which the same permissions are asked."""
+        return trash.deleted_objects(self, request, objs)
 
-    def _shown(self, obj: Any) -> str:
+    def shown_in_list(self, obj: Any) -> str:
+        """The object's kind and name, with a link to its page."""
         name = capfirst(self.opts.verbose_name)
         try:
             return format_html('{}: <a href="{}">{}</a>', name, trash.change_url(self, obj), obj)

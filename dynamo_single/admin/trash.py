@@ -12,9 +12,11 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponseNotAllowed, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.urls import reverse
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from dynamo_single import purging, soft_delete
 from dynamo_single.admin.errors import REFUSALS
 
 MOVED = gettext_lazy("Moved to the trash.")
@@ -31,6 +33,50 @@ def has_trash(model: Any) -> bool:
 def is_deleted(obj: Any) -> bool:
     """Whether the object is in the trash."""
     return bool(getattr(obj, "is_deleted", False))
+
+
+def deleted_objects(
+    modeladmin: Any, request: HttpRequest, objs: Iterable[Any]
+) -> tuple[list[Any], dict[str, int], set[str], list[Any]]:
+    """What a deletion takes, as Django's confirmation shows it: names, counts, what permission is lacking for."""
+    shown: list[Any] = []
+    counts: dict[str, int] = {}
+    lacking: set[str] = set()
+    for root in objs:
+        below = _along_with(root)
+        shown += (
+            [_shown(modeladmin, root), [_shown(modeladmin, obj) for obj in below]]
+            if below
+            else [_shown(modeladmin, root)]
+        )
+        for obj in (root, *below):
+            plural = str(obj._meta.verbose_name_plural)
+            counts[plural] = counts.get(plural, 0) + 1
+            responsible = _responsible(modeladmin, obj)
+            if responsible is not None and not responsible.has_delete_permission(request, obj):
+                lacking.add(str(obj._meta.verbose_name))
+    return shown, counts, lacking, []
+
+
+def _along_with(obj: Any) -> list[Any]:
+    into_trash = has_trash(type(obj)) and not is_deleted(obj)
+    return soft_delete.along_with(obj) if into_trash else purging.along_with(obj)
+
+
+def _responsible(modeladmin: Any, obj: Any) -> Any:
+    """The admin of an object's model; none for children that are not registered, as in Django."""
+    if isinstance(obj, modeladmin.model):
+        return modeladmin
+    site = modeladmin.admin_site
+    return site.get_model_admin(type(obj)) if site.is_registered(type(obj)) else None
+
+
+def _shown(modeladmin: Any, obj: Any) -> str:
+    responsible = _responsible(modeladmin, obj)
+    if responsible is None:
+        return f"{capfirst(obj._meta.verbose_name)}: {obj}"
+    text: str = responsible.shown_in_list(obj)
+    return text
 
 
 def delete(request: HttpRequest, obj: Any) -> None:

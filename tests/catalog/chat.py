@@ -12,7 +12,7 @@ class ChatUser(models.Model):
     username = models.UnicodeAttribute()
     mood = models.UnicodeAttribute(null=True)
 
-    memberships = models.Children("Membership")
+    memberships = models.Children("ChatMembership")
 
     class Keys:
         primary = models.Key("USER#{user_id}", "#METADATA#CHAT")
@@ -24,8 +24,8 @@ class ChatServer(models.Model):
     server_id = models.IdAttribute(attr_name="serverId")
     name = models.UnicodeAttribute()
 
-    members = models.Children("Membership")
-    channels = models.Children("Channel")
+    members = models.Children("ChatMembership")
+    channels = models.Children("ChatChannel")
 
     member_count = models.CounterAttribute("members", attr_name="memberCount")
     channel_count = models.CounterAttribute("channels", attr_name="channelCount")
@@ -34,7 +34,7 @@ class ChatServer(models.Model):
         primary = models.Key("SERVER#{server_id}", "#METADATA")
 
 
-class Membership(models.SoftDeleteModel):
+class ChatMembership(models.SoftDeleteModel):
     """A user on a server, with the user's name and not the server's."""
 
     server = models.ReferenceAttribute(ChatServer, attr_name="serverId")
@@ -48,7 +48,7 @@ class Membership(models.SoftDeleteModel):
         by_name = models.IndexKey("gs2", "MEMBERS#{server_id}", "{username}#{user_id}")
 
 
-class Channel(models.Model):
+class ChatChannel(models.Model):
     """A part of a server that can be given to another one."""
 
     channel_id = models.IdAttribute()
@@ -72,7 +72,7 @@ class ChatMessage(models.AuthoredModel):
         primary = models.Key("CHAT#{chat_id}", "MSG#{sent_at}#{message_id}")
 
 
-class Profile(models.Model):
+class ChatProfile(models.Model):
     """What lies beside a user, with two copies found in the table itself."""
 
     user = models.ReferenceAttribute(ChatUser)
@@ -82,3 +82,16 @@ class Profile(models.Model):
 
     class Keys:
         primary = models.Key("PROFILES#{user_id}", "{kind}")
+
+
+class ChatInvitation(models.Model):
+    """What may be for somebody or for anybody."""
+
+    invitation_id = models.IdAttribute()
+    user = models.ReferenceAttribute(ChatUser, null=True)
+    username = models.CopiedAttribute("user", "username")
+
+    class Keys:
+        primary = models.Key("INVITATION#{invitation_id}", "#METADATA")
+        by_user = models.IndexKey("gs1", "INVITATIONS#{user_id}", "{invitation_id}")
+        by_name = models.IndexKey("gs2", "INVITATIONS", "{username}#{invitation_id}")

@@ -6,6 +6,7 @@ from typing import Any
 
 from dynamo_single.query import Request
 from dynamo_single.table import Table
+from dynamo_single.verification import verify
 
 
 def stored(table: Table) -> dict[str, dict[str, Any]]:
@@ -16,3 +17,8 @@ def stored(table: Table) -> dict[str, dict[str, Any]]:
 def claims(table: Table) -> dict[str, str]:
     """The unique claims in the table: each one's key, and its owner's partition key."""
     return {key: item["ownerPk"]["S"] for key, item in stored(table).items() if key.startswith("UNIQUE#")}
+
+
+def assert_consistent(alias: str = "default") -> None:
+    """Every item of the table fits the others: claims and owners, keys, what follows from objects."""
+    assert [str(finding) for finding in verify(alias)] == []

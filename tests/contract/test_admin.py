@@ -86,19 +86,48 @@ def test_saving_without_a_change_writes_only_the_log(pages: Pages, acme: Company
 
 
 def test_deleting_moves_to_the_trash_and_restoring_brings_back(pages: Pages, acme: Company) -> None:
-    """Soft delete and restore are one read and one UpdateItem each, and one PutItem for the log."""
+    """Soft delete and restore are one UpdateItem each, and one PutItem for the log; children are asked for by kind."""
     address = f"{COMPANY}{acme.pk}/"
-    assert "Move the company “Acme” to the trash?" in text_of(pages.get(f"{address}delete/", sends=["GetItem"]))
-    pages.post(f"{address}delete/", {"post": "yes"}, sends=["GetItem", "UpdateItem", "PutItem"])
+    children = ["Query", "Query"]
+    page = text_of(pages.get(f"{address}delete/", sends=["GetItem", *children]))
+    assert "Move the company “Acme” to the trash?" in page
+    assert "goes along" not in page
+    # What is to be deleted is looked for to see whether the user may, and then to delete it.
+    writes = ["UpdateItem", "PutItem"]
+    pages.post(f"{address}delete/", {"post": "yes"}, sends=["GetItem", *children, *children, *writes])
     assert not Company.objects.all().exists()
     page = text_of(pages.get(f"{COMPANY}?trash=yes", sends=["Query"]))
     assert "The company “Acme” was moved to the trash." in page
     assert "deleted successfully" not in page
 
-    response = pages.post(f"{address}restore/", sends=["GetItem", "UpdateItem", "PutItem"])
+    response = pages.post(f"{address}restore/", sends=["GetItem", *children, *writes])
     assert response.headers["Location"] == f"/admin/{address}change/"
     assert [company.pk for company in Company.objects.all()] == [acme.pk]
     assert not Company.deleted_objects.all().exists()
+
+
+def test_the_question_names_the_children_that_go_along(pages: Pages, acme: Company) -> None:
+    """Before a deletion and before one for good; afterwards parent and children are where they were said to go."""
+    mike = Person.objects.create(company=acme, name="Mike")
+    for question in ("to the trash?", "for good?"):
+        page = pages.get(f"{COMPANY}{acme.pk}/delete/")
+        assert question in text_of(page)
+        assert "This goes along with it:" in text_of(page)
+        assert f'<a href="/admin/directory/person/{mike.pk}/change/">Mike</a>' in page.content.decode()
+        pages.post(f"{COMPANY}{acme.pk}/delete/", {"post": "yes"})
+        assert not Person.objects.filter(company=acme.pk).exists()
+    assert not Person.all_objects.filter(company=acme.pk).exists()
+
+
+def test_a_child_of_what_is_in_the_trash_is_not_restored(pages: Pages, acme: Company) -> None:
+    """The refusal is told on the child's page, which names the parent."""
+    mike = Person.objects.create(company=acme, name="Mike")
+    acme.delete()
+    pages.post(f"directory/person/{mike.pk}/restore/")
+    assert f"it belongs to directory.Company with pk '{acme.pk}'" in text_of(
+        pages.get(f"directory/person/{mike.pk}/change/")
+    )
+    assert acme.restore()[0] == 2
 
 
 def test_what_is_in_the_trash_can_only_be_looked_at(pages: Pages, acme: Company) -> None:
@@ -120,7 +149,8 @@ def test_deleting_from_the_trash_is_for_good(pages: Pages, acme: Company) -> Non
     acme.delete()
     page = text_of(pages.get(f"{COMPANY}{acme.pk}/delete/"))
     assert "delete the company “Acme” for good? It cannot be restored" in page
-    pages.post(f"{COMPANY}{acme.pk}/delete/", {"post": "yes"}, sends=["GetItem", "DeleteItem", "PutItem"])
+    sends = ["GetItem", "Query", "Query", "Query", "Query", "DeleteItem", "PutItem"]
+    pages.post(f"{COMPANY}{acme.pk}/delete/", {"post": "yes"}, sends=sends)
     assert not Company.all_objects.filter(pk=acme.pk).exists()
     page = text_of(pages.get(COMPANY))
     assert "The company “Acme” was deleted successfully." in page
@@ -138,14 +168,15 @@ def test_actions_move_to_the_trash_restore_and_delete_for_good(pages: Pages) -> 
     """The list's actions read what was selected with one request, and write each object and its log entry."""
     pks = [Company.objects.create(name=name).pk for name in ("Acme", "Bolt")]
     data = {"action": "delete_selected", "_selected_action": pks}
-    page = text_of(pages.post(COMPANY, data, sends=["BatchGetItem"]))
+    children = ["Query", "Query"]
+    page = text_of(pages.post(COMPANY, data, sends=["BatchGetItem", *children, *children]))
     assert "Move the selected companies to the trash?" in page
-    writes = ["PutItem", "PutItem", "UpdateItem", "UpdateItem"]
-    pages.post(COMPANY, {**data, "post": "yes"}, sends=["BatchGetItem", *writes])
+    writes = ["PutItem", "PutItem", *children, "UpdateItem", *children, "UpdateItem"]
+    pages.post(COMPANY, {**data, "post": "yes"}, sends=["BatchGetItem", *children, *children, *writes])
     assert Company.deleted_objects.count() == 2
     assert "Moved 2 companies to the trash." in text_of(pages.get(COMPANY))
 
-    writes = ["UpdateItem", "PutItem", "UpdateItem", "PutItem"]
+    writes = [*children, "UpdateItem", "PutItem", *children, "UpdateItem", "PutItem"]
     data = {"action": "restore_selected", "_selected_action": pks}
     pages.post(f"{COMPANY}?trash=yes", data, sends=["BatchGetItem", *writes])
     assert Company.objects.count() == 2
@@ -154,8 +185,9 @@ def test_actions_move_to_the_trash_restore_and_delete_for_good(pages: Pages) -> 
         company.delete()
     data = {"action": "delete_selected", "_selected_action": pks}
     assert "for good? They cannot be restored" in text_of(pages.post(f"{COMPANY}?trash=yes", data))
-    writes = ["PutItem", "PutItem", "DeleteItem", "DeleteItem"]
-    pages.post(f"{COMPANY}?trash=yes", {**data, "post": "yes"}, sends=["BatchGetItem", *writes])
+    writes = ["PutItem", "PutItem", *children, "DeleteItem", *children, "DeleteItem"]
+    sends = ["BatchGetItem", *children, *children, *writes]
+    pages.post(f"{COMPANY}?trash=yes", {**data, "post": "yes"}, sends=sends)
     assert Company.all_objects.filter(pk__in=pks).count() == 0
     assert "Successfully deleted 2 companies." in text_of(pages.get(COMPANY))
 

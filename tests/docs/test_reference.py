@@ -13,7 +13,7 @@ from django.core.management import load_command_class
 from django.core.management.base import BaseCommand
 
 from dynamo_single import conf, exceptions, layout, models, modeltype
-from dynamo_single.refused import ASYNC, REFUSED
+from dynamo_single.refused import REFUSED
 from tests.docs import lookup_table
 from tests.docs.pages import ROOT, code, table
 
@@ -39,10 +39,10 @@ def test_the_refused_methods_are_listed_as_such() -> None:
     """What the page calls refused is what is refused, with the words of the error."""
     rows = table(REFERENCE / "querysets.md", "Refused")
     said = {name.removesuffix("()"): row[1] for row in rows for name in code(row[0])}
-    assert {name: REFUSED[ASYNC.get(name, name)] for name in said} == {
+    assert {name: REFUSED[name] for name in said} == {
         name: text.rstrip(".") for name, text in said.items()
     }
-    assert set(said) == {*REFUSED, *ASYNC}
+    assert set(said) == {*REFUSED}
 
 
 def test_the_lookups_are_as_the_planner_answers_them() -> None:

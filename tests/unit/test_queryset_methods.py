@@ -10,11 +10,13 @@ from django.db import models as django_models
 
 from dynamo_single import models
 from dynamo_single.exceptions import NotSupported
-from dynamo_single.refused import ASYNC, REFUSED
+from dynamo_single.refused import REFUSED
 from project.directory.models import Company
 
 #: Methods of Django's that work as they are, since all that they do is call ours.
 INHERITED = {
+    "abulk_create",
+    "abulk_update",
     "aaggregate",
     "acontains",
     "acount",
@@ -69,8 +71,9 @@ def public(cls: type) -> set[str]:
 
 
 def ours(cls: type) -> set[str]:
-    """The public names that our class defines itself."""
-    return {name for name in vars(cls) if not name.startswith("_")}
+    """The public names that our class and those of its bases that are ours define themselves."""
+    own = [each for each in cls.__mro__ if each.__module__.startswith("dynamo_single.")]
+    return {name for each in own for name in vars(each) if not name.startswith("_")}
 
 
 def test_every_method_of_djangos_queryset_is_accounted_for() -> None:
@@ -90,14 +93,14 @@ def test_every_method_of_djangos_manager_is_accounted_for() -> None:
     assert public(django_models.Manager) - public(models.QuerySet) - MANAGER_ONLY == set()
 
 
-@pytest.mark.parametrize("name", [*REFUSED, *ASYNC])
+@pytest.mark.parametrize("name", REFUSED)
 @pytest.mark.parametrize("on", ["manager", "queryset"])
 def test_refused_methods_raise_by_name(name: str, on: str) -> None:
     """Each refused method raises at once, on managers and on querysets, and says what to do instead."""
     owner = Company.objects if on == "manager" else Company.objects.all()
     with pytest.raises(NotSupported) as raised:
         getattr(owner, name)()
-    assert str(raised.value) == f"{name}() is not supported: {REFUSED[ASYNC.get(name, name)]}."
+    assert str(raised.value) == f"{name}() is not supported: {REFUSED[name]}."
 
 
 @pytest.mark.parametrize("name", ["_insert", "_update", "_raw_delete"])

@@ -1,0 +1,250 @@
+"""Counters of children on the real engine: exact after every way to write, and however many write at once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core import serializers
+
+from dynamo_single import transactions
+from dynamo_single.exceptions import DynamoSingleError, MissingReference, NotSupported, StaleObject
+from dynamo_single.query import Request
+from dynamo_single.table import Table
+from dynamo_single.testing import assert_requests, refuse
+from tests.catalog.chat import ChatChannel, ChatMembership, ChatServer, ChatUser
+
+pytestmark = pytest.mark.usefixtures("table")
+
+
+@pytest.fixture
+def server(table: Table) -> ChatServer:
+    """A server without channels."""
+    return ChatServer.objects.create(server_id="s", name="Gaming")
+
+
+def count(name: str = "s") -> int:
+    """The counter as it is stored."""
+    found: int = ChatServer.objects.consistent().get(pk=name).channel_count
+    return found
+
+
+def exact(table: Table) -> bool:
+    """Whether both counters of each server are the number of live items that are stored."""
+    items = table.send(Request("Scan"))["Items"]
+    return all(
+        int(server[name]["N"])
+        == sum(
+            item["itemType"]["S"] == kind
+            and item.get(reference, {}).get("S") == server["serverId"]["S"]
+            and "deletedAt" not in item
+            for item in items
+        )
+        for server in items
+        if server["itemType"]["S"] == "ChatServer"
+        for name, kind, reference in (
+            ("channelCount", "ChatChannel", "server_id"),
+            ("memberCount", "ChatMembership", "serverId"),
+        )
+    )
+
+
+def test_children_are_counted_in_their_own_transactions(server: ChatServer) -> None:
+    """A creation adds one and a deletion takes one away; the object in memory shows it when it is read again."""
+    with assert_requests(["TransactWriteItems", "TransactWriteItems"]):
+        first = ChatChannel.objects.create(server=server)
+        ChatChannel.objects.create(server=server)
+    assert (server.channel_count, count()) == (0, 2)
+    with assert_requests(["TransactWriteItems"]):
+        first.delete()
+    server.refresh_from_db()
+    assert server.channel_count == 1
+
+
+def test_other_changes_count_nothing(server: ChatServer) -> None:
+    """A save of the child and one of the parent are one UpdateItem each, and leave the counter."""
+    channel = ChatChannel.objects.create(server=server)
+    channel.topic = "Chess"
+    server.name = "Games"
+    with assert_requests(["UpdateItem", "UpdateItem"]):
+        channel.save()
+        server.save()
+    assert count() == 1
+
+
+def test_a_child_that_changes_its_parent_is_counted_there(server: ChatServer) -> None:
+    """One transaction takes it from one and gives it to the other; no parent counts nowhere."""
+    ChatServer.objects.create(server_id="t", name="Other")
+    channel = ChatChannel.objects.create(server=server)
+    channel.server_id = "t"
+    with assert_requests(["TransactWriteItems"]) as sent:
+        channel.save()
+    assert len(sent[0].params["TransactItems"]) == 3
+    assert (count("s"), count("t")) == (0, 1)
+    ChatChannel.objects.filter(pk=channel.pk).update(server=None)
+    assert (count("s"), count("t")) == (0, 0)
+    channel.refresh_from_db()
+    channel.server = server
+    channel.save()
+    assert (count("s"), count("t")) == (1, 0)
+
+
+def test_two_writers_who_give_a_child_away_count_it_once(server: ChatServer, table: Table) -> None:
+    """The reference has to be as it was read, for the counter that loses the child to be the right one."""
+    for name in ("t", "u"):
+        ChatServer.objects.create(server_id=name, name=name)
+    channel = ChatChannel.objects.create(server=server)
+    late = ChatChannel.objects.get(pk=channel.pk)
+    channel.server_id, late.server_id = "t", "u"
+    channel.save()
+    with pytest.raises(StaleObject):
+        late.save()
+    with pytest.raises(StaleObject):
+        ChatChannel.from_item(late._stored).delete()
+    assert exact(table)
+
+
+def test_the_trash_is_not_counted(server: ChatServer, table: Table) -> None:
+    """A deleted child counts no more, a restored one again, and what is deleted for good from the trash is not taken twice."""
+    user = ChatUser.objects.create(user_id="1", username="John")
+    member = ChatMembership.objects.create(server=server, user=user)
+    for step, expected in (
+        ("delete", 0),
+        ("delete", 0),
+        ("restore", 1),
+        ("restore", 1),
+        ("delete", 0),
+        ("hard_delete", 0),
+    ):
+        getattr(member, step)()
+        assert ChatServer.objects.get(pk="s").member_count == expected
+    assert exact(table)
+
+
+@pytest.mark.parametrize("write", ["delete", "hard_delete", "update"])
+def test_querysets_count(write: str, server: ChatServer, table: Table) -> None:
+    """Every write path adds up."""
+    for _ in range(5):
+        ChatChannel.objects.create(server=server)
+    queryset = ChatChannel.objects.filter(server=server)
+    if write == "update":
+        queryset.update(server=None)
+    else:
+        getattr(queryset, write)()
+    assert count() == 0
+    assert exact(table)
+
+
+def test_several_children_in_one_block_are_one_sum(server: ChatServer) -> None:
+    """A block adds to each counter once, and to a parent that it makes itself."""
+    with assert_requests(["TransactWriteItems"]) as sent, transactions.atomic():
+        other = ChatServer.objects.create(server_id="t", name="Other")
+        for _ in range(3):
+            ChatChannel.objects.create(server=server)
+            ChatChannel.objects.create(server=other)
+    assert len(sent[0].params["TransactItems"]) == 8
+    assert (count("s"), count("t")) == (3, 3)
+
+
+def test_a_parent_that_goes_with_its_children_in_one_block(server: ChatServer, table: Table) -> None:
+    """There is nothing left to count."""
+    channel = ChatChannel.objects.create(server=server)
+    with transactions.atomic():
+        channel.delete()
+        server.delete()
+    assert table.send(Request("Scan"))["Items"] == []
+
+
+def test_a_child_of_nobody_is_refused_by_name(server: ChatServer) -> None:
+    """A parent that is not stored cannot count; nothing is written."""
+    with pytest.raises(MissingReference) as raised:
+        ChatChannel.objects.create(channel_id="c", server_id="nobody")
+    assert "catalog.ChatChannel with pk 'c' is counted by an object that is not stored, pk='SERVER#nobody'" in str(
+        raised.value
+    )
+    assert not ChatChannel.objects.filter(pk="c").exists()
+
+
+def test_a_child_whose_parent_is_gone_can_be_deleted_and_given_away(server: ChatServer, table: Table) -> None:
+    """The second transaction holds only if the parent is gone for sure."""
+    first, second = (ChatChannel.objects.create(server=server) for _ in range(2))
+    other = ChatServer.objects.create(server_id="t", name="Other")
+    server.delete()
+    with assert_requests(["TransactWriteItems", "TransactWriteItems"]):
+        first.delete()
+    second.server = other
+    second.save()
+    assert count("t") == 1
+    assert exact(table)
+
+
+def test_a_counter_cannot_be_set(server: ChatServer) -> None:
+    """Neither by hand, nor through a queryset."""
+    attempts: list[Callable[[], Any]] = [
+        lambda: setattr(server, "channel_count", 7),
+        lambda: ChatServer(name="x", channel_count=7),
+        lambda: ChatServer.objects.filter(pk="s").update(channel_count=7),
+        lambda: server.save(update_fields=["channel_count"]),
+    ]
+    for attempt in attempts:
+        with pytest.raises(NotSupported, match="channels"):
+            attempt()
+    server.full_clean()
+    assert count() == 0
+
+
+def test_a_counter_is_asked_for_as_a_number(server: ChatServer) -> None:
+    """It can be compared with as any number."""
+    ChatChannel.objects.create(server=server)
+    assert ChatServer.objects.filter(pk="s", channel_count__gte=1).exists()
+    assert not ChatServer.objects.filter(pk="s", channel_count=0).exists()
+
+
+def test_a_conflict_is_tried_again(server: ChatServer) -> None:
+    """Transactions on one counter get in each other's way; that is no error."""
+    reasons = [{"Code": "None"}, {"Code": "TransactionConflict"}]
+    with refuse("TransactionCanceledException", operation="TransactWriteItems", times=6, CancellationReasons=reasons):
+        ChatChannel.objects.create(server=server)
+    assert count() == 1
+
+
+def test_fifty_writers_at_once_are_counted_exactly(server: ChatServer, table: Table) -> None:
+    """Fifty threads create, give away and delete channels of the same two servers; both counters are exact."""
+    ChatServer.objects.create(server_id="t", name="Other")
+    failures: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            channel = ChatChannel.objects.create(server=server)
+            if number % 3 == 0:
+                channel.server_id = "t"
+                channel.save()
+            if number % 5 == 0:
+                channel.delete()
+        except DynamoSingleError as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(50)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert (count("s"), count("t")) == (27, 13)
+    assert exact(table)
+
+
+def test_fixtures_count_whichever_comes_first(server: ChatServer, table: Table) -> None:
+    """A child without its parent is loaded uncounted, and the parent counts what is there."""
+    channels = [ChatChannel.objects.create(server=server) for _ in range(2)]
+    data = serializers.serialize("json", [*channels, server])
+    assert "channel_count" not in data
+    for order in (1, -1):
+        for obj in (*channels, server):
+            type(obj).objects.get(pk=obj.pk).delete()
+        for found in list(serializers.deserialize("json", data))[::order]:
+            found.save()
+        assert count() == 2
+        assert exact(table)
