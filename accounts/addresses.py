@@ -1,11 +1,12 @@
 """Signing up, and what makes an e-mail address a user's own: which mails are sent, and what they lead to.
 
-No answer tells whether an address has an account; only the mail does, to whoever reads it. This module must not know
-forms or pages.
+No answer tells whether an address has an account; only the mail does, to whoever reads it. Within ``atomic()`` mails
+are sent once the block is in the table. This module must not know forms or pages.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.core.mail import send_mail
@@ -15,14 +16,18 @@ from django.urls import reverse
 
 from accounts import tokens
 from accounts.models import User
-from dynamo_single.exceptions import UniqueViolation
-from dynamo_single.keys import canonical
+from dynamo_single import transactions
+from dynamo_single.exceptions import StaleObject, UniqueViolation
+
+#: How often a link is followed anew because another writer changed the user meanwhile.
+ATTEMPTS = 5
 
 
 def sign_up(request: HttpRequest, user: User) -> None:
     """Store a new user who has to confirm the address, and send the link; the address's holder gets another mail.
 
     One transaction, and two GetItems more if the address is taken. Raises ``UniqueViolation`` if the user name is.
+    Within the caller's ``atomic()`` the block raises it, for either, and nobody gets a mail.
     """
     user.must_confirm = True
     address = str(user.email)
@@ -58,20 +63,27 @@ def confirm(request: HttpRequest, token: str) -> User | None:
     User, claim and login item change together: the old address and the new one are never both valid, or neither.
     """
     said = tokens.read(token)
-    if said is None:
-        return None
-    user = User.objects.consistent().filter(pk=said.user).first()
-    if user is None or not said.holds_for(user):
-        return None
+    for attempt in range(ATTEMPTS if said else 0):
+        user = User.objects.consistent().filter(pk=said.user).first()
+        if user is None or not said.holds_for(user):
+            return None
+        try:
+            return _confirmed(request, user, said)
+        except UniqueViolation:
+            return None
+        except StaleObject:  # whoever was faster may have followed the same link
+            if attempt == ATTEMPTS - 1:
+                raise
+    return None
+
+
+def _confirmed(request: HttpRequest, user: User, said: tokens.Confirmation) -> User:
     old = user.email
-    if said.is_change and canonical(old or "") == said.held:
+    if said.is_change:
         user.email = said.address
     user.confirm_email()
-    try:
-        user.save()
-    except UniqueViolation:
-        return None
-    if old and old != user.email:
+    user.save()
+    if old and not user.has_mailbox(old):
         _send(request, old, "address_changed", user=user)
     return user
 
@@ -102,4 +114,4 @@ def _send(request: HttpRequest, address: str, name: str, **context: Any) -> None
     }
     subject = render_to_string(f"accounts/mail/{name}_subject.txt", context)
     body = render_to_string(f"accounts/mail/{name}.txt", context)
-    send_mail(" ".join(subject.split()), body, None, [address])
+    transactions.on_commit(partial(send_mail, " ".join(subject.split()), body, None, [address]))

@@ -26,8 +26,8 @@ class AdminLoginForm(LoginForm, AdminAuthenticationForm):
     }
 
     def confirm_login_allowed(self, user: Any) -> None:
-        """Refuse whoever is no member of the staff, in the same words as a wrong password."""
-        if not user.is_staff:
+        """Refuse whoever is no active member of the staff, in the same words as a wrong password."""
+        if not (user.is_active and user.is_staff):
             raise self.get_invalid_login_error()
 
 

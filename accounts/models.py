@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.managers import ATTRIBUTES, EMAIL, LoginManager, UserManager
@@ -34,6 +35,8 @@ class User(AbstractUser):
 
     #: The address that is known to be the user's; another one in ``email`` is not confirmed by it.
     confirmed_email = models.EmailAttribute(null=True, editable=False, attr_name="confirmedEmail")
+    #: When another address was last confirmed.
+    confirmed_at = models.TimestampAttribute(null=True, editable=False, attr_name="confirmedAt")
     #: Somebody who signed up and has not confirmed the address yet.
     must_confirm = models.BooleanAttribute(null=True, editable=False, attr_name="mustConfirm")
 
@@ -67,10 +70,20 @@ class User(AbstractUser):
     @property
     def has_confirmed_email(self) -> bool:
         """Whether the user's present address is known to be the user's."""
-        return bool(self.email) and canonical(self.confirmed_email or "") == canonical(self.email or "")
+        return self.confirmed_email is not None and self.has_mailbox(self.confirmed_email)
+
+    def has_mailbox(self, address: str) -> bool:
+        """Whether mail to an address goes where mail to the user goes. Sends nothing.
+
+        Case does not count within ASCII. Letters that are one to a login, such as ß and ss, can be two mailboxes.
+        """
+        email = self.email or ""
+        return email == address or (email.isascii() and address.isascii() and email.lower() == address.lower())
 
     def confirm_email(self) -> None:
         """Take the present address for the user's own; ``save()`` writes it, to the login item too."""
+        if not self.has_confirmed_email:
+            self.confirmed_at = timezone.now()
         self.confirmed_email = self.email
         self.must_confirm = None
 

@@ -1,7 +1,8 @@
 """The signed links that confirm an e-mail address: what a link says, and whether it still holds.
 
-A link is bound to a user, to the address it was sent to and to the address that the user had then. Nothing is stored
-for it, and this module sends no request.
+A link is bound to a user and to the address it was sent to; one that puts this address in another's place also to the
+user's password and address, and to the last time that an address was confirmed. Nothing is stored for it, and this
+module sends no request.
 """
 
 from __future__ import annotations
@@ -15,38 +16,31 @@ from django.utils.crypto import constant_time_compare, salted_hmac
 
 from accounts.conf import account_settings
 from accounts.models import User
-from dynamo_single.keys import canonical
 
 _SALT: Final = "accounts.tokens"
 
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """That whoever follows the link reads the mail of ``address``, for a user whose address was ``held``."""
+    """That whoever follows the link reads the mail of ``address``, a user's own one or one to take its place."""
 
     user: str
     address: str
-    held: str
+    is_change: bool
     mark: str
-
-    @property
-    def is_change(self) -> bool:
-        """Whether the address takes the place of another one, or of none."""
-        return self.held != canonical(self.address)
 
     def holds_for(self, user: User) -> bool:
         """Whether nothing happened since that makes the link void: another address, or for a change a new password."""
         if not user.is_active or user.pk != self.user:
             return False
-        present = canonical(user.email or "")
-        if present == canonical(self.address):
+        if user.has_mailbox(self.address):
             return True  # confirming twice does no harm
-        return self.is_change and present == self.held and constant_time_compare(self.mark, _mark(user))
+        return self.is_change and constant_time_compare(self.mark, _mark(user))
 
 
 def make(user: User, address: str) -> str:
     """The link's token, for the user's own address or for one to take its place."""
-    found = Confirmation(user=user.pk, address=address, held=canonical(user.email or ""), mark=_mark(user))
+    found = Confirmation(user=user.pk, address=address, is_change=address != user.email, mark=_mark(user))
     return signing.dumps(asdict(found), salt=_SALT)
 
 
@@ -60,5 +54,6 @@ def read(token: str) -> Confirmation | None:
 
 
 def _mark(user: User) -> str:
-    """Changes with the password, and tells nothing of it."""
-    return salted_hmac(_SALT, user.password, algorithm="sha256").hexdigest()[:16]
+    """Changes with the password and with each change of the address, also one back and forth; tells nothing of them."""
+    present = f"{user.password}|{user.confirmed_at}|{user.email}"
+    return salted_hmac(_SALT, present, algorithm="sha256").hexdigest()

@@ -143,7 +143,8 @@ def _operation(target: Target, value: Operation) -> Change:
 
 def _linear(target: Target, value: Any) -> _Linear:
     if type(value) is F:
-        return _Linear(terms=((_source(target, value.name), 1),))
+        name: str = value.name  # type: ignore[attr-defined]  # missing in the stubs
+        return _Linear(terms=((_source(target, name), 1),))
     if isinstance(value, Now):
         return _Linear(constant=timezone.now())
     if isinstance(value, Value):

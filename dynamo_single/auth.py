@@ -86,8 +86,8 @@ class UserManager(BaseUserManager[U], auth_models.UserManager[U]):
         return await sync_to_async(self._create_user)(username, email, password, **extra_fields)
 
     def _taken(self, user: Any, error: UniqueViolation) -> UserExists:
-        message = user.unique_error_message(type(user), [error.field]).message
-        return UserExists(str(message), label=error.label, field=error.field, value=error.value)
+        message = user.unique_error_message(type(user), error.fields).message
+        return UserExists(str(message), label=error.label, field=error.field, value=error.value, fields=error.fields)
 
 
 class AbstractBaseUser(base_user.AbstractBaseUser, models.Model):

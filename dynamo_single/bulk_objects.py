@@ -291,6 +291,7 @@ def _two_of_one(verb: str, one: _New, other: _New, key: ItemKey) -> Exception:
         label=label,
         field=found.field,
         value=found.value,
+        fields=found.fields,
     )
 
 

@@ -52,7 +52,7 @@ def below(root: Any, children_of: ChildrenOf, *, for_good: bool = False) -> list
     found: list[Any] = []
     level = [root]
     while level:
-        following = []
+        following: list[Any] = []
         for model, group in groupby(level, key=type):
             pks = [obj.pk for obj in group]
             for children in followers(model, for_good=for_good):

@@ -19,7 +19,7 @@ from django.db.models import Field
 from django.db.models.base import ModelBase
 from pynamodb.attributes import Attribute as PynamoDBAttribute
 
-from dynamo_single import attributes, cache_items, registry, unique_rules
+from dynamo_single import attributes, cache_items, child_counts, copies, registry, unique_rules
 from dynamo_single import layout as names
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.backend.router import uses_engine
@@ -72,6 +72,8 @@ def check_models(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) 
         messages += _check_names(model)
         messages += _check_layout(model)
         messages += _check_children(model)
+        messages += _check_copies(model)
+        messages += _check_counters(model)
         messages += _check_stored(model)
         messages += _check_unique(model)
     return [*messages, *_check_collisions(models)]
@@ -224,6 +226,34 @@ def _lists(key: AccessKey, layout: ModelLayout, reference: str) -> bool:
     """Whether a key of an index has all children of one parent in one partition."""
     rest = {*key.variables} - {reference}
     return {*key.partition.variables} <= {reference} and all(layout.attributes[name].required for name in rest)
+
+
+def _check_copies(model: Any) -> Iterator[Error]:
+    """E015: a copy that could not follow its source, since no key finds the objects that hold it."""
+    for copy in registry.copied_of(model):
+        try:
+            registry.layout_of(model)
+            problem = copies.problem(copy)
+        except ConfigurationError:
+            continue  # E003 says so
+        if problem:
+            yield _error(
+                model,
+                "E015",
+                f"{copy.name} is copied from {copy.origin}, and no key finds the objects that refer to one. {problem}",
+                f"Add a key whose partition is made of {{{copy.reference_field.attname}}} alone.",
+            )
+
+
+def _check_counters(model: Any) -> Iterator[Error]:
+    """E016: a counter of what is no ``Children``, or of children that cannot be counted."""
+    for counter in registry.counters_of(model):
+        try:
+            problem = child_counts.problem(counter)
+        except ConfigurationError:
+            continue  # E003 and E006 say so
+        if problem:
+            yield _error(model, "E016", f"{counter.name} cannot count {counter.children}: {problem[0]}", problem[1])
 
 
 def _check_stored(model: Any) -> Iterator[Error]:

@@ -6,6 +6,7 @@ items; only what counts anew reads.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any
@@ -13,13 +14,18 @@ from typing import Any
 from dynamo_single import layout as names
 from dynamo_single import registry, sending
 from dynamo_single.actions import ITEM_EXISTS, ITEM_MISSING, Action, Check, Item, ItemKey, Update, key_of
+from dynamo_single.attributes import CounterAttribute
 from dynamo_single.changes import as_stored
+from dynamo_single.collections import Children
 from dynamo_single.conditions import join
+from dynamo_single.exceptions import NoAccessPattern
 from dynamo_single.failures import stale
 from dynamo_single.items import key_of_pk
 
 #: A model that counts, its counter's physical name, and the children's reference to it.
 Counted = tuple[Any, str, Any]
+#: A ``pk`` of each kind that is not a text, to plan by.
+_SOME_PK = {"number": 1, "uuid": uuid.UUID(int=1)}
 #: By the key of a parent and the physical name of its counter, what is to be added.
 Sums = dict[ItemKey, dict[str, int]]
 
@@ -86,8 +92,29 @@ def count(model: Any, name: str, pk: Any) -> int:
     return found
 
 
+def problem(counter: CounterAttribute) -> tuple[str, str] | None:
+    """Why a counter cannot count, and what can be done about it; ``None`` if it can."""
+    model = counter.field.model
+    children = getattr(model, counter.children, None)
+    if not isinstance(children, Children):
+        return "the model has no such Children.", f'Declare {counter.children} = models.Children("...").'
+    child = children.model
+    if child._options.alias != model._options.alias:
+        return f"{child._meta.label} is in another table.", "One transaction has one table: use the same."
+    if registry.layout_of(child).expires is not None:
+        return (
+            f"{child._meta.label} objects expire, and nothing is written when DynamoDB deletes them.",
+            f"Count them when it is needed: {counter.children}.count() is a Query.",
+        )
+    try:
+        live_children(children, _SOME_PK.get(children.field.attribute.key_kind, "1"))
+    except NoAccessPattern as error:
+        return str(error), f"Add a key whose partition is made of {{{children.field.attname}}} alone."
+    return None
+
+
 def catch_up(obj: Any) -> None:
-    """Count the children that were stored before their parent: a Query for each counter, and an UpdateItem if any is."""
+    """Count the children that were stored before their parent: a Query for each counter, and an UpdateItem."""
     model = type(obj)
     for counter in registry.counters_of(model):
         number = count(model, counter.name, obj.pk)

@@ -94,6 +94,14 @@ def check_conditions(queryset: Any, conditions: Iterable[Any]) -> None:
             )
 
 
+def announce(queryset: Any) -> Iterator[tuple[str, str]]:
+    """What will be sent for each object that a queryset gives, for ``explain()``."""
+    computation = queryset._computation
+    for measure in computation.measures if computation is not None else ():
+        if measure.children:
+            yield "then", f"{measure}: one Query with Select=COUNT for each object"
+
+
 def source_of(queryset: Any) -> Any:
     """The queryset of the objects that a computation starts from, whole and without what it is ordered by."""
     source = queryset._chain()

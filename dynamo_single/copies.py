@@ -82,7 +82,7 @@ def fill(obj: Any, before: Item | None = None, only: Collection[str] | None = No
             pk = field.attribute.prepare(obj.attribute_values.get(field.attname))
         except InvalidValue:
             return  # the write says so for every attribute
-        if before is not None and is_same(field.attribute, pk, _value(field.attribute, before)):
+        if before is not None and is_same(field.attribute, pk, value_in(field.attribute, before)):
             continue
         obj.attribute_values[copy.name] = None if pk is None else _of_source(obj, copy, pk, found, lenient=lenient)
 
@@ -101,7 +101,7 @@ def _of_source(obj: Any, copy: CopiedAttribute, pk: Any, found: dict[ItemKey, It
             key=key,
         )
     hydration.check_type(copy.source_model, cast("hydration.Item", item))
-    return _value(copy.source, item)
+    return value_in(copy.source, item)
 
 
 def _source_item(obj: Any, key: ItemKey) -> Item | None:
@@ -135,7 +135,8 @@ def _has(copy: CopiedAttribute, holder: Item) -> Stored:
     return Stored(stored, "missing") if value is None else Stored(stored, "=", (value,))
 
 
-def _value(attribute: Any, item: Item) -> Any:
+def value_in(attribute: Any, item: Item) -> Any:
+    """The value of an attribute in an item, without a default for a missing one."""
     stored = item.get(attribute.attr_name)
     return None if stored is None else attribute.from_attribute_value(dict(stored))
 
@@ -203,7 +204,7 @@ def groups(model: Any, pk: Any, item: Item, copies: Iterable[CopiedAttribute]) -
     values: dict[tuple[Any, Any], dict[str, Any]] = {}
     for copy in copies:
         at = values.setdefault((copy.field.model, copy.reference_field), {})
-        at[copy.name] = _value(copy.source, item)
+        at[copy.name] = value_in(copy.source, item)
     return [Group(holder, field, pk, found) for (holder, field), found in values.items()]
 
 
@@ -304,7 +305,8 @@ def complete(obj: Any, make: MakeActions) -> None:
         return
     copies = marked(type(obj), item)
     _follow(obj, item, copies, make, deleted=True)
-    unchanged = (as_stored(item, copy.source.attr_name) for copy in copies)
+    names_copied = sorted({copy.source.attr_name for copy in copies})
+    unchanged = [as_stored(item, name) for name in names_copied]
     update = Update(key_of(item), discard={names.COPIES_DUE: due}, condition=join(unchanged))
     try:
         sending.carry_out(type(obj)._options.alias, [(update, _superseded)])

@@ -67,7 +67,9 @@ def _check(model: Any, numbers: tuple[str, ...]) -> None:
     if not numbers:
         raise InvalidValue(f"Name the attributes of {label} that are to be added to.")
     if versions.attribute_of(model) is not None:
-        raise NotSupported(f"{label} has a version, which nobody would be held to: save() F({numbers[0]!r}) + ... instead.")
+        raise NotSupported(
+            f"{label} has a version, which nobody would be held to: save() F({numbers[0]!r}) + ... instead."
+        )
     if uniqueness.unique_attributes(model) or model.derived_from or layout.soft_delete:
         raise NotSupported(
             f"{label} has unique attributes, derived items or a trash, which one request cannot keep right. Count in "

@@ -55,8 +55,8 @@ def attribute_names(model: Any, changes: Collection[Change]) -> set[str]:
 def is_left_to_dynamodb(model: Any, changes: Collection[Change], changed: Collection[str], *, alone: bool) -> bool:
     """Whether DynamoDB can make the changes itself.
 
-    ``changed`` are the attributes that get a value in the same write. A write that is ``alone`` is answered with the new
-    values, unless other items change with it.
+    ``changed`` are the attributes that get a value in the same write. A write that is ``alone`` is answered with the
+    new values, unless other items change with it.
     """
     depended = depended_on(model)
     if any(change.computed for change in changes) or attribute_names(model, changes) & depended:

@@ -62,31 +62,35 @@ def update_error(
     action: Action,
     found: Item | None,
     *,
+    before: Item | None = None,
     extra: Condition = EVERYTHING,
     condition: Condition = EVERYTHING,
     changes: Sequence[Change] = (),
 ) -> Exception:
     """The error for a change of an item that is not as it was read, or one of whose new unique values is taken.
 
-    ``condition`` is the caller's, ``extra`` a queryset's; ``changes`` are those that DynamoDB was to make.
+    ``before`` is what was read, if the object may know something later by now; ``condition`` is the caller's, ``extra``
+    a queryset's; ``changes`` are those that DynamoDB was to make.
     """
     if not isinstance(action, Update | Check):
         return _violation(obj, item, action)
     layout = registry.layout_of(type(obj))
     if not found or action.key != key_of(item) or not matches(extra, found, layout):
-        return stale(obj, found)
+        return stale(obj, found, before)
     if not matches(condition, found, layout):
         return not_met(obj, condition, found)
     missing = unmet(changes, found)
-    return stale(obj, found) if missing is None else unmet_error(obj, missing, found)
+    return stale(obj, found, before) if missing is None else unmet_error(obj, missing, found)
 
 
-def delete_error(obj: Any, action: Action, found: Item | None, *, condition: Condition = EVERYTHING) -> Exception:
+def delete_error(
+    obj: Any, before: Item, action: Action, found: Item | None, *, condition: Condition = EVERYTHING
+) -> Exception:
     """The error for a deletion of an item that is not as it was read, or does not meet the caller's condition."""
-    own = isinstance(action, Delete | Check) and action.key == key_of(obj._stored)
+    own = isinstance(action, Delete | Check) and action.key == key_of(before)
     if own and found and not matches(condition, found, registry.layout_of(type(obj))):
         return not_met(obj, condition, found)
-    return stale(obj, found)
+    return stale(obj, found, before)
 
 
 def unmet_error(obj: Any, change: Change, item: Item) -> InvalidValue:
@@ -141,12 +145,12 @@ def not_met(obj: Any, condition: Condition, found: Item | None) -> ConditionNotM
     )
 
 
-def stale(obj: Any, found: Item | None) -> StaleObject:
-    """The error for an object that the table holds otherwise, or no more."""
+def stale(obj: Any, found: Item | None, before: Item | None = None) -> StaleObject:
+    """The error for an object that the table holds otherwise than ``before``, as it was read, or no more."""
     label, pk = obj._meta.label, obj.pk
     if not found:
         return StaleObject(f"{label} with pk {pk!r} was deleted since it was read; nothing was written.")
-    before = obj._stored or {}
+    before = before or obj._stored or {}
     if (names.DELETED_AT in found) != (names.DELETED_AT in before):
         state = "moved to the trash" if names.DELETED_AT in found else "restored from the trash"
         return StaleObject(

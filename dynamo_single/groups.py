@@ -18,7 +18,7 @@ from dynamo_single import models, uniqueness
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, NotSupported
 from dynamo_single.membership import GroupsManager, MembersManager, MembersQuerySet
 from dynamo_single.permission_fields import PermissionsAttribute
-from dynamo_single.query import Condition
+from dynamo_single.query import EVERYTHING, Condition
 
 M = TypeVar("M", bound=DjangoModel)
 
@@ -150,9 +150,9 @@ class AbstractGroup(models.Model):
         """The name."""
         return (self.name,)
 
-    def _hard_delete(self, extra: Condition) -> tuple[int, dict[str, int]]:
+    def _hard_delete(self, extra: Condition, condition: Condition = EVERYTHING) -> tuple[int, dict[str, int]]:
         # Without the group there are no rights, whatever the users hold; that is tidied up afterwards.
-        counts = super()._hard_delete(extra)
+        counts = super()._hard_delete(extra, condition)
         members = next((value for value in vars(type(self)).values() if isinstance(value, Members)), None)
         if counts[0] and members is not None:
             members.__get__(self, type(self)).dissolve()
@@ -183,7 +183,7 @@ class AbstractMembership(models.Model):
         """Refused: the user's item decides who is in a group."""
         raise self._refused("saved")
 
-    def _hard_delete(self, extra: Condition) -> NoReturn:
+    def _hard_delete(self, extra: Condition, condition: Condition = EVERYTHING) -> NoReturn:
         raise self._refused("deleted")
 
     def _refused(self, done: str) -> NotSupported:

@@ -172,7 +172,7 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
             condition=demanded,
         )
 
-    async def asave(self, **options: Any) -> None:  # type: ignore[override]  # by keyword, as above
+    async def asave(self, **options: Any) -> None:
         """``save()`` in a thread."""
         await sync_to_async(self.save)(**options)
 
@@ -249,8 +249,8 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
     ) -> tuple[int, dict[str, int]]:
         """Delete the item: one request, or one transaction if it holds unique values.
 
-        ``condition``, as of ``save()``, has to hold of the stored item (``ConditionNotMet``); one that is gone already is
-        not counted.
+        ``condition``, as of ``save()``, has to hold of the stored item (``ConditionNotMet``); one that is gone already
+        is not counted.
         """
         return self.hard_delete(condition=condition)
 
@@ -264,10 +264,10 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
     def hard_delete(self, *, condition: Asked = None) -> tuple[int, dict[str, int]]:
         """Delete the item for good and give its unique values free, with Django's signals around it.
 
-        Children that cascade are deleted for good first. One transaction if all of it fits into one. ``condition`` is as
-        of ``delete()``.
+        Children that cascade are deleted for good first. One transaction if all of it fits into one. ``condition`` is
+        as of ``delete()``.
         """
-        return purging.delete(self, EVERYTHING, preconditions.read(type(self), condition))
+        return self._hard_delete(EVERYTHING, preconditions.read(type(self), condition))
 
     async def ahard_delete(self, *, condition: Asked = None) -> tuple[int, dict[str, int]]:
         """``hard_delete()`` in a thread."""
@@ -275,8 +275,8 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
 
     hard_delete.alters_data = ahard_delete.alters_data = True  # type: ignore[attr-defined]  # templates call neither
 
-    def _hard_delete(self, extra: Condition) -> tuple[int, dict[str, int]]:
-        return purging.delete(self, extra)
+    def _hard_delete(self, extra: Condition, condition: Condition = EVERYTHING) -> tuple[int, dict[str, int]]:
+        return purging.delete(self, extra, condition)
 
     def _write_if(self, condition: Condition, *, update_fields: Iterable[str], changes: Sequence[Change] = ()) -> bool:
         """Save attributes if the stored item meets a condition; ``False`` if it does not, or is gone.

@@ -109,7 +109,7 @@ def _move(obj: Any, wanted: _State, as_it_was: _State) -> None:
     put = Put(item, uniqueness.free(model))
     delete = Delete(key_of(before), join((ITEM_EXISTS, *_as_read(model, before))))
     try:
-        following.send(obj, put, before, item, partial(_error, obj, target), beside=(delete,))
+        following.send(obj, put, before, item, partial(_error, obj, target, before), beside=(delete,))
     except AlreadyExists as error:
         # An earlier attempt was carried out, and its answer lost.
         found = _moved_already(obj, item, error)
@@ -145,10 +145,10 @@ def _as_read(model: Any, before: Item) -> Iterator[Any]:
         yield as_stored(before, name)
 
 
-def _error(obj: Any, target: Any, action: Action, found: Item | None) -> Exception:
+def _error(obj: Any, target: Any, before: Item, action: Action, found: Item | None) -> Exception:
     if isinstance(action, Put):
         return insert_error(target, target._stored, action, found)
-    return delete_error(obj, action, found)
+    return delete_error(obj, before, action, found)
 
 
 def _moved_already(obj: Any, item: Item, error: AlreadyExists) -> Item | None:

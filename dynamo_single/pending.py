@@ -6,7 +6,8 @@ they concern something pending. This module sends nothing and must not know mode
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -176,14 +177,22 @@ def current() -> Block | None:
 enter, leave = _block.set, _block.reset
 
 
+@contextmanager
+def outside() -> Iterator[None]:
+    """What is written within is sent at once, and nothing takes it back: for what is no part of anybody's block."""
+    token = _block.set(None)
+    try:
+        yield
+    finally:
+        _block.reset(token)
+
+
 def check_keys(alias: str, keys: Iterable[ItemKey]) -> None:
     """Refuse to read an item that is pending: the table does not have it yet as the block means it."""
     block = _block.get()
     if block is None or block.alias != alias:
         return
-    written = {
-        action.key: write for write in block.writes for action in write.actions if not isinstance(action, Check)
-    }
+    written = {action.key: write for write in block.writes for action in write.actions if not isinstance(action, Check)}
     for key in keys:
         if key in written:
             raise _refusal(written[key])

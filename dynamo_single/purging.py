@@ -109,7 +109,7 @@ def _guards(obj: Any, extra: Condition, condition: Condition) -> list[Write]:
     if required == EVERYTHING:
         return []
     name = f"{obj._meta.label} with pk {obj.pk!r}"
-    explain = partial(delete_error, obj, condition=condition)
+    explain = partial(delete_error, obj, dict(obj._stored), condition=condition)
     return [cascade.guard(name, key_of(obj._stored), join((ITEM_EXISTS, required)), explain)]
 
 

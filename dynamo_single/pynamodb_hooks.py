@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from dynamo_single import deferred, following, hydration, items, pending, registry, uniqueness
+from dynamo_single import deferred, following, hydration, items, pending, registry, uniqueness, versions
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.table import get_table
 
@@ -49,10 +49,12 @@ class PynamoDBHooks(_Base):
     def _check_plain_write(cls) -> None:
         """PynamoDB's writers send one item: what has to change with it would be left behind."""
         follows = [*uniqueness.unique_attributes(cls), *cls.derived_from, *following.outside(cls)]
+        follows += versions.next_values(cls, None)
         if follows:
             raise NotSupported(
                 f"PynamoDB's writers do not keep what depends on {', '.join(dict.fromkeys(follows))} of "
-                f"{registry.layout_of(cls).label}: unique values, copies, counters or items of their own. Use save() and delete()."
+                f"{registry.layout_of(cls).label}: unique values, copies, counters, versions or items of their own. "
+                "Use save() and delete()."
             )
 
     @classmethod

@@ -95,7 +95,7 @@ class QuerySet(WritingQuerySet[M]):
         members = self._collection_members(plan)
         if members is not None:
             plan = collections.whole(plan, self.model, members)
-        afterwards = [] if members is not None else [*execution.announce_related(self)]
+        afterwards = [] if members is not None else [*computation.announce(self), *execution.announce_related(self)]
         if execute:
             afterwards += execution.execute(self)
         requests = reading.requests(self._table, plan, limit=self._page_limit(plan))

@@ -19,6 +19,7 @@ from dynamo_single.attributes import (
     IdAttribute,
     TTLAttribute,
     UnicodeAttribute,
+    VersionAttribute,
 )
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.fields import DynamoField, IdentityField
@@ -226,7 +227,7 @@ class _LayoutBuilder:
                 f"{self.label}: the key {source!r} names {part.name!r}, which is not an attribute of the model. "
                 f"It has {', '.join(self.attributes)}."
             )
-        if isinstance(attribute, CounterAttribute):
+        if isinstance(attribute, CounterAttribute | VersionAttribute):
             raise ConfigurationError(
                 f"{self.label}: the key {source!r} names {part.name!r}, which counts without reading or writing the "
                 "object, so that no key can follow it."

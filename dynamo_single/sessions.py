@@ -1,7 +1,8 @@
 """Sessions in the table: ``SESSION_ENGINE = "dynamo_single.sessions"``.
 
 A session is one item. Reading it is one strongly consistent GetItem, saving a changed one is one write. Whatever keeps
-the table from answering is an error here and never an empty session, which would be a silent logout.
+the table from answering is an error here and never an empty session, which would be a silent logout. No ``atomic()``
+block of a view has a part in it: a logout stays one when the block around it fails.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from django.utils import timezone
 from django.utils.crypto import get_random_string
 from django.utils.translation import gettext_lazy as _
 
-from dynamo_single import layout, models
+from dynamo_single import layout, models, pending
 from dynamo_single.exceptions import AlreadyExists, InvalidValue, StaleObject, TableMismatch
 from dynamo_single.query import Request
 from dynamo_single.table import get_table
@@ -104,7 +105,8 @@ class SessionStore(SessionBase):
         values = self._stored_values(data)
         item = self.get_model_class()(session_key=session_key, updated_at=timezone.now(), **values)
         try:
-            item.save(force_insert=True)
+            with pending.outside():
+                item.save(force_insert=True)
         except AlreadyExists as error:
             raise CreateError from error
         self._items[session_key] = item
@@ -122,7 +124,8 @@ class SessionStore(SessionBase):
         for name, value in self._stored_values(data).items():
             setattr(item, name, value)
         try:
-            item.save(force_update=True)
+            with pending.outside():
+                item.save(force_update=True)
         except StaleObject as error:
             raise UpdateError from error
 
@@ -137,12 +140,14 @@ class SessionStore(SessionBase):
         item = self._items.pop(session_key, None) or self._find(session_key)
         self._items.pop(session_key, None)
         if item is not None:
-            item.delete()
+            with pending.outside():
+                item.delete()
 
     def _find(self, session_key: str) -> Session | None:
         self._items.pop(session_key, None)
         try:
-            item = self.get_model_class().objects.consistent().filter(session_key=session_key).first()
+            with pending.outside():
+                item = self.get_model_class().objects.consistent().filter(session_key=session_key).first()
         except InvalidValue:
             return None  # a cookie that no session's key can be
         if item is not None:

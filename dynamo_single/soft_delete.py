@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -21,7 +21,7 @@ from dynamo_single.cascade import Cascade, Step
 from dynamo_single.collections import Children
 from dynamo_single.deferred import changed_in_memory, complete
 from dynamo_single.exceptions import ParentInTrash, StaleObject, UniqueViolation
-from dynamo_single.items import Values
+from dynamo_single.items import Values, key_of_pk
 from dynamo_single.matching import matches
 from dynamo_single.pending import Write
 from dynamo_single.query import EVERYTHING, Condition, Stored
@@ -45,7 +45,9 @@ class Batch:
     def begun_with(cls, obj: Any) -> Batch:
         """The batch of an object that is deleted now."""
         moment, after = timezone.now(), type(obj)._options.purge_after
-        return cls(_mark(obj), moment, None if after is None else moment + after)
+        # In whole seconds, as time to live counts.
+        purge_at = None if after is None else (moment + after + timedelta(seconds=1)).replace(microsecond=0)
+        return cls(_mark(obj), moment, purge_at)
 
     @classmethod
     def of(cls, obj: Any) -> Batch:
@@ -200,10 +202,9 @@ def _guards(obj: Any) -> list[Write]:
     for parent, field in cascade.parents(obj._meta.concrete_model):
         pk = hydration.values_of(type(obj), obj._stored)[field.attname]
         if pk is not None:
-            (key,) = parent._base_manager.filter(pk=pk)._plan().keys
             name = f"{parent._meta.label} with pk {pk!r}"
             explain = partial(_in_trash, obj, name)
-            guards.append(cascade.guard(name, key, Stored(layout.DELETED_AT, "missing"), explain))
+            guards.append(cascade.guard(name, key_of_pk(parent, pk), Stored(layout.DELETED_AT, "missing"), explain))
     return guards
 
 

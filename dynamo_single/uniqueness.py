@@ -51,18 +51,19 @@ def actions(model: Any, before: Item | None, after: Item | None) -> list[Action]
     """The claims to take and to give free when one item becomes the other; ``None`` is an item that is not there.
 
     Those to give free are the ones that ``before`` knows of: another writer's must not be left behind, so the write
-    itself has to be held to what was read.
+    itself has to be held to what was read. Where the two have different keys, the claims change hands.
     """
     old, new = claims_of(model, before), claims_of(model, after)
-    expiry_changes = _expiry(before) != _expiry(after)
+    former = None if before is None or after is None or key_of(before) == key_of(after) else key_of(before)
+    renewed = former is not None or _expiry(before) != _expiry(after)
     mover = key_of(before) if before is not None and after is not None and key_of(before) != key_of(after) else None
     found: list[Action] = []
     for rule in {**old, **new}:
         taken, given_up = new.get(rule), old.get(rule)
         if after is not None and taken is not None and taken == given_up and mover is not None:
             found.append(Put(claim_item(taken, after), Or((free(model), _held_by(mover)))))
-        elif after is not None and taken is not None and (taken != given_up or expiry_changes):
-            found.append(put_claim(model, taken, after))
+        elif after is not None and taken is not None and (taken != given_up or renewed):
+            found.append(put_claim(model, taken, after, former if taken == given_up else None))
         if before is not None and given_up is not None and given_up != taken:
             found.append(delete_claim(given_up, key_of(before)))
     return found
@@ -91,9 +92,10 @@ def depends_on(model: Any, before: Item, after: Item, written: set[str]) -> set[
     return found
 
 
-def put_claim(model: Any, key: ItemKey, owner: Item) -> Put:
-    """Take what nobody holds, or what this owner holds already; the claim expires with its owner."""
-    return Put(claim_item(key, owner), Or((free(model), _held_by(key_of(owner)))))
+def put_claim(model: Any, key: ItemKey, owner: Item, former: ItemKey | None = None) -> Put:
+    """Take what nobody holds, or what this owner holds already, or the ``former`` one; it expires with its owner."""
+    holders = (key_of(owner),) if former is None else (key_of(owner), former)
+    return Put(claim_item(key, owner), Or((free(model), *map(_held_by, holders))))
 
 
 def claim_item(key: ItemKey, owner: Item) -> dict[str, dict[str, Any]]:

@@ -16,7 +16,7 @@ from dynamo_single import pending
 from dynamo_single.actions import Action, Item, ItemKey
 from dynamo_single.batches import get_batch
 from dynamo_single.compiler import MAX_ACTIONS, MAX_BATCH_KEYS, compile_reads, item_key
-from dynamo_single.consistency import claims, derived, keys
+from dynamo_single.consistency import claims, copied, counts, derived, keys
 from dynamo_single.consistency.findings import Checks, Finding, Subject, present
 from dynamo_single.exceptions import NotSupported, StaleObject
 from dynamo_single.query import Request
@@ -25,10 +25,10 @@ from dynamo_single.table import SentRequest, Table, get_table, listening
 
 __all__ = ["Finding", "repair", "verify"]
 
-CHECKS: Final[tuple[Checks, ...]] = (keys, claims, derived)
+CHECKS: Final[tuple[Checks, ...]] = (keys, claims, derived, copied)
 #: Checks that send requests of their own, since a key does not find what they look at: counting, for example.
 Inquiry = Callable[[Table, Subject], Iterator[Finding]]
-INQUIRIES: Final[list[Inquiry]] = []
+INQUIRIES: Final[tuple[Inquiry, ...]] = (copied.due, counts.inquire)
 
 #: How often what an item has to do with is read again because it names further items.
 _ROUNDS: Final = 4

@@ -37,7 +37,7 @@ from dynamo_single.exceptions import (
     NotSupported,
     StaleObject,
 )
-from dynamo_single.failures import delete_error, insert_error, is_gone, update_error
+from dynamo_single.failures import delete_error, insert_error, is_gone, stored_instead, update_error
 from dynamo_single.items import (
     Values,
     automatic_names,
@@ -245,7 +245,7 @@ def delete(obj: Any, *, extra: Condition = EVERYTHING, condition: Condition = EV
     conditions = (ITEM_EXISTS, *versions.conditions(model, stored), *unchanged, extra, condition)
     action = Delete(key_of(stored), join(conditions))
     try:
-        following.send(obj, action, stored, None, partial(delete_error, obj, condition=condition))
+        following.send(obj, action, stored, None, partial(delete_error, obj, stored, condition=condition))
     except StaleObject as error:
         if is_gone(error):
             return 0
@@ -309,7 +309,7 @@ def _save_changes(
     stored = _send_changes(obj, before, item, along, extra, condition, changes)
     now_held = values if stored is item else hydration.values_of(model, stored)
     left = evaluation.attribute_names(model, changes) & now_held.keys()
-    known = {**stored, **copies.mark_after(along, before)}
+    known: dict[str, Any] = {**stored, **copies.mark_after(along, before)}
     _remember(
         obj,
         PartialItem(known, stored.names) if isinstance(stored, PartialItem) else known,
@@ -365,25 +365,32 @@ def _send_changes(
         if asked != EVERYTHING:
             _check(obj, before, asked)
         return item  # an automatic time that is the same to the millisecond
-    explain = partial(update_error, obj, item, extra=extra, condition=asked, changes=changes)
+    explain = partial(update_error, obj, item, before=before, extra=extra, condition=asked, changes=changes)
     try:
         answer = following.send(obj, copies.with_mark(update, along, before), before, item, explain, spread=along)
     except (StaleObject, ConditionNotMet) as error:
-        found = _written_already(obj, item, error)
+        demanded = (*versions.conditions(type(obj), before), extra, asked)
+        found = _written_already(obj, item, error, only_if_retried=join(demanded) != EVERYTHING)
         if found is None or changes:
             raise
         return found
     return evaluation.remembered(obj, item, changes, None if answer is None else answer.get("Attributes"))
 
 
-def _written_already(obj: Any, item: Item, error: StaleObject | ConditionNotMet) -> Item | None:
-    """The stored item, if it is what was to be written: an earlier attempt was carried out, and its answer lost."""
+def _written_already(
+    obj: Any, item: Item, error: StaleObject | ConditionNotMet, *, only_if_retried: bool
+) -> Item | None:
+    """The stored item, if it is what was to be written: an earlier attempt was carried out, and its answer lost.
+
+    Where another writer must not do the same unnoticed, that has to have been an attempt of the same request.
+    """
     cause = error.__cause__
-    if not isinstance(cause, ConditionFailed) or not cause.retried or cause.item is None:
+    if only_if_retried and not (isinstance(cause, ConditionFailed) and cause.retried):
         return None
+    found = stored_instead(error)
     model = type(obj)
     automatic = {stored_name(model, name) for name in automatic_names(obj)}
-    return cause.item if is_same_item(item, cause.item, model, apart_from=automatic) else None
+    return found if found is not None and is_same_item(item, found, model, apart_from=automatic) else None
 
 
 def _remember(obj: Any, item: Mapping[str, Any], values: Values) -> None:

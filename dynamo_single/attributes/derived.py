@@ -90,7 +90,7 @@ class CopiedAttribute(Attribute[Any]):
     @cached_property
     def target(self) -> Attribute[Any]:
         """The source's attribute under this one's name."""
-        duplicate = self.source.copy()
+        duplicate: Attribute[Any] = self.source.copy()
         duplicate.name = self.name
         return duplicate
 
@@ -130,12 +130,14 @@ class CopiedAttribute(Attribute[Any]):
     @property
     def rounds(self) -> bool:  # type: ignore[override]  # see attr_type
         """As the source does."""
-        return self.target.rounds
+        rounds: bool = self.target.rounds
+        return rounds
 
     @property
     def expects(self) -> str:  # type: ignore[override]  # see attr_type
         """What the source takes."""
-        return self.target.expects
+        expects: str = self.target.expects
+        return expects
 
     def floor(self, value: Any) -> Any:
         """As the source rounds."""
@@ -160,7 +162,8 @@ class CopiedAttribute(Attribute[Any]):
 
     def to_text(self, value: Any) -> str:
         """As the source's value reads."""
-        return self.target.to_text(value)
+        text: str = self.target.to_text(value)
+        return text
 
     def from_text(self, text: str) -> Any:
         """As the source's value is read."""

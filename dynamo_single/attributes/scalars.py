@@ -104,7 +104,7 @@ class IntegerAttribute(Attribute[int]):
     """A whole number of up to 38 digits."""
 
     attr_type = "N"
-    key_kind = "number"
+    key_kind: str | None = "number"
     expects = "a whole number"
     field_class = fields.IntegerField
     rounds = True

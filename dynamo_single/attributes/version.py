@@ -21,6 +21,8 @@ class VersionAttribute(IntegerAttribute):
     """
 
     computed = True
+    #: In no key: ``update()`` counts without reading, so that no key could follow.
+    key_kind = None
     origin = "the number of writes"
 
     def __init__(

@@ -31,6 +31,7 @@ Kind = Literal[
     "derived item",
     "derived item left over",
     "copy",
+    "copies due",
     "counter",
 ]
 

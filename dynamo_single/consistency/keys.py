@@ -10,7 +10,7 @@ from dynamo_single import layout as names
 from dynamo_single.actions import ItemKey, Update
 from dynamo_single.conf import table_settings
 from dynamo_single.consistency.findings import Finding, Kind, Others, Subject, as_read
-from dynamo_single.exceptions import InvalidValue
+from dynamo_single.exceptions import EmptyKeyPart, InvalidValue
 
 #: The types of items that belong to no model.
 OTHER_TYPES = {
@@ -39,6 +39,11 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
         primary = items.computed_key(subject.model, values)
         expected = items.key_attributes(subject.model, values)
         uniqueness.claims_of(subject.model, subject.item)
+    except EmptyKeyPart as error:
+        # A copy of another object's attribute is filled by the check of copies, with the keys that need it.
+        if not any(_is_unfilled(subject, copy) for copy in registry.copied_of(subject.model)):
+            yield Finding("unreadable item", subject.key, str(error))
+        return
     except InvalidValue as error:
         yield Finding("unreadable item", subject.key, str(error))
         return
@@ -47,6 +52,10 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
     yield from _copies(subject, values)
     for index in _indexes(subject):
         yield from _index(subject, index, expected)
+
+
+def _is_unfilled(subject: Subject, copy: Any) -> bool:
+    return copy.reference_field.attribute.attr_name in subject.item and copy.attr_name not in subject.item
 
 
 def _copies(subject: Subject, values: dict[str, Any]) -> Iterator[Finding]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils import timezone
+
 from dynamo_single import models
 
 
@@ -65,7 +67,7 @@ class ChatMessage(models.AuthoredModel):
 
     chat_id = models.UnicodeAttribute(attr_name="chatId")
     message_id = models.IdAttribute(attr_name="msgId")
-    sent_at = models.TimestampAttribute(auto_now_add=True, attr_name="timestamp")
+    sent_at = models.TimestampAttribute(default=timezone.now, attr_name="timestamp")
     text = models.UnicodeAttribute()
 
     class Keys:

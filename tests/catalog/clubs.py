@@ -96,3 +96,27 @@ class Sheet(models.SoftDeleteModel):
 
     class Meta:
         purge_after = timedelta(days=1)
+
+
+class Hive(models.SoftDeleteModel):
+    """What counts the children that go along with it."""
+
+    hive_id = models.IdAttribute()
+    count = models.CounterAttribute("bees")
+
+    bees = models.Children("Bee")
+
+    class Keys:
+        primary = models.Key("HIVE#{hive_id}", "#METADATA")
+        listed = models.IndexKey("gs1", "HIVE", "{hive_id}")
+
+
+class Bee(models.SoftDeleteModel):
+    """What is counted."""
+
+    hive = models.ReferenceAttribute(Hive)
+    bee_id = models.UnicodeAttribute()
+
+    class Keys:
+        primary = models.Key("HIVE#{hive_id}", "BEE#{bee_id}")
+        listed = models.IndexKey("gs1", "BEE", "{hive_id}#{bee_id}")

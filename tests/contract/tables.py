@@ -14,6 +14,11 @@ def stored(table: Table) -> dict[str, dict[str, Any]]:
     return {item["pk"]["S"]: item for item in table.send(Request("Scan"))["Items"]}
 
 
+def everything(table: Table) -> dict[tuple[str, str], dict[str, Any]]:
+    """Every item of the table by its whole key."""
+    return {(item["pk"]["S"], item["sk"]["S"]): item for item in table.send(Request("Scan"))["Items"]}
+
+
 def claims(table: Table) -> dict[str, str]:
     """The unique claims in the table: each one's key, and its owner's partition key."""
     return {key: item["ownerPk"]["S"] for key, item in stored(table).items() if key.startswith("UNIQUE#")}

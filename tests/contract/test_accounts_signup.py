@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from django.test import Client, RequestFactory
 
-from accounts import addresses, tokens
+from accounts import addresses
 from accounts.models import Login, User
-from dynamo_single import exceptions
+from dynamo_single import exceptions, transactions
+from dynamo_single.keys import canonical
 from dynamo_single.query import Request
 from dynamo_single.table import SentRequest, Table
 
@@ -175,6 +176,30 @@ def test_whoever_is_logged_in_has_an_account(client: Client) -> None:
     assert client.get("/accounts/sign_up/").url == "/accounts/"
 
 
+# within a transaction of the caller's
+
+
+def test_a_mail_waits_for_the_end_of_the_block(mailoutbox: Any) -> None:
+    """Nobody gets a link to an account that is not in the table; a block that fails sends nothing."""
+    request = RequestFactory().post("/")
+    with pytest.raises(ZeroDivisionError), transactions.atomic():
+        addresses.sign_up(request, User(username="Mike", email="user1@example.com", password="x"))
+        raise ZeroDivisionError
+    assert mailoutbox == []
+    with transactions.atomic():
+        addresses.sign_up(request, User(username="Mike", email="user1@example.com", password="x"))
+        assert mailoutbox == []
+    assert [mail.to for mail in mailoutbox] == [["user1@example.com"]]
+
+
+def test_a_block_with_a_taken_address_fails(mailoutbox: Any) -> None:
+    """The block's end raises it, and no mail is sent."""
+    User.objects.create_user("Holder", "user1@example.com")
+    with pytest.raises(exceptions.UniqueViolation), transactions.atomic():
+        addresses.sign_up(RequestFactory().post("/"), User(username="Mike", email="user1@example.com", password="x"))
+    assert mailoutbox == []
+
+
 # links
 
 
@@ -329,6 +354,58 @@ def test_of_two_changes_one_takes_place(mike: User, client: Client, mailoutbox: 
     assert User.objects.get(pk="1").email == "second@example.com"
 
 
+def test_a_link_is_void_after_the_address_went_there_and_back(mike: User, client: Client, mailoutbox: Any) -> None:
+    """Whoever reads the mail of an address that was given up cannot take the account with the link of that time."""
+    change(client, "lost@example.com")
+    given_up = link(mailoutbox[-1])
+    client.post(given_up)
+    change(client, "user1@example.com")
+    client.post(link(mailoutbox[-1]))
+    assert void(Client(), given_up)
+    assert User.objects.get(pk="1").email == "user1@example.com"
+
+
+def test_an_address_that_only_looks_the_same_confirms_no_other(client: Client, mailoutbox: Any) -> None:
+    """Two mailboxes that are one name to a login are two: the link to one does not confirm the other."""
+    user = User.objects.create_user("Eve", "eve@strasse.example", PASSWORD)
+    client.force_login(user)
+    change(client, "eve@straße.example")
+    assert [mail.to for mail in mailoutbox] == [["eve@straße.example"]]
+    client.post(link(mailoutbox[0]))
+    user = User.objects.get(pk=user.pk)
+    assert (user.email, user.confirmed_email) == ("eve@straße.example", "eve@straße.example")
+    user.email = "eve@strasse.example"
+    assert not user.has_confirmed_email
+
+
+def test_an_address_is_changed_to_another_case(mike: User, client: Client, mailoutbox: Any) -> None:
+    """It is shown as it was typed last; the account is still opened by both, and nobody is told of a lost address."""
+    change(client, "User1@Example.com")
+    client.post(link(mailoutbox[0]))
+    assert User.objects.get(pk="1").email == "User1@Example.com"
+    assert User.objects.get(pk="1").has_confirmed_email
+    assert len(mailoutbox) == 1
+
+
+def test_a_link_that_is_followed_several_times_at_once(mike: User, client: Client, mailoutbox: Any) -> None:
+    """A double click is no error: each gets the page of one that was followed, and the old address one mail."""
+    change(client)
+    answers: list[str] = []
+    start = threading.Barrier(5)
+
+    def follow() -> None:
+        start.wait()
+        answers.append(Client().post(link(mailoutbox[0])).url)
+
+    threads = [threading.Thread(target=follow) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == ["/accounts/confirm/done/"] * 5
+    assert [mail.to for mail in mailoutbox] == [["new@example.com"], ["user1@example.com"]]
+
+
 def test_somebody_without_an_address_gets_one(client: Client, mailoutbox: Any) -> None:
     """A user whom nobody gave an address can add it."""
     client.force_login(User.objects.create_user("Mike", None, PASSWORD))
@@ -372,7 +449,7 @@ def test_two_hundred_sign_ups_for_one_address(table: Table, mailoutbox: Any) -> 
     (user,) = User.objects.all()
     assert stored(table) == sorted(
         [
-            (f"UNIQUE#User#email#{tokens.canonical(user.email)}", "#CLAIM"),
+            (f"UNIQUE#User#email#{canonical(user.email)}", "#CLAIM"),
             (f"UNIQUE#User#username#{user.username}", "#CLAIM"),
             (f"USER#{user.pk}", "#METADATA"),
             (f"USER#{user.pk}", f"EMAIL#{user.email}"),

@@ -1,6 +1,6 @@
 """Django's own aggregates, groups, orders and dates over SQLite, and ours over the same data, give the same.
 
-``DIFFERENTIAL_EXAMPLES`` sets how many tables of data are made (40 in a normal run); each answers several questions.
+``DIFFERENTIAL_EXAMPLES`` sets how many tables of data are made (25 in a normal run); each answers several questions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from tests.catalog.models import Sample
 from tests.unit.declaring import forgotten
 
-EXAMPLES = int(os.environ.get("DIFFERENTIAL_EXAMPLES", "40"))
+EXAMPLES = int(os.environ.get("DIFFERENTIAL_EXAMPLES", "25"))
 ALIAS = "reference"
 ZONES = st.sampled_from(["UTC", "Europe/Rome", "America/St_Johns"])
 

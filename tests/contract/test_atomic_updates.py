@@ -93,9 +93,7 @@ def test_a_saved_change_is_one_update_and_its_result_is_on_the_object(
 
 
 @pytest.mark.parametrize(("name", "change", "expected"), CASES, ids=lambda case: repr(case) if case else "")
-def test_a_queryset_changes_one_object_without_reading_it(
-    stock: Stock, name: str, change: Any, expected: Any
-) -> None:
+def test_a_queryset_changes_one_object_without_reading_it(stock: Stock, name: str, change: Any, expected: Any) -> None:
     """A whole primary key is one UpdateItem; the time of the write is set with it."""
     with assert_requests(["UpdateItem"]):
         assert Stock.objects.filter(code="s", qty=7).update(**{name: change}) == 1
@@ -205,7 +203,11 @@ def test_missing_lists_and_sets_begin_empty() -> None:
         ("data__a", F("data__x") + 1, "has no data__x, which data__a=F(data__x) + Value(1) needs"),
         ("data__list__2", 1, "has no data__list__2, which data__list__2=1 needs"),
         ("data__map__2", 1, "holds data__map as M, and data__map__2=1 needs L"),
-        ("data__text", models.Append([1]), "holds data__text as S, and data__text=Append([1]) needs L; nothing was written."),
+        (
+            "data__text",
+            models.Append([1]),
+            "holds data__text as S, and data__text=Append([1]) needs L; nothing was written.",
+        ),
         ("data__text", F("data__text") + 1, "holds data__text as S, and data__text=F(data__text) + Value(1) needs N"),
     ],
 )

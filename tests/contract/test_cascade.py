@@ -7,45 +7,18 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.db.models.signals import post_delete, pre_delete
 
 from dynamo_single import transactions
 from dynamo_single.exceptions import ParentInTrash, UniqueViolation
-from dynamo_single.query import Request
 from dynamo_single.signals import post_restore, post_soft_delete
-from dynamo_single.table import SentRequest, Table, get_table
-from dynamo_single.testing import assert_requests, intercept, setup_table
-from tests.catalog.clubs import Club, Guest, Player, Team, Trophy
+from dynamo_single.table import SentRequest, Table
+from dynamo_single.testing import assert_requests, intercept
+from tests.catalog.clubs import Bee, Club, Guest, Hive, Player, Team, Trophy
+from tests.contract.clubs import SIZES, club, items
 
 pytestmark = pytest.mark.usefixtures("table")
-
-#: Players of a club whose deletion fits into one transaction, and of one whose does not.
-SIZES = (30, 150)
-
-
-def club(players: int = 2, *, club_id: str = "c") -> Club:
-    """A club with two teams; the players are in the second one, each with a unique value."""
-    made = Club.objects.create(club_id=club_id, name=f"name of {club_id}")
-    for team_id in ("a", "b"):
-        Team.objects.create(club=made, team_id=team_id)
-    for number in range(players):
-        text = f"{club_id}{number:03}"
-        Player.objects.create(player_id=text, team_id=f"{club_id}~~b", number=text)
-    return made
-
-
-def items(table: Table) -> dict[tuple[str, str], dict[str, Any]]:
-    """Every item, without the time of its last change."""
-    found: dict[tuple[str, str], dict[str, Any]] = {}
-    start: dict[str, Any] = {}
-    while True:
-        answer = table.send(Request("Scan", start))
-        for item in answer["Items"]:
-            item.pop("updatedAt", None)
-            found[item["pk"]["S"], item["sk"]["S"]] = item
-        if "LastEvaluatedKey" not in answer:
-            return found
-        start = {"ExclusiveStartKey": answer["LastEvaluatedKey"]}
 
 
 def live(table: Table) -> set[str]:
@@ -265,7 +238,38 @@ def test_a_purge_under_a_condition_takes_no_child_of_what_does_not_meet_it(table
     assert len(live(table)) == count
 
 
+@pytest.mark.parametrize("size", [3, 120])
+def test_counters_of_children_follow(table: Table, size: int) -> None:
+    """A parent that counts its children and goes along with them counts right, in one transaction or in several."""
+    made = Hive.objects.create(hive_id="h")
+    for number in range(size):
+        Bee.objects.create(hive=made, bee_id=f"{number:03}")
+    before = items(table)
+    Bee.objects.get(pk="h~~000").delete()
+    made = Hive.objects.get(pk="h")
+    assert made.delete()[0] == size
+    assert Hive.deleted_objects.get().count == 0
+    assert made.restore()[0] == size
+    assert Hive.objects.get(pk="h").count == size - 1
+    Bee.deleted_objects.get().restore()
+    assert items(table) == before
+    assert Hive.objects.get(pk="h").hard_delete()[0] == size + 1
+    assert items(table) == {}
+
+
 # querysets and signals
+
+
+def test_the_asynchronous_twins_do_the_same(table: Table) -> None:
+    """``adelete()``, ``arestore()`` and ``ahard_delete()`` take the children along and count them."""
+    made = club(1)
+    counts = (4, {"catalog.Club": 1, "catalog.Team": 2, "catalog.Player": 1})
+
+    async def steps() -> list[Any]:
+        return [await made.adelete(), await made.arestore(), await made.ahard_delete()]
+
+    assert async_to_sync(steps)() == [counts, counts, counts]
+    assert items(table) == {}
 
 
 def test_a_queryset_takes_the_children_along(table: Table) -> None:
@@ -361,100 +365,3 @@ def test_another_writers_change_of_a_child_is_kept() -> None:
     assert changed
     made.restore()
     assert Player.objects.get(pk="c000").number == "new"
-
-
-# crashes
-
-
-class Crash(Exception):
-    """The process ends here."""
-
-
-@contextmanager
-def crash(number: int, *, afterwards: bool = False) -> Iterator[list[str]]:
-    """End at the ``number``-th write, before it is sent or after it was carried out; gives the writes until then."""
-    writes: list[str] = []
-    is_ours = True
-
-    def interceptor(operation: str, params: Mapping[str, Any]) -> dict[str, Any] | None:
-        nonlocal is_ours
-        if not is_ours or operation not in {"TransactWriteItems", "UpdateItem", "DeleteItem"}:
-            return None
-        writes.append(operation)
-        if len(writes) != number:
-            return None
-        if afterwards:
-            is_ours = False
-            get_table().call(operation, params)
-            is_ours = True
-        raise Crash
-
-    with intercept(interceptor):
-        yield writes
-
-
-def put_back(found: Mapping[tuple[str, str], dict[str, Any]]) -> None:
-    """A table with these items and nothing else."""
-    table = setup_table()
-    puts = [{"PutRequest": {"Item": item}} for item in found.values()]
-    for start in range(0, len(puts), 25):
-        table.send(Request("BatchWriteItem", {"RequestItems": {table.name: puts[start : start + 25]}}))
-
-
-def timeless(found: Mapping[tuple[str, str], dict[str, Any]]) -> list[dict[str, Any]]:
-    """Items without the moments of their deletion, which have to be the same."""
-    assert len({item["deletedAt"]["N"] for item in found.values() if "deletedAt" in item}) <= 1
-    in_trash = {"deletedAt", "gs1sk"}
-    return [
-        {name: value for name, value in item.items() if "deletedAt" not in item or name not in in_trash}
-        for _, item in sorted(found.items())
-    ]
-
-
-@pytest.mark.parametrize("afterwards", [False, True])
-@pytest.mark.parametrize(("size", "count"), [(SIZES[0], 1), (SIZES[1], 4)])
-@pytest.mark.parametrize("verb", ["delete", "restore", "hard_delete"])
-def test_what_is_interrupted_is_completed_by_repeating_it(
-    table: Table, verb: str, size: int, count: int, afterwards: bool
-) -> None:
-    """Whichever request is the last one, nothing is lost, and the same call on the object as it is does the rest."""
-    made = club(size)
-    if verb == "restore":
-        made.delete()
-    before = items(table)
-    with crash(0) as writes:
-        getattr(Club.all_objects.get(pk="c"), verb)()
-    assert len(writes) == count
-    wanted = items(table)
-    for number in range(1, count + 1):
-        put_back(before)
-        with pytest.raises(Crash), crash(number, afterwards=afterwards):
-            getattr(Club.all_objects.get(pk="c"), verb)()
-        left = Club.all_objects.filter(pk="c").first()
-        if verb != "hard_delete":
-            assert left is not None
-            assert {key for key in items(table) if key[1] != "#CLAIM"} == {key for key in before if key[1] != "#CLAIM"}
-        if left is not None:
-            getattr(left, verb)()
-        assert timeless(items(table)) == timeless(wanted)
-
-
-@pytest.mark.parametrize("number", [1, 2, 3, 4])
-def test_an_interrupted_deletion_can_be_taken_back(table: Table, number: int) -> None:
-    """``restore()`` brings back what went to the trash until then, so that nothing has changed."""
-    club(SIZES[1])
-    before = items(table)
-    with pytest.raises(Crash), crash(number, afterwards=True):
-        Club.objects.get(pk="c").delete()
-    Club.deleted_objects.get(pk="c").restore()
-    assert items(table) == before
-
-
-def test_an_object_in_memory_says_what_is_stored() -> None:
-    """After a failure in the middle a parent that is in the trash says so, and is completed by the same object."""
-    made = club(SIZES[1])
-    with pytest.raises(Crash), crash(2):
-        made.delete()
-    assert made.is_deleted
-    assert made.delete()[0] > 0
-    assert not Player.objects.filter(team="c~~b").exists()

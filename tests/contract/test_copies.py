@@ -221,7 +221,7 @@ def loaded(**values: Any) -> ChatUser:
 
 def test_deleted_holders_follow_too(john: ChatUser, table: Table) -> None:
     """What comes out of the trash has the name of today."""
-    kept, gone = join(john, "a", "b")
+    _, gone = join(john, "a", "b")
     gone.delete()
     john.username = "Jack"
     john.save()
@@ -299,14 +299,14 @@ def test_many_copies_follow_in_batches(john: ChatUser, table: Table) -> None:
     """The source is written with a mark, then transactions of up to 99 copies with a check of it, then without."""
     profiles(john, 250)
     john.username = "Jack"
-    with assert_requests(
-        [*LOOKS, "UpdateItem", *LOOKS, "TransactWriteItems", "TransactWriteItems", "TransactWriteItems", "UpdateItem"]
-    ) as sent:
+    looks = ["Query"] * 3  # the profiles are too many already
+    batches = ["TransactWriteItems"] * 3
+    with assert_requests([*looks, "UpdateItem", *looks, *batches, "Query", "UpdateItem"]) as sent:
         john.save()
-    assert sent[4].params["ExpressionAttributeValues"][":v1"] == {
+    assert sent[3].params["ExpressionAttributeValues"][":v1"] == {
         "SS": ["ChatInvitation.username", "ChatMembership.username", "ChatProfile.username"]
     }
-    assert [len(each.params["TransactItems"]) for each in sent[9:12]] == [100, 100, 53]
+    assert [len(each.params["TransactItems"]) for each in sent[7:10]] == [100, 100, 53]
     assert copied(table) == {"Jack"}
     assert "copiesDue" not in items(table)["USER#1 #METADATA#CHAT"]
     with assert_requests(0):

@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from django.db import IntegrityError
 from django.db.models.functions import Lower
 
 from dynamo_single import models
-from dynamo_single.exceptions import BulkError, InvalidValue, NotSupported, Throttled, UnknownField
+from dynamo_single.exceptions import BulkError, InvalidValue, NotSupported, RequestFailed, Throttled, UnknownField
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests, intercept, refusal, refuse
 from project.directory.models import Company, Person
@@ -47,15 +48,12 @@ def meanwhile(operation: str, change: Callable[[], Any]) -> Any:
     return intercept(interceptor)
 
 
-def failing_at(number: int, operation: str) -> Any:
-    """Refuses one request of an operation."""
-    seen: list[str] = []
+def failing_at(key: str, operation: str) -> Any:
+    """Refuses an operation on one item."""
 
     def interceptor(asked: str, params: Mapping[str, Any]) -> None:
-        if asked == operation:
-            seen.append(asked)
-            if len(seen) == number:
-                raise refusal(asked, "ProvisionedThroughputExceededException")
+        if asked == operation and key in str(params):
+            raise refusal(asked, "InternalServerError")
 
     return intercept(interceptor)
 
@@ -195,15 +193,18 @@ def test_a_failure_midway_says_what_is_written(write: Callable[[], Any], operati
     """The error has the objects that were written and the one that was not, and DynamoDB's error as its cause."""
     for number in (1, 2, 3):
         Sample.objects.create(sample_id=f"s{number}")
-    with failing_at(2, operation), pytest.raises(BulkError) as raised:
+    with failing_at("SAMPLE#s2", operation), pytest.raises(BulkError) as raised:
         write()
     error = raised.value
-    assert (error.written, error.failed, type(error.__cause__)) == (("s1",), "s2", Throttled)
-    assert f"{verb}() has written 1 of 3 catalog.Sample objects and then failed at pk 's2': Dynamo" in str(error)
+    assert (error.written, [*error.failed]) == (("s1", "s3"), ["s2"])
+    assert error.__cause__ is error.failed["s2"]
+    assert isinstance(error.__cause__, RequestFailed)
+    assert f"{verb}() has written 2 catalog.Sample objects and then failed at pk 's2': " in str(error)
 
 
-def test_a_failure_before_anything_is_written_is_itself() -> None:
-    """Nothing is written, so there is nothing more to say than why."""
+def test_a_failure_before_anything_is_written_is_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is written and nothing else is tried, so there is nothing more to say than why."""
+    monkeypatch.setattr("dynamo_single.table.LONGEST_PAUSE", 0.0)
     with refuse("ProvisionedThroughputExceededException", operation="UpdateItem"), pytest.raises(Throttled):
         Person.objects.filter(company="c1").update(role="founder")
 
@@ -261,9 +262,10 @@ def test_restore_reports_what_it_could_not_do() -> None:
     for number in (1, 2):
         Member.objects.create(member_id=f"m{number}", email=f"{number}@example.org").delete()
     Member.objects.create(member_id="m3", email="2@example.org")
-    with pytest.raises(BulkError, match=r"restore\(\) has written 1 of 2") as raised:
+    with pytest.raises(BulkError, match=r"restore\(\) has written 1 catalog.Member objects") as raised:
         Member.deleted_objects.all().restore()
-    assert (raised.value.written, raised.value.failed) == (("m1",), "m2")
+    assert (raised.value.written, [*raised.value.failed]) == (("m1",), ["m2"])
+    assert isinstance(raised.value, IntegrityError)
 
 
 def test_a_model_without_trash_restores_nothing() -> None:

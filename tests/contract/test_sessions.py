@@ -11,7 +11,7 @@ import pytest
 from django.contrib.sessions.backends.base import CreateError, UpdateError
 from django.utils import timezone
 
-from dynamo_single import exceptions, testing
+from dynamo_single import exceptions, testing, transactions
 from dynamo_single.query import Request
 from dynamo_single.sessions import Session, SessionStore
 from dynamo_single.table import SentRequest, Table
@@ -326,3 +326,38 @@ def test_the_whole_interface_is_asynchronous_too(table: Table) -> None:
         assert again.session_key is None
 
     asyncio.run(use())
+
+
+# within a view's transaction
+
+
+def test_a_logout_stays_one_when_the_block_around_it_fails(stored: SessionStore) -> None:
+    """A session that was flushed is gone, whatever becomes of the objects that were written beside it."""
+    key = stored.session_key
+    with pytest.raises(ZeroDivisionError), transactions.atomic():
+        stored.flush()
+        raise ZeroDivisionError
+    assert not SessionStore().exists(key)
+
+
+def test_a_session_is_stored_although_the_block_around_it_fails(table: Table) -> None:
+    """The visitor's cookie names a session that is there, and it can be saved again."""
+    session = SessionStore()
+    with pytest.raises(ZeroDivisionError), transactions.atomic():
+        session["colour"] = "green"
+        session.save()
+        raise ZeroDivisionError
+    session["colour"] = "red"
+    session.save()
+    assert SessionStore(session.session_key).load() == {"colour": "red"}
+
+
+def test_a_session_is_saved_and_read_several_times_in_a_block(stored: SessionStore, sent: Sent) -> None:
+    """Each is sent at once, as outside of a block, and nothing is left for its end."""
+    with transactions.atomic():
+        for colour in ("red", "blue"):
+            stored["colour"] = colour
+            stored.save()
+            assert SessionStore(stored.session_key)["colour"] == colour
+        stored.cycle_key()
+    assert operations(sent) == ["UpdateItem", "GetItem", "UpdateItem", "GetItem", "PutItem", "DeleteItem"]

@@ -40,7 +40,8 @@ def test_only_what_is_in_the_trash_expires(table: Table) -> None:
     draft.delete()
     found = expires(table, "DRAFT#d")
     assert found is not None
-    assert timedelta() <= draft.deleted_at + timedelta(days=30) - found < timedelta(seconds=1)
+    assert timedelta() < found - draft.deleted_at - timedelta(days=30) <= timedelta(seconds=1)
+    assert found == draft.purge_at
     assert draft.restore() == (1, {"catalog.Draft": 1})
     assert expires(table, "DRAFT#d") is None
     assert draft.purge_at is None

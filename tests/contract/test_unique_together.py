@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
@@ -198,6 +199,32 @@ def test_a_block_of_writes_is_one_transaction(table: Table) -> None:
         Seat.objects.create(seat_id="2", hall="B", row=7)
         Seat.objects.create(seat_id="3", hall="A", row=7)
     assert claims(table) == {place("A", "p5007"): "SEAT#1"}
+
+
+def test_of_many_at_once_one_gets_the_pair(table: Table) -> None:
+    """The others are told so, and leave nothing behind."""
+
+    def create(number: int) -> bool:
+        try:
+            Seat.objects.create(seat_id=str(number), hall="A", row=7, code=str(number))
+        except UniqueViolation:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(create, range(24))) == 1
+    assert len(stored(table)) == 3
+    assert_consistent()
+
+
+def test_a_move_takes_the_claims_along(table: Table) -> None:
+    """They belong to the object under its new key, whether it keeps its values or changes them."""
+    seat = Seat.objects.create(seat_id="1", hall="A", row=7, code="x")
+    seat.move(seat_id="2", row=8)
+    assert claims(table) == {place("A", "p5008"): "SEAT#2", "UNIQUE#Seat#hallName#code#A#x": "SEAT#2"}
+    assert_consistent()
+    seat.hard_delete()
+    assert stored(table) == {}
 
 
 # forms

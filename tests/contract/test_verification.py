@@ -13,12 +13,27 @@ from django.utils import timezone
 
 from accounts.models import Group, User
 from dynamo_single import transactions, verification
+from dynamo_single.cache import DynamoCache
 from dynamo_single.compiler import item_key
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.query import Request
+from dynamo_single.sessions import SessionStore
 from dynamo_single.table import SentRequest, Table, intercept
 from dynamo_single.verification import Finding, pause_for, repair, verify
-from tests.catalog.models import Coupon, Entry, Member, Order, Product, Resident, Sample
+from tests.catalog.boards import Board, Card, Label, Note, Task
+from tests.catalog.models import (
+    Coupon,
+    Employee,
+    Entry,
+    Firm,
+    Member,
+    Order,
+    Product,
+    Resident,
+    Sample,
+    Site,
+    Ticket,
+)
 from tests.catalog.seats import Essay, EssayWord, Seat
 from tests.contract.tables import assert_consistent
 
@@ -328,9 +343,24 @@ def test_a_healthy_table_has_no_findings(table: Table) -> None:
     Order.objects.create(customer="c", number=1, placed_at=timezone.now(), coupon="x")
     Entry.objects.create(shelf="s", slot=1, title="t", score=2)
     Coupon.objects.create(code="c", email="c@example.org", expires_at=timezone.now() - timedelta(days=1))
+    Ticket.objects.create(code="t", expires_at=timezone.now() + timedelta(days=1))
+    firm = Firm.objects.create(firm_id="f#1", name="F", stock="F")
+    Employee.objects.create(firm=firm, employee_id="1")
+    Site.objects.create(firm=firm, site_id="1")
+    board = Board.objects.create(name="B")
+    Card.objects.create(board=board, card_id="1", status="closed")
+    Task.objects.create(board=board, number=-1)
+    Label.objects.create(board=board, label_id="1", text="x y")
+    Note.objects.create(board=board)
+    Note.objects.create()
+    Resident.objects.create(last_name="\u00c9mile", nickname="Em").delete()
     group = Group.objects.create(name="editors")
     user = User.objects.create_user("anna", "anna@example.org", "secret")
     user.groups.add(group)
+    session = SessionStore()
+    session["a"] = 1
+    session.save()
+    DynamoCache("default", {}).set("a", "b")
     assert_consistent()
 
 

@@ -18,7 +18,7 @@ from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests
 from tests.catalog.stocks import Ledger
 from tests.contract.tables import stored
-from tests.unit.declaring import declare, forgotten
+from tests.unit.declaring import declare, forgotten, messages
 
 pytestmark = pytest.mark.usefixtures("table")
 
@@ -262,11 +262,19 @@ def test_where_it_is_stored_is_fixed() -> None:
     """The name is part of the stored layout."""
     with pytest.raises(ConfigurationError, match="is stored as 'version'"):
         models.VersionAttribute(attr_name="v")
-    with forgotten(), pytest.raises(ConfigurationError, match="one version"):
-        declare(
+    with forgotten():
+        twice = declare(
             "Twice",
             ("TWICE#{name}", "#METADATA"),
             name=models.UnicodeAttribute(),
             one=models.VersionAttribute(),
             two=models.VersionAttribute(),
         )
+        ((_, message),) = messages(twice)
+    assert "one" in message and "two" in message
+    with forgotten():
+        keyed = declare(
+            "Keyed", ("KEYED#{name}", "V#{version}"), name=models.UnicodeAttribute(), version=models.VersionAttribute()
+        )
+        ((_, message),) = messages(keyed)
+    assert "no key can follow it" in message

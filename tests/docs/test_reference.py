@@ -137,7 +137,7 @@ def test_the_physical_names_are_listed() -> None:
     assert written - unused <= listed
 
 
-@pytest.mark.parametrize("command", ["dynamo_setup", "dynamo_local", "dynamo_status"])
+@pytest.mark.parametrize("command", ["dynamo_setup", "dynamo_local", "dynamo_status", "dynamo_verify"])
 def test_the_options_of_a_command_are_listed(command: str) -> None:
     """The commands page has each option of our commands."""
     loaded: BaseCommand = load_command_class("dynamo_single", command)

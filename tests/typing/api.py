@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 from typing import Any, assert_type
 
+from django.db.models import F, Q
+from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 from pynamodb.pagination import ResultIterator
 
@@ -67,6 +69,10 @@ def managers_and_querysets_keep_the_model(company: Company) -> None:
     assert_type(list(found), list[Company])
     assert_type(found.first(), Company | None)
     assert_type(found.count(), int)
+    assert_type(found.allow_in_memory(100).order_by("stock"), models.QuerySet[Company])
+    assert_type(Company.objects.allow_in_memory(), models.QuerySet[Company])
+    assert_type(found.aggregate(), dict[str, Any])
+    assert_type(Company.objects.aggregate(), dict[str, Any])
     assert_type(found.explain(), str)
     assert_type(Company.objects.create(name="Acme"), Company)
     assert_type(Company.objects.get_or_create(name="Acme"), tuple[Company, bool])
@@ -90,3 +96,13 @@ def mistakes_are_found(company: Company) -> None:
     company.name = 3  # type: ignore[assignment]  # as above
     with Person.batch_write() as batch:
         batch.save(company)  # type: ignore[arg-type]  # as above
+
+
+def attributes_take_changes_of_what_is_stored(note: Note, person: Person) -> None:
+    note.stars = F("stars") + 1
+    note.created_at = Now()
+    note.text = "text"
+    note.save(condition=Q(stars=1))
+    note.save(condition=Note.stars > 1)
+    assert_type(note.stars, int)
+    assert_type(person.delete(condition=Q(name="x")), tuple[int, dict[str, int]])

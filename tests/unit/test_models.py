@@ -45,6 +45,7 @@ def test_every_attribute_is_a_real_django_field() -> None:
         "created_at": "DateTimeField",
         "updated_at": "DateTimeField",
         "deleted_at": "DateTimeField",
+        "deleted_with": "CharField",
     }
 
 

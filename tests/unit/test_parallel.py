@@ -148,3 +148,19 @@ def test_threads_do_not_survive_a_fork() -> None:
         finally:
             os._exit(status)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_calls_within_calls_need_no_further_threads() -> None:
+    """Where every thread is busy with calls that make calls themselves, none waits for another."""
+
+    def inner(number: int) -> int:
+        return number + 1
+
+    def outer(number: int) -> list[int]:
+        here = threading.get_ident()
+        found = list(in_order(lambda each: (inner(each), threading.get_ident()), range(3), at_once=lambda: 8))
+        assert {thread for _, thread in found} == {here}
+        return [number + each for each, _ in found]
+
+    results = list(in_order(outer, range(40), at_once=lambda: 8))
+    assert results == [[number + 1, number + 2, number + 3] for number in range(40)]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Any
 
 import pytest
+from django.db.models import Q, UniqueConstraint
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,8 +35,6 @@ def rule(names: list[str], constraint: str) -> Rule:
 
 def models_constraint(name: str) -> Any:
     """A constraint of this name."""
-    from django.db.models import Q, UniqueConstraint
-
     return UniqueConstraint(fields=["x"], condition=Q(x=1), name=name)
 
 
@@ -46,8 +46,6 @@ def test_claims_are_shared_by_equal_values_of_one_rule_only(
     one: list[str], other: list[str], first: str, second: str, data: st.DataObject
 ) -> None:
     """Equal keys mean the same attributes, the same constraint, and values that are equal in Unicode NFC."""
-    import unicodedata
-
     values = [data.draw(st.lists(PARTS, min_size=len(each), max_size=len(each))) for each in (one, other)]
     keys = [rule(one, first).key(values[0]), rule(other, second).key(values[1])]
     normal = [tuple(unicodedata.normalize("NFC", value) for value in each) for each in values]

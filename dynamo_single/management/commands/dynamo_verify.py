@@ -40,7 +40,7 @@ class Command(TableCommand):
             raise CommandError("--rate is a number of read units a second, more than 0.")
         counts: Counter[str] = Counter()
         with measure_requests() as costs:
-            model = _model(options["model"], table)
+            model = model_of(options["model"], table)
             for finding in verify(table, model=model, rate=options["rate"], progress=self._progress(counts)):
                 counts["found"] += 1
                 repaired = options["repair"] and repair(finding, table)
@@ -73,7 +73,7 @@ class Command(TableCommand):
         return progress
 
 
-def _model(label: str | None, table: Table) -> Any:
+def model_of(label: str | None, table: Table) -> Any:
     if label is None:
         return None
     try:

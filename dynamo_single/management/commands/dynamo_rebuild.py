@@ -1,0 +1,82 @@
+"""``manage.py dynamo_rebuild``: brings everything that follows from stored objects up to them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from importlib import import_module
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandError, CommandParser
+
+from dynamo_single import hydration, reading, writes
+from dynamo_single.consistency.findings import Subject
+from dynamo_single.costs import measure_requests
+from dynamo_single.exceptions import StaleObject
+from dynamo_single.management.base import TableCommand
+from dynamo_single.management.commands.dynamo_verify import model_of
+from dynamo_single.table import Table
+from dynamo_single.verification import Finding, repair, verify
+
+
+class Command(TableCommand):
+    """Writes index keys, claims, folded and other copies, derived items and counters anew where they are not right."""
+
+    help = (
+        "Reads the whole table, and writes what follows from stored objects where it is missing or wrong: after a new "
+        "declaration, or an interrupted write. It can be interrupted and repeated at any time."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the models and ``--rate``."""
+        super().add_arguments(parser)
+        parser.add_argument(
+            "models", nargs="*", metavar="APP.MODEL", help="these models' items, one walk for each"
+        )
+        parser.add_argument("--rate", type=float, metavar="UNITS", help="the most read units a second")
+
+    def run(self, table: Table, options: dict[str, Any]) -> None:
+        """Rebuild, and tell what was written and what could not be."""
+        # Sessions are a model, whose module nothing else imports before the first HTTP request.
+        import_module(settings.SESSION_ENGINE)
+        if options["rate"] is not None and options["rate"] <= 0:
+            raise CommandError("--rate is a number of read units a second, more than 0.")
+        models = [model_of(label, table) for label in options["models"]] or [None]
+        counts: Counter[str] = Counter()
+        with measure_requests() as costs:
+            for model in models:
+                for finding in verify(table, model=model, rate=options["rate"], progress=self._progress(counts)):
+                    self._mend(table, finding, counts)
+                counts["walked"] += counts.pop("read", 0)
+        if self.stderr.isatty():
+            self.stderr.write("\r", ending="")
+        summary = f"{counts['walked']} items read by {costs.requests} requests, {counts['written']} written anew"
+        if counts["left"]:
+            raise CommandError(f"{summary}, {counts['left']} left. Run it again, or look with manage.py dynamo_verify.")
+        self.stdout.write(self.style.SUCCESS(f"{summary}."))
+
+    def _mend(self, table: Table, finding: Finding, counts: Counter[str]) -> None:
+        done = repair(finding, table) or (finding.kind == "copies due" and _completed(table, finding))
+        counts["written" if done else "left"] += 1
+        self.stdout.write(f"{finding}{'' if done else ' Not done.'}")
+
+    def _progress(self, counts: Counter[str]) -> Any:
+        def progress(read: int) -> None:
+            counts["read"] = read
+            if self.stderr.isatty():
+                self.stderr.write(f"\r{counts['walked'] + read} items read, {counts['written']} written", ending="")
+
+        return progress
+
+
+def _completed(table: Table, finding: Finding) -> bool:
+    """Let the copies of a marked source follow, as saving it again does; ``False`` if somebody else changed it."""
+    item = reading.get_item(table, finding.key)
+    model = None if item is None else Subject.of(table.settings.alias, item).model
+    if item is None or model is None:
+        return False
+    try:
+        writes.update(hydration.instance(model, item))
+    except StaleObject:
+        return False
+    return True

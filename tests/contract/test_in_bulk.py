@@ -1,0 +1,68 @@
+"""``in_bulk()``: by primary key, by another unique attribute, and of a whole queryset."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dynamo_single.exceptions import NoAccessPattern
+from dynamo_single.testing import assert_requests
+from tests.catalog.models import Coupon, Member, Order
+
+pytestmark = pytest.mark.usefixtures("members")
+
+
+@pytest.fixture
+def members(table: Any) -> None:
+    """Three members."""
+    for key, email, badge in [
+        ("m1", "Anna@example.com", 1),
+        ("m2", "ben@example.com", None),
+        ("m3", "c@example.com", 3),
+    ]:
+        Member.objects.create(member_id=key, email=email, badge=badge)
+
+
+def test_by_primary_key() -> None:
+    """The objects by ``pk``, of a joined one too; what is not stored is left out."""
+    with assert_requests(["BatchGetItem"]):
+        assert {key: each.email for key, each in Member.objects.in_bulk(["m3", "m1", "m9"]).items()} == {
+            "m3": "c@example.com",
+            "m1": "Anna@example.com",
+        }
+    Order.objects.create(customer="a", number=1)
+    with assert_requests(["GetItem"]):
+        assert list(Order.objects.in_bulk(["a~~1"])) == ["a~~1"]
+    with assert_requests([]):
+        assert Member.objects.in_bulk([]) == {}
+
+
+def test_by_another_unique_attribute() -> None:
+    """The objects by that value, exactly as it is stored, where a key answers; otherwise it is refused."""
+    with assert_requests(["Query"]):
+        found = Member.objects.in_bulk(["Anna@example.com", "BEN@example.com"], field_name="email")
+    assert {key: each.pk for key, each in found.items()} == {"Anna@example.com": "m1"}
+    with assert_requests(["Query"]):
+        assert {key: each.pk for key, each in Member.objects.in_bulk([1, 3], field_name="badge").items()} == {
+            1: "m1",
+            3: "m3",
+        }
+    with assert_requests([]), pytest.raises(NoAccessPattern):
+        Coupon.objects.in_bulk(["x@example.com"], field_name="email")
+
+
+def test_what_in_bulk_refuses() -> None:
+    """As in Django: no slices, no rows, no attribute that several objects may share."""
+    with pytest.raises(TypeError, match="'limit' or 'offset'"):
+        Member.objects.all()[:2].in_bulk(["m1"])
+    with pytest.raises(TypeError, match="values"):
+        Member.objects.values("email").in_bulk(["m1"])
+    with pytest.raises(ValueError, match="unique field but 'name' isn't"):
+        Member.objects.in_bulk(["x"], field_name="name")
+
+
+def test_of_everything() -> None:
+    """Without a list it is the whole queryset by key."""
+    with assert_requests(["Query"]):
+        assert sorted(Member.objects.in_bulk()) == ["m1", "m2", "m3"]

@@ -1,0 +1,151 @@
+"""What the checker finds of copies and counters, and ``dynamo_rebuild`` writes anew."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from dynamo_single.query import Request
+from dynamo_single.table import Table
+from dynamo_single.testing import assert_requests, refuse
+from dynamo_single.verification import repair, verify
+from tests.catalog.chat import ChatChannel, ChatMembership, ChatProfile, ChatServer, ChatUser
+from tests.catalog.models import Resident
+from tests.contract.tables import assert_consistent, everything
+
+pytestmark = pytest.mark.usefixtures("table")
+
+
+@pytest.fixture
+def john(table: Table) -> ChatUser:
+    """A user on one server, with a profile and a channel there."""
+    user = ChatUser.objects.create(user_id="1", username="John")
+    server = ChatServer.objects.create(server_id="s", name="Gaming")
+    ChatMembership.objects.create(server=server, user=user)
+    ChatChannel.objects.create(server=server, channel_id="c")
+    ChatProfile.objects.create(user=user, kind="k")
+    return user
+
+
+def change(table: Table, partition: str, sort: str, expression: str, **values: Any) -> None:
+    """Change an item behind the app's back."""
+    params: dict[str, Any] = {"Key": {"pk": {"S": partition}, "sk": {"S": sort}}, "UpdateExpression": expression}
+    if values:
+        params["ExpressionAttributeValues"] = {f":{name}": value for name, value in values.items()}
+    table.send(Request("UpdateItem", params))
+
+
+def rebuild(*models: str) -> str:
+    """Run the command."""
+    out = io.StringIO()
+    call_command("dynamo_rebuild", *models, stdout=out)
+    return out.getvalue()
+
+
+def item(table: Table, partition: str, sort: str) -> dict[str, Any]:
+    """One stored item."""
+    answer = table.send(Request("GetItem", {"Key": {"pk": {"S": partition}, "sk": {"S": sort}}}))
+    found: dict[str, Any] = answer["Item"]
+    return found
+
+
+def test_a_healthy_table_has_no_findings(john: ChatUser) -> None:
+    """Copies and counters are as they should be after every way to write them."""
+    john.username = "Jack"
+    john.save()
+    assert list(verify()) == []
+    assert rebuild().endswith("0 written anew.\n")
+
+
+def test_a_stale_copy_is_found_and_written_with_its_keys(john: ChatUser, table: Table) -> None:
+    """The source tells what is right; the repair holds while it does."""
+    change(table, "USER#1", "#METADATA#CHAT", "SET username = :name", name={"S": "Jack"})
+    found = {finding.key: finding for finding in verify()}
+    assert set(found) == {("SERVER#s", "USER#1"), ("PROFILES#1", "k")}
+    assert str(found["SERVER#s", "USER#1"]) == (
+        "copy: SERVER#s / USER#1: username is not as user.username of USER#1 / #METADATA#CHAT."
+    )
+    change(table, "USER#1", "#METADATA#CHAT", "SET username = :name", name={"S": "Jim"})
+    assert not repair(found["PROFILES#1", "k"])
+    assert rebuild().endswith("2 written anew.\n")
+    assert item(table, "SERVER#s", "USER#1")["gs2sk"] == {"S": "Jim#1"}
+    assert_consistent()
+
+
+def test_a_missing_copy_is_filled(john: ChatUser, table: Table) -> None:
+    """Items that are older than the copy get it, and its keys."""
+    change(table, "SERVER#s", "USER#1", "REMOVE username, gs2pk, gs2sk")
+    rebuild("catalog.ChatMembership")
+    assert item(table, "SERVER#s", "USER#1")["gs2sk"] == {"S": "John#1"}
+    assert_consistent()
+
+
+def test_a_copy_whose_source_is_gone_is_nobodys_mistake(john: ChatUser) -> None:
+    """References are not checked in DynamoDB, so the last name is what there is."""
+    john.delete()
+    assert list(verify()) == []
+
+
+@pytest.mark.parametrize("number", ["0", "7"])
+def test_a_wrong_counter_is_counted_anew(number: str, john: ChatUser, table: Table) -> None:
+    """Two COUNT Queries make sure that it is wrong."""
+    change(table, "SERVER#s", "#METADATA", "SET channelCount = :number", number={"N": number})
+    (finding,) = verify()
+    assert str(finding) == f"counter: SERVER#s / #METADATA: channel_count is {number}, and there are 1 channels."
+    with assert_requests(["UpdateItem"]):
+        assert repair(finding)
+    assert ChatServer.objects.get(pk="s").channel_count == 1
+    assert_consistent()
+
+
+def test_a_counter_that_changed_since_is_not_overwritten(john: ChatUser, table: Table) -> None:
+    """The repair is held to the number that was read."""
+    change(table, "SERVER#s", "#METADATA", "SET channelCount = :number", number={"N": "7"})
+    (finding,) = verify()
+    ChatChannel.objects.create(server_id="s", channel_id="d")
+    assert not repair(finding)
+    rebuild()
+    assert ChatServer.objects.get(pk="s").channel_count == 2
+
+
+def test_an_interrupted_rename_is_completed(john: ChatUser, table: Table) -> None:
+    """The mark is found; the copies follow, and it is taken away."""
+    for number in range(120):
+        ChatProfile.objects.create(user=john, kind=f"{number:03d}")
+    john.username = "Jack"
+    with refuse("AccessDeniedException", operation="TransactWriteItems"), pytest.raises(Exception, match="is saved"):
+        john.save()
+    kinds = [finding.kind for finding in verify()]
+    assert kinds.count("copies due") == 1
+    assert kinds.count("copy") == 122
+    assert "copies due: USER#1" in rebuild()
+    assert {each["username"]["S"] for each in everything(table).values() if "username" in each} == {"Jack"}
+    assert "copiesDue" not in item(table, "USER#1", "#METADATA#CHAT")
+    assert_consistent()
+
+
+def test_a_mark_that_is_left_without_need_is_taken_away(john: ChatUser, table: Table) -> None:
+    """All copies have followed, and the writer died before its last request."""
+    change(table, "USER#1", "#METADATA#CHAT", "SET copiesDue = :due", due={"SS": ["ChatProfile.username"]})
+    (finding,) = verify()
+    assert finding.text == "All copies have followed its last change, and its mark is left."
+    assert repair(finding)
+    assert_consistent()
+
+
+def test_everything_else_is_rebuilt_too(table: Table) -> None:
+    """Folded copies and the keys that name them, as after a new declaration."""
+    Resident.objects.create(resident_id="r", last_name="Ünal")
+    change(table, "RESIDENT#r", "#METADATA", "REMOVE lastNameCanonical, gs1pk, gs1sk")
+    assert "2 written anew" in rebuild("catalog.Resident")
+    assert item(table, "RESIDENT#r", "#METADATA")["gs1sk"] == {"S": "unal#r"}
+
+
+def test_what_cannot_be_rebuilt_is_told(table: Table) -> None:
+    """An item of no model stays, and the command ends with an error."""
+    table.send(Request("PutItem", {"Item": {"pk": {"S": "X"}, "sk": {"S": "X"}, "itemType": {"S": "Nobody"}}}))
+    with pytest.raises(CommandError, match="1 left"):
+        rebuild()
