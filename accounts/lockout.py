@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import logging
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -33,6 +34,8 @@ LONGEST_DELAY_OF_ADDRESS: Final = 60.0
 #: What somebody with one IPv6 connection can choose from freely.
 IPV6_NETWORK: Final = 64
 NO_ADDRESS: Final = "unknown"
+#: As some proxies write it, each connection with a port of its own.
+_WITH_PORT: Final = re.compile(r"([0-9.]+):[0-9]+|(\[[0-9A-Fa-f:.]+\]):[0-9]+")
 
 
 @dataclass(slots=True)
@@ -127,6 +130,8 @@ def client_address(request: HttpRequest, settings: AccountSettings) -> str:
 
 def _normal(text: str) -> str:
     """One text for each visitor: of IPv6 the network, since everybody has many addresses in one."""
+    if written := _WITH_PORT.fullmatch(text.strip()):
+        text = written[1] or written[2]
     try:
         address = ipaddress.ip_address(text.strip().strip("[]"))
     except ValueError:

@@ -44,8 +44,8 @@ class Put:
 class Update:
     """Change attributes of an item.
 
-    ``add`` adds to a number or to a set, ``discard`` takes members out of a set, ``changes`` are what else DynamoDB makes
-    of the item itself. DynamoDB makes the item if there is none, unless ``condition`` forbids it.
+    ``add`` adds to a number or to a set, ``discard`` takes members out of a set, ``changes`` are what else DynamoDB
+    makes of the item itself. DynamoDB makes the item if there is none, unless ``condition`` forbids it.
     """
 
     key: ItemKey

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db.models.signals import post_delete, pre_delete
 
-from dynamo_single import many, registry, uniqueness, updating
+from dynamo_single import cascade, many, registry, uniqueness, updating
 from dynamo_single.conditions import conjuncts, join, lower, simplify
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.query import DELETED_AT, IDENTITY, Compare, Condition, Query, Stored
@@ -91,7 +91,12 @@ def restore(queryset: Any) -> tuple[int, dict[str, int]]:
 
 
 def _job(queryset: Any, verb: str, *signals: Any) -> many.Job:
-    return many.Job(verb, queryset.model, progress=queryset._progress, signals=signals)
+    """The work on many objects: in the caller's own thread where somebody listens to signals, as a handler expects."""
+    models = [queryset.model]
+    for model in models:
+        models += [each.model for each in cascade.followers(model, for_good=True) if each.model not in models]
+    heard = any(signal.has_listeners(model) for signal in signals for model in models)
+    return many.Job(verb, queryset.model, progress=queryset._progress, threads=not heard)
 
 
 def _check_unique(model: Any, values: Mapping[str, Any], objects: Sequence[Any]) -> Iterator[Any]:

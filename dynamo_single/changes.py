@@ -166,12 +166,9 @@ def find(item: Item, place: Place) -> Mapping[str, Any] | None:
     """What lies at a place of an item."""
     found: Any = item.get(place.name)
     for step in place.path:
-        if found is None:
-            return None
-        if isinstance(step, int):
-            found = dict(enumerate(found.get("L", ()))).get(step)
-        else:
-            found = found.get("M", {}).get(step)
+        found = found or {}
+        inside = dict(enumerate(found.get("L", ()))) if isinstance(step, int) else found.get("M", {})
+        found = inside.get(step)
     result: Mapping[str, Any] | None = found
     return result
 

@@ -27,8 +27,8 @@ def prepared_values(
 ) -> Values:
     """The object's values in their stored Python form; raises ``InvalidValue`` for the first that is wrong.
 
-    ``only`` names the attributes to look at, ``without`` those to leave out. What a stored item lacked ``before`` may stay
-    missing: the attribute may be younger than the item.
+    ``only`` names the attributes to look at, ``without`` those to leave out. What a stored item lacked ``before`` may
+    stay missing: the attribute may be younger than the item.
     """
     values: Values = {}
     if only is not None:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import IntegrityError
-from django.db.models.signals import ModelSignal
 
 from dynamo_single import parallel, pending
 from dynamo_single.exceptions import BulkError, BulkIntegrityError, DynamoSingleError
@@ -39,15 +38,14 @@ class Outcome:
 class Job:
     """One operation on many objects, and what came of it so far.
 
-    ``total`` is ``None`` while the objects are still being read. ``signals`` are those that the writes send: where
-    somebody listens, everything is done in the caller's own thread, as a handler expects; so it is without ``threads``.
+    ``total`` is ``None`` while the objects are still being read. Without ``threads`` everything is done in the caller's
+    own, one object after the other.
     """
 
     verb: str
     model: Any
     total: int | None = None
     progress: Progress | None = None
-    signals: Sequence[ModelSignal] = ()
     threads: bool = True
     counts: dict[str, int] = field(default_factory=dict)
     written: list[Any] = field(default_factory=list)
@@ -94,8 +92,7 @@ class Job:
 
     def _at_once(self) -> int:
         """How many are written at the same time."""
-        heard = any(signal.has_listeners(self.model) for signal in self.signals)
-        if not self.threads or not self.done or heard or pending.current() is not None:
+        if not self.threads or not self.done or pending.current() is not None:
             return 1
         return min(parallel.MAX_THREADS, get_table(self.model._options.alias).settings.max_pool_connections)
 

@@ -29,6 +29,8 @@ logger = logging.getLogger("dynamo_single.requests")
 
 #: How many kinds or keys one warning names before the rest is only counted.
 _SHOWN = 5
+#: A session's key is never shown: whoever knows it is that user.
+_SECRET = "SESSION#"
 _END = object()
 
 
@@ -194,7 +196,8 @@ class _Watch:
         return known or (key.partition.partition("#")[0] if self.settings.show_keys else "not stored")
 
     def _shown(self, key: _Key) -> str:
-        return f"{self._kind(key)} ({key})" if self.settings.show_keys else self._kind(key)
+        shows_key = self.settings.show_keys and not key.partition.startswith(_SECRET)
+        return f"{self._kind(key)} ({key})" if shows_key else self._kind(key)
 
     def _log(self, level: int, text: str) -> None:
         # The path is as the client wrote it: escaped, it cannot forge a line.

@@ -97,7 +97,8 @@ class PynamoDBHooks(_Base):
         if pending.current() is not None:
             raise NotSupported(
                 f"PynamoDB's own calls, as of {cls.__name__} here, know nothing of atomic() blocks: they would read "
-                "what was before, and write at once. Use the querysets, save() and delete(), or call it outside the block."
+                "what was before, and write at once. Use the querysets, save() and delete(), or call it outside the "
+                "block."
             )
         return get_table(cls._options.alias).pynamodb
 

@@ -16,8 +16,8 @@ from dynamo_single.exceptions import ConfigurationError
 class VersionAttribute(IntegerAttribute):
     """How often the object was written: 1 on creation, one more with each write, never set by hand.
 
-    Saving or deleting an object that was read before another's write is ``StaleObject``. An object that is older than the
-    attribute has none (``None``) until it is written.
+    Saving or deleting an object that was read before another's write is ``StaleObject``. An object that is older than
+    the attribute has none (``None``) until it is written.
     """
 
     computed = True

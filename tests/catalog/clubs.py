@@ -102,7 +102,7 @@ class Hive(models.SoftDeleteModel):
     """What counts the children that go along with it."""
 
     hive_id = models.IdAttribute()
-    count = models.CounterAttribute("bees")
+    bee_count = models.CounterAttribute("bees")
 
     bees = models.Children("Bee")
 

@@ -16,6 +16,7 @@ from django.contrib.auth import aauthenticate, authenticate
 from django.contrib.auth.hashers import MD5PasswordHasher
 from django.core.exceptions import PermissionDenied
 from django.test import Client, RequestFactory
+from django.utils import timezone
 
 from accounts import lockout
 from accounts.backends import EmailOrUsernameBackend
@@ -37,6 +38,12 @@ pytestmark = pytest.mark.urls("project.urls")
 def mike(table: Table) -> User:
     """Somebody whose password others guess."""
     return User.objects.create_user("Mike", "user1@example.com", PASSWORD, user_id="1")
+
+
+@pytest.fixture(autouse=True)
+def _in_the_middle_of_a_period(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the counters' hour nor their day ends while a test runs."""
+    monkeypatch.setattr(lockout, "_EPOCH", timezone.now() - timedelta(days=1000, hours=12, minutes=30))
 
 
 @pytest.fixture
@@ -348,6 +355,10 @@ def test_the_lockout_is_asynchronous_too() -> None:
         ("2001:db8:1:2:3:4:5:6", {}, None, 1, "2001:db8:1:2::/64"),
         ("2001:db8:1:2:ffff::1", {}, None, 1, "2001:db8:1:2::/64"),
         ("::ffff:198.51.100.7", {}, None, 1, "198.51.100.7"),
+        ("10.0.0.1", {"X-Forwarded-For": "1.2.3.4:5678"}, "X-Forwarded-For", 1, "1.2.3.4"),
+        ("10.0.0.1", {"X-Forwarded-For": "[2001:db8:1:2::5]:5678"}, "X-Forwarded-For", 1, "2001:db8:1:2::/64"),
+        ("10.0.0.1", {"X-Forwarded-For": "[2001:db8:1:2::5]"}, "X-Forwarded-For", 1, "2001:db8:1:2::/64"),
+        ("2001:db8::1234", {}, None, 1, "2001:db8::/64"),
         ("", {}, None, 1, "unknown"),
     ],
 )

@@ -248,9 +248,9 @@ def test_counters_of_children_follow(table: Table, size: int) -> None:
     Bee.objects.get(pk="h~~000").delete()
     made = Hive.objects.get(pk="h")
     assert made.delete()[0] == size
-    assert Hive.deleted_objects.get().count == 0
+    assert Hive.deleted_objects.get().bee_count == 0
     assert made.restore()[0] == size
-    assert Hive.objects.get(pk="h").count == size - 1
+    assert Hive.objects.get(pk="h").bee_count == size - 1
     Bee.deleted_objects.get().restore()
     assert items(table) == before
     assert Hive.objects.get(pk="h").hard_delete()[0] == size + 1

@@ -32,7 +32,7 @@ def test_an_object_that_is_not_stored_cannot_be_deleted() -> None:
 
 
 def test_soft_delete_keeps_the_item(table: Table) -> None:
-    """Children are asked for; ``deletedAt`` is set, the live index keys give way to the trash's; nothing else changes."""
+    """Children are asked for; ``deletedAt`` is set, the index keys give way to the trash's, nothing else changes."""
     company = Company.objects.create(company_id="c1", name="Acme")
     before = stored(table)["COMPANY#c1"]
     with assert_requests(["Query", "Query", "UpdateItem"]):

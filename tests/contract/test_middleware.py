@@ -13,6 +13,7 @@ from django.test import AsyncClient, Client, RequestFactory, override_settings
 
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.middleware import RequestCostMiddleware
+from dynamo_single.sessions import SessionStore
 from dynamo_single.table import Table, get_table
 from project.directory.models import Company, Person
 
@@ -132,6 +133,20 @@ def test_keys_can_be_hidden(caplog: pytest.LogCaptureFixture) -> None:
     assert "more than once: not stored 3 times:" in lines(caplog)[1]
     assert "more than once: Company 2 times:" in lines(caplog)[3]
     assert "pk=" not in caplog.text
+
+
+def test_a_sessions_key_is_never_shown(caplog: pytest.LogCaptureFixture) -> None:
+    """Whoever reads the log cannot become the visitor."""
+    session = SessionStore()
+    session.save()
+    request = RequestFactory().get("/")
+
+    def view(request: HttpRequest) -> HttpResponse:
+        return HttpResponse(str([SessionStore().exists(session.session_key) for _ in range(2)]))
+
+    RequestCostMiddleware(view)(request)
+    assert "Session 2 times" in lines(caplog)[-1]
+    assert str(session.session_key) not in caplog.text
 
 
 def test_a_path_cannot_forge_a_line(caplog: pytest.LogCaptureFixture) -> None:

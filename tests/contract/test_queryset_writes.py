@@ -92,7 +92,8 @@ def test_values_do_not_keep_update_from_writing() -> None:
         (
             {"nonsense": 1},
             UnknownField,
-            "no attribute 'nonsense' to update. It has created_at, updated_at, deleted_at, deleted_with, name, email, role.",
+            "no attribute 'nonsense' to update. It has created_at, updated_at, deleted_at, deleted_with, name, email, "
+            "role.",
         ),
         ({"is_deleted": True}, UnknownField, "no attribute 'is_deleted'"),
         ({"pk": "x"}, NotSupported, "directory.Person.pk is part of the primary key and cannot change"),
