@@ -19,7 +19,7 @@ class DynamoSingleConfig(AppConfig):
         Where an SQL database holds permissions, ``migrate`` adds those of our models.
         """
         # Models cannot be imported before the apps are ready.
-        from dynamo_single.auth_checks import check_admin_sites, check_backends
+        from dynamo_single.auth_checks import check_admin_logs, check_admin_sites, check_backends
         from dynamo_single.backend.router import install_router
         from dynamo_single.checks import check_models, check_references_from_sql
         from dynamo_single.conf import aliases, cost_settings, table_settings
@@ -32,5 +32,6 @@ class DynamoSingleConfig(AppConfig):
         checks.register(check_references_from_sql, checks.Tags.models)
         checks.register(check_backends, checks.Tags.security)
         checks.register(check_admin_sites, checks.Tags.admin)
+        checks.register(check_admin_logs, checks.Tags.admin)
         install_router()
         post_migrate.connect(create_rows, dispatch_uid="dynamo_single.permissions.create_rows")

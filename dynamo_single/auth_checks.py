@@ -45,7 +45,10 @@ def check_backends(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any
 
 
 def check_admin_sites(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
-    """E013: a model for an SQL database on a site of the admin, where there is no such database."""
+    """E013: a model for an SQL database on a site of the admin, where there is no such database.
+
+    An error and no warning: every page of the model would fail, and what registers it can be taken out.
+    """
     if not apps.is_installed("django.contrib.admin"):
         return []
     from django.contrib.admin.sites import all_sites
@@ -60,6 +63,31 @@ def check_admin_sites(app_configs: Sequence[AppConfig] | None = None, **kwargs: 
             unusable = [model for model in unusable if not _is_djangos(model)]
         messages += _unusable(site, unusable)
     return messages
+
+
+def check_admin_logs(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
+    """E017: a site of the admin that keeps its log in SQL, while the users are in DynamoDB."""
+    if not apps.is_installed("django.contrib.admin"):
+        return []
+    from django.contrib.admin.sites import all_sites
+
+    from dynamo_single.admin.sites import DynamoAdminSite
+
+    user_model: Any = get_user_model()
+    if not is_stored_in_dynamodb(user_model):
+        return []
+    return [
+        Error(
+            f"The admin's site {site.name!r} keeps its log in SQL, and {user_model._meta.label} is stored in DynamoDB: "
+            "the site's first page would fail, and so would saving an object of an SQL model.",
+            hint="Make it a dynamo_single.admin.DynamoAdminSite. If it is the default site, put "
+            "dynamo_single.admin.apps.DynamoAdminConfig into INSTALLED_APPS in the place of django.contrib.admin.",
+            obj=site,
+            id="dynamo_single.E017",
+        )
+        for site in all_sites
+        if site._registry and not isinstance(site, DynamoAdminSite)
+    ]
 
 
 def _has_no_database(model: Any) -> bool:

@@ -27,6 +27,8 @@ def update(queryset: Any, changes: Mapping[str, Any]) -> int:
         return 0
     written = updating.at_once(queryset, assigned)
     if written is not None:
+        if written and queryset._progress is not None:
+            queryset._progress(written, written)
         return written
     values = assigned.values
     objects = many.each_once(queryset)

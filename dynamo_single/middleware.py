@@ -30,7 +30,7 @@ logger = logging.getLogger("dynamo_single.requests")
 #: How many kinds or keys one warning names before the rest is only counted.
 _SHOWN = 5
 #: A session's key is never shown: whoever knows it is that user.
-_SECRET = "SESSION#"
+_HIDDEN = "SESSION#"
 _END = object()
 
 
@@ -196,7 +196,7 @@ class _Watch:
         return known or (key.partition.partition("#")[0] if self.settings.show_keys else "not stored")
 
     def _shown(self, key: _Key) -> str:
-        shows_key = self.settings.show_keys and not key.partition.startswith(_SECRET)
+        shows_key = self.settings.show_keys and not key.partition.startswith(_HIDDEN)
         return f"{self._kind(key)} ({key})" if shows_key else self._kind(key)
 
     def _log(self, level: int, text: str) -> None:

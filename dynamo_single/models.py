@@ -2,7 +2,6 @@
 
 from dynamo_single.attributes import (
     Attribute,
-    AuthorAttribute,
     BinaryAttribute,
     BinarySetAttribute,
     BooleanAttribute,
@@ -39,7 +38,6 @@ __all__ = [
     "AddToSet",
     "Append",
     "Attribute",
-    "AuthorAttribute",
     "AuthoredModel",
     "BinaryAttribute",
     "BinarySetAttribute",

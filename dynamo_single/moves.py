@@ -115,7 +115,8 @@ def _move(obj: Any, wanted: _State, as_it_was: _State) -> None:
         found = _moved_already(obj, item, error)
         if found is None:
             raise
-        item, values = found, hydration.values_of(model, found)
+        item = {name: dict(value) for name, value in found.items()}
+        values = hydration.values_of(model, item)
     _set_state(obj, wanted)
     obj._prefetched_objects_cache = {}
     writes._remember(obj, item, values)
@@ -179,11 +180,12 @@ def _refuse_orphans(obj: Any) -> None:
 
 
 def _references(model: Any) -> Iterator[tuple[Any, bool]]:
-    """The references to a model, and whether it has them as ``Children``."""
+    """The references to a model, and whether it has them as ``Children``; what follows from an object follows it."""
     owned = {children.field for children in declared(model)}
     for other in registry.all_models():
         for field in other._meta.concrete_fields:
-            if field.is_relation and issubclass(model, field.related_model):
+            follows = other.derived_by in (field.name, field.attname)
+            if field.is_relation and issubclass(model, field.related_model) and not follows:
                 yield field, field in owned
 
 

@@ -69,7 +69,7 @@ def _target(model: Any, name: str) -> Target:
         raise UnknownField(f"{label} has no attribute {name!r} to update. It has {known}.")
     if _is_of_key(field):
         raise NotSupported(
-            f"{label}.{name} is part of the primary key and cannot change: create new objects and delete these."
+            f"{label}.{name} is part of the primary key and cannot change here: each object's move() changes it."
         )
     if field.attribute.computed:
         raise NotSupported(f"{label}.{name} is computed from {field.attribute.origin}: update that.")

@@ -117,6 +117,9 @@ def test_progress_is_told_after_each_object() -> None:
     assert everything.filter(text="new").update(text="newer") == 3
     assert told == [(1, None), (2, None), (3, None)]
     told.clear()
+    assert everything.filter(pk="s0001").update(text="newest") == 1
+    assert told == [(1, 1)]
+    told.clear()
     everything.all().delete()
     assert told == [(done, None) for done in range(1, 13)]
     told.clear()

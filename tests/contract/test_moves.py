@@ -25,8 +25,11 @@ from dynamo_single.table import Table, refusal
 from dynamo_single.testing import assert_requests, intercept, refuse
 from project.directory.models import Company, Person
 from tests.catalog.boards import Board, Card, Label, Note, Task
+from tests.catalog.chat import ChatMembership, ChatServer, ChatUser
 from tests.catalog.models import Coupon, Entry, Member, Order, Sample
-from tests.contract.tables import claims, stored
+from tests.catalog.seats import Essay, EssayWord, Seat
+from tests.catalog.stocks import Ledger
+from tests.contract.tables import assert_consistent, claims, stored
 
 pytestmark = pytest.mark.usefixtures("table")
 MOMENT = datetime(2024, 1, 1, tzinfo=UTC)
@@ -184,6 +187,54 @@ def test_a_move_within_a_block(table: Table) -> None:
     obj.name = "Berta"
     obj.save()
     assert Member.objects.get(pk="b").name == "Berta"
+
+
+def test_derived_objects_follow(table: Table) -> None:
+    """Items that follow from the object are written anew for its new key, and refer to nothing old."""
+    essay = Essay.objects.create(essay_id="a", title="on moving house")
+    with assert_requests(["TransactWriteItems"]):
+        essay.move(essay_id="b", title="on moving")
+    assert [word.essay_id for word in EssayWord.objects.filter(word="moving")] == ["b"]
+    assert len(pairs(table)) == 3
+    assert_consistent()
+
+
+def test_a_version_counts_the_move() -> None:
+    """It is a write like any other, and an outdated object does not move."""
+    ledger = Ledger.objects.create(code="a", serial=1)
+    old = Ledger.objects.get(pk="a")
+    ledger.move(code="b")
+    assert (ledger.version, Ledger.objects.get(pk="b").version) == (2, 2)
+    with pytest.raises(StaleObject):
+        old.move(code="c")
+    assert_consistent()
+
+
+def test_counters_and_copies_follow() -> None:
+    """The counters of both parents change with the move, and copies are those of the new source."""
+    one, two = (ChatServer.objects.create(server_id=name, name=name) for name in ("one", "two"))
+    anna, ben = (ChatUser.objects.create(user_id=name, username=name.title()) for name in ("anna", "ben"))
+    membership = ChatMembership.objects.create(server=one, user=anna)
+    with assert_requests(["TransactWriteItems"]):
+        membership.move(server=two)
+    with assert_requests(["GetItem", "TransactWriteItems"]):
+        membership.move(user=ben)
+    assert (membership.username, ChatMembership.objects.get(server=two).username) == ("Ben", "Ben")
+    for server, expected in ((one, 0), (two, 1)):
+        server.refresh_from_db()
+        assert server.member_count == expected
+    assert_consistent()
+    with pytest.raises(NotSupported, match=r"catalog\.ChatMembership objects refer to it by user"):
+        ben.move(user_id="other")
+
+
+def test_values_that_are_unique_together_move_with_their_owner() -> None:
+    """Every kind of claim changes its owner, and a condition decides anew."""
+    seat = Seat.objects.create(seat_id="a", hall="h", row=1, guest="Anna", code="x", status="taken")
+    seat.move(seat_id="b", row=2)
+    assert_consistent()
+    seat.move(seat_id="c", status="free")
+    assert_consistent()
 
 
 # what is in the way

@@ -96,7 +96,7 @@ def test_values_do_not_keep_update_from_writing() -> None:
             "role.",
         ),
         ({"is_deleted": True}, UnknownField, "no attribute 'is_deleted'"),
-        ({"pk": "x"}, NotSupported, "directory.Person.pk is part of the primary key and cannot change"),
+        ({"pk": "x"}, NotSupported, "directory.Person.pk is part of the primary key and cannot change here"),
         ({"person_id": "x"}, NotSupported, "directory.Person.person_id is part of the primary key"),
         ({"company": "x"}, NotSupported, "directory.Person.company is part of the primary key"),
         ({"name": 5}, InvalidValue, "directory.Person: name takes text (str), not int 5"),

@@ -111,8 +111,8 @@ def test_every_attribute_is_listed_with_its_type() -> None:
     rows = {code(row[0])[0]: row for row in table(REFERENCE / "attributes.md", "All attributes")}
     assert set(rows) == set(attribute_classes())
     for name, attribute in attribute_classes().items():
-        if name == "ReferenceAttribute":
-            continue  # as the other model's identity
+        if name in {"ReferenceAttribute", "CopiedAttribute"}:
+            continue  # as the other model's
         assert code(rows[name][2]) == [attribute.attr_type], name
         assert rows[name][3] == ("yes" if attribute.key_kind else "no"), name
 
@@ -137,12 +137,12 @@ def test_the_physical_names_are_listed() -> None:
     assert written - unused <= listed
 
 
-@pytest.mark.parametrize("command", ["dynamo_setup", "dynamo_local", "dynamo_status", "dynamo_verify"])
+@pytest.mark.parametrize("command", ["dynamo_setup", "dynamo_local", "dynamo_status", "dynamo_verify", "dynamo_rebuild"])
 def test_the_options_of_a_command_are_listed(command: str) -> None:
     """The commands page has each option of our commands."""
     loaded: BaseCommand = load_command_class("dynamo_single", command)
     actions = loaded.create_parser("manage.py", command)._actions
-    options = {a.option_strings[-1] for a in actions if a.dest not in {*COMMON_OPTIONS, "help", "version"}}
+    options = {(a.option_strings or [a.dest])[-1] for a in actions if a.dest not in {*COMMON_OPTIONS, "help", "version"}}
     assert set(names("commands.md", command)) == options
 
 

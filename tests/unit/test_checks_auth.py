@@ -12,9 +12,10 @@ from django.contrib.auth.models import Group, Permission
 from django.db import models as django_models
 from django.test import override_settings
 
+from accounts.models import User
 from dynamo_single import models
-from dynamo_single.admin import DynamoAdminSite
-from dynamo_single.auth_checks import check_admin_sites, check_backends
+from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
+from dynamo_single.auth_checks import check_admin_logs, check_admin_sites, check_backends
 from dynamo_single.checks import check_models
 from dynamo_single.permissions import StoredPermissions
 from tests.unit.declaring import declare, forgotten
@@ -96,6 +97,21 @@ def test_sql_groups_in_the_stock_admin(stock_site: admin.AdminSite) -> None:
         "DATABASES['default'] is dynamo_single.backend."
     )
     assert "DynamoAdminConfig" in str(found.hint)
+
+
+def test_a_site_that_keeps_its_log_in_sql(stock_site: admin.AdminSite) -> None:
+    """E017 names a site of Django's where the users are in DynamoDB, whatever is registered there."""
+    assert check_admin_logs() == []
+    stock_site.register(User, DynamoModelAdmin)
+    (found,) = check_admin_logs()
+    assert found.id == "dynamo_single.E017"
+    assert found.msg == (
+        "The admin's site 'stock' keeps its log in SQL, and accounts.User is stored in DynamoDB: the site's first page "
+        "would fail, and so would saving an object of an SQL model."
+    )
+    assert "dynamo_single.admin.DynamoAdminSite" in str(found.hint)
+    with override_settings(AUTH_USER_MODEL="auth.User"):
+        assert check_admin_logs() == []
 
 
 def test_djangos_own_models_are_left_out_by_our_site(own_site: DynamoAdminSite) -> None:
