@@ -63,7 +63,9 @@ def confirm(request: HttpRequest, token: str) -> User | None:
     User, claim and login item change together: the old address and the new one are never both valid, or neither.
     """
     said = tokens.read(token)
-    for attempt in range(ATTEMPTS if said else 0):
+    if said is None:
+        return None
+    for attempt in range(ATTEMPTS):
         user = User.objects.consistent().filter(pk=said.user).first()
         if user is None or not said.holds_for(user):
             return None

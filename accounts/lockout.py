@@ -69,7 +69,13 @@ def begin(request: HttpRequest, identifier: str) -> Attempt:
     for each counter: of many attempts at once, one gets through.
     """
     settings = account_settings()
-    attempt = _read(identifier, client_address(request, settings))
+    address = client_address(request, settings)
+    if address == NO_ADDRESS:
+        logger.warning(
+            "REMOTE_ADDR is no address, so that all logins are counted as one visitor's, and whoever guesses a "
+            "password keeps its owner out: set ACCOUNTS['CLIENT_ADDRESS_HEADER'] to the header that your proxy sets."
+        )
+    attempt = _read(identifier, address)
     strict = attempt.account.failures >= settings.account_failures
     rules = (
         (attempt.pair, 1 if strict else settings.free_failures, settings.longest_delay),

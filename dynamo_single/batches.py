@@ -81,15 +81,20 @@ class Rest:
     error: DynamoSingleError
 
 
-def write_batch(table: Table, writes: Sequence[Write]) -> Rest | None:
-    """Send up to 25 writes, without conditions, as one BatchWriteItem; again for what is left, after growing pauses."""
+def write_batch(table: Table, writes: Sequence[Write], *, patient: bool = False) -> Rest | None:
+    """Send up to 25 writes, without conditions, as one BatchWriteItem; again for what is left, after growing pauses.
+
+    With ``patient`` also where DynamoDB asks to slow down before it carries out any, beyond botocore's own attempts.
+    """
     slow_down: Throttled | None = None
     for attempt in range(BATCH_ATTEMPTS):
         if attempt:
             pause(attempt)
         try:
             answer = table.send(Request("BatchWriteItem", {"RequestItems": {table.name: writes}}))
-        except Throttled as error:  # not one of them was carried out
+        except Throttled as error:
+            if not patient:
+                return Rest(writes, error)
             slow_down = error
             continue
         except DynamoSingleError as error:

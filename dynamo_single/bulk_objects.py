@@ -166,7 +166,7 @@ class Creation:
         puts = {id(each): {"PutRequest": {"Item": compile_action(Put(each.item)).params["Item"]}} for each in kept}
 
         def work(unit: Sequence[_New]) -> list[Outcome]:
-            rest = batches.write_batch(table, [puts[id(each)] for each in unit])
+            rest = batches.write_batch(table, [puts[id(each)] for each in unit], patient=True)
             left = set() if rest is None else {key_of(write["PutRequest"]["Item"]) for write in rest.writes}
             outcomes = []
             for each in unit:

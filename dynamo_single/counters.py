@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from typing import Any, Final, TypeVar
 
-from dynamo_single import hydration, registry, uniqueness, versions
+from dynamo_single import following, hydration, registry, uniqueness, versions
 from dynamo_single import layout as names
 from dynamo_single.actions import ITEM_EXISTS, ITEM_MISSING, Put, Update, key_of
 from dynamo_single.attributes import DecimalAttribute, IntegerAttribute, NumberAttribute
@@ -70,10 +70,11 @@ def _check(model: Any, numbers: tuple[str, ...]) -> None:
         raise NotSupported(
             f"{label} has a version, which nobody would be held to: save() F({numbers[0]!r}) + ... instead."
         )
-    if uniqueness.unique_attributes(model) or model.derived_from or layout.soft_delete:
+    follows = uniqueness.unique_attributes(model) or model.derived_from or following.outside(model)
+    if follows or layout.soft_delete:
         raise NotSupported(
-            f"{label} has unique attributes, derived items or a trash, which one request cannot keep right. Count in "
-            "an object of a model of its own."
+            f"{label} has unique attributes, copies, counters, derived items or a trash, which one request cannot keep "
+            "right. Count in an object of a model of its own."
         )
 
 

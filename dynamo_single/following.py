@@ -34,10 +34,11 @@ def actions(
 
 
 def outside(model: Any) -> list[str]:
-    """The attributes that other objects' copies and counters depend on, and the copies of the model itself."""
+    """The attributes that tie objects to others: copied and counted ones, and the model's own copies and counters."""
     counting = [field.name for _, _, field in child_counts.counted(model)]
     copied = [copy.source.name for copy in registry.copied_from(model)]
-    return [*copied, *(copy.name for copy in registry.copied_of(model)), *counting]
+    own = [*registry.copied_of(model), *registry.counters_of(model)]
+    return [*copied, *counting, *(attribute.name for attribute in own)]
 
 
 def touched(model: Any, before: Item | None, after: Item | None) -> list[Item | None]:

@@ -77,8 +77,8 @@ def move(obj: Any, changes: Mapping[str, Any]) -> None:
             setattr(obj, name, value)
         pre_save.send(sender=model, instance=obj, raw=False, using=None, update_fields=None)
         assignments.refuse_on_creation(obj)
-        copies.fill(obj, obj._stored)
-        if computed_key(model, prepared_values(obj, obj._stored)) == key_of(obj._stored):
+        identity = prepared_values(obj, obj._stored, model._identity)
+        if computed_key(model, identity) == key_of(obj._stored):
             writes.update(obj)
         else:
             _move(obj, _state(obj), before)

@@ -14,6 +14,7 @@ from dynamo_single import fields
 from dynamo_single.attributes.base import Attribute, Label
 from dynamo_single.attributes.references import ReferenceAttribute
 from dynamo_single.attributes.scalars import IntegerAttribute
+from dynamo_single.attributes.version import VersionAttribute
 from dynamo_single.exceptions import ConfigurationError, NotSupported
 
 
@@ -84,6 +85,11 @@ class CopiedAttribute(Attribute[Any]):
             raise ConfigurationError(
                 f"{label}: {self.name} cannot copy {name}.{self.attribute}, which {why}. Copy an attribute that is "
                 "stored where it is set."
+            )
+        if found.field_options.get("auto_now") or isinstance(found, VersionAttribute):
+            raise ConfigurationError(
+                f"{label}: {self.name} cannot copy {model._meta.label}.{self.attribute}, which changes with every "
+                "write."
             )
         return found
 

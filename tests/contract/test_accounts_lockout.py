@@ -370,6 +370,15 @@ def test_the_address(remote: str, headers: dict[str, str], header: str | None, p
     assert found == expected
 
 
+def test_a_connection_without_an_address_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    """Behind a Unix socket, without a header that says more, everybody is one: the log says so."""
+    fail(1, address="")
+    assert "CLIENT_ADDRESS_HEADER" in caplog.text
+    caplog.clear()
+    fail(1)
+    assert "CLIENT_ADDRESS_HEADER" not in caplog.text
+
+
 # what is said
 
 

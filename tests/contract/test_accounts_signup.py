@@ -93,7 +93,9 @@ def test_unconfirmed_users_may_be_let_in(client: Client, settings: Any) -> None:
     settings.ACCOUNTS = {"UNCONFIRMED_MAY_LOG_IN": True}
     sign_up(client)
     assert is_in(client, "user1@example.com")
-    assert "not confirmed" in client.get("/accounts/").content.decode()
+    page = client.get("/accounts/").content.decode()
+    assert "not confirmed" in page
+    assert '<a href="/accounts/sign_up/again/">Confirm the e-mail address</a>' in page
     settings.ACCOUNTS = {}
     assert client.get("/accounts/").status_code == 302
 

@@ -15,7 +15,9 @@ from dynamo_single import transactions
 from dynamo_single.exceptions import BulkError, RequestFailed, Throttled
 from dynamo_single.table import SentRequest
 from dynamo_single.testing import assert_requests, intercept, refusal, refuse
+from tests.catalog.chat import ChatMembership, ChatServer, ChatUser
 from tests.catalog.models import Order, Sample
+from tests.contract.tables import assert_consistent
 
 pytestmark = pytest.mark.usefixtures("table")
 
@@ -181,6 +183,20 @@ def test_a_thousand_objects() -> None:
     assert sorted(Sample.objects.values_list("integer", flat=True)) == list(range(1000))
     assert Sample.objects.all().delete() == (1000, {"catalog.Sample": 1000})
     assert Sample.objects.count() == 0
+
+
+def test_what_follows_from_objects_is_right_after_parallel_writes() -> None:
+    """Counters, copies and claims are exact after creating, updating, deleting and restoring many at once."""
+    server = ChatServer.objects.create(server_id="s", name="S")
+    users = ChatUser.objects.bulk_create([ChatUser(user_id=f"u{each}", username=f"User {each}") for each in range(30)])
+    ChatMembership.objects.bulk_create([ChatMembership(server=server, user=user) for user in users])
+    on_server = ChatMembership.objects.filter(server=server)
+    assert sorted(on_server.values_list("username", flat=True)) == sorted(user.username for user in users)
+    on_server.filter(role="Member", user_id__gte="u2").delete()
+    ChatMembership.deleted_objects.filter(user_id__gte="u28").restore()
+    server.refresh_from_db()
+    assert server.member_count == on_server.count() > 0
+    assert_consistent()
 
 
 # failures

@@ -22,7 +22,7 @@ from dynamo_single.exceptions import (
     Throttled,
     UniqueViolation,
 )
-from dynamo_single.table import Table
+from dynamo_single.table import Table, refusal
 from dynamo_single.testing import assert_requests, intercept, refuse
 from project.directory.models import Company, Person
 from tests.catalog.models import Coupon, Member, Resident, Sample
@@ -357,6 +357,24 @@ def test_a_throttled_batch_is_sent_again() -> None:
     with refuse("ProvisionedThroughputExceededException", operation="BatchWriteItem", times=3):
         Sample.objects.bulk_create(samples(25), update_conflicts=True)
     assert Sample.objects.count() == 25
+
+
+def test_a_batch_that_is_refused_is_told_as_a_whole() -> None:
+    """Another refusal is not repeated: no object of the batch is known to be written, and the rest is not tried."""
+    given = samples(60)
+    seen: list[str] = []
+
+    def interceptor(operation: str, params: Mapping[str, Any]) -> None:
+        seen.append(operation)
+        if len(seen) > 1:
+            raise refusal(operation, "InternalServerError")
+
+    with intercept(interceptor), pytest.raises(BulkError) as raised:
+        Sample.objects.bulk_create(given, update_conflicts=True)
+    error = raised.value
+    assert len(error.written) == Sample.objects.count() == 25
+    assert (len(error.failed), len(error.not_tried)) == (35, 0)
+    assert len(seen) == 3
 
 
 # what is asked for

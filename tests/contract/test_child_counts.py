@@ -131,6 +131,27 @@ def test_querysets_count(write: str, server: ChatServer, table: Table) -> None:
     assert exact(table)
 
 
+def test_children_that_are_made_in_bulk_are_counted(server: ChatServer, table: Table) -> None:
+    """Each in its own transaction, in several threads; copies are filled there too."""
+    ChatChannel.objects.bulk_create([ChatChannel(server=server) for _ in range(30)])
+    users = [ChatUser(user_id=str(number), username=f"User {number}") for number in range(10)]
+    ChatUser.objects.bulk_create(users)
+    members = ChatMembership.objects.bulk_create([ChatMembership(server=server, user=user) for user in users])
+    assert [member.username for member in members] == [user.username for user in users]
+    found = ChatServer.objects.get(pk="s")
+    assert (found.channel_count, found.member_count) == (30, 10)
+    assert exact(table)
+
+
+def test_a_child_that_moves_to_another_key_is_counted_where_it_goes(server: ChatServer, table: Table) -> None:
+    """The membership's key has its server in it."""
+    ChatServer.objects.create(server_id="t", name="Other")
+    member = ChatMembership.objects.create(server=server, user=ChatUser.objects.create(user_id="1", username="John"))
+    member.move(server_id="t")
+    assert [ChatServer.objects.get(pk=name).member_count for name in ("s", "t")] == [0, 1]
+    assert exact(table)
+
+
 def test_several_children_in_one_block_are_one_sum(server: ChatServer) -> None:
     """A block adds to each counter once, and to a parent that it makes itself."""
     with assert_requests(["TransactWriteItems"]) as sent, transactions.atomic():

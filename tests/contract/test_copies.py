@@ -198,6 +198,13 @@ def test_what_is_not_copied_is_written_alone(john: ChatUser) -> None:
     "rename",
     [
         lambda: ChatUser.objects.filter(pk="1").update(username="Jack"),
+        lambda: ChatUser.objects.bulk_update([loaded(username="Jack")], ["username"]),
+        lambda: ChatUser.objects.bulk_create(
+            [ChatUser(user_id="1", username="Jack")],
+            update_conflicts=True,
+            update_fields=["username"],
+            unique_fields=["user_id"],
+        ),
         lambda: loaded(username="Jack").save(update_fields=["username"]),
         lambda: loaded(username=F("mood")).save(),
     ],

@@ -79,6 +79,7 @@ def test_a_function_can_be_decorated(user: Any) -> None:
         lambda: ChatMessage(chat_id="1", text="Hi").save(force_insert=True),
         lambda: ChatMessage.objects.get_or_create(chat_id="1", message_id="m", text="Hi"),
         lambda: in_a_block(),
+        lambda: ChatMessage.objects.bulk_create([ChatMessage(chat_id="1", text="Hi")]),
         lambda: asyncio.run(ChatMessage.objects.acreate(chat_id="1", text="Hi")),
         lambda: modelform_factory(ChatMessage, fields=["chat_id", "text"])({"chat_id": "1", "text": "Hi"}).save(),
     ],

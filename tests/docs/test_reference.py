@@ -39,9 +39,7 @@ def test_the_refused_methods_are_listed_as_such() -> None:
     """What the page calls refused is what is refused, with the words of the error."""
     rows = table(REFERENCE / "querysets.md", "Refused")
     said = {name.removesuffix("()"): row[1] for row in rows for name in code(row[0])}
-    assert {name: REFUSED[name] for name in said} == {
-        name: text.rstrip(".") for name, text in said.items()
-    }
+    assert {name: REFUSED[name] for name in said} == {name: text.rstrip(".") for name, text in said.items()}
     assert set(said) == {*REFUSED}
 
 
@@ -137,12 +135,16 @@ def test_the_physical_names_are_listed() -> None:
     assert written - unused <= listed
 
 
-@pytest.mark.parametrize("command", ["dynamo_setup", "dynamo_local", "dynamo_status", "dynamo_verify", "dynamo_rebuild"])
+@pytest.mark.parametrize(
+    "command", ["dynamo_setup", "dynamo_local", "dynamo_status", "dynamo_verify", "dynamo_rebuild"]
+)
 def test_the_options_of_a_command_are_listed(command: str) -> None:
     """The commands page has each option of our commands."""
     loaded: BaseCommand = load_command_class("dynamo_single", command)
     actions = loaded.create_parser("manage.py", command)._actions
-    options = {(a.option_strings or [a.dest])[-1] for a in actions if a.dest not in {*COMMON_OPTIONS, "help", "version"}}
+    options = {
+        (a.option_strings or [a.dest])[-1] for a in actions if a.dest not in {*COMMON_OPTIONS, "help", "version"}
+    }
     assert set(names("commands.md", command)) == options
 
 

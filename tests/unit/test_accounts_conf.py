@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 from django.apps import apps
 from django.conf import settings
+from django.core.checks.registry import registry
 from django.test import override_settings
 
 from accounts.admin import AdminLoginForm
+from accounts.checks import check_client_address
 from accounts.conf import AccountSettings, account_settings
 from accounts.forms import LoginForm
 from dynamo_single.exceptions import ConfigurationError
@@ -85,3 +87,21 @@ def test_the_login_forms_ask_for_what_is_allowed(allowed: list[str], label: str,
         field = form().fields["username"]
     assert field.label == label
     assert field.widget.attrs["maxlength"] == 254
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({}, ["accounts.W001"]),
+        ({"TRUSTED_PROXIES": 2}, ["accounts.W001"]),
+        ({"CLIENT_ADDRESS_HEADER": None}, []),
+        ({"CLIENT_ADDRESS_HEADER": "X-Forwarded-For"}, []),
+        ({"LOCKOUT": False}, []),
+    ],
+)
+def test_a_deployment_has_to_say_whose_address_the_connections_is(values: Any, expected: list[str]) -> None:
+    """W001 is found by ``check --deploy`` only, until the setting says that there is a proxy, or that there is none."""
+    with override_settings(ACCOUNTS=values):
+        assert [message.id for message in check_client_address()] == expected
+    assert check_client_address not in registry.get_checks()
+    assert check_client_address in registry.get_checks(include_deployment_checks=True)

@@ -78,6 +78,26 @@ def test_a_copy_of_a_copy_is_refused() -> None:
             registry.layout_of(model)
 
 
+def test_a_copy_of_what_changes_with_every_write_is_refused() -> None:
+    """Every save of the source would write all of its copies."""
+    with forgotten():
+        source = declare(
+            "Whole",
+            ("WHOLE#{whole_id}", "#METADATA"),
+            bases=(models.TimestampedModel,),
+            whole_id=models.IdAttribute(),
+        )
+        model = declare(
+            "Part",
+            ("PART#{part_id}", "#METADATA"),
+            part_id=models.IdAttribute(),
+            whole=models.ReferenceAttribute(source),
+            saved_at=models.CopiedAttribute("whole", "updated_at"),
+        )
+        with pytest.raises(ConfigurationError, match="which changes with every write"):
+            registry.layout_of(model)
+
+
 def test_a_copy_cannot_be_in_the_primary_key() -> None:
     """That never changes."""
     with forgotten():

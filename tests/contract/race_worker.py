@@ -1,0 +1,281 @@
+"""A process that takes part in races: it reads which one from its standard input, runs its part, and tells the outcome.
+
+Each function of ``RACES`` is one part. It gets the number of the process and gives what was achieved, as JSON can say
+it; an error that a race may end in is part of the outcome, any other one ends the process.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import django
+
+django.setup()
+
+from django.db.models import F  # noqa: E402 - Django is set up first
+
+from dynamo_single import models, transactions  # noqa: E402
+from dynamo_single.exceptions import (  # noqa: E402
+    AlreadyExists,
+    ConditionNotMet,
+    DynamoSingleError,
+    StaleObject,
+    UniqueViolation,
+)
+from tests.catalog.chat import ChatChannel, ChatMembership, ChatServer, ChatUser  # noqa: E402
+from tests.catalog.models import Member, Order  # noqa: E402
+from tests.catalog.seats import Seat  # noqa: E402
+from tests.catalog.stocks import Ledger, Stock  # noqa: E402
+
+#: What a race may be lost by.
+LOST = (UniqueViolation, AlreadyExists, StaleObject, ConditionNotMet)
+
+
+def attempt(write: Callable[[], Any], *lost: type[DynamoSingleError]) -> bool:
+    """Whether a write was carried out, or lost its race."""
+    try:
+        write()
+    except lost or LOST:
+        return False
+    return True
+
+
+def loaded(model: Any, pk: str, **values: Any) -> Any:
+    """An object as it is stored, live or in the trash, with other values set."""
+    obj = model._base_manager.consistent().get(pk=pk)
+    for name, value in values.items():
+        setattr(obj, name, value)
+    return obj
+
+
+def same_value(process: int) -> int:
+    """Create 64 objects with one unique value; how many were created."""
+    return sum(
+        attempt(lambda: Member.objects.create(email="same@example.org", name=f"{process}"), UniqueViolation)
+        for _ in range(64)
+    )
+
+
+def many_values(process: int) -> list[int]:
+    """Create an object with each of some values, which all take in one order; those that were created."""
+    return [
+        number
+        for number in range(20)
+        if attempt(lambda number=number: Member.objects.create(email=f"{number}@example.org"), UniqueViolation)
+    ]
+
+
+def crossing(process: int) -> int:
+    """One gives an object another one's value, the others the other way round; how often that was done."""
+    own, other = ("a", "b") if process % 2 else ("b", "a")
+    return sum(
+        attempt(lambda: loaded(Member, own, email=f"{other}@example.org").save(), UniqueViolation, StaleObject)
+        for _ in range(20)
+    )
+
+
+def rotating(process: int) -> int:
+    """Give any of eight objects any of ten values; how often that was done."""
+    chosen = random.Random(process)
+
+    def rename() -> None:
+        pk, value = str(chosen.randrange(8)), chosen.randrange(10)
+        loaded(Member, pk, badge=value, email=f"{value}@example.org").save()
+
+    return sum(attempt(rename) for _ in range(25))
+
+
+def renamed_and_deleted(process: int) -> int:
+    """Half of the processes rename an object, the others move it to the trash and back, or delete it for good."""
+    done = 0
+    for number in range(12):
+        if process % 2:
+            done += attempt(lambda n=number: _rename(process, n), *LOST, Member.DoesNotExist)
+        else:
+            done += attempt(lambda n=number: _delete(process, n), *LOST, Member.DoesNotExist)
+    return done
+
+
+def _rename(process: int, number: int) -> None:
+    loaded(Member, "a", email=f"{process}-{number}@example.org").save()
+
+
+def _delete(process: int, number: int) -> None:
+    if number == 11:
+        loaded(Member, "a").hard_delete()
+    elif number % 2:
+        loaded(Member, "a").restore()
+    else:
+        loaded(Member, "a").delete()
+
+
+def restored_and_created(process: int) -> list[int]:
+    """Half of the processes bring objects back whose values are free, the others create objects with these."""
+    won = []
+    for number in range(15):
+        if process % 2:
+            done = attempt(lambda n=number: Member.deleted_objects.get(pk=f"old{n}").restore(), UniqueViolation)
+        else:
+            done = attempt(lambda n=number: Member.objects.create(email=f"{n}@example.org"), UniqueViolation)
+        won += [number] if done and not process % 2 else []
+    return won
+
+
+def counted(process: int) -> int:
+    """Add one to a number in three ways; how often."""
+    for number in range(30):
+        if number % 3 == 0:
+            Stock.objects.filter(code="s").update(qty=F("qty") + 1)
+        elif number % 3 == 1:
+            stock = Stock(code="s", qty=F("qty") + 1)
+            stock.save(update_fields=["qty"])
+        else:
+            with transactions.atomic():
+                loaded(Stock, "s", qty=F("qty") + 1).save()
+    return 30
+
+
+def appended(process: int) -> list[str]:
+    """Append to a list; what."""
+    marks = [f"{process}-{number}" for number in range(10)]
+    for mark in marks:
+        Stock.objects.filter(code="s").update(tags=models.Append([mark]), labels=models.AddToSet({mark}))
+    return marks
+
+
+def children_counted(process: int) -> int:
+    """Create, delete and restore children, and give channels to another parent; how many are live in the end."""
+    for number in range(8):
+        ChatMembership.objects.create(server_id="1", user_id=f"{process}-{number}")
+        if number % 2:
+            loaded(ChatMembership, f"1~~{process}-{number}").delete()
+        if number % 4 == 1:
+            loaded(ChatMembership, f"1~~{process}-{number}").restore()
+        if number % 4 == 0:
+            loaded(ChatMembership, f"1~~{process}-{number}").hard_delete()
+        attempt(lambda: loaded(ChatChannel, "shared", server_id=str(1 + process % 2)).save(), StaleObject)
+    return 4
+
+
+def versioned(process: int) -> int:
+    """Read a number, add one, and save; from the beginning where another writer was faster; how often it was saved."""
+    done = 0
+    while done < 8:
+        ledger = loaded(Ledger, "l")
+        ledger.total += 1
+        done += attempt(ledger.save, StaleObject)
+    return done
+
+
+def conditional(process: int) -> int:
+    """Take one of a few things, while there are any; how many were taken."""
+    return sum(
+        attempt(lambda: loaded(Stock, "s", qty=F("qty") - 1).save(condition=Stock.qty > 0), ConditionNotMet)
+        for _ in range(20)
+    )
+
+
+def moved(process: int) -> list[int]:
+    """Move objects to a key of this process; which arrived."""
+    return [
+        number
+        for number in range(10)
+        if attempt(
+            lambda n=number: loaded(Order, f"start~~{n}").move(customer=f"to{process}"), *LOST, Order.DoesNotExist
+        )
+    ]
+
+
+def moved_to_one(process: int) -> list[int]:
+    """Move an object of this process to a key that all move theirs to; which arrived."""
+    return [
+        number
+        for number in range(10)
+        if attempt(lambda n=number: loaded(Order, f"from{process}~~{n}").move(customer="one"), AlreadyExists)
+    ]
+
+
+def source_and_holders(process: int) -> int:
+    """Half of the processes rename a user, the others give it memberships."""
+    done = 0
+    for number in range(10):
+        if process % 2:
+            done += attempt(lambda n=number: loaded(ChatUser, "1", username=f"{process}-{n}").save(), StaleObject)
+        else:
+            ChatServer.objects.create(server_id=f"{process}-{number}", name="A")
+            ChatMembership.objects.create(server_id=f"{process}-{number}", user_id="1")
+            done += 1
+    return done
+
+
+def seats_taken(process: int) -> int:
+    """Take any of three places for any of four guests, of whom each may have one; how often that was done."""
+    chosen = random.Random(process)
+
+    def take() -> None:
+        status = chosen.choice(("taken", "free"))
+        loaded(Seat, str(chosen.randrange(6)), guest=f"g{chosen.randrange(4)}", status=status).save()
+
+    return sum(attempt(take, UniqueViolation, StaleObject) for _ in range(20))
+
+
+def bulk_created(process: int) -> int:
+    """Create the same fifty objects at once, leaving out what there is; how many were created."""
+    objects = [Member(member_id=f"m{n}", email=f"m{n}@example.org", name=str(process)) for n in range(50)]
+    return 50 - len(Member.objects.bulk_create(objects, ignore_conflicts=True).skipped)
+
+
+def swapped(process: int) -> int:
+    """Move an amount between two objects in one transaction; how often that was done."""
+    chosen = random.Random(process)
+
+    def transfer() -> None:
+        one, other = chosen.sample(["a", "b", "c"], 2)
+        with transactions.atomic():
+            giver, taker = loaded(Ledger, one), loaded(Ledger, other)
+            giver.total -= 1
+            taker.total += 1
+            giver.save()
+            taker.save()
+
+    return sum(attempt(transfer, StaleObject) for _ in range(15))
+
+
+RACES: dict[str, Callable[[int], Any]] = {
+    race.__name__: race
+    for race in (
+        same_value,
+        many_values,
+        crossing,
+        rotating,
+        renamed_and_deleted,
+        restored_and_created,
+        counted,
+        appended,
+        children_counted,
+        versioned,
+        conditional,
+        moved,
+        moved_to_one,
+        source_and_holders,
+        seats_taken,
+        bulk_created,
+        swapped,
+    )
+}
+
+
+def main() -> None:
+    """Answer the names of races, one a line, with their outcomes, until the input ends."""
+    process = int(sys.argv[1])
+    print("ready", flush=True)
+    for line in sys.stdin:
+        print(json.dumps(RACES[line.strip()](process)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
