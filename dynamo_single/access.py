@@ -101,8 +101,9 @@ def _check_complete(key: AccessKey, query: Query, constraints: Constraints) -> N
         info = layout.attributes[name]
         deleted = key is layout.trash and name == DELETED_AT
         if not (info.required or deleted or constraints.excludes_empty(name, text=info.is_text)):
-            remedy = "" if info.is_text else f"; {name}__isnull=False does"
-            raise Unfit(f"items without {name} are not in it, and the query does not leave them out{remedy}")
+            # An empty text is not in an index either.
+            remedy = f"{name}__gt=''" if info.is_text else f"{name}__isnull=False"
+            raise Unfit(f"items without {name} are not in it, and the query does not leave them out; {remedy} does")
 
 
 def _by_primary_key(key: AccessKey, query: Query, constraints: Constraints) -> Candidate:

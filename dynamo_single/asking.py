@@ -50,6 +50,20 @@ def asking(model: Any) -> Iterator[None]:
         raise UnknownField(f"{model._meta.label}: {text}") from error
 
 
+def in_one_order(condition: Any) -> Any:
+    """The same condition, with the members of a set behind ``in`` in an order that no process has for itself alone.
+
+    Requests are sent in the order of a list, and a cursor of one process has to be good in another.
+    """
+    if isinstance(condition, Q):
+        return Q.create([in_one_order(child) for child in condition.children], condition.connector, condition.negated)
+    if isinstance(condition, tuple) and len(condition) == 2:
+        name, value = condition
+        if str(name).endswith("__in") and isinstance(value, set | frozenset):
+            return name, sorted(value, key=lambda member: str(getattr(member, "pk", member)))
+    return condition
+
+
 def check_lists(conditions: Iterable[Any]) -> None:
     """Refuse what is no list where a lookup takes one; Django's error does not say in which condition."""
     for condition in conditions:

@@ -73,14 +73,12 @@ def of_object(obj: Any, only: Collection[str] | None = None) -> tuple[Change, ..
     return tuple(found)
 
 
-def refuse_on_creation(obj: Any) -> None:
-    """Raise for what only a stored object can be set to; put in place what is known already."""
+def refuse_changes(obj: Any, why: str) -> None:
+    """Raise for what only an update can set an object to; put in place what is known already."""
     changes = of_object(obj)
     if changes:
-        raise InvalidValue(
-            f"{obj._meta.label}: {', '.join(change.said for change in changes)} changes a stored value, and a new "
-            "object has none: give it a value."
-        )
+        said = ", ".join(change.said for change in changes)
+        raise InvalidValue(f"{obj._meta.label}: {said} changes a stored value. {why}")
 
 
 def settled(target: Target, value: Any) -> Any:

@@ -10,13 +10,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from dynamo_single import assignments, batches, child_counts, hydration, pending, registry, uniqueness, writes
+from dynamo_single import assignments, batches, child_counts, hydration, pending, registry, uniqueness, versions, writes
 from dynamo_single import layout as names
 from dynamo_single.actions import Item, ItemKey, Put, key_of
 from dynamo_single.attributes import CanonicalAttribute
 from dynamo_single.compiler import compile_action
-from dynamo_single.exceptions import AlreadyExists, Conflict, InvalidValue, NotSupported, UniqueViolation
-from dynamo_single.failures import insert_error, stored_instead
+from dynamo_single.deferred import complete, missing
+from dynamo_single.exceptions import (
+    AlreadyExists,
+    Conflict,
+    InvalidValue,
+    NotSupported,
+    StaleObject,
+    UniqueViolation,
+)
+from dynamo_single.failures import insert_error, is_gone, stored_instead
 from dynamo_single.items import Values, automatic_names, item_from, prepared_values
 from dynamo_single.many import Job, Outcome, Progress, outcome_of
 from dynamo_single.query import EVERYTHING, Condition
@@ -236,7 +244,17 @@ def update(model: Any, objs: Iterable[Any], fields: Iterable[str], batch_size: i
             writes.update(obj, only, extra=extra)
             return True
 
-        return {model._meta.label: int(writes.only_if(obj, EVERYTHING, save))}
+        try:
+            # Another version is not written over.
+            versioned = versions.attribute_of(model) is not None
+            written = save(EVERYTHING) if versioned else writes.only_if(obj, EVERYTHING, save)
+        except StaleObject as error:
+            if not is_gone(error):
+                raise
+            return {}
+        if written:
+            obj._state.adding = False
+        return {model._meta.label: int(written)}
 
     job = Job("bulk_update", model, total=len(objects), progress=progress)
     return sum(job.write_each(objects, write).values())
@@ -251,6 +269,8 @@ def _check_together(model: Any, objects: Sequence[Any], only: frozenset[str]) ->
     for obj in objects:
         if known.setdefault(obj.pk, obj) is not obj:
             raise InvalidValue(f"bulk_update() got two objects with pk {obj.pk!r}: it cannot tell which one is right.")
+        if not _is_read(obj, only):
+            continue
         asked = {name for name in only if assignments.is_asked(obj.attribute_values.get(name))}
         values = prepared_values(obj, obj._stored, only, without=asked)
         if not decides or decides & asked or obj._stored is None:
@@ -271,6 +291,16 @@ def _check_together(model: Any, objects: Sequence[Any], only: frozenset[str]) ->
                 f"{holder.pk!r} to the one with pk {taker.obj.pk!r}: each is written by itself. Save the one that "
                 "gives it up first. Nothing was written."
             )
+
+
+def _is_read(obj: Any, only: frozenset[str]) -> bool:
+    """Read the rest of an object that was read in part, if that is needed; whether it is there."""
+    try:
+        if only & missing(obj) or uniqueness.unique_attributes(type(obj)).keys() & only:
+            complete(obj)
+    except type(obj).DoesNotExist:
+        return False
+    return True
 
 
 def _each(write: Callable[[_New], int]) -> Callable[[_New], list[Outcome]]:

@@ -194,13 +194,15 @@ class Cascade:
         return size <= MAX_TRANSACTION_SIZE and len(self._block(writes).actions()) <= MAX_ACTIONS
 
     def _block(self, writes: Sequence[Write]) -> Block:
-        written = {action.key for write in writes for action in write.actions}
-        guards = (
+        block = Block(alias=_alias(self.steps[0].obj), writes=[*writes])
+        guards = [
             replace(guard, explain=partial(self._explained, None, guard.explain))
             for guard in self.guards
-            if not any(action.key in written for action in guard.actions)
-        )
-        return Block(alias=_alias(self.steps[0].obj), writes=[*writes, *guards])
+            # A counter of the guarded item goes together with its check.
+            if not any(block.writes_to(action.key) for action in guard.actions)
+        ]
+        block.writes += guards
+        return block
 
     def _ask(self, writes: Sequence[Write]) -> None:
         """Raise the error of an item that is to be made where another is: it would be found out in the middle."""

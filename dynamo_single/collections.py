@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
 from django.apps import apps
 from django.db import models
-from django.db.models.fields.related_descriptors import create_reverse_many_to_one_manager
+from django.db.models.fields.related_descriptors import (
+    ReverseManyToOneDescriptor,
+    create_reverse_many_to_one_manager,
+)
 
 from dynamo_single import deferred, hydration, reading, registry
 from dynamo_single import layout as names
@@ -253,8 +256,11 @@ def check_references(model: Any, names: Sequence[Any]) -> None:
             references = {field.name: field for field in current._meta.concrete_fields if field.is_relation}
             if step not in references:
                 known = ", ".join(sorted(references)) or "none"
+                several = isinstance(getattr(current, step, None), Children | ReverseManyToOneDescriptor)
+                advice = f" prefetch_related({name!r}) reads several objects along." if several else ""
+                label = current._meta.label
                 raise UnknownField(
-                    f"select_related({name!r}): {current._meta.label} has no reference {step!r}. It has {known}."
+                    f"select_related({name!r}): {label} has no reference {step!r}. It has {known}.{advice}"
                 )
             current = references[step].related_model
 

@@ -32,7 +32,9 @@ def read_lookup(model: type[Model], node: Any) -> Condition:
     if isinstance(node, TupleIn) and isinstance(node.lhs, ColPairs) and len(node.lhs.targets) == 1:
         # How Django's prefetch of a foreign key asks for the objects that are referred to.
         field: Any = node.lhs.targets[0]
-        return whole(field, "in", tuple(field.get_prep_value(member) for (member,) in node.rhs))
+        members = (field.get_prep_value(member) for (member,) in node.rhs)
+        # Of objects that refer to nothing it has None among them, which nothing equals.
+        return whole(field, "in", tuple(member for member in members if member is not None))
     if getattr(node, "lookup_name", None) in FOLDED:
         return _folded(model, node)
     operator = operator_of(node)

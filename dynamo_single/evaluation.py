@@ -10,11 +10,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from dynamo_single import registry, versions
+from dynamo_single import hydration, registry, versions
 from dynamo_single.actions import Item
 from dynamo_single.attributes import Attribute
 from dynamo_single.changes import Change, as_stored, evaluate, operand_names, unmet
 from dynamo_single.conditions import join
+from dynamo_single.deferred import changed_in_memory
 from dynamo_single.exceptions import StaleObject
 from dynamo_single.failures import stored_instead, unmet_error
 from dynamo_single.items import stored_name
@@ -71,6 +72,7 @@ def compute(obj: Any, changes: Sequence[Change], write: Callable[[Condition], No
     """
     model = type(obj)
     held = dict(obj.attribute_values)
+    set_here = changed_in_memory(obj)
     for attempt in range(1, ATTEMPTS + 1):
         before = obj._stored
         missing = unmet(changes, before)
@@ -86,10 +88,15 @@ def compute(obj: Any, changes: Sequence[Change], write: Callable[[Condition], No
             found = stored_instead(error)
             if found is None or attempt == ATTEMPTS or not _may_try_again(model, changes, before, found):
                 raise
-            obj._stored = _with(before, found, operand_names(changes))
+            operands = operand_names(changes)
+            obj._stored = _with(before, found, operands)
+            # What the object shows goes along, or its next save() would write the former values back.
+            now_held = hydration.values_of(model, obj._stored)
+            read = {n for n, each in registry.attributes_of(model).items() if each.attr_name in operands} - set_here
+            held.update((name, now_held[name]) for name in read & held.keys())
         finally:
             if not done:
-                obj.attribute_values = dict(held)
+                obj.attribute_values = dict(held)  # an attribute that was set to a change is so still
         if done:
             return
 

@@ -58,7 +58,7 @@ def _union(plan: Plan) -> Iterable[tuple[str, str]]:
     for number, part in enumerate(plan.parts, 1):
         yield f"part {number}", word_query(part.query)
         yield from _lines(part)
-    merged = "merged" if plan.query.ordering else "one part after the other"
+    merged = "merged" if plan.merged_by else "one part after the other"
     order = f"{word_order(plan.query.ordering) or 'none asked for'}: {merged}"
     yield "order", order if plan.in_memory is None else str(plan.in_memory)
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from django.core.exceptions import ObjectDoesNotExist
+
 from dynamo_single import hydration, registry, uniqueness, versions
 from dynamo_single import layout as names
 from dynamo_single.actions import Action, Check, Delete, Item, Put, Update, key_of
@@ -40,6 +42,8 @@ def stored_instead(error: Exception) -> Item | None:
 def is_gone(error: StaleObject) -> bool:
     """Whether the write failed because the item itself is not there any more."""
     cause = error.__cause__
+    if isinstance(cause, ObjectDoesNotExist):
+        return True
     if isinstance(cause, TransactionCancelled):
         first = (cause.reasons or (None,))[0]
         return first is not None and first.get("Code") == "ConditionalCheckFailed" and not first.get("Item")
@@ -87,8 +91,9 @@ def delete_error(
     obj: Any, before: Item, action: Action, found: Item | None, *, condition: Condition = EVERYTHING
 ) -> Exception:
     """The error for a deletion of an item that is not as it was read, or does not meet the caller's condition."""
-    own = isinstance(action, Delete | Check) and action.key == key_of(before)
-    if own and found and not matches(condition, found, registry.layout_of(type(obj))):
+    if action.key != key_of(before):
+        return _claim_lost(obj)
+    if isinstance(action, Delete | Check) and found and not matches(condition, found, registry.layout_of(type(obj))):
         return not_met(obj, condition, found)
     return stale(obj, found, before)
 
@@ -128,9 +133,13 @@ def _violation(obj: Any, item: Item, action: Action) -> Exception:
                 value=values[0] if len(values) == 1 else values,
                 fields=rule.fields,
             )
+    return _claim_lost(obj)
+
+
+def _claim_lost(obj: Any) -> StaleObject:
     return StaleObject(
-        f"{model._meta.label} with pk {obj.pk!r}: a unique value that it holds belongs to another object by now; "
-        "nothing was written. Reload it."
+        f"{obj._meta.label} with pk {obj.pk!r}: a unique value that it holds belongs to another object by now; nothing "
+        "was written. Reload it."
     )
 
 

@@ -55,8 +55,9 @@ def conditions(model: Any, before: Item, after: Item, written: set[str]) -> list
         if key.index and written & {names.index_partition(key.index), names.index_sort(key.index)}:
             as_before |= {layout.attributes[name].stored for name in key.variables if name not in layout.identity}
     as_before |= uniqueness.depends_on(model, before, after, written)
-    if written & derived.stored_names(model):
-        as_before |= derived.stored_names(model)
+    made_of = derived.stored_names(model)
+    if made_of and written & {*made_of, names.DELETED_AT}:
+        as_before |= made_of
     for copy in registry.copies_of(model):
         pair = {copy.attr_name, stored_name(model, copy.source)}
         # If only one of them changes, the other one has to be what it goes with.

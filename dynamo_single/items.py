@@ -12,8 +12,8 @@ from typing import Any
 from dynamo_single import layout as names
 from dynamo_single import registry
 from dynamo_single.actions import Item, ItemKey, key_of
-from dynamo_single.attributes import Attribute
-from dynamo_single.exceptions import EmptyKeyPart, InvalidValue
+from dynamo_single.attributes import Attribute, VersionAttribute
+from dynamo_single.exceptions import EmptyKeyPart, InvalidValue, NotSupported
 from dynamo_single.fields import IdentityField
 from dynamo_single.keys import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, Template
 from dynamo_single.matching import normal
@@ -198,6 +198,21 @@ def item_after(model: Any, before: Item, values: Values, changed: Values) -> dic
 def stored_name(model: Any, name: str) -> str:
     """The physical name of an attribute."""
     return registry.layout_of(model).attributes[name].stored
+
+
+def refuse_fixed(model: Any, changed: Values) -> None:
+    """Raise for a change of what nobody changes: a version, and what is set when an object is made."""
+    for name, value in changed.items():
+        attribute = registry.attributes_of(model)[name]
+        if isinstance(attribute, VersionAttribute):
+            raise InvalidValue(
+                f"{model._meta.label}.{name} counts the writes and cannot be set to {value!r}: read the object again "
+                "to write over another's change."
+            )
+        if attribute.settled:
+            raise NotSupported(
+                f"{model._meta.label}.{name} is set when an object is made, and never changes; nothing was written."
+            )
 
 
 def known_names(model: Any) -> set[str]:

@@ -69,11 +69,18 @@ class Job:
     ) -> dict[str, int]:
         """Do some work on each unit of one or more objects; ``pks`` gives those of a unit that was not begun."""
         rest = iter(units)
+        block = pending.current()
+        begun = (0, 0) if block is None else (len(block.writes), len(block.callbacks))
         with patience():
             for outcomes in parallel.in_order(work, self._while_well(rest), at_once=self._at_once):
                 for outcome in outcomes:
                     self._note(outcome)
         if self.failed or self.not_read is not None:
+            if block is not None:
+                # Nothing is written yet, and nothing of a half will be.
+                block.discard(begun[0])
+                del block.callbacks[begun[1] :]
+                raise self._errors()[0]
             # Of what is still being read nothing more is asked for.
             not_tried = () if self.total is None else tuple(pk for unit in rest for pk in pks(unit))
             raise self._error(not_tried)
@@ -108,8 +115,11 @@ class Job:
         if self.progress is not None:
             self.progress(self.done, self.total)
 
+    def _errors(self) -> list[DynamoSingleError]:
+        return [*self.failed.values(), *([] if self.not_read is None else [self.not_read])]
+
     def _error(self, not_tried: tuple[Any, ...]) -> Exception:
-        errors = [*self.failed.values(), *([] if self.not_read is None else [self.not_read])]
+        errors = self._errors()
         if len(errors) == 1 and not self.written:
             return errors[0]
         told = [f"pk {pk!r}: {error}" for pk, error in list(self.failed.items())[:TOLD]]

@@ -1,6 +1,6 @@
-"""The base classes of models: what an instance is, and which steps its methods take.
+"""The base class of models: what an instance is, and which steps its methods take.
 
-Reading, writing and soft delete are done by the modules of those names; this one only ties them to the methods that
+Reading, writing and deleting are done by the modules of those names; this one only ties them to the methods that
 Django and PynamoDB call.
 """
 
@@ -27,14 +27,12 @@ from dynamo_single import (
     preconditions,
     purging,
     registry,
-    soft_delete,
     unique_validation,
     writes,
 )
-from dynamo_single.attributes import AuthorAttribute, TimestampAttribute, UnicodeAttribute
 from dynamo_single.changes import Change
 from dynamo_single.exceptions import InvalidValue, NotSupported
-from dynamo_single.manager import Manager, SoftDeleteManager
+from dynamo_single.manager import Manager
 from dynamo_single.modeltype import ModelMeta
 from dynamo_single.moves import Movable
 from dynamo_single.pynamodb_hooks import PynamoDBHooks
@@ -45,8 +43,9 @@ from dynamo_single.query import EVERYTHING, Condition
 Asked = models.Q | PynamoDBCondition | None
 
 
-class _Abstract:
-    # One object for all of them: a model that inherits from two has one Meta to a checker.
+class Abstract:
+    """``Meta`` of every base class: one object, so that a model that inherits from two has one Meta to a checker."""
+
     abstract = True
 
 
@@ -98,7 +97,7 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
     _stored: dict[str, dict[str, Any]] | None
     _prefetched_objects_cache: dict[str, Any]
 
-    Meta = _Abstract
+    Meta = Abstract
 
     def __init__(self, *args: Any, _user_instantiated: bool = True, **kwargs: Any) -> None:
         if args:
@@ -283,10 +282,10 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
 
         ``changes`` are made besides. As Django's ``update()``, it sends no signals.
         """
-        names = self._update_names(update_fields)
+        names = self._update_names(update_fields) or frozenset()
 
         def write(extra: Condition) -> bool:
-            writes.update(self, names, extra=extra, changes=changes)
+            writes.update(self, names, extra=extra, changes=changes, given=names)
             return True
 
         return writes.only_if(self, condition, write)
@@ -363,72 +362,3 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
         found = unique_validation.constraint_errors(self, own_key, exclude or ())
         if found:
             raise ValidationError(found)
-
-
-class TimestampedModel(Model):  # noqa: DJ008 - abstract
-    """When an object was made and last saved, set on every write path."""
-
-    created_at = TimestampAttribute("created", auto_now_add=True, attr_name=layout.CREATED_AT)
-    updated_at = TimestampAttribute("updated", auto_now=True, attr_name=layout.UPDATED_AT)
-
-    Meta = _Abstract
-
-
-class AuthoredModel(Model):  # noqa: DJ008 - abstract
-    """Who made an object: the user of the context, set once, on every creation path, and never from a value."""
-
-    created_by = AuthorAttribute("created by")
-
-    Meta = _Abstract
-
-
-class SoftDeleteModel(Model):  # noqa: DJ008 - abstract
-    """Objects that go to the trash on ``delete()`` and come back with ``restore()``.
-
-    ``objects`` are the live ones, ``deleted_objects`` the trash, ``all_objects`` both.
-    """
-
-    deleted_at = TimestampAttribute("deleted", null=True, editable=False, attr_name=layout.DELETED_AT)
-    #: What an object went to the trash along with: its parent's item type and ``pk``; ``None`` for one by itself.
-    deleted_with = UnicodeAttribute("deleted with", null=True, editable=False, attr_name=layout.DELETED_WITH)
-
-    objects: ClassVar[Manager[Self]] = SoftDeleteManager("live")
-    all_objects: ClassVar[Manager[Self]] = SoftDeleteManager("all")
-    deleted_objects: ClassVar[Manager[Self]] = SoftDeleteManager("deleted")
-
-    Meta = _Abstract
-
-    @property
-    def is_deleted(self) -> bool:
-        """Whether the object is in the trash."""
-        return self.deleted_at is not None
-
-    def delete(  # type: ignore[override]  # as above
-        self, *, using: str | None = None, keep_parents: bool = False, condition: Asked = None
-    ) -> tuple[int, dict[str, int]]:
-        """Move the object to the trash, and the children that cascade; the counts are by model.
-
-        One request for an object alone; one transaction if it has unique values or children and all of it fits into one
-        (100 actions, 4 MB), else several, the object in the first. Repeating it completes what was interrupted.
-        """
-        return soft_delete.delete(self, condition=preconditions.read(type(self), condition))
-
-    def _delete_under(self, extra: Condition) -> tuple[int, dict[str, int]]:
-        return soft_delete.delete(self, extra=extra)
-
-    def restore(self) -> tuple[int, dict[str, int]]:
-        """Take the object out of the trash, and what went there along with it; the counts are by model.
-
-        As many requests as ``delete()``, the object in the last. ``UniqueViolation`` if a unique value was taken since,
-        ``ParentInTrash`` if it belongs to an object in the trash, ``DoesNotExist`` if it is gone for good.
-        """
-        return soft_delete.restore(self)
-
-    def _restore_if(self, condition: Condition) -> tuple[int, dict[str, int]]:
-        return soft_delete.restore(self, extra=condition)
-
-    async def arestore(self) -> tuple[int, dict[str, int]]:
-        """``restore()`` in a thread."""
-        return await sync_to_async(self.restore)()
-
-    restore.alters_data = arestore.alters_data = True  # type: ignore[attr-defined]  # templates call neither

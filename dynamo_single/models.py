@@ -27,10 +27,11 @@ from dynamo_single.attributes import (
     VersionAttribute,
 )
 from dynamo_single.attributes.operations import REMOVE, AddToSet, Append, Prepend, RemoveFromSet
+from dynamo_single.base_models import AuthoredModel, SoftDeleteModel, TimestampedModel
 from dynamo_single.collections import Children
 from dynamo_single.keys import IndexKey, Key
 from dynamo_single.manager import Manager, SoftDeleteManager
-from dynamo_single.model import AuthoredModel, Model, SoftDeleteModel, TimestampedModel
+from dynamo_single.model import Model
 from dynamo_single.queryset import QuerySet
 
 __all__ = [

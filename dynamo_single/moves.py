@@ -32,6 +32,7 @@ from dynamo_single.items import (
     item_after,
     known_names,
     prepared_values,
+    refuse_fixed,
     stored_name,
 )
 from dynamo_single.query import Visibility
@@ -76,7 +77,7 @@ def move(obj: Any, changes: Mapping[str, Any]) -> None:
         for name, value in changes.items():
             setattr(obj, name, value)
         pre_save.send(sender=model, instance=obj, raw=False, using=None, update_fields=None)
-        assignments.refuse_on_creation(obj)
+        assignments.refuse_changes(obj, "move() puts a new item, for which it is not computed: save() it before.")
         identity = prepared_values(obj, obj._stored, model._identity)
         if computed_key(model, identity) == key_of(obj._stored):
             writes.update(obj)
@@ -130,8 +131,7 @@ def _new_item(obj: Any) -> tuple[Values, hydration.Item]:
     attributes = registry.attributes_of(model)
     values = prepared_values(obj, before)
     changed = {name: value for name, value in values.items() if not is_same(attributes[name], value, held[name])}
-    writes._refuse_version(model, changed)
-    writes._refuse_settled(model, changed)
+    refuse_fixed(model, changed)
     changed |= automatic_values(obj, add=False)
     changed |= versions.next_values(model, before)
     values = {**held, **changed}

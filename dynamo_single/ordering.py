@@ -74,6 +74,18 @@ def serve_in_memory(
     return keys
 
 
+def deciding(query: Query, constraints: Constraints) -> tuple[Order, ...]:
+    """What of a query's order puts its items in different places: up to where no two of them are alike."""
+    found: list[Order] = []
+    seen = {name for name in query.layout.identity if constraints.fixed(name)}
+    for order in _wanted(query.ordering, constraints):
+        if seen.issuperset(query.layout.identity):
+            break
+        found.append(order)
+        seen.add(order.attribute)
+    return tuple(found)
+
+
 def _wanted(ordering: Sequence[Order], constraints: Constraints) -> list[Order]:
     first: dict[str, Order] = {}
     for order in ordering:

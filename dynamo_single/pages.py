@@ -138,7 +138,7 @@ def _beginning(queryset: Any, plan: Plan, begin: Cursor) -> Beginning:
     position = begin.position
     narrowed: tuple[Narrowed, ...] = ()
     if position.values:
-        attribute = registry.attributes_of(queryset.model)[plan.query.ordering[0].attribute]
+        attribute = registry.attributes_of(queryset.model)[plan.merged_by[0].attribute]
         value = attribute.from_attribute_value(dict(position.values[0]))
         narrowed = positions.narrow_parts(plan, value, backward=begin.backward, now=timezone.now())
     return Beginning(queryset._table, plan, position, begin.backward, narrowed)

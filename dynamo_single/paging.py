@@ -68,7 +68,7 @@ class Beginning:
         if self.plan.kind != "union":
             return at_item(self.plan, stream, item).sort, stream
         # As when everything is read: of equal items those of the first part come first, and backwards last.
-        descending = self.plan.query.ordering[0].descending
+        descending = self.plan.merged_by[0].descending
         return reading.order_of(self.plan, item), -stream if descending else stream
 
     @property
@@ -80,7 +80,7 @@ class Beginning:
         """Whether a merge gives an item after the one at the position."""
         position, plan = self.position, self.plan
         if plan.kind == "union":
-            stored = (plan.layout.attributes[order.attribute].stored for order in plan.query.ordering)
+            stored = (plan.layout.attributes[order.attribute].stored for order in plan.merged_by)
             ours = self.rank(position.stream, dict(zip(stored, position.values, strict=True)))
         else:
             ours = (position.sort, position.stream)
@@ -103,8 +103,9 @@ def read(beginning: Beginning, *, wanted: int, max_requests: int | None = None) 
     if merged:
         _check_budget(beginning.plan, len(streams), max_requests)
         for stream in reversed(streams):
-            budget.spend()
-            stream.fill(wanted)
+            if not stream.is_over:
+                budget.spend()
+                stream.fill(wanted)
     found: list[Found] = []
     while streams and len(found) < wanted:
         place = _next(streams, beginning) if merged else -1

@@ -46,9 +46,12 @@ class Block:
     alias: str | None = None
     writes: list[Write] = field(default_factory=list)
     callbacks: list[Callable[[], None]] = field(default_factory=list)
+    #: Nothing joins it any more. Who began within it may still be running: a task that nobody has awaited.
+    ended: bool = False
 
     def add(self, alias: str, write: Write) -> None:
         """Collect a write; one on another table, or on an item that is written already, is refused."""
+        self.check_open(f"{write.name} cannot be written")
         if self.alias not in (None, alias):
             raise NotSupported(
                 f"{write.name} is in the table {alias!r}, and this block has written to {self.alias!r}: one "
@@ -58,13 +61,24 @@ class Block:
         for action in write.actions:
             other, earlier = collected.get(action.key, (None, None))
             if other is not None and earlier is not None and merge(other, action) is None:
+                if isinstance(other, Put) and isinstance(action, Put) and _is_claim(other):
+                    # The first one has it, once both are written.
+                    raise write.explain(action, dict(other.item))
                 raise NotSupported(
                     f"{write.name} cannot be written in this block: {earlier.name} is written in it, and both change "
-                    f"the item pk={action.key[0]!r}, sk={action.key[1]!r}, which a transaction can do once. Make all "
-                    "changes of an object before its one save()."
+                    f"the item pk={action.key[0]!r}, sk={action.key[1]!r}, which a transaction can do once. "
+                    f"{_way_out(action.key)}"
                 )
         self.alias = alias
         self.writes.append(write)
+
+    def check_open(self, what: str) -> None:
+        """Refuse what comes too late to be a part of the block."""
+        if self.ended:
+            raise NotSupported(
+                f"{what}: the atomic() block that this task was begun in has ended, and nothing can join it any more. "
+                "Await the task within the block, or begin it outside."
+            )
 
     def actions(self) -> list[tuple[Action, Write]]:
         """Everything to send, each item once, and whose it is."""
@@ -98,6 +112,14 @@ class Block:
         for write in reversed(self.writes[count:]):
             write.undo()
         del self.writes[count:]
+        if not self.writes:
+            self.alias = None
+
+
+def _way_out(key: ItemKey) -> str:
+    if key[0].startswith(f"{names.UNIQUE_PREFIX}#"):
+        return "It is the claim on a unique value: save the object that gives the value up before the block."
+    return "Make all changes of an object before its one save()."
 
 
 def combined(actions: Iterable[Action]) -> list[Action]:
@@ -113,6 +135,10 @@ def combined(actions: Iterable[Action]) -> list[Action]:
         else:
             found[place] = both
     return found
+
+
+def _is_claim(action: Put) -> bool:
+    return action.item.get(names.ITEM_TYPE) == {"S": names.CLAIM_ITEM_TYPE}
 
 
 def _changes(action: Action, key: ItemKey) -> bool:
@@ -190,7 +216,7 @@ def outside() -> Iterator[None]:
 def check_keys(alias: str, keys: Iterable[ItemKey]) -> None:
     """Refuse to read an item that is pending: the table does not have it yet as the block means it."""
     block = _block.get()
-    if block is None or block.alias != alias:
+    if block is None or block.ended or block.alias != alias:
         return
     written = {action.key: write for write in block.writes for action in write.actions if not isinstance(action, Check)}
     for key in keys:
@@ -201,7 +227,7 @@ def check_keys(alias: str, keys: Iterable[ItemKey]) -> None:
 def check_plan(alias: str, plan: Plan) -> None:
     """Refuse a plan of which the requests would read what is pending, as it was before or as it will be."""
     block = _block.get()
-    if block is None or block.alias != alias or not block.writes:
+    if block is None or block.ended or block.alias != alias or not block.writes:
         return
     if plan.kind == "scan":
         raise _refusal(block.writes[0])

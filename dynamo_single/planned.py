@@ -25,7 +25,7 @@ from dynamo_single import (
     streaming,
     where,
 )
-from dynamo_single.asking import asking, check_lists, gives_up_order
+from dynamo_single.asking import asking, check_lists, gives_up_order, in_one_order
 from dynamo_single.columns import Columns
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.many import Progress
@@ -110,6 +110,8 @@ class PlannedQuerySet(models.QuerySet[M]):
     def _filter_or_exclude_inplace(self, negate: bool, args: Any, kwargs: Any) -> None:
         check_lists((*args, *kwargs.items()))
         computation.check_conditions(self, (*args, *kwargs.items()))
+        args = tuple(map(in_one_order, args))
+        kwargs = dict(map(in_one_order, kwargs.items()))
         with asking(self.model):
             super()._filter_or_exclude_inplace(negate, args, kwargs)  # type: ignore[misc]  # Django's, private
 

@@ -16,10 +16,23 @@ from dynamo_single.conditions import conjuncts, join, lower, simplify
 from dynamo_single.constraints import Constraints, gather
 from dynamo_single.exceptions import UnknownField
 from dynamo_single.options import AccessKey
-from dynamo_single.query import DELETED_AT, EVERYTHING, ITEM_TYPE, Compare, Condition, Plan, Query, Rejection
+from dynamo_single.ordering import deciding
+from dynamo_single.query import (
+    DELETED_AT,
+    EVERYTHING,
+    ITEM_TYPE,
+    Compare,
+    Condition,
+    Order,
+    Plan,
+    Query,
+    Rejection,
+)
 
 #: How often a query is taken apart, one ``|`` after the other, before it counts as one that no keys answer.
 MAX_STEPS = 3
+#: The types of values that a key has in their own order, and so has what is merged of several.
+_ORDERED_TYPES = ("S", "N")
 #: ``using_index`` of this name means the table itself, which a scan reads.
 PRIMARY = "primary"
 
@@ -37,9 +50,11 @@ def plan(query: Query, *, now: Any = None) -> Plan:
     if constraints is None:
         return _nothing(query)
     found, rejected = by_one_key(query, constraints, now)
-    parts = _parts(query, found, now, MAX_STEPS)
+    merged_by = deciding(query, constraints)
+    parts = _parts(query, found, merged_by, now, MAX_STEPS)
     if parts is not None and parts != [found]:
-        return _union(query, parts, rejected, found, now)
+        union = _union(query, parts, rejected, found, now)
+        return replace(union, merged_by=merged_by) if union.parts else union
     if found is not None:
         return found
     if _may_scan(query) and not is_canonical(*constraints.terms):
@@ -59,7 +74,7 @@ def _nothing(query: Query) -> Plan:
     return Plan("empty", query, reason="no item can meet the conditions")
 
 
-def _parts(query: Query, found: Plan | None, now: Any, steps: int) -> list[Plan] | None:
+def _parts(query: Query, found: Plan | None, merged_by: Sequence[Order], now: Any, steps: int) -> list[Plan] | None:
     """Give the plans which together answer a query, of which one key gives what was ``found``; none for nothing."""
     if found is not None and (found.kind != "query" or found.filter == EVERYTHING):
         return [found]
@@ -67,14 +82,16 @@ def _parts(query: Query, found: Plan | None, now: Any, steps: int) -> list[Plan]
         for way in alternatives(query):
             if found is not None and way[0].split not in conjuncts(found.filter):
                 continue
-            parts = _parts_of_each(way, now, steps - 1)
+            parts = _parts_of_each(way, merged_by, now, steps - 1)
             pairs = [(plan, each) for plans, each in zip(parts or (), way, strict=False) for plan in plans]
             if parts is not None and (found is None or all(_reads_less(plan, found, each.own) for plan, each in pairs)):
                 return [plan for plans in parts for plan in plans if plan.kind != "empty"]
     return None if found is None else [found]
 
 
-def _parts_of_each(way: Sequence[Alternative], now: Any, steps: int) -> list[list[Plan]] | None:
+def _parts_of_each(
+    way: Sequence[Alternative], merged_by: Sequence[Order], now: Any, steps: int
+) -> list[list[Plan]] | None:
     """Give the plans of each query, or ``None`` if one of them cannot be answered or they would be too many."""
     all_parts: list[list[Plan]] = []
     count = 0
@@ -84,9 +101,9 @@ def _parts_of_each(way: Sequence[Alternative], now: Any, steps: int) -> list[lis
             parts: list[Plan] | None = []
         else:
             found, _ = by_one_key(each.query, constraints, now)
-            parts = _parts(each.query, found, now, steps)
+            parts = _parts(each.query, found, merged_by, now, steps)
         count += len(parts or ())
-        if parts is None or count > MAX_PARTS or not all(map(_has_order, parts)):
+        if parts is None or count > MAX_PARTS or not all(_has_order(part, merged_by) for part in parts):
             return None
         all_parts.append(parts)
     return all_parts
@@ -105,15 +122,17 @@ def _compared(condition: Condition) -> set[str | None]:
     return {term.attribute for term in conjuncts(condition) if isinstance(term, Compare) and not term.path}
 
 
-def _has_order(part: Plan) -> bool:
-    """Whether every item of a part has the values by which the parts are merged."""
+def _has_order(part: Plan, merged_by: Sequence[Order]) -> bool:
+    """Whether every item of a part has the values by which the parts are merged, and these can be compared."""
     query, key = part.query, part.key
     constraints = _gather(query)
     if constraints is None or key is None:
         return True
-    for order in query.ordering:
+    for order in merged_by:
         name = order.attribute
         info = query.layout.attributes[name]
+        if not info.kind or info.type not in _ORDERED_TYPES:
+            return False
         present = info.required or constraints.fixed(name) or constraints.excludes_empty(name, text=False)
         if not (present or name in query.layout.identity or (key.index is not None and name in key.variables)):
             return False

@@ -80,7 +80,7 @@ def ascends(plan: Plan, *, backward: bool) -> bool:
 def is_merged(plan: Plan) -> bool:
     """Whether the streams are read side by side, and not one after the other."""
     if plan.kind == "union":
-        return bool(plan.query.ordering)
+        return bool(plan.merged_by)
     return plan.merge == "sort_key" and len(plan.conditions) > 1
 
 
@@ -99,7 +99,7 @@ def in_union(plan: Plan, offset: int, position: Position, item: Item) -> Positio
     """The position of an item in a plan, of which a part has it at a position."""
     values: tuple[Mapping[str, Any], ...] = ()
     if plan.kind == "union":
-        values = tuple(item[plan.layout.attributes[order.attribute].stored] for order in plan.query.ordering)
+        values = tuple(item[plan.layout.attributes[order.attribute].stored] for order in plan.merged_by)
     return replace(position, stream=position.stream + offset, values=values)
 
 
@@ -228,7 +228,7 @@ class Narrowed:
 
 def narrow_parts(plan: Plan, value: Any, *, backward: bool, now: Any) -> tuple[Narrowed, ...]:
     """What each part reads from a position on, given its value of the first attribute that the union is ordered by."""
-    order = plan.query.ordering[0]
+    order = plan.merged_by[0]
     term = Compare(order.attribute, "gte" if order.descending == backward else "lte", value)
     return tuple(_narrow_part(part, term, now) for part in plan.parts)
 

@@ -65,7 +65,8 @@ class Nothing:
 class Stored:
     """One comparison in the item's own names and values, which needs no model to be understood.
 
-    Operators: ``= < <= > >= between in begins_with contains exists missing canonical type size= size< size<= size> size>=``.
+    Operators: ``= < <= > >= between in begins_with contains exists missing canonical type``, and ``size`` with each of
+    the first five behind it.
     """
 
     name: str
@@ -177,7 +178,7 @@ class Plan:
 
     A union has ``parts``, plans of the other kinds, which are read one after the other, or merged in the order that was
     asked for. An item that several of them find is given by one only: a part leaves out what meets a condition of its
-    ``others``, in stored names.
+    ``others``, in stored names. ``merged_by`` is what of the order tells its items apart, and empty if nothing does.
 
     ``projection`` has the physical names of what is read of each item; the whole item is read if there are none.
     With ``in_memory`` the matches are not the result yet.
@@ -196,6 +197,7 @@ class Plan:
     rejected: tuple[Rejection, ...] = ()
     parts: tuple[Plan, ...] = ()
     others: tuple[Condition, ...] = ()
+    merged_by: tuple[Order, ...] = ()
     projection: tuple[str, ...] = ()
     in_memory: InMemory | None = None
 

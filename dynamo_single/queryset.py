@@ -101,6 +101,10 @@ class QuerySet(WritingQuerySet[M]):
         requests = reading.requests(self._table, plan, limit=self._page_limit(plan))
         return explain.describe(plan, requests, afterwards=afterwards)
 
+    def complex_filter(self, filter_obj: Any) -> Self:
+        """``filter()`` for a ``Q`` or a dict."""
+        return self.filter(filter_obj) if isinstance(filter_obj, models.Q) else self.filter(**filter_obj)
+
     def order_by(self, *field_names: Any) -> Self:
         """In the order of the key that answers the query, or its reverse; any other order is refused."""
         with asking(self.model):
@@ -143,7 +147,7 @@ class QuerySet(WritingQuerySet[M]):
         """The one object: one GetItem for a whole primary key, else a Query for at most two matches."""
         clone = self._chain() if not args and not kwargs else self.filter(*args, **kwargs)
         clone.query.clear_ordering(force=False)
-        if not clone.query.is_sliced and not clone._prefetch_related_lookups:
+        if not clone.query.is_sliced:
             clone.query.set_limits(high=2)
         found = list(clone)
         if len(found) == 1:
@@ -152,6 +156,13 @@ class QuerySet(WritingQuerySet[M]):
         if not found:
             raise self.model.DoesNotExist(f"No {label} matches {_shown(args, kwargs)}.")
         raise self.model.MultipleObjectsReturned(f"More than one {label} matches {_shown(args, kwargs)}.")
+
+    def in_bulk(self, id_list: Any = None, *, field_name: str = "pk") -> dict[Any, M]:
+        """The objects by ``pk``, or by a unique attribute: one BatchGetItem for each hundred keys, in their order."""
+        query: Any = self.query
+        # The order of Meta.ordering would keep the keys from being read at once.
+        asked_in_order = id_list is None or query.is_sliced or query.order_by
+        return models.QuerySet.in_bulk(self if asked_in_order else self.order_by(), id_list, field_name=field_name)
 
     def first(self) -> M | None:
         """The first object in the given order, or else in the order of the key that answers the query."""

@@ -103,7 +103,7 @@ def _batch_get(table: Table, plan: Plan, stop: int | None) -> Iterator[Item]:
 def _union(table: Table, plan: Plan, stop: int | None) -> Iterator[Item]:
     """The items of every part, each once."""
     streams = [_of_part(table, part, stop) for part in plan.parts]
-    ordering = plan.query.ordering
+    ordering = plan.merged_by
     if not ordering:
         return chain.from_iterable(streams)
     return heapq.merge(*_mirrored(streams, forward=not ordering[0].descending), key=partial(order_of, plan))
@@ -128,7 +128,7 @@ def _mirrored(streams: list[Iterator[Item]], *, forward: bool) -> list[Iterator[
 def order_of(plan: Plan, item: Item) -> tuple[Any, ...]:
     """What the items of a union are merged by: the values of the attributes that it is ordered by."""
     attributes = plan.layout.attributes
-    values = ((order_value(item[attributes[order.attribute].stored])[1], order) for order in plan.query.ordering)
+    values = ((order_value(item[attributes[order.attribute].stored])[1], order) for order in plan.merged_by)
     return tuple(Descending(value) if order.descending else value for value, order in values)
 
 

@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dynamo_single import hydration, pending
-from dynamo_single.actions import Action, Check, Item
+from dynamo_single.actions import Action, Check, Item, Update
 from dynamo_single.compiler import compile_action, compile_transaction
-from dynamo_single.exceptions import ConditionFailed, NotSupported, TransactionCancelled
+from dynamo_single.exceptions import ConditionFailed, DynamoSingleError, NotSupported, TransactionCancelled
 from dynamo_single.items import touched
+from dynamo_single.matching import normal
 from dynamo_single.pending import Block, Explain, Write
 from dynamo_single.table import get_table
 from dynamo_single.values import item_size
@@ -66,11 +67,35 @@ def commit(block: Block) -> None:
             "objects in one block."
         )
     explained = [(action, write.explain) for action, write in block.actions()]
-    carry_out(block.alias, explained, token=block.token)
+    # What depends on what is stored must not be made twice, if an answer is lost and the request sent again.
+    counts = any(isinstance(action, Update) and (action.add or action.changes) for action, _ in explained)
+    token = block.token or (str(uuid.uuid4()) if counts else None)
+    try:
+        carry_out(block.alias, explained, token=token)
+    except DynamoSingleError as error:
+        if not _was_carried_out(block, error):
+            raise
+
+
+def _was_carried_out(block: Block, error: DynamoSingleError) -> bool:
+    """Whether the block's one request was carried out by the first of botocore's attempts, and the answer lost."""
+    cause = error.__cause__
+    if not isinstance(cause, ConditionFailed) or not cause.retried:
+        return False
+    ((action, _),) = block.actions()
+    expected = block.item_after(action.key)
+    if not expected or not cause.item:
+        return not expected and not cause.item
+    return {name: normal(value) for name, value in cause.item.items()} == {
+        name: normal(value) for name, value in expected.items()
+    }
 
 
 def carry_out(alias: str, explained: Sequence[tuple[Action, Explain]], *, token: str | None = None) -> dict[str, Any]:
-    """Send actions at once, all or none of them; a failure is the error that its action's ``Explain`` makes."""
+    """Send actions at once, all or none of them; a failure is the error that its action's ``Explain`` makes.
+
+    One action is a plain request, unless there is a ``token``, or it is a check.
+    """
     table = get_table(alias)
     actions = [action for action, _ in explained]
     if len(actions) == 1 and token is None and not isinstance(actions[0], Check):

@@ -20,7 +20,7 @@ from dynamo_single.actions import Action, Item
 from dynamo_single.cascade import Cascade, Step
 from dynamo_single.collections import Children
 from dynamo_single.deferred import changed_in_memory, complete
-from dynamo_single.exceptions import ParentInTrash, StaleObject, UniqueViolation
+from dynamo_single.exceptions import MissingReference, ParentInTrash, StaleObject, UniqueViolation
 from dynamo_single.items import Values, key_of_pk
 from dynamo_single.matching import matches
 from dynamo_single.pending import Write
@@ -144,10 +144,13 @@ def _carry_out(
             work.send()
         except StaleObject as error:
             outdated = error.expected != error.found and work.failed is obj and extra == EVERYTHING
+            as_it_was = obj._stored, dict(obj.attribute_values)
             _read_again(obj)
             is_fresh = True
             # Another version is not written over, unless there is nothing left to do.
             if attempt == ATTEMPTS - 1 or (outdated and _is_in_trash(obj) != into_trash):
+                # Nor by what the caller writes next.
+                obj._stored, obj.attribute_values = as_it_was
                 raise
         else:
             return
@@ -208,7 +211,12 @@ def _guards(obj: Any) -> list[Write]:
     return guards
 
 
-def _in_trash(obj: Any, parent: str, action: Action, found: Item | None) -> ParentInTrash:
+def _in_trash(obj: Any, parent: str, action: Action, found: Item | None) -> ParentInTrash | MissingReference:
+    if not found:
+        return MissingReference(
+            f"{_name(obj)} cannot be restored: {parent}, which counts it, is not stored; nothing was written.",
+            key=action.key,
+        )
     return ParentInTrash(
         f"{_name(obj)} cannot be restored by itself: it belongs to {parent}, which is in the trash; nothing was "
         "written. Restore that: what was deleted along with it comes back too."

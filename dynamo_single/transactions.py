@@ -35,7 +35,7 @@ def atomic(function: F | None = None, *, token: str | None = None) -> Any:
     A context manager and a decorator, with ``async`` as well. Nothing is sent before the end: an exception discards
     everything, and a read of what is pending raises ``PendingWrite``. An inner block joins the outer one; its exception
     discards what it wrote itself. Up to 100 actions, each item once: unique values and derived items count too.
-    One action is sent as a plain request, and an empty block sends nothing.
+    One action is sent as a plain request, unless it adds to what is stored, and an empty block sends nothing.
 
     ``token`` is an idempotency token of up to 36 characters: a block that is repeated with it within ten minutes is
     carried out once, and ``TokenReused`` if it does something else.
@@ -106,6 +106,8 @@ class _Entered:
 
 def _enter(token: str | None) -> _Entered:
     around = pending.current()
+    if around is not None:
+        around.check_open("An atomic() block cannot begin here")
     if around is None:
         block = Block(token)
         return _Entered(block, pending.enter(block))
@@ -121,6 +123,7 @@ def _leave(entered: _Entered, *, failed: bool) -> bool:
         del entered.block.callbacks[entered.callbacks :]
     if entered.outer is None:
         return False
+    entered.block.ended = True
     pending.leave(entered.outer)
     return not failed
 
@@ -144,6 +147,7 @@ def on_commit(function: Callable[[], Any]) -> None:
     if block is None:
         function()
     else:
+        block.check_open("on_commit() cannot wait")
         block.callbacks.append(function)
 
 

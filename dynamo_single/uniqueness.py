@@ -56,15 +56,14 @@ def actions(model: Any, before: Item | None, after: Item | None) -> list[Action]
     old, new = claims_of(model, before), claims_of(model, after)
     former = None if before is None or after is None or key_of(before) == key_of(after) else key_of(before)
     renewed = former is not None or _expiry(before) != _expiry(after)
-    mover = key_of(before) if before is not None and after is not None and key_of(before) != key_of(after) else None
+    # With its owner a claim has expired too, and may be another's by now: nothing is left to be given free.
+    to_free = before is not None and not has_expired(before)
     found: list[Action] = []
     for rule in {**old, **new}:
         taken, given_up = new.get(rule), old.get(rule)
-        if after is not None and taken is not None and taken == given_up and mover is not None:
-            found.append(Put(claim_item(taken, after), Or((free(model), _held_by(mover)))))
-        elif after is not None and taken is not None and (taken != given_up or renewed):
+        if after is not None and taken is not None and (taken != given_up or renewed):
             found.append(put_claim(model, taken, after, former if taken == given_up else None))
-        if before is not None and given_up is not None and given_up != taken:
+        if before is not None and to_free and given_up is not None and given_up != taken:
             found.append(delete_claim(given_up, key_of(before)))
     return found
 

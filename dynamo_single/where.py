@@ -106,6 +106,19 @@ def _ordered_attributes(model: type[Model], name: str) -> tuple[str, ...]:
         return layout.identity
     by_name = {field.name: field.attname for field in model._meta.concrete_fields}
     attribute = by_name.get(name, name)
+    if attribute != name:
+        _check_own_order(model, name, attribute)
     if attribute not in layout.attributes:
         raise UnknownField(f"Cannot order {model._meta.label} by {name!r}. It has {', '.join(sorted(by_name))}.")
     return (attribute,)
+
+
+def _check_own_order(model: type[Model], name: str, attribute: str) -> None:
+    """To Django an order by a reference is that of the objects referred to, if their model has one."""
+    other: Any = model._meta.get_field(name).related_model
+    ordering = tuple(other._meta.ordering)
+    if ordering not in ((), ("pk",), (other._meta.pk.name,)):
+        raise NotSupported(
+            f"Ordering {model._meta.label} by {name!r} means the order of {other._meta.label} itself, which is by "
+            f"{', '.join(map(str, ordering))}, and DynamoDB has no joins. Order by {attribute!r}, or sort in Python."
+        )

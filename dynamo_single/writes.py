@@ -32,7 +32,6 @@ from dynamo_single.exceptions import (
     AlreadyExists,
     ConditionFailed,
     ConditionNotMet,
-    InvalidValue,
     ItemTooLarge,
     NotSupported,
     StaleObject,
@@ -49,6 +48,7 @@ from dynamo_single.items import (
     item_from,
     known_names,
     prepared_values,
+    refuse_fixed,
     set_automatic,
     stored_name,
 )
@@ -88,7 +88,7 @@ def new_item(obj: Any, *, raw: bool = False) -> tuple[Item, Values]:
     """The item and the values of an object that is to be created, which gets its identifier and automatic values."""
     complete(obj)
     _make_identity(obj)
-    assignments.refuse_on_creation(obj)
+    assignments.refuse_changes(obj, "A new object has none: give it a value.")
     if not raw:
         set_automatic(obj, add=True)
         obj.attribute_values.update(versions.next_values(type(obj), None))
@@ -105,13 +105,15 @@ def update(
     extra: Condition = EVERYTHING,
     condition: Condition = EVERYTHING,
     changes: Sequence[Change] = (),
+    given: frozenset[str] = frozenset(),
     raw: bool = False,
     force: bool = False,
 ) -> None:
     """Write what changed since the object was read: UpdateItem, or one transaction if a unique value changed.
 
     Nothing is sent if nothing changed, but for a check of a ``condition``, the caller's. ``only`` names the attributes
-    to look at; automatic timestamps always follow, and one that is named is written by itself. ``extra`` has to hold of
+    to look at; automatic timestamps always follow, and one that is named is written by itself, with its value if it is
+    ``given``. ``extra`` has to hold of
     the stored item as well. ``changes`` are made besides those that attributes are set to. ``force`` computes every key
     anew also without a change, which fills an index that is younger than the item. An object that was read in part is
     read whole first, if there may be something to write.
@@ -140,24 +142,26 @@ def update(
             obj,
             changes,
             lambda unchanged: update(
-                obj, both, extra=join((extra, unchanged)), condition=condition, raw=raw, force=force
+                obj, both, extra=join((extra, unchanged)), condition=condition, given=given, raw=raw, force=force
             ),
         )
         return
     if not changed and not changes and not force and (only is None or not only & {*automatic_names(obj)}):
         if condition != EVERYTHING:
             _check(obj, before, condition)
+        if obj._stored is None:
+            _remember(obj, before, {})
         copies.complete(obj, _change_actions)
         return
     if not raw:
-        _refuse_version(model, changed)
-        _refuse_settled(model, changed)
-        changed |= automatic_values(obj, add=False)
+        refuse_fixed(model, changed)
+        changed |= {name: value for name, value in automatic_values(obj, add=False).items() if name not in given}
     values = {**held, **changed}
     if computed_key(model, values) != key_of(before):
+        other = next(name for name in model._identity if name in changed)
         raise NotSupported(
             f"{model._meta.label}: {', '.join(model._identity)} make up the primary key, which save() does not "
-            f"change: move({model._identity[0]}=...) does, with everything else that is set. Nothing was written."
+            f"change: move({other}=...) does, with everything else that is set. Nothing was written."
         )
     _save_changes(obj, before, values, changed, extra, condition, changes, raw=raw)
 
@@ -167,24 +171,6 @@ def _check(obj: Any, before: Item, condition: Condition) -> None:
     action = Check(key_of(before), join((ITEM_EXISTS, condition)))
     explain = partial(update_error, obj, before, condition=condition)
     send(obj, [action], explain, lambda: [before])
-
-
-def _refuse_version(model: Any, changed: Values) -> None:
-    attribute = versions.attribute_of(model)
-    if attribute is not None and attribute.name in changed:
-        raise InvalidValue(
-            f"{model._meta.label}.{attribute.name} counts the writes and cannot be set to {changed[attribute.name]!r}: "
-            "read the object again to write over another's change."
-        )
-
-
-def _refuse_settled(model: Any, changed: Values) -> None:
-    attributes = registry.attributes_of(model)
-    for name in changed:
-        if attributes[name].settled:
-            raise NotSupported(
-                f"{model._meta.label}.{name} is set when an object is made, and never changes; nothing was written."
-            )
 
 
 def _stored_item(obj: Any) -> Item:
@@ -239,6 +225,8 @@ def delete(obj: Any, *, extra: Condition = EVERYTHING, condition: Condition = EV
     # own behind.
     depends = {stored_name(model, name) for name in uniqueness.unique_attributes(model)} | derived.stored_names(model)
     depends |= child_counts.references(model)
+    if depends and hydration.has_expired(stored):
+        depends.add(names.EXPIRES_AT)  # if another writer has prolonged it, its claims are to be given free
     if (depends or child_counts.counted(model)) and registry.layout_of(model).soft_delete:
         depends.add(names.DELETED_AT)
     unchanged = (as_stored(stored, name) for name in sorted(depends))

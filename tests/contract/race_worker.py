@@ -6,6 +6,7 @@ it; an error that a race may end in is part of the outcome, any other one ends t
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import sys
@@ -22,11 +23,13 @@ from dynamo_single import models, transactions  # noqa: E402
 from dynamo_single.exceptions import (  # noqa: E402
     AlreadyExists,
     ConditionNotMet,
+    Conflict,
     DynamoSingleError,
     StaleObject,
     UniqueViolation,
 )
 from tests.catalog.chat import ChatChannel, ChatMembership, ChatServer, ChatUser  # noqa: E402
+from tests.catalog.clubs import Club  # noqa: E402
 from tests.catalog.models import Member, Order  # noqa: E402
 from tests.catalog.seats import Seat  # noqa: E402
 from tests.catalog.stocks import Ledger, Stock  # noqa: E402
@@ -37,9 +40,10 @@ LOST = (UniqueViolation, AlreadyExists, StaleObject, ConditionNotMet)
 
 def attempt(write: Callable[[], Any], *lost: type[DynamoSingleError]) -> bool:
     """Whether a write was carried out, or lost its race."""
+    expected = (*(lost or LOST), Conflict)
     try:
         write()
-    except lost or LOST:
+    except expected:
         return False
     return True
 
@@ -86,13 +90,13 @@ def rotating(process: int) -> int:
         pk, value = str(chosen.randrange(8)), chosen.randrange(10)
         loaded(Member, pk, badge=value, email=f"{value}@example.org").save()
 
-    return sum(attempt(rename) for _ in range(25))
+    return sum(attempt(rename) for _ in range(60))
 
 
 def renamed_and_deleted(process: int) -> int:
     """Half of the processes rename an object, the others move it to the trash and back, or delete it for good."""
     done = 0
-    for number in range(12):
+    for number in range(32):
         if process % 2:
             done += attempt(lambda n=number: _rename(process, n), *LOST, Member.DoesNotExist)
         else:
@@ -105,7 +109,7 @@ def _rename(process: int, number: int) -> None:
 
 
 def _delete(process: int, number: int) -> None:
-    if number == 11:
+    if number == 31:
         loaded(Member, "a").hard_delete()
     elif number % 2:
         loaded(Member, "a").restore()
@@ -127,7 +131,7 @@ def restored_and_created(process: int) -> list[int]:
 
 def counted(process: int) -> int:
     """Add one to a number in three ways; how often."""
-    for number in range(30):
+    for number in range(60):
         if number % 3 == 0:
             Stock.objects.filter(code="s").update(qty=F("qty") + 1)
         elif number % 3 == 1:
@@ -136,7 +140,7 @@ def counted(process: int) -> int:
         else:
             with transactions.atomic():
                 loaded(Stock, "s", qty=F("qty") + 1).save()
-    return 30
+    return 60
 
 
 def appended(process: int) -> list[str]:
@@ -161,14 +165,15 @@ def children_counted(process: int) -> int:
     return 4
 
 
-def versioned(process: int) -> int:
-    """Read a number, add one, and save; from the beginning where another writer was faster; how often it was saved."""
-    done = 0
-    while done < 8:
+def versioned(process: int) -> tuple[int, int]:
+    """Read a number, add one, and save; anew where another writer was faster; how often it was saved, and refused."""
+    done = refused = 0
+    while done < 20:
         ledger = loaded(Ledger, "l")
         ledger.total += 1
-        done += attempt(ledger.save, StaleObject)
-    return done
+        saved = attempt(ledger.save, StaleObject)
+        done, refused = done + saved, refused + (not saved)
+    return done, refused
 
 
 def conditional(process: int) -> int:
@@ -220,7 +225,7 @@ def seats_taken(process: int) -> int:
         status = chosen.choice(("taken", "free"))
         loaded(Seat, str(chosen.randrange(6)), guest=f"g{chosen.randrange(4)}", status=status).save()
 
-    return sum(attempt(take, UniqueViolation, StaleObject) for _ in range(20))
+    return sum(attempt(take, UniqueViolation, StaleObject) for _ in range(50))
 
 
 def bulk_created(process: int) -> int:
@@ -242,7 +247,25 @@ def swapped(process: int) -> int:
             giver.save()
             taker.save()
 
-    return sum(attempt(transfer, StaleObject) for _ in range(15))
+    return sum(attempt(transfer, StaleObject) for _ in range(30))
+
+
+def endless(process: int) -> None:
+    """Write all kinds of things until the process is killed."""
+    steps: list[Callable[[int], Any]] = [
+        lambda n: loaded(Club, "c").delete(),
+        lambda n: loaded(ChatUser, "1", username=f"{process}-{n}").save(),
+        lambda n: loaded(Member, "a", email=f"{process}-{n}@example.org").save(),
+        lambda n: loaded(Club, "c").restore(),
+        lambda n: loaded(Member, "b").delete(),
+        lambda n: Member.objects.create(email=f"{process}-{n}@example.net"),
+        lambda n: loaded(Member, "b").restore(),
+        lambda n: Member.objects.filter(email__startswith=f"{process}-{n}@").delete(),
+    ]
+    for number in itertools.count():
+        attempt(lambda n=number: steps[n % len(steps)](n))
+        if number % len(steps) == 0:
+            print("still here", flush=True)
 
 
 RACES: dict[str, Callable[[int], Any]] = {
@@ -265,6 +288,7 @@ RACES: dict[str, Callable[[int], Any]] = {
         seats_taken,
         bulk_created,
         swapped,
+        endless,
     )
 }
 

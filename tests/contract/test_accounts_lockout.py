@@ -20,7 +20,6 @@ from django.utils import timezone
 
 from accounts import lockout
 from accounts.backends import EmailOrUsernameBackend
-from accounts.conf import AccountSettings
 from accounts.models import LoginFailures, User
 from dynamo_single import exceptions, testing
 from dynamo_single.query import Request
@@ -335,39 +334,6 @@ def test_the_lockout_is_asynchronous_too() -> None:
         assert await aauthenticate(request(OWNER), username="Mike", password=PASSWORD) is not None
 
     asyncio.run(use())
-
-
-# where a request comes from
-
-
-@pytest.mark.parametrize(
-    ("remote", "headers", "header", "proxies", "expected"),
-    [
-        ("198.51.100.7", {}, None, 1, "198.51.100.7"),
-        ("198.51.100.7", {"X-Forwarded-For": "1.2.3.4"}, None, 1, "198.51.100.7"),
-        ("10.0.0.1", {"X-Forwarded-For": "1.2.3.4"}, "X-Forwarded-For", 1, "1.2.3.4"),
-        ("10.0.0.1", {"X-Forwarded-For": "9.9.9.9, 1.2.3.4"}, "X-Forwarded-For", 1, "1.2.3.4"),
-        ("10.0.0.1", {"X-Forwarded-For": "9.9.9.9, 1.2.3.4, 10.0.0.2"}, "X-Forwarded-For", 2, "1.2.3.4"),
-        ("10.0.0.1", {"X-Forwarded-For": "1.2.3.4"}, "X-Forwarded-For", 2, "10.0.0.1"),
-        ("10.0.0.1", {"X-Forwarded-For": "made up"}, "X-Forwarded-For", 1, "10.0.0.1"),
-        ("10.0.0.1", {}, "X-Forwarded-For", 1, "10.0.0.1"),
-        ("10.0.0.1", {"X-Real-Ip": " 1.2.3.4 "}, "X-Real-IP", 1, "1.2.3.4"),
-        ("2001:db8:1:2:3:4:5:6", {}, None, 1, "2001:db8:1:2::/64"),
-        ("2001:db8:1:2:ffff::1", {}, None, 1, "2001:db8:1:2::/64"),
-        ("::ffff:198.51.100.7", {}, None, 1, "198.51.100.7"),
-        ("10.0.0.1", {"X-Forwarded-For": "1.2.3.4:5678"}, "X-Forwarded-For", 1, "1.2.3.4"),
-        ("10.0.0.1", {"X-Forwarded-For": "[2001:db8:1:2::5]:5678"}, "X-Forwarded-For", 1, "2001:db8:1:2::/64"),
-        ("10.0.0.1", {"X-Forwarded-For": "[2001:db8:1:2::5]"}, "X-Forwarded-For", 1, "2001:db8:1:2::/64"),
-        ("2001:db8::1234", {}, None, 1, "2001:db8::/64"),
-        ("", {}, None, 1, "unknown"),
-    ],
-)
-def test_the_address(remote: str, headers: dict[str, str], header: str | None, proxies: int, expected: str) -> None:
-    """The connection's, or what the trusted proxies wrote into the header; of IPv6 the network."""
-    found = lockout.client_address(
-        request(remote, **headers), AccountSettings(client_address_header=header, trusted_proxies=proxies)
-    )
-    assert found == expected
 
 
 def test_a_connection_without_an_address_is_told(caplog: pytest.LogCaptureFixture) -> None:

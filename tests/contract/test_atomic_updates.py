@@ -78,7 +78,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "change", "expected"), CASES, ids=lambda case: repr(case) if case else "")
+@pytest.mark.parametrize(("name", "change", "expected"), CASES, ids=[f"{name}-{number}" for number, (name, *_) in enumerate(CASES)])
 def test_a_saved_change_is_one_update_and_its_result_is_on_the_object(
     stock: Stock, name: str, change: Any, expected: Any
 ) -> None:
@@ -92,7 +92,7 @@ def test_a_saved_change_is_one_update_and_its_result_is_on_the_object(
         stock.save()
 
 
-@pytest.mark.parametrize(("name", "change", "expected"), CASES, ids=lambda case: repr(case) if case else "")
+@pytest.mark.parametrize(("name", "change", "expected"), CASES, ids=[f"{name}-{number}" for number, (name, *_) in enumerate(CASES)])
 def test_a_queryset_changes_one_object_without_reading_it(stock: Stock, name: str, change: Any, expected: Any) -> None:
     """A whole primary key is one UpdateItem; the time of the write is set with it."""
     with assert_requests(["UpdateItem"]):
@@ -485,7 +485,7 @@ def test_a_block_whose_change_cannot_be_made_says_so(stock: Stock) -> None:
 
 def test_a_queryset_in_a_block_reads_and_collects(stock: Stock) -> None:
     """How many it updates has to be known, so the object is read, and changed at the end under the condition."""
-    with assert_requests(["GetItem", "UpdateItem"]), transactions.atomic():
+    with assert_requests(["GetItem", "TransactWriteItems"]), transactions.atomic():
         assert Stock.objects.filter(code="s", qty__gte=3).update(qty=F("qty") - 3, data__price=1) == 1
     assert (fresh().qty, fresh().data["price"]) == (4, 1)
 

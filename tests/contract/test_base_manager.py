@@ -64,6 +64,6 @@ def test_a_reference_finds_what_is_in_the_trash(table: Table) -> None:
     company = Company.objects.create(company_id="c1", name="Acme")
     Person.objects.create(person_id="p1", company=company, name="Mike")
     company.delete()
-    person = Person.objects.get(company_id="c1", person_id="p1")
+    person = Person.all_objects.get(company_id="c1", person_id="p1")
     assert person.company.is_deleted
     assert Company._default_manager.name == "objects"

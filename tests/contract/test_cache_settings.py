@@ -33,7 +33,7 @@ Sent = list[SentRequest]
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"LOCATION": "other"}, "CACHES: LOCATION 'other' is no alias of DYNAMO_SINGLE, which declares 'default'."),
+        ({"LOCATION": "other"}, "CACHES: LOCATION 'other' is no alias of DYNAMO_SINGLE, which declares 'default'"),
         ({"OPTIONS": {"MAX_ENTRIES": 100}}, "OPTIONS['MAX_ENTRIES'] has no meaning to DynamoCache"),
         ({"OPTIONS": {"CULL_FREQUENCY": 2}}, "there is no limit on their number"),
         ({"OPTIONS": {"large_values": "split"}}, "whose options are LARGE_VALUES, NAME"),

@@ -10,11 +10,12 @@ import pytest
 from django.core import serializers
 
 from dynamo_single import transactions
-from dynamo_single.exceptions import DynamoSingleError, MissingReference, NotSupported, StaleObject
+from dynamo_single.exceptions import DynamoSingleError, MissingReference, NotSupported, ParentInTrash, StaleObject
 from dynamo_single.query import Request
-from dynamo_single.table import Table
+from dynamo_single.table import Table, get_table
 from dynamo_single.testing import assert_requests, refuse
 from tests.catalog.chat import ChatChannel, ChatMembership, ChatServer, ChatUser
+from tests.catalog.library import Aisle, Volume
 
 pytestmark = pytest.mark.usefixtures("table")
 
@@ -263,3 +264,20 @@ def test_fixtures_count_whichever_comes_first(server: ChatServer, table: Table) 
             found.save()
         assert count() == 2
         assert exact(table)
+
+
+def test_a_child_is_not_restored_into_a_parent_that_is_in_the_trash() -> None:
+    """That the parent counts it is no reason not to look where the parent is, nor whether it is there."""
+    aisle = Aisle.objects.create(aisle_id="a", name="north")
+    volume = Volume.objects.create(aisle=aisle, number=1, title="one")
+    aisle.delete()
+    with pytest.raises(ParentInTrash, match="which is in the trash"):
+        Volume.deleted_objects.get(pk=volume.pk).restore()
+    assert Volume.deleted_objects.count() == 1
+    aisle.restore()
+    volume = Volume.objects.get(pk=volume.pk)
+    volume.delete()
+    get_table().send(Request("DeleteItem", {"Key": {"pk": {"S": "AISLE#a"}, "sk": {"S": "#METADATA"}}}))
+    with pytest.raises(MissingReference, match="which counts it, is not stored"):
+        volume.restore()
+    assert Volume.deleted_objects.count() == 1

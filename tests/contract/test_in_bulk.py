@@ -8,6 +8,7 @@ import pytest
 
 from dynamo_single.exceptions import NoAccessPattern
 from dynamo_single.testing import assert_requests
+from tests.catalog.boards import Label
 from tests.catalog.models import Coupon, Member, Order
 
 pytestmark = pytest.mark.usefixtures("members")
@@ -36,6 +37,13 @@ def test_by_primary_key() -> None:
         assert list(Order.objects.in_bulk(["a~~1"])) == ["a~~1"]
     with assert_requests([]):
         assert Member.objects.in_bulk([]) == {}
+
+
+def test_an_order_of_the_model_costs_nothing() -> None:
+    """``Meta.ordering``, which single items do not have, does not turn one request into several."""
+    keys = [Label.objects.create(board_id="b", label_id=label_id, text="t").pk for label_id in "321"]
+    with assert_requests(["BatchGetItem"]):
+        assert list(Label.objects.in_bulk(keys)) == keys
 
 
 def test_by_another_unique_attribute() -> None:

@@ -63,6 +63,18 @@ QUESTIONS: list[tuple[str, Any, list[tuple[str, ...]]]] = [
         lambda found: found.filter(Q(shelf__in=["a", "b"], score__gt=-1) | Q(shelf__in=["a", "a#b"])),
         [(), ("slot",), ("-slot",)],
     ),
+    (
+        "an or with single items in order",
+        lambda found: found.filter(
+            Q(shelf="a", slot=0) | Q(shelf="a#b", slot__in=[-2, 10, 100]) | Q(shelf="b", slot__gt=-2)
+        ),
+        [(), ("slot",), ("-slot",)],
+    ),
+    (
+        "an or in an order of what is fixed",
+        lambda found: found.filter(Q(shelf="a", slot=0) | Q(shelf="b", slot__gt=-2), title="A"),
+        [("title",), ("title", "slot"), ("-title", "-slot", "shelf", "score")],
+    ),
 ]
 ENTRIES = st.lists(
     st.fixed_dictionaries(

@@ -261,6 +261,8 @@ def test_the_refusal_names_every_key_and_the_ways_out() -> None:
     ("query", "error", "message"),
     [
         (lambda: Company.objects.filter(nme="x"), UnknownField, "Cannot resolve keyword 'nme'"),
+        (lambda: Company.objects.complex_filter(Q(nme="x")), UnknownField, "Cannot resolve keyword 'nme'"),
+        (lambda: Company.objects.complex_filter({"nme": "x"}), UnknownField, "Cannot resolve keyword 'nme'"),
         (lambda: Company.objects.filter(name__nope="x"), UnknownField, "nope"),
         (lambda: Company.objects.order_by("nme"), UnknownField, "Cannot resolve keyword 'nme'"),
         (lambda: Company.objects.values("nme"), UnknownField, "no attribute 'nme' for values()"),
@@ -274,6 +276,8 @@ def test_the_refusal_names_every_key_and_the_ways_out() -> None:
         (lambda: list(Company.objects.filter(created_at__hour=2)), NotSupported, "keep the hour in an attribute"),
         (lambda: Person.objects.select_related("text"), UnknownField, "has no reference 'text'. It has company"),
         (lambda: Person.objects.select_related("company__x"), UnknownField, "directory.Company has no reference 'x'"),
+        (lambda: Company.objects.select_related("people"), UnknownField, "prefetch_related('people') reads several"),
+        (lambda: Company.objects.select_related("person_set"), UnknownField, "prefetch_related('person_set') reads"),
         (lambda: Company.objects.using("nope"), NotSupported, "directory.Company.Meta.table"),
         (lambda: Order.objects.allow_scan().filter(status="x").last(), NotSupported, "a scan has no order"),
         (lambda: Order.objects.filter(total__in=5), InvalidValue, "total__in takes a list of values, not 5"),
@@ -297,7 +301,7 @@ def test_an_unknown_name_is_answered_with_the_attributes_that_there_are() -> Non
         Company.objects.filter(nme="x")
     assert str(raised.value) == (
         "directory.Company: Cannot resolve keyword 'nme' into field. Choices are: company_id, created_at, deleted_at, "
-        "founded, name, public, stock, updated_at."
+        "deleted_with, founded, name, public, stock, updated_at."
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from dynamo_single import models
+from dynamo_single.exceptions import NotSupported
 from dynamo_single.testing import assert_requests
 from tests.catalog.boards import Board, Card, Label, Note, Task
 
@@ -54,7 +55,28 @@ def test_a_slice_counts_with_children_too() -> None:
     assert [len(query[:1]), len(query[1:]), len(query[0:0])] == [1, 0, 0]
 
 
-class Part(models.Model):
+def test_what_refers_to_nothing_is_read_along_with_the_rest() -> None:
+    """An empty reference is ``None`` and asks for nothing, by ``select_related`` and ``prefetch_related``."""
+    Note.objects.create(note_id="on", board_id="b")
+    Note.objects.create(note_id="off")
+    notes = Note.objects.filter(pk__in=["on", "off"])
+    for reading in (notes.select_related("board"), notes.prefetch_related("board")):
+        with assert_requests(["BatchGetItem", "GetItem"]):
+            assert [note.board and note.board.name for note in reading] == ["B", None]
+        with assert_requests(["GetItem"]):
+            assert [note.board for note in reading.filter(pk="off")] == [None]
+
+
+def test_one_object_is_asked_for_as_one_with_children_too() -> None:
+    """``get()`` reads two objects at most, whatever is read along."""
+    for number in range(5):
+        Board.objects.create(board_id=f"b{number}", name="many")
+    with assert_requests(["Query"] * 3) as sent, pytest.raises(Board.MultipleObjectsReturned):
+        Board.objects.prefetch_related("tasks").get(name="many")
+    assert sent[0].params["Limit"] == 2
+
+
+class Piece(models.Model):
     """A parent whose ``pk`` is more than its partition."""
 
     box = models.UnicodeAttribute()
@@ -63,7 +85,7 @@ class Part(models.Model):
     screws = models.Children("Screw")
 
     class Keys:
-        primary = models.Key("BOX#{box}", "PART#{number}")
+        primary = models.Key("BOX#{box}", "PIECE#{number}")
 
     class Meta:
         app_label = "catalog"
@@ -72,21 +94,60 @@ class Part(models.Model):
 class Screw(models.Model):
     """A child that refers to the whole ``pk`` by a name that looks like the partition's."""
 
-    part = models.ReferenceAttribute(Part, attr_name="box")
+    piece = models.ReferenceAttribute(Piece, attr_name="box")
     screw_id = models.UnicodeAttribute()
 
     class Keys:
-        primary = models.Key("BOX#{part_id}", "SCREW#{screw_id}")
+        primary = models.Key("BOX#{piece_id}", "SCREW#{screw_id}")
 
     class Meta:
         app_label = "catalog"
 
 
+class Cabinet(models.Model):
+    """A parent with an order of its own."""
+
+    cabinet_id = models.UnicodeAttribute()
+    label = models.UnicodeAttribute()
+
+    class Keys:
+        primary = models.Key("CABINET#{cabinet_id}", "#METADATA")
+
+    class Meta:
+        app_label = "catalog"
+        ordering = ("label",)
+
+
+class Tool(models.Model):
+    """A child that is found by its parent."""
+
+    cabinet = models.ReferenceAttribute(Cabinet)
+    tool_id = models.UnicodeAttribute()
+
+    class Keys:
+        primary = models.Key("TOOL#{tool_id}", "#METADATA")
+        listed = models.IndexKey("gs1", "TOOL", "{cabinet_id}#{tool_id}")
+
+    class Meta:
+        app_label = "catalog"
+
+
+@pytest.mark.parametrize("tools", [Tool.objects.all(), Tool.objects.allow_in_memory()])
+def test_an_order_by_a_reference_is_not_mistaken_for_that_of_its_key(tools: Any) -> None:
+    """In Django it is the order of the objects that are referred to, of which nothing is stored here."""
+    for tool_id, cabinet_id in (("1", "b"), ("2", "a")):
+        Tool.objects.create(cabinet_id=cabinet_id, tool_id=tool_id)
+    with assert_requests(0), pytest.raises(NotSupported, match=r"of catalog.Cabinet itself.* by 'cabinet_id'"):
+        list(tools.order_by("cabinet"))
+    assert [tool.pk for tool in tools.order_by("-cabinet_id")] == ["1", "2"]
+    assert [note.pk for note in Note.objects.filter(board="b").order_by("board")] == []
+
+
 def test_children_of_a_pk_of_several_values_are_found() -> None:
     """The reference holds the whole ``pk``, so that the children do not lie in the parent's partition."""
-    part = Part.objects.create(box="1", number=2)
-    Screw.objects.create(part=part, screw_id="s")
-    found = Part.objects.prefetch_related("screws").get(pk=part.pk)
+    piece = Piece.objects.create(box="1", number=2)
+    Screw.objects.create(piece=piece, screw_id="s")
+    found = Piece.objects.prefetch_related("screws").get(pk=piece.pk)
     assert [screw.screw_id for screw in found.screws.all()] == ["s"]
 
 

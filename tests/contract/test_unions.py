@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from django.db.models import Q
 
-from dynamo_single.exceptions import NotSupported
+from dynamo_single.exceptions import NoAccessPattern, NotSupported
 from dynamo_single.table import SentRequest
 from project.directory.models import Company, Person
-from tests.catalog.models import Entry
+from tests.catalog.models import Entry, Sample
 
 pytestmark = pytest.mark.usefixtures("table")
 
@@ -55,6 +55,30 @@ def test_parts_are_merged_in_order(companies: list[Company], order: str) -> None
     assert names(found[1:3]) == expected[1:3]
     assert names(found.reverse()) == expected[::-1]
     assert found.last().name == expected[-1]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("flag", True), ("blob", b"x"), ("words", {"a", "b"}), ("data", {"a": 1}), ("things", [1]), ("json", [1])],
+)
+def test_an_order_by_what_is_the_same_everywhere_orders_nothing(name: str, value: Any) -> None:
+    """An attribute of which one value is asked for needs no order of its own, whatever its type."""
+    for sample_id in "123":
+        Sample.objects.create(sample_id=sample_id, **{name: value})
+    either = Sample.objects.filter(Q(sample_id="3") | Q(sample_id__startswith="1") | Q(sample_id="2"))
+    found = either.filter(**{name: value}).order_by(name)
+    assert found._plan().kind == "union"
+    assert [each.pk for each in found] == ["3", "1", "2"]
+    first = found.page(2)
+    assert [each.pk for each in (*first, *found.page(2, first.next_cursor))] == ["3", "1", "2"]
+
+
+def test_what_differs_and_has_no_order_is_not_merged() -> None:
+    """Where each side asks for another value, only numbers and texts that a key could hold can be put in order."""
+    for first, second, name in ((True, False, "flag"), (b"x", b"y", "blob"), ({"a"}, {"b"}, "words")):
+        either = Q(sample_id="1", **{name: first}) | Q(sample_id__startswith="2", **{name: second})
+        with pytest.raises(NoAccessPattern):
+            list(Sample.objects.filter(either).order_by(name))
 
 
 def test_backwards_without_an_order_is_the_mirror_image(companies: list[Company]) -> None:

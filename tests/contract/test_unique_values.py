@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dynamo_single import transactions
 from dynamo_single.exceptions import (
     StaleObject,
     UniqueViolation,
@@ -11,6 +12,7 @@ from dynamo_single.exceptions import (
 from dynamo_single.query import Request
 from dynamo_single.table import SentRequest, Table
 from dynamo_single.testing import assert_requests
+from tests.catalog.library import Aisle, Volume
 from tests.catalog.models import Member
 from tests.contract.tables import claims, stored
 
@@ -135,3 +137,30 @@ def test_a_value_that_was_claimed_already_by_the_same_object_is_taken(table: Tab
     member.email = "a@example.org"
     member.save()
     assert claims(table) == {CLAIM: "MEMBER#m1"}
+
+
+def test_two_objects_of_one_block_cannot_have_one_value() -> None:
+    """It is a violation as any other, told before anything is sent; what they have besides is not looked at."""
+    with assert_requests(0), pytest.raises(UniqueViolation, match="email"), transactions.atomic():
+        Member.objects.create(email="a@example.org")
+        Member.objects.create(email="A@example.org")
+    assert not Member.objects.exists()
+
+
+def test_children_that_took_one_value_in_the_trash_do_not_come_back_together() -> None:
+    """``restore()`` of their parent names the value; nothing is restored."""
+    aisle = Aisle.objects.create(aisle_id="a", name="north")
+    for number in (1, 2):
+        Volume.objects.create(aisle=aisle, number=number, title="one", isbn=f"i{number}")
+    aisle.delete()
+    second = Volume.deleted_objects.get(aisle="a", number=2)
+    second.isbn = "i1"
+    second.save()
+    with pytest.raises(UniqueViolation, match="isbn"):
+        aisle.restore()
+    assert aisle.is_deleted
+    assert Volume.deleted_objects.count() == 2
+    second.isbn = "i2"
+    second.save()
+    aisle.restore()
+    assert aisle.volumes.count() == 2

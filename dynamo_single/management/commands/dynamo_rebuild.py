@@ -30,9 +30,7 @@ class Command(TableCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the models and ``--rate``."""
         super().add_arguments(parser)
-        parser.add_argument(
-            "models", nargs="*", metavar="APP.MODEL", help="these models' items, one walk for each"
-        )
+        parser.add_argument("models", nargs="*", metavar="APP.MODEL", help="these models' items, one walk for each")
         parser.add_argument("--rate", type=float, metavar="UNITS", help="the most read units a second")
 
     def run(self, table: Table, options: dict[str, Any]) -> None:

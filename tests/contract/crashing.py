@@ -1,0 +1,113 @@
+"""What tests of crashes share: what is there before a write, ending it anywhere, and comparing what is left."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from dynamo_single.query import Request
+from dynamo_single.testing import intercept, setup_table
+from tests.catalog.chat import ChatChannel, ChatMembership, ChatProfile, ChatServer, ChatUser
+from tests.catalog.models import Member
+from tests.catalog.seats import Essay, Seat
+from tests.catalog.stocks import Ledger, Stock
+
+Items = dict[tuple[str, str], dict[str, Any]]
+Step = Callable[[], Any]
+
+#: More holders, or children, than one transaction takes.
+MANY = 130
+
+
+class Crash(BaseException):
+    """The process has ended: nothing that comes behind it is carried out."""
+
+
+@contextmanager
+def crash_behind(number: int | None) -> Iterator[list[str]]:
+    """Let so many requests through and none after them; gives the operations that were asked for."""
+    asked: list[str] = []
+    lock = threading.Lock()
+
+    def interceptor(operation: str, params: Mapping[str, Any]) -> None:
+        with lock:
+            asked.append(operation)
+            if number is not None and len(asked) > number:
+                raise Crash
+
+    with intercept(interceptor):
+        yield asked
+
+
+def member(pk: str = "a") -> Any:
+    """A member as it is stored, live or in the trash."""
+    return Member.all_objects.consistent().get(pk=pk)
+
+
+def saved(obj: Any, **values: Any) -> None:
+    """Set attributes and save."""
+    for name, value in values.items():
+        setattr(obj, name, value)
+    obj.save()
+
+
+def some_members() -> None:
+    """Three members with both unique values, and one that is in the trash."""
+    for number, name in enumerate("abc"):
+        Member.objects.create(member_id=name, email=f"{name}@example.org", badge=number, name=name)
+    Member.objects.create(member_id="t", email="t@example.org").delete()
+
+
+def user(profiles: int) -> None:
+    """A user whose name is copied."""
+    ChatUser.objects.create(user_id="1", username="John", mood="glad")
+    for number in range(profiles):
+        ChatProfile.objects.create(user_id="1", kind=f"{number:03}")
+
+
+def servers() -> None:
+    """Two servers with a channel and a membership."""
+    user(0)
+    for number in "12":
+        ChatServer.objects.create(server_id=number, name="A")
+    ChatChannel.objects.create(channel_id="c", server_id="1")
+    ChatMembership.objects.create(server_id="1", user_id="1")
+
+
+def stock() -> None:
+    """Something to count."""
+    Stock.objects.create(code="s", qty=3, rank=1)
+    Ledger.objects.create(code="l", serial=1)
+
+
+def seats() -> None:
+    """A place, and an essay with its words."""
+    Seat.objects.create(seat_id="1", hall="h", row=1, guest="g", status="taken", code="c")
+    Essay.objects.create(essay_id="e", title="one two three")
+
+
+def put_back(found: Items) -> None:
+    """A table with these items and nothing else."""
+    table = setup_table()
+    puts = [{"PutRequest": {"Item": item}} for item in found.values()]
+    for start in range(0, len(puts), 25):
+        table.send(Request("BatchWriteItem", {"RequestItems": {table.name: puts[start : start + 25]}}))
+
+
+def timeless(found: Items) -> Items:
+    """Items without the moments of their making, change and deletion; what went along with one object has one."""
+    batches = {(item["deletedWith"]["S"], item["deletedAt"]["N"]) for item in found.values() if "deletedWith" in item}
+    assert len(batches) == len({mark for mark, _ in batches})
+    hidden = {"createdAt", "updatedAt", "deletedAt"}
+    kept = {}
+    for key, item in found.items():
+        in_trash = "deletedAt" in item
+        kept[key] = {
+            name: value
+            for name, value in item.items()
+            if name not in hidden and not (in_trash and name.startswith("gs") and name.endswith("sk"))
+        }
+        kept[key]["in trash"] = in_trash
+    return kept
