@@ -18,7 +18,7 @@ from dynamo_single.conditions import join
 from dynamo_single.deferred import changed_in_memory
 from dynamo_single.exceptions import StaleObject
 from dynamo_single.failures import stored_instead, unmet_error
-from dynamo_single.items import stored_name
+from dynamo_single.items import index_names, stored_name
 from dynamo_single.matching import normal
 from dynamo_single.projection import PartialItem
 from dynamo_single.query import Condition
@@ -89,7 +89,8 @@ def compute(obj: Any, changes: Sequence[Change], write: Callable[[Condition], No
             if found is None or attempt == ATTEMPTS or not _may_try_again(model, changes, before, found):
                 raise
             operands = operand_names(changes)
-            obj._stored = _with(before, found, operands)
+            # With the keys that go with them: what another writer stored there is not what was read.
+            obj._stored = _with(before, found, operands | index_names(model))
             # What the object shows goes along, or its next save() would write the former values back.
             now_held = hydration.values_of(model, obj._stored)
             read = {n for n, each in registry.attributes_of(model).items() if each.attr_name in operands} - set_here

@@ -50,6 +50,11 @@ def is_gone(error: StaleObject) -> bool:
     return isinstance(cause, ConditionFailed) and not cause.item
 
 
+def was_retried(error: Exception) -> bool:
+    """Whether the one request was sent more than once, so that an earlier attempt may have been carried out."""
+    return isinstance(error.__cause__, ConditionFailed) and error.__cause__.retried
+
+
 def insert_error(obj: Any, item: Item, action: Action, found: Item | None) -> Exception:
     """The error for a creation whose key, or one of whose unique values, is taken."""
     if isinstance(action, Put) and action.key == key_of(item):

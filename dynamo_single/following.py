@@ -52,12 +52,17 @@ def conditions(model: Any, before: Item, after: Item, written: set[str]) -> list
     layout = registry.layout_of(model)
     as_before = {names.DELETED_AT} if layout.soft_delete else set()
     for key in layout.index_keys:
-        if key.index and written & {names.index_partition(key.index), names.index_sort(key.index)}:
-            as_before |= {layout.attributes[name].stored for name in key.variables if name not in layout.identity}
+        made_of = {layout.attributes[name].stored for name in key.variables if name not in layout.identity}
+        pair = {names.index_partition(key.index), names.index_sort(key.index)} if key.index else set()
+        if pair & written:
+            as_before |= made_of
+        elif made_of & written:
+            # The same key from other values, or none as before: it has to be the one that is stored.
+            as_before |= pair
     as_before |= uniqueness.depends_on(model, before, after, written)
-    made_of = derived.stored_names(model)
-    if made_of and written & {*made_of, names.DELETED_AT}:
-        as_before |= made_of
+    derives_from = derived.stored_names(model)
+    if derives_from and written & {*derives_from, names.DELETED_AT}:
+        as_before |= derives_from
     for copy in registry.copies_of(model):
         pair = {copy.attr_name, stored_name(model, copy.source)}
         # If only one of them changes, the other one has to be what it goes with.

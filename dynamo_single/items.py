@@ -217,12 +217,13 @@ def refuse_fixed(model: Any, changed: Values) -> None:
 
 def known_names(model: Any) -> set[str]:
     """The physical names that this model writes; anything else in an item is somebody else's and stays."""
-    layout = registry.layout_of(model)
-    known = {info.stored for info in layout.attributes.values()}
-    for key in layout.index_keys:
-        if key.index:
-            known |= {names.index_partition(key.index), names.index_sort(key.index)}
-    return known
+    return {info.stored for info in registry.layout_of(model).attributes.values()} | index_names(model)
+
+
+def index_names(model: Any) -> set[str]:
+    """The physical names of the model's index keys."""
+    indexes = {key.index for key in registry.layout_of(model).index_keys if key.index}
+    return {name for index in indexes for name in (names.index_partition(index), names.index_sort(index))}
 
 
 def set_automatic(obj: Any, *, add: bool) -> None:

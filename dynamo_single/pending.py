@@ -239,6 +239,9 @@ def check_plan(alias: str, plan: Plan) -> None:
     if index is not None:
         partition, sort = names.index_partition(index), names.index_sort(index)
     for write in block.writes:
+        keys = (action.key for action in write.actions if not isinstance(action, Check))
+        if index is None and any(_reads(plan.conditions, *key) for key in keys):
+            raise _refusal(write)
         for item in write.touched:
             if partition in item and _reads(plan.conditions, item[partition]["S"], item[sort]["S"]):
                 raise _refusal(write)

@@ -36,7 +36,7 @@ from dynamo_single.exceptions import (
     NotSupported,
     StaleObject,
 )
-from dynamo_single.failures import delete_error, insert_error, is_gone, stored_instead, update_error
+from dynamo_single.failures import delete_error, insert_error, is_gone, stored_instead, update_error, was_retried
 from dynamo_single.items import (
     Values,
     automatic_names,
@@ -202,7 +202,11 @@ def replace(obj: Any) -> bool:
         child_counts.catch_up(obj)
         copies.catch_up(obj, _change_actions)
     except AlreadyExists:
-        obj._stored = hydration.reload(obj)._stored
+        stored = hydration.reload(obj)
+        obj._stored = stored._stored
+        # What is kept in step is so already; a fixture says how it was.
+        for kept in (*registry.counters_of(type(obj)), *registry.copied_of(type(obj))):
+            obj.attribute_values[kept.name] = stored.attribute_values[kept.name]
         update(obj, raw=True)
         return True
     return False
@@ -235,9 +239,11 @@ def delete(obj: Any, *, extra: Condition = EVERYTHING, condition: Condition = EV
     try:
         following.send(obj, action, stored, None, partial(delete_error, obj, stored, condition=condition))
     except StaleObject as error:
-        if is_gone(error):
+        if not is_gone(error):
+            raise
+        if not was_retried(error):
             return 0
-        raise
+        # The first of botocore's attempts was carried out, and its answer lost.
     obj._stored = None
     return 1
 
@@ -372,8 +378,7 @@ def _written_already(
 
     Where another writer must not do the same unnoticed, that has to have been an attempt of the same request.
     """
-    cause = error.__cause__
-    if only_if_retried and not (isinstance(cause, ConditionFailed) and cause.retried):
+    if only_if_retried and not was_retried(error):
         return None
     found = stored_instead(error)
     model = type(obj)

@@ -14,11 +14,12 @@ from dynamo_single import fields
 from dynamo_single.attributes.base import Attribute, Label
 from dynamo_single.attributes.references import ReferenceAttribute
 from dynamo_single.attributes.scalars import IntegerAttribute
+from dynamo_single.attributes.standing_in import StandIn
 from dynamo_single.attributes.version import VersionAttribute
 from dynamo_single.exceptions import ConfigurationError, NotSupported
 
 
-class CopiedAttribute(Attribute[Any]):
+class CopiedAttribute(StandIn):
     """An attribute of the object that a reference leads to: ``username = CopiedAttribute("user", "username")``.
 
     It has the source's type and can stand in the keys of indexes. Creating an object, or changing its reference, reads
@@ -123,17 +124,6 @@ class CopiedAttribute(Attribute[Any]):
         )
 
     @property
-    def attr_type(self) -> str:  # type: ignore[override]  # a plain class attribute elsewhere
-        """DynamoDB's type of the source."""
-        return str(self.target.attr_type)
-
-    @property
-    def key_kind(self) -> str | None:  # type: ignore[override]  # see attr_type
-        """As the source is encoded."""
-        kind: str | None = self.target.key_kind
-        return kind
-
-    @property
     def rounds(self) -> bool:  # type: ignore[override]  # see attr_type
         """As the source does."""
         rounds: bool = self.target.rounds
@@ -152,28 +142,11 @@ class CopiedAttribute(Attribute[Any]):
 
     def prepare(self, value: Any) -> Any:
         """As the source does."""
-        return self.target.prepare(str(value) if isinstance(value, Promise) else value)
+        return super().prepare(str(value) if isinstance(value, Promise) else value)
 
     def lookup_value(self, value: Any) -> Any:
         """As the source does."""
         return self.target.lookup_value(value)
-
-    def encode(self, value: Any) -> Any:
-        """As the source stores it."""
-        return self.target.encode(value)
-
-    def decode(self, inner: Any) -> Any:
-        """As the source reads it."""
-        return self.target.decode(inner)
-
-    def to_text(self, value: Any) -> str:
-        """As the source's value reads."""
-        text: str = self.target.to_text(value)
-        return text
-
-    def from_text(self, text: str) -> Any:
-        """As the source's value is read."""
-        return self.target.from_text(text)
 
 
 class CounterAttribute(IntegerAttribute):

@@ -10,6 +10,7 @@ from django.db import models
 from dynamo_single import fields
 from dynamo_single.attributes.base import Attribute, Label
 from dynamo_single.attributes.scalars import IntegerAttribute, UnicodeAttribute, UUIDAttribute
+from dynamo_single.attributes.standing_in import StandIn
 from dynamo_single.exceptions import ConfigurationError
 
 M = TypeVar("M", bound=models.Model)
@@ -27,7 +28,7 @@ SQL_KEYS: dict[str, type[Attribute[Any]]] = {
 }
 
 
-class ReferenceAttribute(Attribute[Any], Generic[M]):
+class ReferenceAttribute(StandIn, Generic[M]):
     """A reference to another object: ``company = ReferenceAttribute(Company)`` stores ``company_id``, its ``pk``.
 
     To forms, the admin and ``select`` widgets it is a ``ForeignKey``. DynamoDB does not check that the other object
@@ -125,36 +126,3 @@ class ReferenceAttribute(Attribute[Any], Generic[M]):
     def expects(self) -> str:  # type: ignore[override]  # the class's, elsewhere
         """What it takes, for messages."""
         return f"a {self.field.related_model._meta.label} or its pk"
-
-    @property
-    def attr_type(self) -> str:  # type: ignore[override]  # a plain class attribute elsewhere
-        """DynamoDB's type of the other model's ``pk``."""
-        kind: str = self.target.attr_type
-        return kind
-
-    @property
-    def key_kind(self) -> str | None:  # type: ignore[override]  # see attr_type
-        """As the other model's ``pk`` is encoded."""
-        kind: str | None = self.target.key_kind
-        return kind
-
-    def prepare(self, value: Any) -> Any:
-        """The other object's ``pk``; an object is refused, since only its ``pk`` is stored."""
-        return self.target.prepare(value)
-
-    def encode(self, value: Any) -> Any:
-        """As the other model stores its ``pk``."""
-        return self.target.encode(value)
-
-    def decode(self, inner: Any) -> Any:
-        """As the other model reads its ``pk``."""
-        return self.target.decode(inner)
-
-    def to_text(self, value: Any) -> str:
-        """As the other model's ``pk`` reads."""
-        text: str = self.target.to_text(value)
-        return text
-
-    def from_text(self, text: str) -> Any:
-        """As the other model's ``pk`` is read."""
-        return self.target.from_text(text)

@@ -1,33 +1,28 @@
-"""What one part of the write path means for another: blocks, tasks, versions, changes, expiry and lost answers."""
+"""What blocks mean for other parts of the write path: tasks, bulk operations, claims and lost answers."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from django.db.models import F
-from django.utils import timezone
 
 from dynamo_single import pending, transactions
 from dynamo_single.exceptions import (
     AlreadyExists,
-    InvalidValue,
     NotSupported,
-    StaleObject,
-    UniqueViolation,
+    PendingWrite,
 )
-from dynamo_single.table import Table, get_table
+from dynamo_single.table import get_table
 from dynamo_single.testing import assert_requests, intercept, refusal
-from tests.catalog.models import Coupon, Member
-from tests.catalog.stocks import Ledger, Stock
-from tests.contract.tables import assert_consistent, claims
+from tests.catalog.chat import ChatChannel, ChatServer
+from tests.catalog.models import Member
+from tests.catalog.stocks import Stock
+from tests.contract.tables import assert_consistent
 
 pytestmark = pytest.mark.usefixtures("table")
-
-LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 # a task that outlives the block it was begun in
@@ -129,6 +124,15 @@ def test_a_discarded_inner_block_does_not_bind_the_outer_one_to_its_table() -> N
         assert block.alias is None
 
 
+def test_a_partition_with_a_pending_counter_is_not_read() -> None:
+    """The parent's item is in it, with a number that is not yet what the block makes of it."""
+    server = ChatServer.objects.create(server_id="s", name="S")
+    with pytest.raises(PendingWrite, match="'c' is written in this"), transactions.atomic():
+        ChatChannel.objects.create(channel_id="c", server=server)
+        ChatServer.objects.prefetch_related("members").get(pk="s")
+    assert ChatServer.objects.prefetch_related("members").get(pk="s").channel_count == 0
+
+
 def test_a_claim_that_passes_on_within_a_block_is_refused_by_its_own_name() -> None:
     """A transaction cannot free and take one claim, and the message says what can be done."""
     one = Member.objects.create(member_id="m1", email="a@example.org", badge=1)
@@ -186,6 +190,14 @@ def test_a_block_of_one_deletion_is_not_failed_by_its_own_first_attempt() -> Non
     assert stock._state.adding
 
 
+def test_a_deletion_is_counted_though_its_answer_was_lost() -> None:
+    """What is gone by the second attempt was deleted by the first one."""
+    stock = Stock.objects.create(code="a")
+    with intercept(LostAnswer("DeleteItem")):
+        assert stock.delete() == (1, {"catalog.Stock": 1})
+    assert stock._stored is None
+
+
 def test_another_writers_item_is_not_taken_for_the_blocks_own() -> None:
     """Between the two attempts somebody else replaced the item."""
 
@@ -207,159 +219,3 @@ def test_a_sum_in_a_block_of_its_own_is_a_transaction(operation: str) -> None:
         stock.qty = F("qty") + 1 if adds else 2
         stock.save()
     assert stock.qty == 2
-
-
-# versions
-
-
-@pytest.fixture
-def outdated() -> Ledger:
-    """An object that another writer has written since, with a change that is not saved."""
-    Ledger.objects.create(code="l", total=1)
-    mine, theirs = Ledger.objects.get(pk="l"), Ledger.objects.get(pk="l")
-    theirs.total = 5
-    theirs.save()
-    mine.total = 9
-    return mine
-
-
-@pytest.mark.parametrize("name", ["save", "delete", "hard_delete"])
-def test_a_deletion_that_was_refused_changes_nothing_of_what_the_object_knows(outdated: Ledger, name: str) -> None:
-    """Trying again, or something else, is refused as well: nobody has looked at the other writer's change."""
-    with pytest.raises(StaleObject) as refused:
-        outdated.delete()
-    assert (refused.value.expected, refused.value.found) == (1, 2)
-    assert (outdated.version, outdated.total) == (1, 9)
-    with pytest.raises(StaleObject):
-        getattr(outdated, name)()
-    assert Ledger.objects.get(pk="l").total == 5
-
-
-def test_bulk_update_does_not_write_over_another_version(outdated: Ledger) -> None:
-    """As its save(), which it stands for."""
-    with pytest.raises(StaleObject) as refused:
-        Ledger.objects.bulk_update([outdated], ["total"])
-    assert (refused.value.expected, refused.value.found) == (1, 2)
-    assert Ledger.objects.get(pk="l").total == 5
-
-
-def test_bulk_update_leaves_out_what_is_gone_with_a_version_too() -> None:
-    """It counts those that were there to be written."""
-    gone, there = Ledger.objects.create(code="gone"), Ledger.objects.create(code="there")
-    Ledger.objects.get(pk="gone").hard_delete()
-    gone.total = there.total = 3
-    unread = Ledger(code="never", total=3)
-    assert Ledger.objects.bulk_update([gone, there, unread], ["total"]) == 1
-    assert Ledger.objects.get(pk="there").total == 3
-
-
-# changes that are computed of what another writer has changed
-
-
-def test_what_a_change_was_computed_of_is_shown_as_it_is_by_then() -> None:
-    """The next save does not write the former value back."""
-    stock = Stock.objects.create(code="s", qty=1)
-    Stock.objects.filter(pk="s").update(qty=100)
-    stock.rank = F("qty") + 1
-    stock.save()
-    assert (stock.rank, stock.qty) == (101, 100)
-    stock.note = "later"
-    stock.save()
-    assert Stock.objects.get(pk="s").qty == 100
-
-
-def test_a_failed_change_does_not_bring_a_former_operand_back_either() -> None:
-    """What was read on the way is known to the object as a whole, or not at all."""
-    stock = Stock.objects.create(code="s", qty=1)
-    Stock.objects.create(code="other", serial=5)
-    Stock.objects.filter(pk="s").update(qty=100)
-    stock.rank, stock.serial = F("qty") + 1, 5
-    with pytest.raises(UniqueViolation):
-        stock.save()
-    stock.rank, stock.serial, stock.note = 7, None, "later"
-    stock.save()
-    assert Stock.objects.get(pk="s").qty == 100
-    assert_consistent()
-
-
-def test_an_operand_that_was_set_is_written_as_it_was_set() -> None:
-    """Only what was not touched follows the other writer."""
-    stock = Stock.objects.create(code="s", qty=1)
-    Stock.objects.filter(pk="s").update(qty=100)
-    stock.rank, stock.qty = F("qty") + 1, 3
-    stock.save()
-    found = Stock.objects.get(pk="s")
-    assert (found.rank, found.qty) == (101, 3)
-
-
-def test_a_move_says_that_it_computes_nothing() -> None:
-    """The change that was asked for stays asked for."""
-    stock = Stock.objects.create(code="s", qty=1)
-    stock.qty = F("qty") + 1
-    with assert_requests(0), pytest.raises(InvalidValue, match=r"move\(\) puts a new item, for which it is not comp"):
-        stock.move(code="t")
-    stock.save()
-    assert (stock.pk, stock.qty) == ("s", 2)
-
-
-# what has expired
-
-
-@pytest.fixture
-def expired() -> Coupon:
-    """An expired object whose unique value somebody else has taken."""
-    coupon = Coupon.objects.create(code="old", email="a@example.org", expires_at=LONG_AGO)
-    Coupon.objects.create(code="new", email="a@example.org", expires_at=timezone.now() + timedelta(hours=1))
-    return coupon
-
-
-def test_an_expired_object_can_be_deleted_though_its_value_is_anothers(table: Table, expired: Coupon) -> None:
-    """Its claim has expired with it, so there is none to give free."""
-    assert expired.delete() == (1, {"catalog.Coupon": 1})
-    assert claims(table) == {"UNIQUE#Coupon#email#a@example.org": "COUPON#new"}
-    assert_consistent()
-
-
-def test_an_expired_object_can_give_up_a_value_that_is_anothers(table: Table, expired: Coupon) -> None:
-    """The other one keeps its claim."""
-    expired.email = "b@example.org"
-    expired.save()
-    assert claims(table)["UNIQUE#Coupon#email#a@example.org"] == "COUPON#new"
-    assert_consistent()
-
-
-def test_an_expired_object_that_was_prolonged_meanwhile_is_not_deleted(table: Table) -> None:
-    """Its claim would be left behind, and hold the value for nobody."""
-    coupon = Coupon.objects.create(code="c", email="a@example.org", expires_at=LONG_AGO)
-    other = Coupon.from_item({name: dict(value) for name, value in (coupon._stored or {}).items()})
-    other.expires_at = timezone.now() + timedelta(hours=1)
-    other.save()
-    with pytest.raises(StaleObject, match=r"was changed by another writer since it was read \(expiresAt\)"):
-        coupon.delete()
-    assert_consistent()
-
-
-def test_a_lost_claim_is_told_as_such(table: Table) -> None:
-    """The error does not compare the object with the claim."""
-    member = Member.objects.create(member_id="m1", email="a@example.org")
-    Member.objects.create(member_id="m2", email="b@example.org")
-    key = {"pk": {"S": "UNIQUE#Member#email#a@example.org"}, "sk": {"S": "#CLAIM"}}
-    holder = {":p": {"S": "MEMBER#m2"}}
-    changed = {"Key": key, "UpdateExpression": "SET ownerPk = :p", "ExpressionAttributeValues": holder}
-    table.call("UpdateItem", {"TableName": table.name, **changed})
-    with pytest.raises(StaleObject, match="a unique value that it holds belongs to another object by now"):
-        member.hard_delete()
-
-
-# times that are set by hand
-
-
-def test_a_time_that_update_names_is_written_however_the_objects_are_found() -> None:
-    """By their key, or by an index; a save() sets it itself, as Django's does."""
-    stock = Stock.objects.create(code="s")
-    for found in (Stock.objects.filter(pk="s"), Stock.objects.filter(rank=0), Stock.objects.filter(rank=0)):
-        assert found.update(updated_at=LONG_AGO, qty=F("qty") + 1) == 1
-        assert Stock.objects.get(pk="s").updated_at == LONG_AGO
-    stock.updated_at = LONG_AGO
-    stock.save(update_fields=["updated_at"])
-    assert Stock.objects.get(pk="s").updated_at > LONG_AGO
