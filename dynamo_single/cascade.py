@@ -111,6 +111,7 @@ class Cascade:
         self.done: list[Any] = []
         self.failed: Any = None
         self._unsent: list[Write] = []
+        self._callbacks: list[Callable[[], Any]] = []
 
     def send(self) -> None:
         """Send everything; what was not sent when it fails is taken back from its objects."""
@@ -123,6 +124,9 @@ class Cascade:
             self.done += [step.obj] if step.write() else []
         elif self.steps:
             self._send_parts(self._collected())
+            # What was left to the commit while the writes were collected, as by a handler of a signal.
+            for callback in self._callbacks:
+                callback()
 
     def _join(self, block: Block) -> None:
         count = len(block.writes)
@@ -152,6 +156,7 @@ class Cascade:
             raise
         finally:
             pending.leave(token)
+        self._callbacks = block.callbacks
         return found
 
     def _explained(self, obj: Any, explain: Explain, action: Action, found: Item | None) -> Exception:

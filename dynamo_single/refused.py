@@ -18,8 +18,8 @@ REFUSED = {
     "extra": "there is no SQL in DynamoDB",
     "intersection": "there are no set operations in DynamoDB: combine conditions with Q, or work on lists",
     "raw": "there is no SQL in DynamoDB; PynamoDB's Model.query() takes keys and conditions as they are",
-    "select_for_update": "DynamoDB locks nothing: a save is refused with StaleObject where it would undo another's "
-    "change",
+    "select_for_update": "DynamoDB locks nothing; with a VersionAttribute, a save that would undo another's change "
+    "is refused with StaleObject",
 }
 
 

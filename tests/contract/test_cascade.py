@@ -334,6 +334,21 @@ def test_every_object_has_its_signal() -> None:
     assert told == downwards[::-1]
 
 
+def test_what_a_handler_leaves_to_the_commit_is_called() -> None:
+    """A handler of ``pre_delete`` that calls ``on_commit()`` is heard, once for each object, whatever is sent."""
+    made, called = club(), []
+
+    def later(instance: Any, **kwargs: Any) -> None:
+        transactions.on_commit(lambda: called.append(instance))
+
+    pre_delete.connect(later, sender=Team)
+    try:
+        made.hard_delete()
+    finally:
+        pre_delete.disconnect(later, sender=Team)
+    assert len(called) == 2
+
+
 def test_a_purge_that_is_begun_anew_is_announced_once() -> None:
     """``pre_delete`` is sent once for each object, though another writer was faster."""
     club(1)
