@@ -225,12 +225,14 @@ def test_an_expired_session_counts_as_none(table: Table) -> None:
 
 
 @pytest.mark.parametrize(
-    "expiry", [600, timedelta(seconds=600), timezone.now() + timedelta(seconds=600)], ids=["age", "delta", "date"]
+    "expiry",
+    [lambda: 600, lambda: timedelta(seconds=600), lambda: timezone.now() + timedelta(seconds=600)],
+    ids=["age", "delta", "date"],
 )
 def test_the_stored_expiry_is_the_sessions_own(table: Table, expiry: Any) -> None:
     """A custom expiry is what DynamoDB's time to live gets."""
     session = SessionStore()
-    session.set_expiry(expiry)
+    session.set_expiry(expiry())
     session.save()
     (item,) = items(table)
     assert abs(int(item["expiresAt"]["N"]) - (timezone.now().timestamp() + 600)) < 120
