@@ -6,7 +6,7 @@ It must not know users, requests or forms.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -15,6 +15,7 @@ from django.conf import settings
 from django.core.signals import setting_changed
 
 from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.setting_values import BOOLEAN, POSITIVE, SECONDS, Reader, read_values
 
 EMAIL = "email"
 USERNAME = "username"
@@ -52,17 +53,7 @@ def _read() -> AccountSettings:
             f"ACCOUNTS must be a dict such as {{'LOGIN_WITH': ['{EMAIL}', '{USERNAME}']}}, not a "
             f"{type(declared).__name__}."
         )
-    values: dict[str, Any] = {}
-    for key, value in declared.items():
-        if key not in _READERS:
-            raise ConfigurationError(
-                f"ACCOUNTS[{key!r}] is not a known key; allowed are {', '.join(sorted(_READERS))}."
-            )
-        read, allowed = _READERS[key]
-        try:
-            values[key.lower()] = read(value)
-        except ValueError:
-            raise ConfigurationError(f"ACCOUNTS[{key!r}] must be {allowed}, not {value!r}.") from None
+    values = read_values(declared, _READERS, "ACCOUNTS[{!r}]".format)
     found = AccountSettings(**values)
     if found.first_delay > found.longest_delay:
         raise ConfigurationError(
@@ -88,24 +79,6 @@ def _identifiers(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _boolean(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError
-    return value
-
-
-def _positive_int(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError
-    return value
-
-
-def _seconds(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
-        raise ValueError
-    return float(value)
-
-
 def _header(value: Any) -> str | None:
     if value is None:
         return None
@@ -114,19 +87,16 @@ def _header(value: Any) -> str | None:
     return value
 
 
-_POSITIVE = "a whole number of at least 1"
-_SECONDS = "a number of seconds above 0"
-_BOOLEAN = "True or False"
-_READERS: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "LOGIN_WITH": (_identifiers, f"a list of '{EMAIL}', '{USERNAME}' or both"),
-    "UNCONFIRMED_MAY_LOG_IN": (_boolean, _BOOLEAN),
-    "CONFIRMATION_LIFETIME": (_seconds, _SECONDS),
-    "LOCKOUT": (_boolean, _BOOLEAN),
-    "FREE_FAILURES": (_positive_int, _POSITIVE),
-    "FIRST_DELAY": (_seconds, _SECONDS),
-    "LONGEST_DELAY": (_seconds, _SECONDS),
-    "ACCOUNT_FAILURES": (_positive_int, _POSITIVE),
-    "ADDRESS_FAILURES": (_positive_int, _POSITIVE),
+_READERS: dict[str, Reader] = {
+    "ACCOUNT_FAILURES": POSITIVE,
+    "ADDRESS_FAILURES": POSITIVE,
     "CLIENT_ADDRESS_HEADER": (_header, "None or a header's name such as 'X-Forwarded-For'"),
-    "TRUSTED_PROXIES": (_positive_int, _POSITIVE),
+    "CONFIRMATION_LIFETIME": SECONDS,
+    "FIRST_DELAY": SECONDS,
+    "FREE_FAILURES": POSITIVE,
+    "LOCKOUT": BOOLEAN,
+    "LOGIN_WITH": (_identifiers, f"a list of '{EMAIL}', '{USERNAME}' or both"),
+    "LONGEST_DELAY": SECONDS,
+    "TRUSTED_PROXIES": POSITIVE,
+    "UNCONFIRMED_MAY_LOG_IN": BOOLEAN,
 }

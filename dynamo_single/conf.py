@@ -10,7 +10,7 @@ import ipaddress
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal, NoReturn
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -18,6 +18,17 @@ from django.conf import settings as django_settings
 from django.core.signals import setting_changed
 
 from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.setting_values import (
+    ABOVE_ZERO,
+    BOOLEAN,
+    POSITIVE,
+    SECONDS,
+    Reader,
+    at_least,
+    check_keys,
+    or_none,
+    read_values,
+)
 
 BillingMode = Literal["PAY_PER_REQUEST", "PROVISIONED"]
 
@@ -78,17 +89,7 @@ def cost_settings() -> CostSettings:
     declared = getattr(django_settings, "DYNAMO_SINGLE_COSTS", {})
     if not isinstance(declared, Mapping):
         raise ConfigurationError(f"DYNAMO_SINGLE_COSTS must be a dict, not {type(declared).__name__}.")
-    values: dict[str, Any] = {}
-    for key, value in declared.items():
-        if key not in _COST_READERS:
-            raise ConfigurationError(
-                f"DYNAMO_SINGLE_COSTS[{key!r}] is not a known key; allowed are {', '.join(_COST_READERS)}."
-            )
-        read, allowed = _COST_READERS[key]
-        try:
-            values[key.lower()] = read(value)
-        except ValueError:
-            raise ConfigurationError(f"DYNAMO_SINGLE_COSTS[{key!r}] must be {allowed}, not {value!r}.") from None
+    values = read_values(declared, _COST_READERS, "DYNAMO_SINGLE_COSTS[{!r}]".format)
     return CostSettings(**values)
 
 
@@ -204,22 +205,12 @@ def _value_of_text(key: str, text: str) -> Any:
 
 
 def _from_options(alias: str, options: Mapping[str, Any]) -> TableSettings:
-    unknown = [key for key in options if key not in _READERS]
-    if unknown:
-        raise ConfigurationError(
-            f"{_setting(alias, unknown[0])} is not a known key; allowed are {', '.join(sorted(_READERS))}."
-        )
+    called = partial(_setting, alias)
+    check_keys(options, _READERS, called)
     if "TABLE_NAME" not in options:
-        raise ConfigurationError(f"{_setting(alias, 'TABLE_NAME')} is missing: name the table.")
-    values: dict[str, Any] = {}
-    for key, value in options.items():
-        read, allowed = _READERS[key]
-        try:
-            values[key.lower()] = read(value)
-        except ValueError:
-            # An address is not repeated: someone may have put a secret into it.
-            given = "" if key == "ENDPOINT_URL" else f", not {value!r}"
-            raise ConfigurationError(f"{_setting(alias, key)} must be {allowed}{given}.") from None
+        raise ConfigurationError(f"{called('TABLE_NAME')} is missing: name the table.")
+    # An address is not repeated: someone may have put a secret into it.
+    values = read_values(options, _READERS, called, secret={"ENDPOINT_URL"})
     return _consistent(TableSettings(alias=alias, **values), region_given="region" in values)
 
 
@@ -291,58 +282,28 @@ def _billing_mode(value: Any) -> str:
     return str(value)
 
 
-def _positive_int(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError
-    return value
-
-
-def _repeats(value: Any) -> int:
-    if _positive_int(value) < 2:
-        raise ValueError
-    return int(value)
-
-
-def _above_zero(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
-        raise ValueError
-    return float(value)
-
-
-def _or_none(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda value: None if value is None else read(value)
-
-
-def _boolean(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError
-    return value
-
-
-_POSITIVE = "a whole number of at least 1"
-_SECONDS = "a number of seconds above 0"
-_READERS: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "TABLE_NAME": (_text(_TABLE_NAME), "3 to 255 letters, digits, '_', '.' or '-'"),
-    "REGION": (_text(_REGION), "an AWS region such as 'eu-west-1'"),
+_READERS: dict[str, Reader] = {
+    "BILLING_MODE": (_billing_mode, "'PAY_PER_REQUEST' or 'PROVISIONED'"),
+    "CONNECT_TIMEOUT": SECONDS,
     "ENDPOINT_URL": (_endpoint, "None or an address such as 'http://127.0.0.1:8001', without path or credentials"),
     "INDEXES": (
         _index_names,
         f"a list of at most {MAX_INDEXES} different names, each a letter and then at least two letters, digits or '_'",
     ),
-    "BILLING_MODE": (_billing_mode, "'PAY_PER_REQUEST' or 'PROVISIONED'"),
-    "READ_CAPACITY": (_positive_int, _POSITIVE),
-    "WRITE_CAPACITY": (_positive_int, _POSITIVE),
-    "CONNECT_TIMEOUT": (_above_zero, _SECONDS),
-    "READ_TIMEOUT": (_above_zero, _SECONDS),
-    "MAX_ATTEMPTS": (_positive_int, _POSITIVE),
-    "MAX_POOL_CONNECTIONS": (_positive_int, _POSITIVE),
+    "MAX_ATTEMPTS": POSITIVE,
+    "MAX_POOL_CONNECTIONS": POSITIVE,
+    "READ_CAPACITY": POSITIVE,
+    "READ_TIMEOUT": SECONDS,
+    "REGION": (_text(_REGION), "an AWS region such as 'eu-west-1'"),
+    "TABLE_NAME": (_text(_TABLE_NAME), "3 to 255 letters, digits, '_', '.' or '-'"),
+    "WRITE_CAPACITY": POSITIVE,
 }
 _URL_OPTIONS = frozenset({"TLS", *_READERS} - {"TABLE_NAME", "ENDPOINT_URL"})
-_COST_READERS: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "WARN_REQUESTS": (_or_none(_positive_int), f"{_POSITIVE}, or None"),
-    "WARN_UNITS": (_or_none(_above_zero), "a number above 0, or None"),
-    "WARN_MILLISECONDS": (_or_none(_above_zero), "a number above 0, or None"),
-    "WARN_REPEATED": (_or_none(_repeats), "a whole number of at least 2, or None"),
-    "WARN_SINGLE_READS": (_or_none(_positive_int), f"{_POSITIVE}, or None"),
-    "SHOW_KEYS": (_boolean, "True or False"),
+_COST_READERS: dict[str, Reader] = {
+    "WARN_REQUESTS": or_none(POSITIVE),
+    "WARN_UNITS": or_none(ABOVE_ZERO),
+    "WARN_MILLISECONDS": or_none(ABOVE_ZERO),
+    "WARN_REPEATED": or_none(at_least(2)),
+    "WARN_SINGLE_READS": or_none(POSITIVE),
+    "SHOW_KEYS": BOOLEAN,
 }

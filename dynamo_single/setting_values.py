@@ -1,0 +1,79 @@
+"""Reading a setting that is a dict: each key has a reader, and what is wrong is told by the key and what is allowed.
+
+This module must not know any setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from dynamo_single.exceptions import ConfigurationError
+
+#: What reads a value, raising ``ValueError`` for a wrong one, and what it says is allowed.
+Reader = tuple[Callable[[Any], Any], str]
+
+
+def check_keys(declared: Mapping[Any, Any], readers: Mapping[str, Reader], called: Callable[[Any], str]) -> None:
+    """Raise ``ConfigurationError`` for the first key that no reader is for; ``called`` as in ``read_values()``."""
+    for key in declared:
+        if key not in readers:
+            raise ConfigurationError(f"{called(key)} is not a known key; allowed are {', '.join(readers)}.")
+
+
+def read_values(
+    declared: Mapping[Any, Any],
+    readers: Mapping[str, Reader],
+    called: Callable[[Any], str],
+    *,
+    secret: Collection[str] = (),
+) -> dict[str, Any]:
+    """The values of a setting by its keys in lower case; raises ``ConfigurationError`` for the first that is wrong.
+
+    ``called`` gives what a key is called in a message. A wrong value of a ``secret`` key is not repeated in it.
+    """
+    check_keys(declared, readers, called)
+    values: dict[str, Any] = {}
+    for key, value in declared.items():
+        read, allowed = readers[key]
+        try:
+            values[key.lower()] = read(value)
+        except ValueError:
+            given = "" if key in secret else f", not {value!r}"
+            raise ConfigurationError(f"{called(key)} must be {allowed}{given}.") from None
+    return values
+
+
+def or_none(reader: Reader) -> Reader:
+    """The same, or ``None``."""
+    read, allowed = reader
+    return lambda value: None if value is None else read(value), f"{allowed}, or None"
+
+
+def at_least(least: int) -> Reader:
+    """Whole numbers from ``least`` on."""
+
+    def read(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise ValueError
+        return value
+
+    return read, f"a whole number of at least {least}"
+
+
+def _above_zero(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
+        raise ValueError
+    return float(value)
+
+
+def _boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError
+    return value
+
+
+POSITIVE: Reader = at_least(1)
+ABOVE_ZERO: Reader = (_above_zero, "a number above 0")
+SECONDS: Reader = (_above_zero, "a number of seconds above 0")
+BOOLEAN: Reader = (_boolean, "True or False")
