@@ -73,7 +73,8 @@ def conditions(model: Any, before: Item, after: Item, written: set[str]) -> list
 
 def _needed(model: Any, written: set[str]) -> set[str]:
     """The physical names of what has to be as it was read, for copies and counters to be right."""
-    found = child_counts.references(model) & written
+    references = child_counts.references(model)
+    found = references if names.DELETED_AT in written else references & written
     found |= {copy.source.attr_name for copy in registry.copied_from(model)} & written
     for copy in registry.copied_of(model):
         pair = {copy.attr_name, copy.reference_field.attribute.attr_name}

@@ -76,17 +76,18 @@ def depends_on(model: Any, before: Item, after: Item, written: set[str]) -> set[
     """The physical names that have to be as they were read for the claims to be right after an update.
 
     All that decides about a claim, if any of it is written: two writers who each change another part would leave claims
-    that fit neither.
+    that fit neither. The trash and the time of expiry decide about every claim, also one that the object knows nothing
+    of because another writer took it since.
     """
     rules = rules_of(model)
     if not rules:
         return set()
     old, new = claims_of(model, before), claims_of(model, after)
     expires = {names.EXPIRES_AT} if registry.layout_of(model).expires else set()
+    decides_about_all = bool({names.DELETED_AT, *expires} & written)
     found: set[str] = set()
     for rule in rules:
-        prolonged = rule in new and expires & written
-        if prolonged or rule.stored_names & written or old.get(rule) != new.get(rule):
+        if decides_about_all or rule.stored_names & written or old.get(rule) != new.get(rule):
             found |= rule.stored_names | expires
     return found
 

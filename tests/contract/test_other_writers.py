@@ -26,7 +26,9 @@ from dynamo_single.query import Request
 from dynamo_single.signals import post_restore, post_soft_delete
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests, intercept, refuse
+from dynamo_single.verification import verify
 from project.directory.models import Company, Person
+from tests.catalog.clubs import Club, Player, Team
 from tests.catalog.models import Coupon, Firm, Member, Sample
 
 pytestmark = pytest.mark.usefixtures("table")
@@ -145,6 +147,22 @@ def test_hard_delete_of_an_object_that_was_restored_leaves_no_claim_behind(table
     member.refresh_from_db()
     member.hard_delete()
     assert claims(table) == set()
+
+
+@pytest.mark.parametrize("into_trash", [True, False], ids=["delete", "restore"])
+def test_the_trash_takes_account_of_a_claim_that_another_writer_took(table: Table, *, into_trash: bool) -> None:
+    """An object that knows no unique value leaves no claim of another writer behind, nor comes back without it."""
+    club = Club.objects.create(club_id="c", name="Club")
+    team = Team.objects.create(club=club, team_id="t")
+    mine = Player.objects.create(player_id="p", team=team)
+    if not into_trash:
+        mine.delete()
+    theirs = Player.all_objects.get(pk="p")
+    theirs.number = "7"
+    theirs.save()
+    mine.delete() if into_trash else mine.restore()
+    assert [str(finding) for finding in verify()] == []
+    assert ("UNIQUE#Player#number#7" in claims(table)) is not into_trash
 
 
 def test_hard_delete_of_what_is_gone_counts_nothing_although_its_value_was_taken() -> None:
