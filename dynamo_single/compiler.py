@@ -21,6 +21,7 @@ from dynamo_single.values import MAX_ITEM_SIZE, item_size
 __all__ = [
     "MAX_ACTIONS",
     "MAX_BATCH_KEYS",
+    "MAX_PAGE_ITEMS",
     "ExpressionBuilder",
     "compile_action",
     "compile_condition",
@@ -35,6 +36,9 @@ __all__ = [
 MAX_BATCH_KEYS = 100
 #: The most actions of one transaction (AWS API reference, TransactWriteItems).
 MAX_ACTIONS = 100
+#: The most items that one page of a Query or Scan can hold: 1 MB (AWS API reference, Query) of items that are no more
+#: than the names and values of their two keys. A larger ``Limit`` reads no more, and past 2**31-1 it is refused.
+MAX_PAGE_ITEMS = 1024 * 1024 // 6
 
 
 def compile_plan(
@@ -42,7 +46,8 @@ def compile_plan(
 ) -> tuple[Request, ...]:
     """Write a plan's first requests: none if it is empty, one for each partition, one for each 100 keys of a batch.
 
-    ``limit`` counts items read, before the filter; ``table_name`` is needed for a batch_get. ``count`` asks queries
+    ``limit`` counts items read, before the filter, and is sent up to ``MAX_PAGE_ITEMS``; ``table_name`` is needed for a
+    batch_get. ``count`` asks queries
     and scans for the number of items only. Further pages are ``with_page`` of the same request.
     """
     if plan.kind == "get":
@@ -58,19 +63,22 @@ def compile_plan(
     if count:
         plan = replace(plan, projection=())  # DynamoDB refuses one where nothing is returned
     if limit is not None:
-        paging["Limit"] = limit
+        paging["Limit"] = min(limit, MAX_PAGE_ITEMS)
     if plan.kind == "scan":
         return (Request("Scan", {**_expressions(plan, ExpressionBuilder()), **_consistency(plan), **paging}),)
     return tuple(Request("Query", {**_query(plan, condition), **paging}) for condition in plan.conditions)
 
 
 def with_page(request: Request, *, start_key: Mapping[str, Any] | None = None, limit: int | None = None) -> Request:
-    """Give the request for the page behind ``start_key``, the ``LastEvaluatedKey`` of the one before."""
+    """Give the request for the page after ``start_key``, the ``LastEvaluatedKey`` of the one before.
+
+    ``limit`` is sent up to ``MAX_PAGE_ITEMS``.
+    """
     changes: dict[str, Any] = {}
     if start_key is not None:
         changes["ExclusiveStartKey"] = start_key
     if limit is not None:
-        changes["Limit"] = limit
+        changes["Limit"] = min(limit, MAX_PAGE_ITEMS)
     return replace(request, params={**request.params, **changes})
 
 

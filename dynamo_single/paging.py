@@ -92,7 +92,7 @@ def read(beginning: Beginning, *, wanted: int, max_requests: int | None = None) 
     """Up to ``wanted`` items that match, from the position on.
 
     Where nothing is filtered, the first request of each stream reads no more than is wanted. Otherwise each further one
-    reads four times as much as the one before.
+    reads four times as much as the one before, up to what one page can hold.
     """
     pending.check_plan(beginning.table.settings.alias, beginning.plan)
     merged = is_merged(beginning.plan)
@@ -252,7 +252,7 @@ class _Range(_Stream):
         elif self.part.filter == EVERYTHING and not self.part.others:
             self.limit = wanted
         else:
-            self.limit *= reading.PAGE_GROWTH
+            self.limit = reading.next_limit(self.limit)
         table = self.beginning.table
         (request,) = compile_plan(self.plan)
         answer = table.send(with_page(request, start_key=start_key, limit=self.limit))

@@ -16,7 +16,7 @@ from dynamo_single import layout as names
 from dynamo_single import pending
 from dynamo_single.actions import key_of
 from dynamo_single.batches import Wanted, get_batches
-from dynamo_single.compiler import MAX_ACTIONS, compile_plan, compile_reads, item_key, with_page
+from dynamo_single.compiler import MAX_ACTIONS, MAX_PAGE_ITEMS, compile_plan, compile_reads, item_key, with_page
 from dynamo_single.conditions import order_value
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.matching import matches
@@ -28,6 +28,11 @@ Item = dict[str, dict[str, Any]]
 
 #: A page that a filter may empty grows by this factor each time, so that a rare match costs few requests.
 PAGE_GROWTH = 4
+
+
+def next_limit(limit: int) -> int:
+    """How many items the next page reads, where the last one held too few matches: at most what a page can hold."""
+    return min(limit * PAGE_GROWTH, MAX_PAGE_ITEMS)
 
 
 def limit_is_exact(plan: Plan) -> bool:
@@ -170,7 +175,7 @@ def _answers(table: Table, request: Request, wanted: int | None, *, exact: bool)
         if start_key is None:
             return
         if limit is not None:
-            limit = limit - int(answer["Count"]) if exact else limit * PAGE_GROWTH
+            limit = limit - int(answer["Count"]) if exact else next_limit(limit)
             if limit <= 0:
                 return
 

@@ -1,0 +1,53 @@
+"""A partition of 100,000 items in which nothing matches: what looks for one match reads it to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dynamo_single.compiler import MAX_PAGE_ITEMS
+from dynamo_single.query import Request
+from dynamo_single.table import Table
+from dynamo_single.testing import capture_requests
+from tests.catalog.models import Order
+
+ITEMS = 100_000
+BATCH = 25
+
+
+def fill(table: Table) -> None:
+    """Put orders of one customer into the table, of which none is rare: some 13 MB, and so some 13 pages."""
+    item = Order(customer="big", number=0, coupon="x" * 30)._container_serialize()
+    for start in range(0, ITEMS, BATCH):
+        puts = [
+            {"PutRequest": {"Item": {**item, "sk": {"S": f"ORDER#{number}"}, "number": {"N": str(number)}}}}
+            for number in range(start, start + BATCH)
+        ]
+        answer = table.send(Request("BatchWriteItem", {"RequestItems": {table.name: puts}}))
+        assert not answer["UnprocessedItems"]
+
+
+def test_looking_for_a_match_ends_where_there_is_none(table: Table) -> None:
+    """Each way to look for one match gives none, and asks for no more items at once than a page can hold."""
+    fill(table)
+    rare = Order.objects.filter(customer="big", status="rare")
+
+    def get() -> list[Any]:
+        with pytest.raises(Order.DoesNotExist):
+            rare.get()
+        return []
+
+    questions: dict[str, Callable[[], Any]] = {
+        "first": rare.first,
+        "exists": rare.exists,
+        "slice": lambda: list(rare[:1]),
+        "get": get,
+        "page": lambda: rare.page(1).items,
+    }
+    for name, question in questions.items():
+        with capture_requests() as sent:
+            assert not question(), name
+        assert len(sent) > 15, name
+        assert max(request.params.get("Limit", 0) for request in sent) == MAX_PAGE_ITEMS, name
