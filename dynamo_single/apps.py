@@ -19,9 +19,9 @@ class DynamoSingleConfig(AppConfig):
         Where an SQL database holds permissions, ``migrate`` adds those of our models.
         """
         # Models cannot be imported before the apps are ready.
-        from dynamo_single.auth_checks import check_admin_logs, check_admin_sites, check_backends
         from dynamo_single.backend.router import install_router
-        from dynamo_single.checks import check_models, check_references_from_sql
+        from dynamo_single.checks.auth import check_admin_logs, check_admin_sites, check_backends
+        from dynamo_single.checks.models import check_models, check_references_from_sql
         from dynamo_single.conf import aliases, cost_settings, table_settings
         from dynamo_single.permissions import create_rows
 

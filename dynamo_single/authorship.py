@@ -13,8 +13,8 @@ from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.http import FileResponse, HttpRequest
 from django.http.response import HttpResponseBase, StreamingHttpResponse
 
-from dynamo_single.attributes.authors import author
 from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.orm.schema.attributes.authors import author
 
 __all__ = ["CurrentUserMiddleware", "acting_as"]
 

@@ -8,17 +8,20 @@ from __future__ import annotations
 import time
 from typing import Any, Final, TypeVar
 
-from dynamo_single import following, hydration, registry, uniqueness, versions
-from dynamo_single import layout as names
-from dynamo_single.actions import ITEM_EXISTS, ITEM_MISSING, Put, Update, key_of
-from dynamo_single.attributes import DecimalAttribute, IntegerAttribute, NumberAttribute
-from dynamo_single.compiler import compile_action
-from dynamo_single.conditions import join
 from dynamo_single.exceptions import ConditionFailed, InvalidValue, NotSupported, StaleObject
-from dynamo_single.items import item_of
-from dynamo_single.model import Model
-from dynamo_single.query import Condition, Or, Stored
-from dynamo_single.table import get_table
+from dynamo_single.orm.conditions.algebra import join
+from dynamo_single.orm.conditions.terms import Condition, Or, Stored
+from dynamo_single.orm.effects import claims as uniqueness
+from dynamo_single.orm.effects import together as following
+from dynamo_single.orm.items import hydration, versions
+from dynamo_single.orm.items.serialization import item_of
+from dynamo_single.orm.model.model import Model
+from dynamo_single.orm.requests.actions import ITEM_EXISTS, ITEM_MISSING, Put, Update, key_of
+from dynamo_single.orm.requests.compiler import compile_action
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes import DecimalAttribute, IntegerAttribute, NumberAttribute
+from dynamo_single.table import names
+from dynamo_single.table.table import get_table
 
 M = TypeVar("M", bound=Model)
 

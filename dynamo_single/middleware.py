@@ -18,10 +18,10 @@ from django.http import FileResponse, HttpRequest
 from django.http.response import HttpResponseBase, StreamingHttpResponse
 from django.utils.encoding import escape_uri_path
 
-from dynamo_single import layout
 from dynamo_single.conf import CostSettings, cost_settings
 from dynamo_single.costs import Cost, Costs
-from dynamo_single.table import SentRequest, listening
+from dynamo_single.table import names as layout
+from dynamo_single.table.table import SentRequest, listening
 
 __all__ = ["RequestCostMiddleware"]
 

@@ -1,6 +1,10 @@
 """The public names for declaring models: ``from dynamo_single import models``."""
 
-from dynamo_single.attributes import (
+from dynamo_single.orm.model.bases import AuthoredModel, SoftDeleteModel, TimestampedModel
+from dynamo_single.orm.model.model import Model
+from dynamo_single.orm.query.manager import Manager, SoftDeleteManager
+from dynamo_single.orm.query.queryset import QuerySet
+from dynamo_single.orm.schema.attributes import (
     Attribute,
     BinaryAttribute,
     BinarySetAttribute,
@@ -26,13 +30,9 @@ from dynamo_single.attributes import (
     UUIDAttribute,
     VersionAttribute,
 )
-from dynamo_single.attributes.operations import REMOVE, AddToSet, Append, Prepend, RemoveFromSet
-from dynamo_single.base_models import AuthoredModel, SoftDeleteModel, TimestampedModel
-from dynamo_single.collections import Children
-from dynamo_single.keys import IndexKey, Key
-from dynamo_single.manager import Manager, SoftDeleteManager
-from dynamo_single.model import Model
-from dynamo_single.queryset import QuerySet
+from dynamo_single.orm.schema.attributes.operations import REMOVE, AddToSet, Append, Prepend, RemoveFromSet
+from dynamo_single.orm.schema.children import Children
+from dynamo_single.orm.schema.encoding.keys import IndexKey, Key
 
 __all__ = [
     "REMOVE",

@@ -15,7 +15,7 @@ from django.http import Http404
 from django.utils.translation import gettext as _
 
 from dynamo_single.exceptions import ConfigurationError, InvalidCursor, NotSupported
-from dynamo_single.pages import MAX_SIZE, Page
+from dynamo_single.orm.results.pages import MAX_SIZE, Page
 
 __all__ = ["MAX_SIZE", "CursorListMixin", "CursorPage", "CursorPaginator", "Page"]
 

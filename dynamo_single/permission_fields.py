@@ -11,8 +11,8 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
-from dynamo_single import fields
-from dynamo_single.attributes import UnicodeSetAttribute
+from dynamo_single.orm.schema.attributes import UnicodeSetAttribute
+from dynamo_single.orm.schema.fields import fields
 from dynamo_single.permissions import permission_choices
 
 NO_PERMISSION = _("%(value)s is no permission: it has the form app_label.codename.")

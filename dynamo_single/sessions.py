@@ -14,10 +14,12 @@ from django.utils import timezone
 from django.utils.crypto import get_random_string
 from django.utils.translation import gettext_lazy as _
 
-from dynamo_single import layout, models, pending
+from dynamo_single import models
 from dynamo_single.exceptions import AlreadyExists, InvalidValue, StaleObject, TableMismatch
-from dynamo_single.query import Request
-from dynamo_single.table import get_table
+from dynamo_single.orm.requests import block as pending
+from dynamo_single.table import names as layout
+from dynamo_single.table.request import Request
+from dynamo_single.table.table import get_table
 
 KEY_LENGTH = 32
 SESSION_DATA = "sessionData"

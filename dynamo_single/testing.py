@@ -13,10 +13,10 @@ from typing import Any
 from django.conf import settings as django_settings
 from django.test import override_settings
 
-from dynamo_single import provisioning
 from dynamo_single.conf import parse
 from dynamo_single.engines import Engine, LocalEngine, find_engine
-from dynamo_single.table import (
+from dynamo_single.table import provisioning
+from dynamo_single.table.table import (
     Interceptor,
     SentRequest,
     Table,

@@ -15,13 +15,17 @@ from typing import Any, TypeVar, cast
 
 from asgiref.sync import sync_to_async
 
-from dynamo_single import hydration, pending, preconditions, reading, sending
-from dynamo_single.actions import ITEM_EXISTS, Action, Check, Item, key_of
-from dynamo_single.conditions import join
 from dynamo_single.exceptions import InvalidValue, NotSupported
-from dynamo_single.failures import not_met
-from dynamo_single.pending import Block, Write
-from dynamo_single.table import get_table
+from dynamo_single.orm.conditions.algebra import join
+from dynamo_single.orm.effects import sending
+from dynamo_single.orm.effects.write_errors import not_met
+from dynamo_single.orm.items import hydration
+from dynamo_single.orm.reading import plans as reading
+from dynamo_single.orm.requests import block as pending
+from dynamo_single.orm.requests.actions import ITEM_EXISTS, Action, Check, Item, key_of
+from dynamo_single.orm.requests.block import Block, Write
+from dynamo_single.orm.where import preconditions
+from dynamo_single.table.table import get_table
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -13,8 +13,7 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from dynamo_single.query import Request
-from dynamo_single.table import Table
+from dynamo_single.table import Request, Table
 from dynamo_single.testing import capture_requests, local_engine
 from tests.catalog.models import Order
 

@@ -33,7 +33,7 @@ class DynamoAdminConfig(AdminConfig):
 def check_registered(**kwargs: Any) -> list[checks.CheckMessage]:
     """E011: a model of this app that is registered with an admin that knows nothing of DynamoDB."""
     from dynamo_single.admin import DynamoModelAdmin
-    from dynamo_single.model import Model
+    from dynamo_single.orm.model.model import Model
 
     return [
         checks.Error(

@@ -29,9 +29,9 @@ from dynamo_single.admin.paginator import KeyPaginator
 from dynamo_single.admin.readonly import with_members
 from dynamo_single.admin.widgets import PermissionsFilter
 from dynamo_single.exceptions import NoAccessPattern, NotSupported, UnknownField
-from dynamo_single.fields import IdentityField
+from dynamo_single.orm.schema.fields.fields import IdentityField
+from dynamo_single.orm.schema.registry import layout_of
 from dynamo_single.permission_fields import PermissionsField
-from dynamo_single.registry import layout_of
 
 
 class DynamoModelAdmin(LoggedModelAdmin):

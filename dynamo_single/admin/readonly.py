@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dynamo_single.fields import SetField
+from dynamo_single.orm.schema.fields.fields import SetField
 
 
 def with_members(options: Any, fieldsets: Any) -> list[Any]:

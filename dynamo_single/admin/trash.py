@@ -16,8 +16,9 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from dynamo_single import purging, soft_delete
 from dynamo_single.admin.errors import REFUSALS
+from dynamo_single.orm.write import delete as purging
+from dynamo_single.orm.write import trash as soft_delete
 
 MOVED = gettext_lazy("Moved to the trash.")
 DELETED = gettext_lazy("Deleted for good.")

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from dynamo_single.exceptions import DynamoSingleError
-from dynamo_single.table import Table, get_table
+from dynamo_single.table.table import Table, get_table
 
 
 class TableCommand(BaseCommand):

@@ -9,8 +9,7 @@ from typing import Any
 from django.core.cache import caches
 from django.test import override_settings
 
-from dynamo_single.query import Request
-from dynamo_single.table import SentRequest, Table
+from dynamo_single.table import Request, SentRequest, Table
 
 BACKEND = "dynamo_single.cache.DynamoCache"
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dynamo_single.query import Request
-from dynamo_single.table import Table
+from dynamo_single.table import Request, Table
 from tests.catalog.clubs import Club, Player, Team
 
 #: Players of a club whose deletion fits into one transaction, and of one whose does not.

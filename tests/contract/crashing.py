@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from dynamo_single.query import Request
+from dynamo_single.table import Request
 from dynamo_single.testing import intercept, setup_table
 from tests.catalog.chat import ChatChannel, ChatMembership, ChatProfile, ChatServer, ChatUser
 from tests.catalog.models import Member

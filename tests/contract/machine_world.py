@@ -10,10 +10,9 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, note, settings
 from hypothesis import strategies as st
 
-from dynamo_single.actions import key_of
 from dynamo_single.exceptions import DynamoSingleError
-from dynamo_single.query import Request
-from dynamo_single.table import get_table
+from dynamo_single.orm.requests.actions import key_of
+from dynamo_single.table import Request, get_table
 
 EXAMPLES = int(os.environ.get("MACHINE_EXAMPLES", "25"))
 STEPS = 40

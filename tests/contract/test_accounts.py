@@ -14,8 +14,7 @@ from django.db import IntegrityError
 from accounts.models import Login, User
 from dynamo_single import exceptions, testing
 from dynamo_single.auth import UserExists
-from dynamo_single.query import Request
-from dynamo_single.table import SentRequest, Table
+from dynamo_single.table import Request, SentRequest, Table
 
 Sent = list[SentRequest]
 

@@ -13,8 +13,7 @@ from django.core.management import CommandError, ManagementUtility, call_command
 from accounts.forms import UserChangeForm, UserCreationForm
 from accounts.models import User
 from dynamo_single import testing
-from dynamo_single.query import Request
-from dynamo_single.table import Table
+from dynamo_single.table import Request, Table
 
 
 class Terminal(StringIO):

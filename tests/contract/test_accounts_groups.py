@@ -14,10 +14,9 @@ from django.db import IntegrityError
 from django.template import Context, Template
 
 from accounts.models import Group, Membership, User
-from dynamo_single import exceptions, membership
-from dynamo_single.auth import AbstractGroup, AbstractMembership, AbstractUser, Groups
-from dynamo_single.query import Request
-from dynamo_single.table import SentRequest, Table
+from dynamo_single import exceptions
+from dynamo_single.auth import AbstractGroup, AbstractMembership, AbstractUser, Groups, membership
+from dynamo_single.table import Request, SentRequest, Table
 from dynamo_single.testing import assert_requests, refuse
 
 Sent = list[SentRequest]

@@ -22,8 +22,7 @@ from accounts import lockout
 from accounts.backends import EmailOrUsernameBackend
 from accounts.models import LoginFailures, User
 from dynamo_single import exceptions, testing
-from dynamo_single.query import Request
-from dynamo_single.table import SentRequest, Table
+from dynamo_single.table import Request, SentRequest, Table
 
 Sent = list[SentRequest]
 PASSWORD = "a-good-password"

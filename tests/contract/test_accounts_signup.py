@@ -12,9 +12,8 @@ from django.test import Client, RequestFactory
 from accounts import addresses
 from accounts.models import Login, User
 from dynamo_single import exceptions, transactions
-from dynamo_single.keys import canonical
-from dynamo_single.query import Request
-from dynamo_single.table import SentRequest, Table
+from dynamo_single.orm.schema.encoding.keys import canonical
+from dynamo_single.table import Request, SentRequest, Table
 from tests.contract.account_pages import PASSWORD, is_in, link, log_in, sign_up, void
 
 Sent = list[SentRequest]

@@ -21,8 +21,7 @@ from dynamo_single.exceptions import (
     UnexpectedItem,
     UnknownField,
 )
-from dynamo_single.query import Request
-from dynamo_single.table import SentRequest, Table
+from dynamo_single.table import Request, SentRequest, Table
 from dynamo_single.testing import assert_requests
 from project.directory.models import Company, Person
 from tests.catalog.models import Entry, Order, Sample, Ticket

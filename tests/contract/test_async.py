@@ -18,7 +18,7 @@ from django.db.models import Count
 from django.template import Context, Template
 
 from dynamo_single import models
-from dynamo_single.refused import REFUSED
+from dynamo_single.orm.query.unsupported import REFUSED
 from dynamo_single.table import SentRequest, Table
 from dynamo_single.testing import assert_requests, capture_requests, intercept, setup_table
 from project.directory.models import Company, Person

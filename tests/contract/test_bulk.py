@@ -28,8 +28,8 @@ LARGE = "x" * 100_000
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     """Attempts follow each other at once."""
-    monkeypatch.setattr("dynamo_single.table.LONGEST_PAUSE", 0.0)
-    monkeypatch.setattr("dynamo_single.batches.LONGEST_PAUSE", 0.0)
+    monkeypatch.setattr("dynamo_single.table.table.LONGEST_PAUSE", 0.0)
+    monkeypatch.setattr("dynamo_single.table.batches.LONGEST_PAUSE", 0.0)
 
 
 @contextmanager

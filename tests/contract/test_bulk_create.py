@@ -22,7 +22,7 @@ from dynamo_single.exceptions import (
     Throttled,
     UniqueViolation,
 )
-from dynamo_single.table import Table, refusal
+from dynamo_single.table.table import Table, refusal
 from dynamo_single.testing import assert_requests, intercept, refuse
 from project.directory.models import Company, Person
 from tests.catalog.models import Coupon, Member, Resident, Sample
@@ -34,8 +34,8 @@ pytestmark = pytest.mark.usefixtures("table")
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     """Attempts follow each other at once."""
-    monkeypatch.setattr("dynamo_single.table.LONGEST_PAUSE", 0.0)
-    monkeypatch.setattr("dynamo_single.batches.LONGEST_PAUSE", 0.0)
+    monkeypatch.setattr("dynamo_single.table.table.LONGEST_PAUSE", 0.0)
+    monkeypatch.setattr("dynamo_single.table.batches.LONGEST_PAUSE", 0.0)
 
 
 def member(number: int, **values: Any) -> Member:

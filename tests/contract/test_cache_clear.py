@@ -13,8 +13,7 @@ from django.core.cache import caches
 from django.test import override_settings
 
 from dynamo_single import exceptions, testing
-from dynamo_single.query import Request
-from dynamo_single.table import SentRequest, Table
+from dynamo_single.table import Request, SentRequest, Table
 from tests.contract.caching import BACKEND, Clock, cache_of, items, operations
 
 Sent = list[SentRequest]

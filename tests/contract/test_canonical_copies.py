@@ -16,8 +16,7 @@ from django.test import RequestFactory
 
 from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
 from dynamo_single.exceptions import EmptyKeyPart, NotSupported, StaleObject
-from dynamo_single.query import Request
-from dynamo_single.table import Table, get_table
+from dynamo_single.table import Request, Table, get_table
 from dynamo_single.testing import assert_requests
 from tests.catalog.models import Resident
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from dynamo_single.query import Request
-from dynamo_single.table import Table, get_table
+from dynamo_single.table import Request, Table, get_table
 from dynamo_single.testing import intercept, setup_table
 from tests.catalog.clubs import Club, Player
 from tests.contract.clubs import SIZES, club, items

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dynamo_single.actions import Put, Update
-from dynamo_single.changes import Change, Place, evaluate, needs, unmet
-from dynamo_single.compiler import compile_action
 from dynamo_single.exceptions import ConditionFailed
-from dynamo_single.matching import normal
+from dynamo_single.orm.conditions.matching import normal
+from dynamo_single.orm.requests.actions import Put, Update
+from dynamo_single.orm.requests.changes import Change, Place, evaluate, needs, unmet
+from dynamo_single.orm.requests.compiler import compile_action
 from dynamo_single.table import Table
 
 KEY = {"pk": {"S": "p"}, "sk": {"S": "s"}}

@@ -11,8 +11,7 @@ from django.core import serializers
 
 from dynamo_single import transactions
 from dynamo_single.exceptions import DynamoSingleError, MissingReference, NotSupported, ParentInTrash, StaleObject
-from dynamo_single.query import Request
-from dynamo_single.table import Table, get_table
+from dynamo_single.table import Request, Table, get_table
 from dynamo_single.testing import assert_requests, refuse
 from tests.catalog.chat import ChatChannel, ChatMembership, ChatServer, ChatUser
 from tests.catalog.library import Aisle, Volume

@@ -21,8 +21,8 @@ from dynamo_single.exceptions import (
     SourceChanged,
     StaleObject,
 )
-from dynamo_single.query import Request
-from dynamo_single.table import Table, intercept, refusal
+from dynamo_single.table import Request
+from dynamo_single.table.table import Table, intercept, refusal
 from dynamo_single.testing import assert_requests
 from tests.catalog.chat import ChatInvitation, ChatMembership, ChatProfile, ChatServer, ChatUser
 

@@ -17,8 +17,7 @@ from django.urls import path
 from dynamo_single import transactions
 from dynamo_single.authorship import CurrentUserMiddleware, acting_as
 from dynamo_single.exceptions import ConfigurationError, NotSupported
-from dynamo_single.query import Request
-from dynamo_single.table import Table
+from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests
 from tests.catalog.chat import ChatMessage
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dynamo_single.exceptions import (
-    UniqueViolation,
-)
+from dynamo_single.exceptions import UniqueViolation
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests
 from project.directory.models import Company

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 from dynamo_single import exceptions, models
-from dynamo_single.query import Request
-from dynamo_single.table import SentRequest, Table
+from dynamo_single.table import Request, SentRequest, Table
 
 
 class Book(models.SoftDeleteModel):

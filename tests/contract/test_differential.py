@@ -20,8 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dynamo_single.exceptions import NotSupported
-from dynamo_single.query import Request
-from dynamo_single.table import Table, get_table
+from dynamo_single.table import Request, Table, get_table
 from dynamo_single.testing import setup_table
 from tests.catalog.kinds import KINDS
 from tests.catalog.models import Entry

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from pynamodb.models import Model as PynamoDBModel
 
-from dynamo_single.query import Request
-from dynamo_single.table import SentRequest, Table
+from dynamo_single.table import Request, SentRequest, Table
 from dynamo_single.testing import assert_requests
 from tests.catalog.models import Employee, Firm, Site
 

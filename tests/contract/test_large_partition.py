@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from dynamo_single.compiler import MAX_PAGE_ITEMS
-from dynamo_single.query import Request
-from dynamo_single.table import Table
+from dynamo_single.table import Request, Table
+from dynamo_single.table.limits import MAX_PAGE_ITEMS
 from dynamo_single.testing import capture_requests
 from tests.catalog.models import Order
 

@@ -8,7 +8,7 @@ import pytest
 from django.db.models import Q
 
 from dynamo_single.exceptions import DynamoSingleError
-from dynamo_single.query import Plan
+from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.testing import assert_requests
 from tests.docs import lookup_table as matrix
 

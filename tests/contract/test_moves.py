@@ -20,8 +20,8 @@ from dynamo_single.exceptions import (
     StaleObject,
     UniqueViolation,
 )
-from dynamo_single.query import Request
-from dynamo_single.table import Table, refusal
+from dynamo_single.table import Request
+from dynamo_single.table.table import Table, refusal
 from dynamo_single.testing import assert_requests, intercept, refuse
 from project.directory.models import Company, Person
 from tests.catalog.boards import Board, Card, Label, Note, Task

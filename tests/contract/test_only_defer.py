@@ -14,8 +14,8 @@ from django.db.models import Prefetch, Q
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamo_single import registry
 from dynamo_single.exceptions import NotSupported, UnknownField
+from dynamo_single.orm.schema import registry
 from dynamo_single.table import SentRequest, Table
 from dynamo_single.testing import assert_requests
 from project.directory.models import Company, Person

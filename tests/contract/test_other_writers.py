@@ -22,9 +22,8 @@ from dynamo_single.exceptions import (
     StaleObject,
     UniqueViolation,
 )
-from dynamo_single.query import Request
 from dynamo_single.signals import post_restore, post_soft_delete
-from dynamo_single.table import Table
+from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests, intercept, refuse
 from dynamo_single.verification import verify
 from project.directory.models import Company, Person

@@ -17,8 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dynamo_single.exceptions import AlreadyExists
-from dynamo_single.query import Request
-from dynamo_single.table import get_table
+from dynamo_single.table import Request, get_table
 from tests.catalog.models import Entry
 
 EXAMPLES = int(os.environ.get("PAGES_EXAMPLES", "100"))

@@ -10,11 +10,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import override_settings
 
-from dynamo_single import provisioning
 from dynamo_single.engines import free_port
 from dynamo_single.exceptions import TableUnavailable
-from dynamo_single.query import Request
-from dynamo_single.table import SentRequest, Table, get_table, intercept
+from dynamo_single.table import Request, SentRequest, Table, get_table, intercept, provisioning
 from dynamo_single.testing import refuse
 
 

@@ -205,7 +205,7 @@ def test_a_failure_midway_says_what_is_written(write: Callable[[], Any], operati
 
 def test_a_failure_before_anything_is_written_is_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is written and nothing else is tried, so there is nothing more to say than why."""
-    monkeypatch.setattr("dynamo_single.table.LONGEST_PAUSE", 0.0)
+    monkeypatch.setattr("dynamo_single.table.table.LONGEST_PAUSE", 0.0)
     with refuse("ProvisionedThroughputExceededException", operation="UpdateItem"), pytest.raises(Throttled):
         Person.objects.filter(company="c1").update(role="founder")
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from dynamo_single.query import Request
-from dynamo_single.table import Table
+from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests, refuse
 from dynamo_single.verification import repair, verify
 from tests.catalog.chat import ChatChannel, ChatMembership, ChatProfile, ChatServer, ChatUser

@@ -12,9 +12,8 @@ from django.contrib.sessions.backends.base import CreateError, UpdateError
 from django.utils import timezone
 
 from dynamo_single import exceptions, testing, transactions
-from dynamo_single.query import Request
 from dynamo_single.sessions import Session, SessionStore
-from dynamo_single.table import SentRequest, Table
+from dynamo_single.table import Request, SentRequest, Table
 
 Sent = list[SentRequest]
 

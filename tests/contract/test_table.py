@@ -18,10 +18,10 @@ from pynamodb.models import Model
 from pynamodb.transactions import TransactWrite
 
 from dynamo_single import exceptions
-from dynamo_single import table as table_module
 from dynamo_single.engines import free_port
-from dynamo_single.query import Request
-from dynamo_single.table import SentRequest, Table, capture_requests, get_table, intercept, refusal, unreachable
+from dynamo_single.table import Request
+from dynamo_single.table import table as table_module
+from dynamo_single.table.table import SentRequest, Table, capture_requests, get_table, intercept, refusal, unreachable
 
 KEY = {"pk": {"S": "COMPANY#1"}, "sk": {"S": "#METADATA"}}
 FORK_SECONDS = 20

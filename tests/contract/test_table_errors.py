@@ -8,8 +8,7 @@ import pytest
 from django.test import override_settings
 
 from dynamo_single.exceptions import EndpointUnreachable, TableMismatch, TableNotFound, Throttled
-from dynamo_single.query import Request
-from dynamo_single.table import Table, get_table
+from dynamo_single.table import Request, Table, get_table
 from dynamo_single.testing import assert_requests, refuse
 from project.directory.models import Company, Person
 

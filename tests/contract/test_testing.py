@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dynamo_single import exceptions, testing
-from dynamo_single.query import Request
-from dynamo_single.table import Table, get_table
+from dynamo_single.table import Request, Table, get_table
 
 GET = Request("GetItem", {"Key": {"pk": {"S": "a"}, "sk": {"S": "b"}}})
 

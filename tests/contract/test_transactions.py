@@ -283,7 +283,7 @@ def test_a_conflict_is_waited_out_with_the_same_token(sent: list[SentRequest]) -
 
 def test_a_conflict_that_does_not_end_is_an_error(monkeypatch: Any) -> None:
     """After the last attempt the block fails, and its objects are not stored."""
-    monkeypatch.setattr("dynamo_single.table.LONGEST_PAUSE", 0)
+    monkeypatch.setattr("dynamo_single.table.table.LONGEST_PAUSE", 0)
     reasons = [{"Code": "TransactionConflict", "Message": "busy"}, {"Code": "None"}]
     order = Order(customer="a", number=1)
     refused = refuse("TransactionCanceledException", CancellationReasons=reasons)

@@ -5,12 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dynamo_single import transactions
-from dynamo_single.exceptions import (
-    StaleObject,
-    UniqueViolation,
-)
-from dynamo_single.query import Request
-from dynamo_single.table import SentRequest, Table
+from dynamo_single.exceptions import StaleObject, UniqueViolation
+from dynamo_single.table import Request, SentRequest, Table
 from dynamo_single.testing import assert_requests
 from tests.catalog.library import Aisle, Volume
 from tests.catalog.models import Member

@@ -11,12 +11,8 @@ from unittest import mock
 import pytest
 from django.db.models.signals import post_save, pre_save
 
-from dynamo_single.exceptions import (
-    NotSupported,
-    StaleObject,
-)
-from dynamo_single.query import Request
-from dynamo_single.table import SentRequest, Table
+from dynamo_single.exceptions import NotSupported, StaleObject
+from dynamo_single.table import Request, SentRequest, Table
 from dynamo_single.testing import assert_requests
 from project.directory.models import Company, Person
 from tests.catalog.models import Firm, Order, Product, Sample

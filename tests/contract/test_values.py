@@ -12,10 +12,9 @@ from django.db.models.signals import post_init
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dynamo_single import hydration
 from dynamo_single.exceptions import UnexpectedItem, UnknownField
-from dynamo_single.query import Request
-from dynamo_single.table import Table
+from dynamo_single.orm.items import hydration
+from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests
 from project.directory.models import Company, Person
 from tests.catalog.boards import Board, Note

@@ -12,14 +12,14 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from accounts.models import Group, User
-from dynamo_single import transactions, verification
+from dynamo_single import transactions
 from dynamo_single.cache import DynamoCache
-from dynamo_single.compiler import item_key
 from dynamo_single.exceptions import NotSupported
-from dynamo_single.query import Request
+from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.sessions import SessionStore
-from dynamo_single.table import SentRequest, Table, intercept
-from dynamo_single.verification import Finding, pause_for, repair, verify
+from dynamo_single.table import Request, SentRequest, Table, intercept
+from dynamo_single.verification import walk as verification
+from dynamo_single.verification.walk import Finding, pause_for, repair, verify
 from tests.catalog.boards import Board, Card, Label, Note, Task
 from tests.catalog.models import (
     Coupon,

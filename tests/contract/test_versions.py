@@ -13,8 +13,7 @@ from django.db.models import F, Q
 
 from dynamo_single import counters, models, transactions
 from dynamo_single.exceptions import ConditionNotMet, ConfigurationError, InvalidValue, NotSupported, StaleObject
-from dynamo_single.query import Request
-from dynamo_single.table import Table
+from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests
 from tests.catalog.stocks import Ledger
 from tests.contract.tables import stored

@@ -9,12 +9,9 @@ from typing import Any
 import pytest
 from django.db.models import F
 
-from dynamo_single import pending, transactions
-from dynamo_single.exceptions import (
-    AlreadyExists,
-    NotSupported,
-    PendingWrite,
-)
+from dynamo_single import transactions
+from dynamo_single.exceptions import AlreadyExists, NotSupported, PendingWrite
+from dynamo_single.orm.requests import block as pending
 from dynamo_single.table import get_table
 from dynamo_single.testing import assert_requests, intercept, refusal
 from tests.catalog.chat import ChatChannel, ChatServer

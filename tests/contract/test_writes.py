@@ -7,12 +7,7 @@ from typing import Any
 import pytest
 
 from dynamo_single import models
-from dynamo_single.exceptions import (
-    AlreadyExists,
-    EmptyKeyPart,
-    InvalidValue,
-    ItemTooLarge,
-)
+from dynamo_single.exceptions import AlreadyExists, EmptyKeyPart, InvalidValue, ItemTooLarge
 from dynamo_single.table import SentRequest, Table
 from dynamo_single.testing import assert_requests
 from project.directory.models import Company, Person

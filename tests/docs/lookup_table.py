@@ -16,8 +16,8 @@ from decimal import Decimal
 from typing import Any
 
 from dynamo_single import models
-from dynamo_single.codecs import canonical
 from dynamo_single.exceptions import DynamoSingleError
+from dynamo_single.orm.schema.encoding.codecs import canonical
 from tests.unit.declaring import declare, forgotten
 
 NOON = datetime(2024, 2, 29, 12, tzinfo=UTC)

@@ -81,8 +81,7 @@ def main() -> None:
     import django
 
     django.setup()
-    from dynamo_single import provisioning
-    from dynamo_single.table import get_table
+    from dynamo_single.table import get_table, provisioning
 
     provisioning.apply(get_table())
     namespace: dict[str, Any] = {"__name__": "__page__"}

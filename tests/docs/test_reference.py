@@ -12,13 +12,15 @@ import pytest
 from django.core.management import load_command_class
 from django.core.management.base import BaseCommand
 
-from dynamo_single import conf, exceptions, layout, models, modeltype
-from dynamo_single.refused import REFUSED
+from dynamo_single import conf, exceptions, models
+from dynamo_single.orm.model import metaclass as modeltype
+from dynamo_single.orm.query.unsupported import REFUSED
+from dynamo_single.table import names as layout
 from tests.docs import lookup_table
 from tests.docs.pages import ROOT, code, table
 
 REFERENCE = ROOT / "docs/reference"
-SOURCES_OF_CHECKS = ("checks.py", "auth_checks.py", "admin/apps.py", "backend/validation.py")
+SOURCES_OF_CHECKS = ("checks/models.py", "checks/auth.py", "admin/apps.py", "backend/validation.py")
 COMMON_OPTIONS = {"verbosity", "settings", "pythonpath", "traceback", "no_color", "force_color", "skip_checks"}
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from django.apps import apps
 
-from dynamo_single import models, registry
-from dynamo_single.checks import check_models
+from dynamo_single import models
+from dynamo_single.checks.models import check_models
+from dynamo_single.orm.schema import registry
 
 
 @contextmanager

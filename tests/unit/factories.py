@@ -8,10 +8,11 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from dynamo_single.keys import Template, codec_for
-from dynamo_single.options import AccessKey, AttributeInfo, AttributeValue, ModelLayout
-from dynamo_single.query import EVERYTHING, And, Compare, Condition, Order, Query
-from dynamo_single.values import to_attribute_value
+from dynamo_single.orm.conditions.terms import EVERYTHING, And, Compare, Condition, Order
+from dynamo_single.orm.plan.plan import Query
+from dynamo_single.orm.schema.encoding.keys import Template, codec_for
+from dynamo_single.orm.schema.encoding.values import to_attribute_value
+from dynamo_single.orm.schema.layout import AccessKey, AttributeInfo, AttributeValue, ModelLayout
 
 #: The kind that a key codec wants, and the type that DynamoDB stores.
 TYPES = {

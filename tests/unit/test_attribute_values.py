@@ -10,7 +10,7 @@ import pytest
 from django.db import models as django_models
 
 from dynamo_single.exceptions import InvalidValue
-from dynamo_single.formfields import number_member
+from dynamo_single.orm.schema.fields.forms import number_member
 from tests.catalog.models import Sample
 
 

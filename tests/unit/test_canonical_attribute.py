@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamo_single import models, registry
-from dynamo_single.attributes.canonical import letters
-from dynamo_single.codecs import canonical
+from dynamo_single import models
 from dynamo_single.exceptions import ConfigurationError, NotSupported
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes.canonical import letters
+from dynamo_single.orm.schema.encoding.codecs import canonical
 from tests.unit.declaring import declare, forgotten, messages
 
 

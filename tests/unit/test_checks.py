@@ -10,7 +10,7 @@ from django.conf import settings
 from django.test import override_settings
 
 from dynamo_single import models
-from dynamo_single.checks import check_models
+from dynamo_single.checks.models import check_models
 from tests.unit.declaring import declare, forgotten, messages
 
 

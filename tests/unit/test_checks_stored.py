@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from pynamodb import attributes as pynamodb_attributes
 
 from dynamo_single import models
-from dynamo_single.checks import check_models
+from dynamo_single.checks.models import check_models
 from tests.catalog.models import Sample
 from tests.unit.declaring import declare, forgotten
 

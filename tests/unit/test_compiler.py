@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from dynamo_single.compiler import compile_plan, item_key, with_page
-from dynamo_single.planner import plan
-from dynamo_single.query import Request
+from dynamo_single.orm.plan.planner import plan
+from dynamo_single.orm.requests.compiler import compile_plan, item_key, with_page
+from dynamo_single.table import Request
 from tests.unit.factories import COMPANY, EVENT, PERSON, ask
 
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from dynamo_single.actions import ITEM_EXISTS, ITEM_MISSING, Action, Check, Delete, Put, Update
-from dynamo_single.compiler import compile_action, compile_transaction
 from dynamo_single.exceptions import ItemTooLarge, NotSupported
-from dynamo_single.query import And, Request, Stored
+from dynamo_single.orm.conditions.terms import And, Stored
+from dynamo_single.orm.requests.actions import ITEM_EXISTS, ITEM_MISSING, Action, Check, Delete, Put, Update
+from dynamo_single.orm.requests.compiler import compile_action, compile_transaction
+from dynamo_single.table import Request
 
 KEY = ("COMPANY#1", "#METADATA")
 KEY_VALUES = {"pk": {"S": "COMPANY#1"}, "sk": {"S": "#METADATA"}}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dynamo_single.constraints import gather
-from dynamo_single.options import AttributeInfo
-from dynamo_single.query import And, Compare
+from dynamo_single.orm.conditions.terms import And, Compare
+from dynamo_single.orm.plan.constraints import gather
+from dynamo_single.orm.schema.layout import AttributeInfo
 from tests.unit.factories import Space
 
 LAYOUT = Space().model("x.A", {"a": "text", "b": "text"}, ("A#{a}", "M"))

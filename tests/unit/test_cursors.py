@@ -15,11 +15,11 @@ from django.test import override_settings
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamo_single.cursors import SALT, Cursor, decode, encode
 from dynamo_single.exceptions import InvalidCursor
-from dynamo_single.planner import plan
-from dynamo_single.positions import Position, covers, narrow
-from dynamo_single.query import KeyCondition, Plan
+from dynamo_single.orm.plan.plan import KeyCondition, Plan
+from dynamo_single.orm.plan.planner import plan
+from dynamo_single.orm.reading.cursors import SALT, Cursor, decode, encode
+from dynamo_single.orm.reading.positions import Position, covers, narrow
 from tests.unit.factories import ACCOUNT, COMPANY, EVENT, PERSON, SESSION, Space, ask, moment
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)

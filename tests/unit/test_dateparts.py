@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynamo_single.exceptions import NotSupported
-from dynamo_single.moments import END, FIRST, moments
-from dynamo_single.query import Compare, Nothing, Or
-from dynamo_single.spans import complement, intersection, union
-from dynamo_single.where import read_where
+from dynamo_single.orm.conditions.terms import Compare, Nothing, Or
+from dynamo_single.orm.where.moments import END, FIRST, moments
+from dynamo_single.orm.where.spans import complement, intersection, union
+from dynamo_single.orm.where.tree import read_where
 from tests.catalog.models import Sample
 
 spans = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20))).map(union)

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from dynamo_single import models, registry
+from dynamo_single import models
 from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.orm.schema import registry
 from tests.catalog.boards import Board
 from tests.catalog.chat import ChatMembership, ChatServer, ChatUser
 from tests.unit.declaring import declare, forgotten, messages

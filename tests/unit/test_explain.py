@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dynamo_single.compiler import compile_plan
-from dynamo_single.explain import describe
-from dynamo_single.planner import plan
+from dynamo_single.orm.plan.planner import plan
+from dynamo_single.orm.query.explain import describe
+from dynamo_single.orm.requests.compiler import compile_plan
 from tests.unit.factories import COMPANY, PERSON, ask
 
 

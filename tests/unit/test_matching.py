@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamo_single.conditions import simplify
 from dynamo_single.exceptions import NotSupported
-from dynamo_single.matching import matches, normal
-from dynamo_single.query import And, Compare, Condition, Not, Nothing, Or, Stored
+from dynamo_single.orm.conditions.algebra import simplify
+from dynamo_single.orm.conditions.matching import matches, normal
+from dynamo_single.orm.conditions.terms import And, Compare, Condition, Not, Nothing, Or, Stored
 from tests.unit.factories import PERSON, compare
 
 ITEM: dict[str, Any] = {

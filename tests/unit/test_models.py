@@ -16,7 +16,7 @@ from django.db.models.signals import post_init, pre_init
 from pynamodb.exceptions import DoesNotExist as PynamoDBDoesNotExist
 
 from dynamo_single import exceptions, models
-from dynamo_single.model import Model
+from dynamo_single.orm.model.model import Model
 from project.directory.models import Company, Office, Person
 from tests.catalog.models import Firm, Order, Sample
 

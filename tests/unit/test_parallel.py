@@ -11,8 +11,8 @@ from contextvars import ContextVar
 import pytest
 from django.core.exceptions import SynchronousOnlyOperation
 
-from dynamo_single import parallel
-from dynamo_single.parallel import in_order
+from dynamo_single.table import threads as parallel
+from dynamo_single.table.threads import in_order
 
 _seen: ContextVar[str] = ContextVar("seen", default="")
 

@@ -12,10 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dynamo_single.exceptions import NoAccessPattern
-from dynamo_single.matching import matches
-from dynamo_single.options import ModelLayout
-from dynamo_single.planner import plan
-from dynamo_single.query import And, Compare, Condition, KeyCondition, Not, Or, Plan, Query
+from dynamo_single.orm.conditions.matching import matches
+from dynamo_single.orm.conditions.terms import And, Compare, Condition, Not, Or
+from dynamo_single.orm.plan.plan import KeyCondition, Plan, Query
+from dynamo_single.orm.plan.planner import plan
+from dynamo_single.orm.schema.layout import ModelLayout
 from tests.unit.factories import Space, ask, moment, orders
 
 SPACE = Space()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dynamo_single.exceptions import NoAccessPattern
-from dynamo_single.planner import plan
+from dynamo_single.orm.plan.planner import plan
 from tests.unit.factories import ACCOUNT, COMPANY, EVENT, ORDER_LINE, PERSON, Space, ask
 
 

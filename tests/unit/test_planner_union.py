@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from dynamo_single.exceptions import NoAccessPattern
-from dynamo_single.planner import plan
-from dynamo_single.query import EVERYTHING, And, Compare, Not, Or, Plan, Stored
+from dynamo_single.orm.conditions.terms import EVERYTHING, And, Compare, Not, Or, Stored
+from dynamo_single.orm.plan.plan import Plan
+from dynamo_single.orm.plan.planner import plan
 from tests.unit.factories import COMPANY, EVENT, PERSON, ask
 
 NAMED = Compare("name", "exact", "A")

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from dynamo_single.conditions import word
-from dynamo_single.planner import plan
+from dynamo_single.orm.conditions.algebra import word
+from dynamo_single.orm.plan.planner import plan
 from tests.unit.factories import EVENT, PERSON, SESSION, Space, ask, moment
 
 ALIVE = "deleted_at__isnull=True"

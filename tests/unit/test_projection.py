@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from dynamo_single.compiler import compile_plan
-from dynamo_single.planner import plan
-from dynamo_single.projection import PartialItem, attributes_of, project
-from dynamo_single.query import And, Compare, Not, Or, Plan, Request
+from dynamo_single.orm.conditions.terms import And, Compare, Not, Or
+from dynamo_single.orm.plan.plan import Plan
+from dynamo_single.orm.plan.planner import plan
+from dynamo_single.orm.plan.projection import PartialItem, attributes_of, project
+from dynamo_single.orm.requests.compiler import compile_plan
+from dynamo_single.table import Request
 from tests.unit.factories import COMPANY, EVENT, ORDER_LINE, PERSON, SESSION, ask
 
 KEYS = ("pk", "sk", "itemType")

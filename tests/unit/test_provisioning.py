@@ -9,8 +9,8 @@ import pytest
 
 from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import NotSupported, TableMismatch
-from dynamo_single.provisioning import Observed, TableDefinition, differences, recreate, refuse
 from dynamo_single.table import Table
+from dynamo_single.table.provisioning import Observed, TableDefinition, differences, recreate, refuse
 
 SETTINGS = TableSettings(alias="default", table_name="single-table", indexes=("gs1",))
 PROVISIONED = TableSettings(

@@ -1,13 +1,13 @@
-"""Which modules a project may import: the architecture page and the import contract say the same."""
+"""Which modules a project may import: the architecture page, the import contract and the list of names agree."""
 
 from __future__ import annotations
 
-import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
 from tests.docs.pages import code, table
+from tests.unit.test_public_names import NAMES
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "dynamo_single"
@@ -19,12 +19,9 @@ def modules() -> set[str]:
     return files | {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
 
 
-def public() -> set[str]:
-    """What the architecture page calls public."""
-    page = (ROOT / "docs/architecture.md").read_text()
-    found = re.search(r"^Public are (.*?), and of each", page, re.DOTALL | re.MULTILINE)
-    assert found
-    return set(re.findall(r"`(\w+)`", found[0]))
+def folders() -> set[str]:
+    """The packages of the app, at every depth, by their path."""
+    return {f"{path.parent.relative_to(PACKAGE)}/" for path in PACKAGE.glob("*/**/__init__.py")}
 
 
 def private() -> set[str]:
@@ -35,14 +32,22 @@ def private() -> set[str]:
     return {name.removeprefix("dynamo_single.") for name in found["forbidden_modules"]}
 
 
-def test_every_module_is_public_or_private() -> None:
-    """A new module is private until the architecture page names it."""
-    assert public() | private() == modules()
-    assert not public() & private()
+def test_every_module_at_the_top_is_public_or_private() -> None:
+    """The list of public names has each module that the import contract does not keep to the app."""
+    public = {name.split(".")[1] for name in NAMES}
+    assert public | private() == modules()
+    assert not public & private()
 
 
-def test_every_module_has_a_layer_on_the_architecture_page() -> None:
-    """The page's table names each module once."""
-    rows = table(ROOT / "docs/architecture.md", "Architecture")
-    listed = [name.removesuffix("/") for row in rows for name in code(row[1])]
-    assert sorted(listed) == sorted(modules())
+def test_every_folder_has_a_sentence_on_the_architecture_page() -> None:
+    """The page's table names each folder once."""
+    listed = [code(row[0])[0] for row in table(ROOT / "docs/architecture.md", "Folders")]
+    assert sorted(listed) == sorted(folders() - {"management/commands/"})
+
+
+def test_every_public_module_has_a_sentence_on_the_architecture_page() -> None:
+    """The page's table of files names each one at the top."""
+    listed = [
+        name.removesuffix(".py") for row in table(ROOT / "docs/architecture.md", "Files") for name in code(row[0])
+    ]
+    assert sorted(listed) == sorted(path.stem for path in PACKAGE.glob("*.py") if path.stem != "__init__")

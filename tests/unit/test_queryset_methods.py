@@ -10,7 +10,7 @@ from django.db import models as django_models
 
 from dynamo_single import models
 from dynamo_single.exceptions import NotSupported
-from dynamo_single.refused import REFUSED
+from dynamo_single.orm.query.unsupported import REFUSED
 from project.directory.models import Company
 
 #: Methods of Django's that work as they are, since all that they do is call ours.

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dynamo_single import models
 from dynamo_single.exceptions import InvalidValue
-from dynamo_single.tallies import Measure, Tally, checked_default
+from dynamo_single.orm.results.measures import Measure, Tally, checked_default
 
 DIGITS = st.integers(-(10**38) + 1, 10**38 - 1)
 #: Anything that DynamoDB stores as a number.

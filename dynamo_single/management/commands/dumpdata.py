@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.commands import dumpdata
 
-from dynamo_single.asking import in_any_order
+from dynamo_single.orm.where.arguments import in_any_order
 
 
 class Command(dumpdata.Command):

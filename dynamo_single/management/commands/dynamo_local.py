@@ -11,7 +11,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from dynamo_single.engines import DATA_FILE, LocalEngine, find_engine, stopped_by_signals
 from dynamo_single.management.base import TableCommand
-from dynamo_single.table import Table
+from dynamo_single.table.table import Table
 
 
 class Command(TableCommand):

@@ -9,14 +9,16 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
-from dynamo_single import hydration, reading, writes
-from dynamo_single.consistency.findings import Subject
 from dynamo_single.costs import measure_requests
 from dynamo_single.exceptions import StaleObject
 from dynamo_single.management.base import TableCommand
 from dynamo_single.management.commands.dynamo_verify import model_of
-from dynamo_single.table import Table
-from dynamo_single.verification import Finding, repair, verify
+from dynamo_single.orm.items import hydration
+from dynamo_single.orm.reading import plans as reading
+from dynamo_single.orm.write import save as writes
+from dynamo_single.table.table import Table
+from dynamo_single.verification.findings import Subject
+from dynamo_single.verification.walk import Finding, repair, verify
 
 
 class Command(TableCommand):

@@ -6,12 +6,12 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from dynamo_single import provisioning
 from dynamo_single.conf import TableSettings
-from dynamo_single.layout import EXPIRES_AT
 from dynamo_single.management.base import TableCommand
-from dynamo_single.provisioning import Difference
-from dynamo_single.table import Table
+from dynamo_single.table import provisioning
+from dynamo_single.table.names import EXPIRES_AT
+from dynamo_single.table.provisioning import Difference
+from dynamo_single.table.table import Table
 
 
 class Command(TableCommand):

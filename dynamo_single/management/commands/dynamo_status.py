@@ -7,11 +7,11 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from dynamo_single import provisioning
-from dynamo_single.layout import ITEM_TYPE
 from dynamo_single.management.base import TableCommand
-from dynamo_single.query import Request
-from dynamo_single.table import Table
+from dynamo_single.table import provisioning
+from dynamo_single.table.names import ITEM_TYPE
+from dynamo_single.table.request import Request
+from dynamo_single.table.table import Table
 
 
 class Command(TableCommand):

@@ -10,11 +10,11 @@ from django.apps import apps
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
-from dynamo_single import registry
 from dynamo_single.costs import measure_requests
 from dynamo_single.management.base import TableCommand
-from dynamo_single.table import Table
-from dynamo_single.verification import Finding, repair, verify
+from dynamo_single.orm.schema import registry
+from dynamo_single.table.table import Table
+from dynamo_single.verification.walk import Finding, repair, verify
 
 
 class Command(TableCommand):

@@ -1,0 +1,27 @@
+"""Users and groups in DynamoDB: the models that a project's own derive from."""
+
+from dynamo_single.auth.groups import AbstractGroup, AbstractMembership, GroupManager, Groups, Members
+from dynamo_single.auth.users import (
+    AbstractBaseUser,
+    AbstractUser,
+    BaseUserManager,
+    PermissionsMixin,
+    UserExists,
+    UserManager,
+)
+from dynamo_single.permissions import all_permissions
+
+__all__ = [
+    "AbstractBaseUser",
+    "AbstractGroup",
+    "AbstractMembership",
+    "AbstractUser",
+    "BaseUserManager",
+    "GroupManager",
+    "Groups",
+    "Members",
+    "PermissionsMixin",
+    "UserExists",
+    "UserManager",
+    "all_permissions",
+]

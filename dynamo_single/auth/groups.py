@@ -1,0 +1,194 @@
+"""Groups of users in DynamoDB, and the memberships: the abstract models, and the relations between them and users.
+
+A user's own item holds the identifiers of the groups, and that decides; a membership item beside it, written in the
+same transaction, is there to list a group's members. This module must not know how permissions are checked.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, ClassVar, NoReturn, TypeVar
+
+from asgiref.sync import sync_to_async
+from django.apps import apps
+from django.db.models import Model as DjangoModel
+from django.utils.translation import gettext_lazy as _
+
+from dynamo_single import models
+from dynamo_single.auth.membership import GroupsManager, MembersManager, MembersQuerySet
+from dynamo_single.exceptions import ConfigurationError, InvalidValue, NotSupported
+from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
+from dynamo_single.orm.effects import claims as uniqueness
+from dynamo_single.permission_fields import PermissionsAttribute
+
+M = TypeVar("M", bound=DjangoModel)
+
+
+class Related:
+    """What the two descriptors share: they name the model of the memberships."""
+
+    #: The membership's reference to what the manager gives.
+    gives: str
+    manager: type
+
+    def __init__(self, through: str | type[DjangoModel]) -> None:
+        self._through = through
+
+    def __set_name__(self, owner: Any, name: str) -> None:
+        self.owner = owner
+        self.name = name
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return self if instance is None else self._manager_class(self, instance)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        raise TypeError(f"Direct assignment to {self.name} is prohibited. Use {self.name}.set() instead.")
+
+    @cached_property
+    def through(self) -> Any:
+        """The model of the memberships."""
+        if not isinstance(self._through, str):
+            return self._through
+        label, _, name = self._through.rpartition(".")
+        try:
+            return apps.get_model(label or self.owner._meta.app_label, name)
+        except LookupError as error:
+            raise ConfigurationError(
+                f"{self.owner._meta.label}.{self.name} = {type(self).__name__}({self._through!r}): there is no such "
+                "model. Declare it, derived from dynamo_single.auth.AbstractMembership."
+            ) from error
+
+    @property
+    def model(self) -> Any:
+        """The model of what the manager gives."""
+        return self.through._meta.get_field(self.gives).related_model
+
+    @cached_property
+    def _manager_class(self) -> Any:
+        base: Any = type(self.model._default_manager)
+        queryset = type("MembersQuerySet", (MembersQuerySet, base._queryset_class), {})
+        return type(self.manager.__name__, (self.manager, base), {"members_class": queryset})
+
+
+class Groups(Related):
+    """``groups = Groups("Membership")`` on a user model gives ``user.groups``, a manager of the user's groups.
+
+    Reading it is one strongly consistent request, and none for a user without groups. ``add``, ``remove``, ``set`` and
+    ``clear`` are one transaction each, whatever the number of groups.
+    """
+
+    gives = "group"
+    manager = GroupsManager
+
+
+class Members(Related):
+    """``user_set = Members("Membership")`` on a group model gives ``group.user_set``, a manager of its members.
+
+    Reading it is one Query a megabyte of memberships, of an index and so eventually consistent, and one strongly
+    consistent BatchGetItem for each hundred users; nobody who has left the group is among them. ``add``, ``remove``,
+    ``set`` and ``clear`` are one transaction for each user.
+    """
+
+    gives = "user"
+    manager = MembersManager
+
+
+class ByUnique(models.Manager[M]):
+    """Finds objects by what is unique about them, strongly consistent."""
+
+    def get_by_unique(self, attribute: str, value: Any) -> M:
+        """The object that holds a value of a unique attribute, also one that was stored just now.
+
+        Two GetItems, strongly consistent; one if nothing holds it.
+        """
+        model: Any = self.model
+        described = model._meta.get_field(attribute).attribute
+        try:
+            wanted = uniqueness.claim_key(model, described, value)
+            item = uniqueness.owner_item(model, described, value)
+        except InvalidValue:
+            item = None  # nothing holds what cannot be stored
+        # Between the two reads the value may have gone to another object.
+        if item is None or wanted not in uniqueness.claims_of(model, item).values():
+            raise model.DoesNotExist(f"No {model._meta.label} has {attribute} {value!r}.")
+        found: M = model.from_item(dict(item))
+        return found
+
+
+class GroupManager(ByUnique[M]):
+    """Finds groups by their names."""
+
+    def get_by_natural_key(self, name: str) -> M:
+        """The group of this name: two GetItems, strongly consistent."""
+        return self.get_by_unique("name", name)
+
+    async def aget_by_natural_key(self, name: str) -> M:
+        """See ``get_by_natural_key()``."""
+        return await sync_to_async(self.get_by_natural_key)(name)
+
+
+class AbstractGroup(models.Model):
+    """Django's ``Group`` in DynamoDB: users in it have its permissions.
+
+    A subclass adds the identifier, the keys and ``user_set = Members("Membership")``. Never give a new group the
+    identifier of one that was deleted.
+    """
+
+    name = models.UnicodeAttribute(_("name"), max_length=150, unique=True)
+    permissions = PermissionsAttribute(_("permissions"))
+
+    objects: ClassVar[GroupManager[Any]] = GroupManager()
+
+    class Meta:
+        abstract = True
+        verbose_name = _("group")
+        verbose_name_plural = _("groups")
+
+    def __str__(self) -> str:
+        return self.name
+
+    def natural_key(self) -> tuple[str]:
+        """The name."""
+        return (self.name,)
+
+    def _hard_delete(self, extra: Condition, condition: Condition = EVERYTHING) -> tuple[int, dict[str, int]]:
+        # Without the group there are no rights, whatever the users hold; that is tidied up afterwards.
+        counts = super()._hard_delete(extra, condition)
+        members = next((value for value in vars(type(self)).values() if isinstance(value, Members)), None)
+        if counts[0] and members is not None:
+            members.__get__(self, type(self)).dissolve()
+        return counts
+
+
+class AbstractMembership(models.Model):
+    """That a user is in a group: an item that follows from the user's, for listing a group's members.
+
+    A subclass adds the references ``user`` and ``group`` and the keys: the primary key in the user's partition, and an
+    ``IndexKey`` in a partition of the group. Its items are written by ``user.groups`` and ``group.user_set`` only.
+    """
+
+    user_id: str
+    group_id: str
+
+    derived_by: ClassVar[str] = "user"
+
+    class Meta:
+        abstract = True
+        verbose_name = _("membership")
+        verbose_name_plural = _("memberships")
+
+    def __str__(self) -> str:
+        return f"{self.user_id} in {self.group_id}"
+
+    def save(self, **options: Any) -> NoReturn:
+        """Refused: the user's item decides who is in a group."""
+        raise self._refused("saved")
+
+    def _hard_delete(self, extra: Condition, condition: Condition = EVERYTHING) -> NoReturn:
+        raise self._refused("deleted")
+
+    def _refused(self, done: str) -> NotSupported:
+        return NotSupported(
+            f"A {self._meta.label} cannot be {done} by itself: it follows from the user, and gives no rights. Use "
+            "user.groups or group.user_set."
+        )

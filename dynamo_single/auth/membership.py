@@ -1,0 +1,342 @@
+"""The managers ``user.groups`` and ``group.user_set``: who is in which group, and how that changes.
+
+A user holds the identifiers of the groups, which decides; from them follows one membership item for each, which lists a
+group's members. Both are written in the user's transaction. This module must not know permissions.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+from asgiref.sync import sync_to_async
+from django.db import models
+from django.db.models import Q
+
+from dynamo_single.exceptions import DynamoSingleError, InvalidValue, NotSupported, StaleObject
+from dynamo_single.orm.effects.write_errors import is_gone
+from dynamo_single.orm.plan.plan import Query
+from dynamo_single.orm.query.queryset import QuerySet
+from dynamo_single.orm.write import job as many
+
+#: The most groups of one user: all of them are read by one BatchGetItem, and go with the user in one transaction.
+MAX_GROUPS = 90
+#: How often a change of a user's groups is made anew because another writer was faster.
+ATTEMPTS = 8
+#: What the two managers write with.
+WRITERS = {f"{prefix}{name}" for prefix in ("", "a") for name in ("add", "remove", "set", "clear", "create")} | {
+    *("get_or_create", "aget_or_create", "update_or_create", "aupdate_or_create", "dissolve")
+}
+#: From the groups that a user is in, and the ones that are given, to those that the user will be in.
+Change = Callable[[set[str], set[str]], set[str]]
+
+
+def change_groups(user: Any, change: Callable[[set[str]], set[str]]) -> None:
+    """Change a user's groups: one transaction; a GetItem before it if the object is outdated or shows no change."""
+    is_fresh = False
+    for attempt in range(ATTEMPTS):
+        held = set(user.group_ids or ())
+        wanted = change(held)
+        if wanted == held and is_fresh:
+            return
+        if wanted != held:
+            try:
+                _save(user, held, wanted)
+            except StaleObject as error:
+                if is_gone(error) or attempt == ATTEMPTS - 1:
+                    raise
+                time.sleep(random.uniform(0, 0.02 * attempt))  # noqa: S311 - jitter is no secret
+            else:
+                return
+        user.refresh_from_db(fields=["group_ids"])
+        is_fresh = True
+
+
+def _save(user: Any, held: set[str], wanted: set[str]) -> None:
+    if len(wanted) > MAX_GROUPS and len(wanted) > len(held):
+        raise InvalidValue(
+            f"{user._meta.label} with pk {user.pk!r} would be in {len(wanted)} groups; a user can be in {MAX_GROUPS}. "
+            "Give several groups' permissions to one group."
+        )
+    user.group_ids = wanted
+    try:
+        user.save(update_fields=["group_ids"])
+    except DynamoSingleError:
+        user.group_ids = held
+        raise
+
+
+class RelatedManager:
+    """What Django's manager of a many-to-many relation does; the model's default manager is behind it."""
+
+    members_class: type
+    #: What a manager of one of the two sides adds: what is there now, and how the given objects change it.
+    _current: Callable[[], list[Any]]
+    _change: Callable[[Sequence[Any], Change], None]
+
+    def __init__(self, relation: Any, instance: Any) -> None:
+        super().__init__()
+        self.relation = relation
+        self.model = relation.model
+        self.instance = instance
+
+    def add(self, *objs: Any, through_defaults: Any = None) -> None:
+        """Add objects, or those of a ``pk``; what is there already stays."""
+        _refuse_defaults(through_defaults)
+        self._write(objs, set.union)
+
+    def remove(self, *objs: Any) -> None:
+        """Take objects out, or those of a ``pk``."""
+        self._write(objs, set.difference)
+
+    def clear(self) -> None:
+        """Take all out."""
+        self._write(self._current(), set.difference)
+
+    def set(self, objs: Iterable[Any], *, clear: bool = False, through_defaults: Any = None) -> None:
+        """Let exactly these objects be there; ``clear`` comes to the same."""
+        _refuse_defaults(through_defaults)
+        self._check(self.instance)
+        wanted = {obj.pk: obj for obj in self._resolved(tuple(objs))}
+        current = {obj.pk: obj for obj in self._current()}
+        self._change([obj for pk, obj in current.items() if pk not in wanted], set.difference)
+        self._change([obj for pk, obj in wanted.items() if pk not in current], set.union)
+
+    def create(self, *, through_defaults: Any = None, **kwargs: Any) -> Any:
+        """Create an object and add it."""
+        _refuse_defaults(through_defaults)
+        self._check(self.instance)
+        behind: Any = super()
+        obj = behind.create(**kwargs)
+        self.add(obj)
+        return obj
+
+    def get_or_create(self, defaults: Any = None, *, through_defaults: Any = None, **kwargs: Any) -> Any:
+        """The object among those here that matches; if there is none, a new one that is added."""
+        _refuse_defaults(through_defaults)
+        self._check(self.instance)
+        behind: Any = super()
+        obj, created = behind.get_or_create(defaults, **kwargs)
+        if created:
+            self.add(obj)
+        return obj, created
+
+    def update_or_create(
+        self, defaults: Any = None, create_defaults: Any = None, *, through_defaults: Any = None, **kwargs: Any
+    ) -> Any:
+        """Update the object among those here that matches; if there is none, make a new one and add it."""
+        _refuse_defaults(through_defaults)
+        self._check(self.instance)
+        behind: Any = super()
+        obj, created = behind.update_or_create(defaults, create_defaults, **kwargs)
+        if created:
+            self.add(obj)
+        return obj, created
+
+    async def aadd(self, *objs: Any, through_defaults: Any = None) -> None:
+        """See ``add()``."""
+        await sync_to_async(self.add)(*objs, through_defaults=through_defaults)
+
+    async def aremove(self, *objs: Any) -> None:
+        """See ``remove()``."""
+        await sync_to_async(self.remove)(*objs)
+
+    async def aclear(self) -> None:
+        """See ``clear()``."""
+        await sync_to_async(self.clear)()
+
+    async def aset(self, objs: Iterable[Any], *, clear: bool = False, through_defaults: Any = None) -> None:
+        """See ``set()``."""
+        await sync_to_async(self.set)(objs, clear=clear, through_defaults=through_defaults)
+
+    async def acreate(self, *, through_defaults: Any = None, **kwargs: Any) -> Any:
+        """See ``create()``."""
+        return await sync_to_async(self.create)(through_defaults=through_defaults, **kwargs)
+
+    async def aget_or_create(self, defaults: Any = None, **kwargs: Any) -> Any:
+        """See ``get_or_create()``."""
+        return await sync_to_async(self.get_or_create)(defaults, **kwargs)
+
+    async def aupdate_or_create(self, defaults: Any = None, create_defaults: Any = None, **kwargs: Any) -> Any:
+        """See ``update_or_create()``."""
+        return await sync_to_async(self.update_or_create)(defaults, create_defaults, **kwargs)
+
+    def _write(self, objs: Sequence[Any], change: Change) -> None:
+        self._check(self.instance)
+        found = self._resolved(objs)
+        if found:
+            self._change(found, change)
+
+    def _resolved(self, objs: Sequence[Any]) -> list[Any]:
+        """The objects themselves; those that are given by ``pk`` are read: one request for each hundred."""
+        found, keys = [], []
+        for obj in objs:
+            if isinstance(obj, models.Model):
+                self._check(obj, self.model)
+                found.append(obj)
+            else:
+                keys.append(obj)
+        if keys:
+            read = self.model._default_manager.in_bulk(keys)
+            missing = [key for key in keys if key not in read]
+            if missing:
+                raise self.model.DoesNotExist(
+                    f"No {self.model._meta.label} has pk {missing[0]!r}; nothing was written."
+                )
+            found += read.values()
+        return found
+
+    def _check(self, obj: Any, model: Any = models.Model) -> None:
+        if not isinstance(obj, model):
+            raise TypeError(f"{model._meta.object_name!r} instance expected, got {obj!r}")
+        if obj._stored is None:
+            raise ValueError(f"{obj!r} is not stored: save it before {self.relation.name} is changed.")
+
+
+class GroupsManager(RelatedManager):
+    """``user.groups``."""
+
+    def get_queryset(self) -> Any:
+        """The groups that the user is in, by their keys: one strongly consistent request; none without groups."""
+        cached = getattr(self.instance, "_prefetched_objects_cache", {}).get(self.relation.name)
+        if cached is not None:
+            return cached
+        behind: Any = super()
+        return _by_keys(behind.get_queryset(), self.instance.group_ids)
+
+    def get_prefetch_querysets(self, instances: Any, querysets: Any = None) -> Any:
+        """For ``prefetch_related("groups")``: one BatchGetItem for each hundred groups of all users."""
+        users = {user.pk: user for user in instances}
+        wanted = set().union(*(user.group_ids or () for user in users.values()))
+        queryset = querysets[0] if querysets else self.model._default_manager.all()
+        found = {group.pk: group for group in _by_keys(queryset, wanted)}
+        related = []
+        for pk, user in users.items():
+            for group_id in sorted(found.keys() & (user.group_ids or set())):
+                # Django tells by the object to whom it belongs, so each user gets one of its own.
+                group = copy(found[group_id])
+                group._of_user = pk
+                related.append(group)
+        return related, lambda group: group._of_user, lambda user: user.pk, False, self.relation.name, False
+
+    def set(self, objs: Iterable[Any], *, clear: bool = False, through_defaults: Any = None) -> None:
+        """Let the user be in exactly these groups: one transaction."""
+        _refuse_defaults(through_defaults)
+        self._check(self.instance)
+        self._set_ids({group.pk for group in self._resolved(tuple(objs))})
+
+    def clear(self) -> None:
+        """Let the user be in no group: one transaction."""
+        self._check(self.instance)
+        self._set_ids(set())
+
+    def _set_ids(self, wanted: Any) -> None:
+        self._forget()
+        change_groups(self.instance, lambda held: wanted)
+
+    def _change(self, objs: Sequence[Any], change: Change) -> None:
+        given = {group.pk for group in objs}
+        self._forget()
+        change_groups(self.instance, lambda held: change(held, given))
+
+    def _forget(self) -> None:
+        getattr(self.instance, "_prefetched_objects_cache", {}).pop(self.relation.name, None)
+
+
+class MembersManager(RelatedManager):
+    """``group.user_set``."""
+
+    def get_queryset(self) -> Any:
+        """The members: a Query for the memberships, and a strongly consistent BatchGetItem for each hundred users."""
+        self._queryset_class = self.members_class
+        behind: Any = super()
+        queryset = behind.get_queryset()
+        if not isinstance(queryset, MembersQuerySet):
+            # The model's manager makes querysets of another class, which cannot wait with the first Query.
+            return _by_keys(queryset, _member_ids(self.relation.through, self.instance.pk)).filter(
+                group_ids__contains=self.instance.pk
+            )
+        queryset._members_of = (self.relation.through, self.instance.pk)
+        return queryset
+
+    def dissolve(self) -> None:
+        """Take all users out of a group that was deleted."""
+        self._change(self._current(), set.difference)
+
+    def _current(self) -> list[Any]:
+        return list(self.get_queryset())
+
+    def _change(self, objs: Sequence[Any], change: Change) -> None:
+        given = {self.instance.pk}
+
+        def write(user: Any) -> dict[str, int]:
+            change_groups(user, lambda held: change(held, given))
+            return {user._meta.label: 1}
+
+        # One after the other: all of them lie in the group's partition, and transactions get in each other's way.
+        verb = "add" if change is set.union else "remove"
+        many.Job(verb, self.model, total=len(objs), threads=False).write_each(objs, write)
+
+
+# Templates call nothing that writes.
+for _class in (RelatedManager, GroupsManager, MembersManager):
+    for _name in WRITERS & vars(_class).keys():
+        vars(_class)[_name].alters_data = True
+
+
+if TYPE_CHECKING:
+    _QuerySet = QuerySet[Any]
+else:
+    _QuerySet = object
+
+
+class MembersQuerySet(_QuerySet):
+    """A queryset of users that is narrowed to a group's members when it is evaluated or joined with another group's."""
+
+    def __or__(self, other: Any) -> Any:
+        one, another = self._joinable(other)
+        return super(MembersQuerySet, one).__or__(another)
+
+    def __and__(self, other: Any) -> Any:
+        one, another = self._joinable(other)
+        return super(MembersQuerySet, one).__and__(another)
+
+    def __xor__(self, other: Any) -> Any:
+        one, another = self._joinable(other)
+        return super(MembersQuerySet, one).__xor__(another)
+
+    def _joinable(self, other: Any) -> tuple[Any, Any]:
+        # Querysets of the same group are joined as they are; one that asks for no group is refused as another kind.
+        if isinstance(other, MembersQuerySet) and other._members_of != self._members_of:
+            return self._narrowed(), other._narrowed()
+        return self, other
+
+    def _narrowed(self) -> Any:
+        """The queryset of the users that are members now: one Query a megabyte of memberships."""
+        if self._members_of is None:
+            return self
+        through, group_id = self._members_of
+        narrowed: Any = self._with(_members_of=None, _using_index=self._using_index or "primary", _consistent=True)
+        # The index may lag behind; what the user's own item says decides.
+        narrowed.query.add_q(Q(pk__in=_member_ids(through, group_id)) & Q(group_ids__contains=group_id))
+        return narrowed
+
+    def _query_value(self, *, ordered: bool = True) -> Query:
+        return super(MembersQuerySet, self._narrowed())._query_value(ordered=ordered)
+
+
+def _member_ids(through: Any, group_id: str) -> list[Any]:
+    memberships = through._default_manager.filter(group_id=group_id)
+    return list(memberships.values_list("user_id", flat=True))
+
+
+def _by_keys(queryset: Any, ids: Any) -> Any:
+    return queryset.using_index("primary").consistent().filter(pk__in=sorted(ids)) if ids else queryset.none()
+
+
+def _refuse_defaults(through_defaults: Any) -> None:
+    if through_defaults:
+        raise NotSupported("through_defaults: a membership has no attributes of its own.")

@@ -1,0 +1,175 @@
+"""Users in DynamoDB: Django's abstract user models with attributes in the place of their SQL fields.
+
+The methods are Django's own, sync and async. This module replaces what is bound to SQL (fields and many-to-many
+relations); groups are in ``groups``, and what checks permissions is in ``permissions``. ``django.contrib.auth`` and
+``django.contrib.contenttypes`` have to be installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, TypeVar
+
+from asgiref.sync import sync_to_async
+from django.contrib.auth import base_user
+from django.contrib.auth import models as auth_models
+from django.contrib.auth.signals import user_logged_in
+from django.contrib.auth.validators import UnicodeUsernameValidator
+from django.core.exceptions import ValidationError
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from dynamo_single import models
+from dynamo_single.auth.groups import ByUnique, Groups
+from dynamo_single.exceptions import UniqueViolation
+from dynamo_single.permission_fields import PermissionsAttribute
+
+U = TypeVar("U", bound=base_user.AbstractBaseUser)
+
+
+class UserExists(UniqueViolation, ValidationError):
+    """A new user's name or e-mail address is taken; nothing was written. Commands show it as the message it is."""
+
+    def __str__(self) -> str:
+        return str(self.message)
+
+
+class BaseUserManager(ByUnique[U], base_user.BaseUserManager[U]):
+    """Looks users up by what is unique about them, strongly consistent."""
+
+    def get_by_natural_key(self, username: str | None) -> U:
+        """The user of this user name, whatever its case: two GetItems, strongly consistent."""
+        model: Any = self.model
+        return self.get_by_unique(model.USERNAME_FIELD, username)
+
+    async def aget_by_natural_key(self, username: str | None) -> U:
+        """See ``get_by_natural_key()``."""
+        return await sync_to_async(self.get_by_natural_key)(username)
+
+
+class UserManager(BaseUserManager[U], auth_models.UserManager[U]):
+    """Creates users as Django's manager of this name does; ``UserExists`` if a name or address is taken."""
+
+    # The three below are private to Django (checked with 5.2): what create_user() and create_superuser() end in.
+
+    def _create_user_object(self, username: str, email: str | None, password: str | None, **extra_fields: Any) -> U:
+        user: Any = super()._create_user_object(username, email, password, **extra_fields)  # type: ignore[misc]  # not in the stubs
+        user.email = user.email or None
+        result: U = user
+        return result
+
+    def _create_user(self, username: str, email: str | None, password: str | None, **extra_fields: Any) -> U:
+        user = self._create_user_object(username, email, password, **extra_fields)
+        try:
+            user.save()
+        except UniqueViolation as error:
+            raise self._taken(user, error) from error
+        return user
+
+    async def _acreate_user(self, username: str, email: str | None, password: str | None, **extra_fields: Any) -> U:
+        return await sync_to_async(self._create_user)(username, email, password, **extra_fields)
+
+    def _taken(self, user: Any, error: UniqueViolation) -> UserExists:
+        message = user.unique_error_message(type(user), error.fields).message
+        return UserExists(str(message), label=error.label, field=error.field, value=error.value, fields=error.fields)
+
+
+class AbstractBaseUser(base_user.AbstractBaseUser, models.Model):
+    """Django's ``AbstractBaseUser`` in DynamoDB: a password, and the last login."""
+
+    password = models.UnicodeAttribute(_("password"), max_length=128)
+    last_login = models.TimestampAttribute(_("last login"), null=True, attr_name="lastLogin")
+
+    class Meta:
+        abstract = True
+
+
+class PermissionsMixin(auth_models.PermissionsMixin, models.Model):
+    """Django's ``PermissionsMixin`` in DynamoDB: permissions are stored with the user, as has_perm() takes them.
+
+    A subclass whose users can be in groups declares ``groups = Groups("Membership")``.
+    """
+
+    is_superuser = models.BooleanAttribute(
+        _("superuser status"),
+        default=False,
+        help_text=_("Designates that this user has all permissions without explicitly assigning them."),
+        attr_name="isSuperuser",
+    )
+    permissions = PermissionsAttribute(_("user permissions"), help_text=_("Specific permissions for this user."))
+    #: The groups' ``pk``, which decide who is in a group.
+    group_ids = models.UnicodeSetAttribute(_("groups"), editable=False, attr_name="groups")
+    # The relations to SQL models of the same names are gone.
+    groups: Any = None
+    user_permissions = None  # type: ignore[assignment]  # the stubs know the relation only
+
+    derived_from: ClassVar[tuple[str, ...]] = ("group_ids",)
+
+    class Meta:
+        abstract = True
+
+    def derived_objects(self) -> Iterator[models.Model]:
+        """One membership for each group; a subclass that has further derived objects yields these too."""
+        if isinstance(type(self).groups, Groups):
+            for group_id in sorted(self.group_ids or ()):
+                yield type(self).groups.through(user_id=self.pk, group_id=group_id)
+
+
+class AbstractUser(AbstractBaseUser, PermissionsMixin, auth_models.AbstractUser):
+    """Django's ``AbstractUser`` in DynamoDB; user names and e-mail addresses are unique, whatever their case.
+
+    A subclass adds the identifier and the keys.
+    """
+
+    username = models.UnicodeAttribute(
+        _("username"),
+        max_length=150,
+        unique=True,
+        canonical=True,
+        help_text=_("Required. 150 characters or fewer. Letters, digits and @/./+/-/_ only."),
+        validators=[UnicodeUsernameValidator()],
+        error_messages={"unique": _("A user with that username already exists.")},
+    )
+    email = models.EmailAttribute(
+        _("email address"),
+        null=True,
+        unique=True,
+        canonical=True,
+        error_messages={"unique": _("A user with that email address already exists.")},
+    )
+    first_name = models.UnicodeAttribute(_("first name"), max_length=150, blank=True, default="", attr_name="firstName")
+    last_name = models.UnicodeAttribute(_("last name"), max_length=150, blank=True, default="", attr_name="lastName")
+    is_staff = models.BooleanAttribute(
+        _("staff status"),
+        default=False,
+        help_text=_("Designates whether the user can log into this admin site."),
+        attr_name="isStaff",
+    )
+    is_active = models.BooleanAttribute(
+        _("active"),
+        default=True,
+        help_text=_(
+            "Designates whether this user should be treated as active. Unselect this instead of deleting accounts."
+        ),
+        attr_name="isActive",
+    )
+    date_joined = models.TimestampAttribute(_("date joined"), default=timezone.now, attr_name="dateJoined")
+    groups: Any = None
+    user_permissions = None  # type: ignore[assignment]  # see PermissionsMixin
+
+    objects: ClassVar[UserManager[Any]] = UserManager()
+
+    class Meta:
+        abstract = True
+        verbose_name = _("user")
+        verbose_name_plural = _("users")
+
+    def clean(self) -> None:
+        """Normalise the user name and the address; no address is ``None``."""
+        super().clean()
+        self.email = self.email or None
+
+
+# Django connects its own receiver only if last_login is an SQL field. The identifier is Django's too, so that it is
+# never connected twice, and disconnecting it works as Django documents.
+user_logged_in.connect(auth_models.update_last_login, dispatch_uid="update_last_login")

@@ -1,0 +1,200 @@
+"""Django's cache in the table: ``"BACKEND": "dynamo_single.cache.DynamoCache"``.
+
+The face only: what Django's cache interface says about keys, versions and timeouts. The requests are ``cache_store``'s
+subject, the items ``cache_items``'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
+
+from dynamo_single.cache.entries import Entry, entry_key, now
+from dynamo_single.cache.store import Store
+from dynamo_single.conf import aliases
+from dynamo_single.exceptions import ConfigurationError, NotSupported
+from dynamo_single.orm.requests.actions import ItemKey
+
+#: What ``OPTIONS`` may hold, each with its default.
+OPTIONS = {"LARGE_VALUES": "refuse", "NAME": "default"}
+LARGE_VALUES = ("refuse", "split")
+
+
+class DynamoCache(BaseCache):
+    """Django's cache interface over items of one table.
+
+    ``LOCATION`` is an alias of ``DYNAMO_SINGLE``; ``OPTIONS["NAME"]`` tells several caches in one table apart. Reads
+    are strongly consistent: what was set is found at once, by every process. Timeouts are exact to the millisecond, by
+    the clocks of the processes. A table that does not answer is an error and never a miss. Values are pickled, except
+    integers of up to 38 digits.
+    """
+
+    def __init__(self, location: str, params: dict[str, Any]) -> None:
+        super().__init__(params)
+        self._store = _store(location or "default", params.get("OPTIONS") or {})
+
+    def get(self, key: Any, default: Any = None, version: Any = None) -> Any:
+        """The value, or ``default``: one BatchGetItem of two items."""
+        place = self._place(key, version)
+        values, _ = self._store.values([place], self._version(version))
+        return values.get(place, default)
+
+    def get_many(self, keys: Iterable[Any], version: Any = None) -> dict[Any, Any]:
+        """The values of the keys that have one: one BatchGetItem for each 99 keys."""
+        places = {key: self._place(key, version) for key in keys}
+        values, _ = self._store.values([*places.values()], self._version(version))
+        return {key: values[place] for key, place in places.items() if place in values}
+
+    def has_key(self, key: Any, version: Any = None) -> bool:
+        """Whether there is a value: one BatchGetItem of two items."""
+        found, _ = self._store.find([self._place(key, version)], self._version(version))
+        return bool(found)
+
+    def set(self, key: Any, value: Any, timeout: Any = DEFAULT_TIMEOUT, version: Any = None) -> None:
+        """Store a value: one GetItem and one PutItem; with a timeout of 0 or less, delete it by one DeleteItem.
+
+        The GetItem reads the generation. A ``clear()`` between the two requests takes this value away too, as if it
+        had been set just before; a value that was set after such a ``clear()`` is replaced.
+        """
+        self.set_many({key: value}, timeout, version)
+
+    def set_many(self, data: Mapping[Any, Any], timeout: Any = DEFAULT_TIMEOUT, version: Any = None) -> list[Any]:
+        """Store several values: one GetItem and one BatchWriteItem for each 25; not atomic.
+
+        With ``LARGE_VALUES`` as ``"split"``, one PutItem each. No key fails without an error, so the list is empty. A
+        ``clear()`` in between takes the values away too, and what others set just then under these keys with them.
+        """
+        values = {self._place(key, version): value for key, value in data.items()}
+        valid_until = self._valid_until(timeout)
+        if valid_until is not None and valid_until <= now():
+            self._store.delete_all(values)
+        elif values:
+            version = self._version(version)
+            generation = self._store.generation(version)
+            entries = [Entry(place, generation, value, valid_until) for place, value in values.items()]
+            self._store.put_all(entries, version)
+        return []
+
+    def add(self, key: Any, value: Any, timeout: Any = DEFAULT_TIMEOUT, version: Any = None) -> bool:
+        """Store a value if there is none: one GetItem and one conditional PutItem. Of several at once, one wins."""
+        place, version = self._place(key, version), self._version(version)
+        entry = Entry(place, self._store.generation(version), value, self._valid_until(timeout))
+        return self._store.add(entry, version)
+
+    def get_or_set(self, key: Any, default: Any, timeout: Any = DEFAULT_TIMEOUT, version: Any = None) -> Any:
+        """The value, or ``default`` (called if it can be) after storing it: one BatchGetItem, then one PutItem.
+
+        Another one's value that came in between is read and given. A default that was made before a ``clear()`` is
+        not found after it.
+        """
+        place = self._place(key, version)
+        values, generation = self._store.values([place], self._version(version))
+        if place in values:
+            return values[place]
+        value = default() if callable(default) else default
+        return self._keep(key, value, timeout, version, generation)
+
+    async def aget_or_set(self, key: Any, default: Any, timeout: Any = DEFAULT_TIMEOUT, version: Any = None) -> Any:
+        """See ``get_or_set()``; the default is called in the event loop, as Django does."""
+        place = self._place(key, version)
+        values, generation = await sync_to_async(self._store.values)([place], self._version(version))
+        if place in values:
+            return values[place]
+        value = default() if callable(default) else default
+        return await sync_to_async(self._keep)(key, value, timeout, version, generation)
+
+    def _keep(self, key: Any, value: Any, timeout: Any, version: Any, generation: int) -> Any:
+        entry = Entry(self._place(key, version), generation, value, self._valid_until(timeout))
+        return value if self._store.add_once(entry) else self.get(key, value, version)
+
+    def touch(self, key: Any, timeout: Any = DEFAULT_TIMEOUT, version: Any = None) -> bool:
+        """Set a value's timeout anew; ``False`` if there is none: one GetItem and one UpdateItem."""
+        return self._store.touch(self._place(key, version), self._version(version), self._valid_until(timeout))
+
+    def incr(self, key: Any, delta: int = 1, version: Any = None) -> int:
+        """Add to an integer and give the sum: one GetItem and one UpdateItem, which is atomic; its timeout stays.
+
+        ``ValueError`` if there is no value, ``NotSupported`` if it is no integer. If DynamoDB's answer is lost on the
+        way and the request repeated, it counts twice.
+        """
+        if isinstance(delta, bool) or not isinstance(delta, int):
+            raise NotSupported(f"incr() and decr() add integers, not {delta!r}; get() and set() change other values.")
+        total = self._store.count(self._place(key, version), self._version(version), delta)
+        if total is None:
+            raise ValueError(f"Key '{key}' not found")
+        return total
+
+    def delete(self, key: Any, version: Any = None) -> bool:
+        """Delete a value; whether there was one. One DeleteItem, and one GetItem if something was deleted."""
+        return self._store.delete(self._place(key, version), self._version(version))
+
+    def delete_many(self, keys: Iterable[Any], version: Any = None) -> None:
+        """Delete several values: one BatchWriteItem for each 25 keys."""
+        self._store.delete_all([self._place(key, version) for key in keys])
+
+    def clear(self, *, version: Any = None) -> None:
+        """Forget everything that is cached under this ``NAME``, or of one version: one UpdateItem.
+
+        It takes the same time whatever is stored: entries written before do not count any more, and DynamoDB deletes
+        them when their timeout is over; those without a timeout stay stored until their key is set or deleted.
+        """
+        self._store.clear(version)
+
+    async def aget_many(self, keys: Iterable[Any], version: Any = None) -> dict[Any, Any]:
+        """See ``get_many()``."""
+        return await sync_to_async(self.get_many)(keys, version)
+
+    async def ahas_key(self, key: Any, version: Any = None) -> bool:
+        """See ``has_key()``."""
+        return await sync_to_async(self.has_key)(key, version)
+
+    async def aset_many(
+        self, data: Mapping[Any, Any], timeout: Any = DEFAULT_TIMEOUT, version: Any = None
+    ) -> list[Any]:
+        """See ``set_many()``."""
+        return await sync_to_async(self.set_many)(data, timeout, version)
+
+    async def adelete_many(self, keys: Iterable[Any], version: Any = None) -> None:
+        """See ``delete_many()``."""
+        await sync_to_async(self.delete_many)(keys, version)
+
+    async def aincr(self, key: Any, delta: int = 1, version: Any = None) -> int:
+        """See ``incr()``."""
+        return await sync_to_async(self.incr)(key, delta, version)
+
+    async def aclear(self, *, version: Any = None) -> None:
+        """See ``clear()``."""
+        await sync_to_async(self.clear)(version=version)
+
+    def _place(self, key: Any, version: Any) -> ItemKey:
+        return entry_key(self._store.name, self.make_and_validate_key(key, version=version))
+
+    def _version(self, version: Any) -> Any:
+        return self.version if version is None else version
+
+    def _valid_until(self, timeout: Any) -> int | None:
+        ends = self.get_backend_timeout(timeout)
+        # Never long past: DynamoDB's time to live leaves alone what expired over five years ago.
+        return None if ends is None else max(int(ends * 1000), now())
+
+
+def _store(location: str, options: Mapping[str, Any]) -> Store:
+    if location not in aliases():
+        known = ", ".join(map(repr, aliases()))
+        raise ConfigurationError(f"CACHES: LOCATION {location!r} is no alias of DYNAMO_SINGLE, which declares {known}.")
+    unknown = sorted(set(options) - set(OPTIONS))
+    if unknown:
+        raise ConfigurationError(
+            f"CACHES: OPTIONS[{unknown[0]!r}] has no meaning to DynamoCache, whose options are "
+            f"{', '.join(sorted(OPTIONS))}. Entries leave by their timeout; there is no limit on their number."
+        )
+    chosen = {**OPTIONS, **options}
+    if chosen["LARGE_VALUES"] not in LARGE_VALUES:
+        allowed = " or ".join(map(repr, LARGE_VALUES))
+        raise ConfigurationError(f"CACHES: OPTIONS['LARGE_VALUES'] must be {allowed}, not {chosen['LARGE_VALUES']!r}.")
+    if not isinstance(chosen["NAME"], str) or not chosen["NAME"]:
+        raise ConfigurationError(f"CACHES: OPTIONS['NAME'] must be a text that is not empty, not {chosen['NAME']!r}.")
+    return Store(location, chosen["NAME"], chosen["LARGE_VALUES"] == "split")

@@ -1,0 +1,202 @@
+"""What the cache stores: the items of an entry, of its parts and of the generations, and when an entry counts.
+
+An entry carries the number of the generation in which it was written. Clearing begins a higher generation, below which
+no entry counts any more; nothing has to be deleted. Values only: this module sends nothing and must not know Django's
+cache interface.
+"""
+
+from __future__ import annotations
+
+import math
+import pickle
+import secrets
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dynamo_single.exceptions import InvalidValue, ItemTooLarge
+from dynamo_single.orm.conditions.algebra import join
+from dynamo_single.orm.conditions.terms import Condition, Or, Stored
+from dynamo_single.orm.requests.actions import ITEM_MISSING, Item, ItemKey
+from dynamo_single.orm.requests.compiler import item_key
+from dynamo_single.orm.requests.expressions import ExpressionBuilder
+from dynamo_single.orm.schema.encoding.codecs import codec_for
+from dynamo_single.orm.schema.encoding.keys import PARTITION_KEY_LIMIT, Template
+from dynamo_single.orm.schema.encoding.values import MAX_DIGITS, item_size
+from dynamo_single.table import names
+from dynamo_single.table.limits import MAX_ITEM_SIZE
+from dynamo_single.table.request import Request
+
+# No model's class is called like these, so that no model's Scan takes them for its own.
+ENTRY_TYPE = "Cache.Entry"
+PART_TYPE = "Cache.Part"
+GENERATIONS_TYPE = "Cache.Generations"
+
+GENERATION = "generation"
+VALID_UNTIL = "validUntil"
+WRITE_ID = "writeId"
+NUMBER = "number"
+VALUE = "value"
+PARTS = "parts"
+#: The highest generation that was ever begun, of the whole cache or of one version.
+LATEST = "latest"
+
+ENTRY_PARTITION = "CACHE#{name}#{key}"
+ENTRY_SORT_KEY = "#ENTRY"
+GENERATIONS_PARTITION = "CACHE#{name}"
+GENERATIONS_SORT_KEY = "#GENERATIONS"
+PART_SORT_KEY = "#PART#{write_id}#{number}"
+#: The templates of all keys of the cache; no model may have one that meets them.
+KEYS = (
+    (ENTRY_PARTITION, ENTRY_SORT_KEY),
+    (ENTRY_PARTITION, PART_SORT_KEY),
+    (GENERATIONS_PARTITION, GENERATIONS_SORT_KEY),
+)
+
+#: Integers below this count in DynamoDB's own numbers, which are exact to 38 digits.
+NUMBER_LIMIT = 10**MAX_DIGITS
+#: The bytes of one part: an item, less than what its keys and names may take.
+PART_SIZE = MAX_ITEM_SIZE - 2 * PARTITION_KEY_LIMIT
+
+_TEXTS = {"name": codec_for("text"), "key": codec_for("text")}
+_ENTRY = Template.parse(ENTRY_PARTITION).bind(_TEXTS)
+_GENERATIONS = Template.parse(GENERATIONS_PARTITION).bind(_TEXTS)
+#: The longest name of an attribute in bytes (AWS: "Quotas in Amazon DynamoDB", attribute names).
+_LONGEST_NAME = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A value as it is to be written; ``valid_until`` is epoch milliseconds, ``None`` for ever."""
+
+    key: ItemKey
+    generation: int
+    value: Any
+    valid_until: int | None
+
+    def items(self, *, split: bool) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """The entry's item, and its parts if it is too large for one; ``ItemTooLarge`` unless ``split``."""
+        head = {
+            **_keyed(self.key, ENTRY_TYPE),
+            GENERATION: {"N": str(self.generation)},
+            WRITE_ID: {"S": secrets.token_hex(8)},
+            **expiry(self.valid_until),
+        }
+        stored = _stored(self.value)
+        size = item_size({**head, **stored})
+        if size <= MAX_ITEM_SIZE:
+            return {**head, **stored}, []
+        if not split:
+            raise ItemTooLarge(
+                f"The cache entry {self.key[0]!r} has {size} bytes; DynamoDB stores {MAX_ITEM_SIZE} in one item. Cache "
+                'less, or set OPTIONS["LARGE_VALUES"] of this cache to "split", which stores it in several items.'
+            )
+        pickled = stored[VALUE]["B"]
+        chunks = [pickled[start : start + PART_SIZE] for start in range(0, len(pickled), PART_SIZE)]
+        head[PARTS] = {"N": str(len(chunks))}
+        parts = [
+            {**_keyed(key, PART_TYPE), VALUE: {"B": chunk}, **_time_to_live(self.valid_until)}
+            for key, chunk in zip(part_keys(head), chunks, strict=True)
+        ]
+        return head, parts
+
+
+def entry_key(name: str, key: str) -> ItemKey:
+    """The key of an entry; ``InvalidValue`` if it is longer than DynamoDB takes."""
+    return _ENTRY.render({"name": name, "key": key}, limit=PARTITION_KEY_LIMIT), ENTRY_SORT_KEY
+
+
+def generations_key(name: str) -> ItemKey:
+    """The key of the one item that says which generations a cache and its versions are in."""
+    return _GENERATIONS.render({"name": name}, limit=PARTITION_KEY_LIMIT), GENERATIONS_SORT_KEY
+
+
+def part_keys(head: Item) -> list[ItemKey]:
+    """The keys of the parts of an entry: none if its value stands in the entry itself."""
+    count = int(head.get(PARTS, {"N": "0"})["N"])
+    partition, write_id = head[names.PARTITION_KEY]["S"], head[WRITE_ID]["S"]
+    return [(partition, PART_SORT_KEY.format(write_id=write_id, number=f"{number:05d}")) for number in range(count)]
+
+
+def generation_of(item: Item | None, version: Any) -> int:
+    """The generation that entries of a version are written in; nothing was ever cleared if there is no item."""
+    found = item or {}
+    return max(int(found.get(name, {"N": "0"})["N"]) for name in (GENERATION, _version_attribute(version)))
+
+
+def begin_generation(name: str, version: Any = None) -> Request:
+    """The request that begins another generation of one version, or of all of them."""
+    attribute = GENERATION if version is None else _version_attribute(version)
+    if len(attribute.encode()) > _LONGEST_NAME:
+        raise InvalidValue(f"The version {version!r} is too long: its name would have over {_LONGEST_NAME} bytes.")
+    builder = ExpressionBuilder()
+    latest = builder.name(LATEST)
+    # Counted from the time on, so that a cache whose generations were lost never begins one that it had before.
+    following = f"if_not_exists({latest}, {builder.value({'N': str(now())})}) + {builder.value({'N': '1'})}"
+    item_type = f"{builder.name(names.ITEM_TYPE)} = {builder.value({'S': GENERATIONS_TYPE})}"
+    text = f"SET {latest} = {following}, {builder.name(attribute)} = {following}, {item_type}"
+    key = item_key(generations_key(name))
+    return Request("UpdateItem", {"Key": key, "UpdateExpression": text, **builder.params()})
+
+
+def _version_attribute(version: Any) -> str:
+    return f"version:{version}"
+
+
+def expiry(valid_until: int | None) -> dict[str, Any]:
+    """The attributes that say how long an entry is valid: exactly, and for DynamoDB's time to live."""
+    return {} if valid_until is None else {VALID_UNTIL: {"N": str(valid_until)}, **_time_to_live(valid_until)}
+
+
+def _time_to_live(valid_until: int | None) -> dict[str, Any]:
+    return {} if valid_until is None else {names.EXPIRES_AT: {"N": str(math.ceil(valid_until / 1000))}}
+
+
+def now() -> int:
+    """The time in epoch milliseconds."""
+    return int(time.time() * 1000)
+
+
+def is_live(generation: int) -> Condition:
+    """The condition that an entry is of this generation, or of a later one, and still valid."""
+    ahead = Stored(VALID_UNTIL, ">", ({"N": str(now())},))
+    current = Stored(GENERATION, ">=", ({"N": str(generation)},))
+    return join((current, Or((Stored(VALID_UNTIL, "missing"), ahead))))
+
+
+def is_not_later(generation: int) -> Condition:
+    """The condition that no entry of a later generation would be replaced."""
+    return Or((ITEM_MISSING, Stored(GENERATION, "<=", ({"N": str(generation)},))))
+
+
+def countable(delta: int) -> Condition:
+    """The condition that an entry is an integer which stays one when ``delta`` is added."""
+    if delta < 0:
+        return Stored(NUMBER, ">", ({"N": str(-NUMBER_LIMIT - delta)},))
+    return Stored(NUMBER, "<", ({"N": str(NUMBER_LIMIT - delta)},))
+
+
+def value_of(head: Item, parts: Iterable[Item] = ()) -> Any:
+    """The value of an entry, with its parts in order if it has any."""
+    if NUMBER in head:
+        return number_of(head)
+    pieces: Sequence[Any] = [part[VALUE]["B"] for part in parts] if PARTS in head else [head[VALUE]["B"]]
+    # As in every cache of Django: whoever may write into the table is trusted.
+    return pickle.loads(b"".join(map(bytes, pieces)))  # noqa: S301
+
+
+def number_of(head: Item) -> int:
+    """The integer of an entry that is one."""
+    return int(head[NUMBER]["N"])
+
+
+def _stored(value: Any) -> dict[str, Any]:
+    # Not True and False, which are integers to Python and would come back as 1 and 0.
+    if type(value) is int and abs(value) < NUMBER_LIMIT:
+        return {NUMBER: {"N": str(value)}}
+    return {VALUE: {"B": pickle.dumps(value, pickle.HIGHEST_PROTOCOL)}}
+
+
+def _keyed(key: ItemKey, item_type: str) -> dict[str, Any]:
+    return {names.PARTITION_KEY: {"S": key[0]}, names.SORT_KEY: {"S": key[1]}, names.ITEM_TYPE: {"S": item_type}}

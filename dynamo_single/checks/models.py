@@ -1,0 +1,374 @@
+"""System checks: the mistakes in models that would otherwise show up with the first object.
+
+Django does not call the checks of models that are hidden from migrations, so this module calls them too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from importlib.util import find_spec
+from itertools import combinations
+from typing import Any, Final
+
+from django.apps import AppConfig, apps
+from django.core.checks import CheckMessage, Error
+from django.db import router
+from django.db.migrations.loader import MigrationLoader
+from django.db.models import Field
+from django.db.models.base import ModelBase
+from pynamodb.attributes import Attribute as PynamoDBAttribute
+
+from dynamo_single.backend.errors import is_stored_in_dynamodb
+from dynamo_single.backend.router import uses_engine
+from dynamo_single.cache import entries as cache_items
+from dynamo_single.conf import table_settings
+from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.orm.effects import child_counters as child_counts
+from dynamo_single.orm.effects import copies, unique_rules
+from dynamo_single.orm.model.model import Model
+from dynamo_single.orm.schema import attributes, registry
+from dynamo_single.orm.schema.children import Children, declared
+from dynamo_single.orm.schema.encoding.keys import Template, can_collide
+from dynamo_single.orm.schema.fields.fields import DynamoField
+from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
+from dynamo_single.table import names
+
+#: What stores the values of Django's fields, for the most usual ones.
+_INSTEAD: Final = {
+    "CharField": "UnicodeAttribute",
+    "TextField": "UnicodeAttribute(multiline=True)",
+    "SlugField": "UnicodeAttribute",
+    "URLField": "UnicodeAttribute",
+    "EmailField": "EmailAttribute",
+    "IntegerField": "IntegerAttribute",
+    "BigIntegerField": "IntegerAttribute",
+    "PositiveIntegerField": "IntegerAttribute",
+    "SmallIntegerField": "IntegerAttribute",
+    "FloatField": "NumberAttribute",
+    "DecimalField": "DecimalAttribute",
+    "BooleanField": "BooleanAttribute",
+    "DateTimeField": "TimestampAttribute",
+    "DateField": "DateAttribute",
+    "UUIDField": "UUIDAttribute",
+    "JSONField": "JSONAttribute",
+    "BinaryField": "BinaryAttribute",
+    "ForeignKey": "ReferenceAttribute",
+    "OneToOneField": "ReferenceAttribute(unique=True)",
+}
+
+#: The keys of items that belong to no model, by what an error calls them.
+_RESERVED: Final[dict[str, Callable[[], Iterable[tuple[str, str]]]]] = {
+    "a claim on a unique value": unique_rules.claim_keys,
+    "an item of the cache": lambda: cache_items.KEYS,
+}
+
+
+def check_models(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
+    """Every check of every model of the given apps; collisions are looked for among all models."""
+    labels = None if app_configs is None else {config.label for config in app_configs}
+    models = [model for model in registry.all_models() if labels is None or model._meta.app_label in labels]
+    messages: list[CheckMessage] = []
+    for model in models:
+        # W042 speaks of an automatic id, which a model gets only where E003 names the real mistake.
+        messages += (message for message in model.check(**kwargs) if message.id != "models.W042")
+        messages += _check_names(model)
+        messages += _check_layout(model)
+        messages += _check_children(model)
+        messages += _check_copies(model)
+        messages += _check_counters(model)
+        messages += _check_stored(model)
+        messages += _check_unique(model)
+    return [*messages, *_check_collisions(models)]
+
+
+def check_references_from_sql(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
+    """E010: an SQL model that refers to a model in DynamoDB, which neither a migration nor a column can do."""
+    messages: list[CheckMessage] = []
+    for model in apps.get_models():
+        if app_configs is not None and model._meta.app_config not in app_configs:
+            continue
+        if not _has_migrations(model._meta.app_label) and not _is_made_from_the_class(model):
+            continue
+        for field in (*model._meta.local_fields, *model._meta.local_many_to_many):
+            target: Any = field.related_model
+            if isinstance(target, type) and is_stored_in_dynamodb(target):
+                messages.append(_sql_reference(model, field.name, target))
+    return messages
+
+
+def _sql_reference(model: Any, name: str, target: Any) -> Error:
+    hint = "Keep the other object's pk in a field of its own, or keep this model in DynamoDB too."
+    if model._meta.app_label == "admin":
+        hint = (
+            "Put dynamo_single.admin.apps.DynamoAdminConfig into INSTALLED_APPS in the place of django.contrib.admin: "
+            "it keeps the log in DynamoDB."
+        )
+    why = "migrations do not know it, and migrate would fail."
+    if not _has_migrations(model._meta.app_label):
+        why = "the table would be made without a column for it."
+    text = f"{name} refers to {target._meta.label}, which is stored in DynamoDB: {why}"
+    return _error(model, "E010", text, hint)
+
+
+def _is_made_from_the_class(model: Any) -> bool:
+    """Whether ``migrate --run-syncdb`` makes the model's table in SQL; Django's own log has none where ours is kept."""
+    options, alias = model._meta, router.db_for_write(model)
+    return options.managed and not options.proxy and options.app_label != "admin" and not uses_engine(alias)
+
+
+def _has_migrations(app_label: str) -> bool:
+    # Django's own answer to where an app's migrations are; not documented, checked with 5.2.
+    module, _ = MigrationLoader.migrations_module(app_label)
+    return module is not None and find_spec(module) is not None
+
+
+def _error(model: Any, id: str, message: str, hint: str | None = None) -> Error:
+    return Error(message, hint=hint, obj=model, id=f"dynamo_single.{id}")
+
+
+def _check_names(model: Any) -> Iterator[Error]:
+    """E001: a Python name that models use themselves; E002: a stored name that is the layout's, or taken."""
+    python_names = set(dir(Model))
+    reserved = {names.PARTITION_KEY, names.SORT_KEY, names.ITEM_TYPE}
+    for index in table_settings(model._options.alias).indexes:
+        reserved |= {names.index_partition(index), names.index_sort(index)}
+    taken: dict[str, str] = {}
+    for name, attribute in registry.attributes_of(model).items():
+        if {name, attribute.field.name} & python_names:
+            yield _error(
+                model,
+                "E001",
+                f"The attribute name {attribute.field.name!r} is a method or a property of every model.",
+                "Call the attribute something else; attr_name= keeps the name in the stored item.",
+            )
+        stored = attribute.attr_name
+        if stored in reserved:
+            yield _error(
+                model,
+                "E002",
+                f"{name} would be stored as {stored!r}, where a key or the item's type is stored.",
+                "Give it another name, or another attr_name=.",
+            )
+        if stored in taken:
+            yield _error(model, "E002", f"{taken[stored]} and {name} would both be stored as {stored!r}.")
+        taken[stored] = name
+
+
+def _check_layout(model: Any) -> Iterator[Error]:
+    """E003: a key that cannot work; E004: an index that is not in the settings; E005: two keys on one index."""
+    try:
+        layout = registry.layout_of(model)
+    except ConfigurationError as error:
+        yield _error(model, "E003", str(error))
+        return
+    configured = table_settings(layout.alias).indexes
+    used: dict[str, str] = {}
+    for key in layout.index_keys:
+        index = str(key.index)
+        if index not in configured:
+            yield _error(
+                model,
+                "E004",
+                f"The key {key.name} is on the index {index!r}, which the table does not have.",
+                f"Its indexes are {', '.join(configured) or 'none'}: add {index!r} to INDEXES of "
+                f"DYNAMO_SINGLE[{layout.alias!r}] and run manage.py dynamo_setup, or use another index.",
+            )
+        if index in used and key is not layout.trash:
+            yield _error(
+                model,
+                "E005",
+                f"The keys {used[index]} and {key.name} are both on the index {index!r}, where an item has one key.",
+                "Put one of them on another index.",
+            )
+        used.setdefault(index, key.name)
+
+
+def _check_children(model: Any) -> Iterator[Error]:
+    """E006: ``Children`` that name no model, or one without a reference to this; E014: that cannot cascade."""
+    for children in declared(model):
+        problem = children.problem()
+        if problem:
+            yield _error(model, "E006", problem)
+            continue
+        with suppress(ConfigurationError):  # E003 says so for that model
+            yield from _check_cascade(model, children)
+
+
+def _check_cascade(model: Any, children: Children[Any]) -> Iterator[Error]:
+    """E014: children of which nobody said whether they go along with their parent, or that cannot."""
+    child, own, other = children.model, registry.has_soft_delete(model), registry.has_soft_delete(children.model)
+    name, parent, label, short = children.name, model._meta.object_name, child._meta.label, child._meta.object_name
+    if own and not other and children.cascade is None:
+        text = f"{name}: {parent} has soft delete and {label} has not, so it cannot go to the trash along with it."
+        hint = (
+            f"Derive {short} from models.SoftDeleteModel; or say Children(..., cascade=True) to delete the children "
+            "for good with their parent, or cascade=False to leave them."
+        )
+        yield _error(model, "E014", text, hint)
+    if not children.cascades:
+        return
+    if child._options.alias != model._options.alias:
+        text = f"{name}: {label} is in another table, and cannot be deleted in one transaction with its parent."
+        yield _error(model, "E014", text, "Say Children(..., cascade=False), or keep both in one table.")
+        return
+    layout, reference = registry.layout_of(child), children.field.attname
+    if not children.is_by_table and not any(_lists(key, layout, reference) for key in layout.indexes):
+        text = f"{name}: no key of {label} lists the children of one {parent}, which are to go along."
+        index = f'models.IndexKey("gs1", "{short.upper()}#{{{reference}}}", ...)'
+        yield _error(model, "E014", text, f"Declare one, such as {index}, or say Children(..., cascade=False).")
+    if not children.is_by_table and other and layout.trash is None:
+        text = f"{name}: {label} has no index for its trash, where the children that went along have to be found."
+        yield _error(model, "E014", text, f"Set {short}.Meta.trash_index, or say Children(..., cascade=False).")
+    if own and other and model._options.purge_after is not None and layout.expires is None:
+        text = f"{name}: {parent} is purged by Meta.purge_after, and {label} would stay in the trash."
+        yield _error(model, "E014", text, f"Set {short}.Meta.purge_after too, or say Children(..., cascade=False).")
+
+
+def _lists(key: AccessKey, layout: ModelLayout, reference: str) -> bool:
+    """Whether a key of an index has all children of one parent in one partition."""
+    rest = {*key.variables} - {reference}
+    return {*key.partition.variables} <= {reference} and all(layout.attributes[name].required for name in rest)
+
+
+def _check_copies(model: Any) -> Iterator[Error]:
+    """E015: a copy that could not follow its source, since no key finds the objects that hold it."""
+    for copy in registry.copied_of(model):
+        try:
+            registry.layout_of(model)
+            problem = copies.problem(copy)
+        except ConfigurationError:
+            continue  # E003 says so
+        if problem:
+            yield _error(
+                model,
+                "E015",
+                f"{copy.name} is copied from {copy.origin}, and no key finds the objects that refer to one. {problem}",
+                f"Add a key whose partition is made of {{{copy.reference_field.attname}}} alone.",
+            )
+
+
+def _check_counters(model: Any) -> Iterator[Error]:
+    """E016: a counter of what is no ``Children``, or of children that cannot be counted."""
+    for counter in registry.counters_of(model):
+        try:
+            problem = child_counts.problem(counter)
+        except ConfigurationError:
+            continue  # E003 and E006 say so
+        if problem:
+            yield _error(model, "E016", f"{counter.name} cannot count {counter.children}: {problem[0]}", problem[1])
+
+
+def _check_stored(model: Any) -> Iterator[Error]:
+    """E008: what looks like an attribute of the model, and would never reach the item."""
+    for field in (*model._meta.concrete_fields, *model._meta.many_to_many):
+        # An automatic id means that E003 names the real mistake.
+        if not isinstance(field, DynamoField) and not field.auto_created:
+            yield _not_stored(model, field)
+    ours = {id(attribute) for attribute in (*registry.attributes_of(model).values(), *Model._attributes.values())}
+    for owner in model.__mro__:
+        for name, value in vars(owner).items():
+            if not isinstance(value, PynamoDBAttribute | Field) or getattr(model, name, None) is not value:
+                continue
+            if not isinstance(owner, ModelBase):
+                yield _of_mixin(model, name, owner)
+            elif id(value) not in ours:
+                yield _of_pynamodb(model, name, value)
+
+
+def _not_stored(model: Any, field: Any) -> Error:
+    text = f"{field.name} is Django's {type(field).__name__}, a column of an SQL database: it would not be stored."
+    if field.many_to_many:
+        hint = "Make the membership a model of its own, with two references."
+        if _label(field.related_model) in {"auth.Group", "auth.Permission"}:
+            hint = (
+                "Permissions are texts here, and groups are items: derive the model from "
+                "dynamo_single.auth.PermissionsMixin, and declare groups = Groups(...) for groups."
+            )
+        return _error(model, "E008", text, hint)
+    instead = _INSTEAD.get(type(field).__name__)
+    if instead is None:
+        return _error(model, "E008", text, "Use an attribute of dynamo_single.")
+    return _error(model, "E008", text, f"Use models.{instead} of dynamo_single.")
+
+
+def _label(model: Any) -> str:
+    return model if isinstance(model, str) else str(model._meta.label)
+
+
+def _of_pynamodb(model: Any, name: str, value: Any) -> Error:
+    text = (
+        f"{name} is PynamoDB's own {type(value).__name__}, which brings no Django field along: it would not be stored."
+    )
+    namesake = type(value).__name__ in attributes.__all__
+    hint = f"Use {'models.' + type(value).__name__ if namesake else 'an attribute'} of dynamo_single."
+    return _error(model, "E008", text, hint)
+
+
+def _of_mixin(model: Any, name: str, owner: type) -> Error:
+    text = f"{name} is declared on {owner.__name__}, which is no model: it would not be stored."
+    hint = f"Make {owner.__name__} an abstract model: derive it from models.Model, with class Meta: abstract = True."
+    return _error(model, "E008", text, hint)
+
+
+def _check_unique(model: Any) -> Iterator[Error]:
+    """E009: unique values that cannot be claimed."""
+    for name, attribute in registry.attributes_of(model).items():
+        try:
+            claimable = not attribute.unique or attribute.key_kind is not None
+        except (ConfigurationError, ValueError):
+            continue  # a reference that leads nowhere: E003 says so
+        if not claimable:
+            yield _error(
+                model,
+                "E009",
+                f"{name} cannot be unique: the values of a {type(attribute).__name__} cannot be compared by a key.",
+                "Leave unique=True out, or keep the value in a text, number or moment of its own.",
+            )
+            return
+    try:
+        unique_rules.rules_of(model)
+    except ConfigurationError as error:
+        yield _error(model, "E009", str(error))
+
+
+def _check_collisions(models: Sequence[Any]) -> Iterator[Error]:
+    """E007: two models of one table that could write the same primary key."""
+    layouts: list[tuple[Any, ModelLayout]] = []
+    for model in registry.all_models():
+        try:
+            layouts.append((model, registry.layout_of(model)))
+        except ConfigurationError:
+            continue  # E003 says so for that model
+    for model, layout in layouts:
+        taken = _reserved_by(layout) if model in models else ""
+        if taken:
+            yield _error(
+                model,
+                "E007",
+                f"{layout.label} could write the key of {taken}: {layout.primary.partition.source!r} / "
+                f"{layout.primary.sort.source!r}.",
+                f"Begin the partition with another literal than {layout.primary.partition.source.split('#')[0]}, such "
+                "as the model's name.",
+            )
+    for (first, one), (second, other) in combinations(layouts, 2):
+        if one.alias != other.alias or not {first, second} & set(models):
+            continue
+        if can_collide((one.primary.partition, one.primary.sort), (other.primary.partition, other.primary.sort)):
+            yield _error(
+                second,
+                "E007",
+                f"{other.label} and {one.label} could write the same primary key: "
+                f"{other.primary.partition.source!r} / {other.primary.sort.source!r} and "
+                f"{one.primary.partition.source!r} / {one.primary.sort.source!r}.",
+                "Put a different literal into one of the templates, such as the model's name in front.",
+            )
+
+
+def _reserved_by(layout: ModelLayout) -> str:
+    """What else the app stores under keys that the model could write; nothing, as a rule."""
+    own = (layout.primary.partition, layout.primary.sort)
+    for taken, keys in _RESERVED.items():
+        if any(can_collide(own, (Template.parse(partition), Template.parse(sort))) for partition, sort in keys()):
+            return taken
+    return ""

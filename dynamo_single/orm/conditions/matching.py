@@ -1,0 +1,135 @@
+"""Conditions evaluated on an item in Python, as DynamoDB evaluates them: GetItem and BatchGetItem take no filter.
+
+A comparison with a missing attribute, or between two types, does not hold; its negation does. This module does no I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from dynamo_single.exceptions import NotSupported
+from dynamo_single.orm.conditions.algebra import lower, order_value
+from dynamo_single.orm.conditions.terms import And, Condition, Not, Or, Stored
+from dynamo_single.orm.schema.encoding.codecs import canonical
+from dynamo_single.orm.schema.layout import ModelLayout
+
+Item = Mapping[str, Mapping[str, Any]]
+
+
+def matches(condition: Condition, item: Item, layout: ModelLayout | None = None) -> bool:
+    """Whether a stored item meets a condition; ``layout`` is needed if the condition uses the model's names."""
+    return _matches(lower(condition, layout), item)
+
+
+def is_comparable(condition: Condition) -> bool:
+    """Whether DynamoDB can compare by a condition in stored names too: canonical forms are compared here only."""
+    if isinstance(condition, And | Or):
+        return all(map(is_comparable, condition.children))
+    if isinstance(condition, Not):
+        return is_comparable(condition.child)
+    return not isinstance(condition, Stored) or condition.operator != "canonical"
+
+
+def _matches(condition: Condition, item: Item) -> bool:
+    if isinstance(condition, And):
+        return all(_matches(child, item) for child in condition.children)
+    if isinstance(condition, Or):
+        return any(_matches(child, item) for child in condition.children)
+    if isinstance(condition, Not):
+        return not _matches(condition.child, item)
+    return isinstance(condition, Stored) and _compare(condition, item)
+
+
+def _compare(stored: Stored, item: Item) -> bool:
+    value = _find(item.get(stored.name), stored.path)
+    if stored.operator == "exists":
+        return value is not None
+    if stored.operator == "missing":
+        return value is None
+    if value is None:
+        return False
+    operator = stored.operator
+    if operator.startswith("size"):
+        size = _size(value)
+        return size is not None and _ORDERINGS[operator[4:]](size, Decimal(stored.operands[0]["N"]))
+    if operator in _ORDERINGS and operator != "=":
+        return _ordered(_ORDERINGS[operator], value, stored.operands[0])
+    try:
+        return _COMPARISONS[operator](value, stored.operands)
+    except KeyError:
+        raise NotSupported(f"{operator!r} is not an operator of a stored comparison.") from None
+
+
+def _find(value: Mapping[str, Any] | None, path: tuple[str | int, ...]) -> Mapping[str, Any] | None:
+    for step in path:
+        if value is None:
+            return None
+        if isinstance(step, int):
+            elements = value.get("L", ())
+            value = elements[step] if 0 <= step < len(elements) else None
+        else:
+            value = value.get("M", {}).get(step)
+    return value
+
+
+def _ordered(compare: Callable[[Any, Any], bool], value: Mapping[str, Any], operand: Mapping[str, Any]) -> bool:
+    if value.keys() != operand.keys():
+        return False
+    return compare(order_value(value)[1], order_value(operand)[1])
+
+
+def normal(value: Mapping[str, Any]) -> Any:
+    """Give a form in which two attribute values are equal exactly if they are so to DynamoDB; it can be hashed."""
+    ((kind, content),) = value.items()
+    if kind == "N":
+        return kind, Decimal(content)
+    if kind == "L":
+        return kind, tuple(map(normal, content))
+    if kind == "M":
+        return kind, frozenset((name, normal(element)) for name, element in content.items())
+    if kind in ("SS", "NS", "BS"):
+        return kind, frozenset(normal({kind[0]: element}) for element in content)
+    return kind, content
+
+
+def _contains(value: Mapping[str, Any], operand: Mapping[str, Any]) -> bool:
+    ((kind, content),) = value.items()
+    ((operand_kind, part),) = operand.items()
+    if kind == "L":
+        return any(normal(element) == normal(operand) for element in content)
+    if kind in ("SS", "NS", "BS"):
+        return any(normal({kind[0]: element}) == normal(operand) for element in content)
+    return kind in ("S", "B") and kind == operand_kind and part in content
+
+
+def _size(value: Mapping[str, Any]) -> int | None:
+    ((kind, content),) = value.items()
+    if kind == "S":
+        return len(content.encode("utf-16-le")) // 2  # Java's length of a String, which is DynamoDB's
+    return len(content) if kind in ("B", "L", "M", "SS", "NS", "BS") else None
+
+
+_ORDERINGS: dict[str, Callable[[Any, Any], bool]] = {
+    "=": lambda value, operand: bool(value == operand),
+    "<": lambda value, operand: bool(value < operand),
+    "<=": lambda value, operand: bool(value <= operand),
+    ">": lambda value, operand: bool(value > operand),
+    ">=": lambda value, operand: bool(value >= operand),
+}
+
+_Comparison = Callable[[Mapping[str, Any], tuple[Mapping[str, Any], ...]], bool]
+_COMPARISONS: dict[str, _Comparison] = {
+    "=": lambda value, operands: bool(normal(value) == normal(operands[0])),
+    "in": lambda value, operands: normal(value) in map(normal, operands),
+    "between": lambda value, operands: (
+        _ordered(_ORDERINGS[">="], value, operands[0]) and _ordered(_ORDERINGS["<="], value, operands[1])
+    ),
+    "begins_with": lambda value, operands: bool(
+        value.keys() == operands[0].keys() and next(iter(value.values())).startswith(next(iter(operands[0].values())))
+    ),
+    "contains": lambda value, operands: _contains(value, operands[0]),
+    "type": lambda value, operands: operands[0]["S"] in value,
+    "canonical": lambda value, operands: "S" in value and canonical(value["S"]) == operands[0]["S"],
+}

@@ -1,0 +1,80 @@
+"""The values that a read passes through: a query, its plan, and the requests.
+
+Nothing here does I/O or knows Django's querysets; each value is made once, compared and printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+#: A pseudo attribute of a ``Compare`` with ``in``: its values are mappings of the identity's attributes to values.
+IDENTITY = "identity"
+#: The pseudo attribute by which layouts name the discriminator.
+ITEM_TYPE = "item_type"
+#: The attribute that says when an item was soft-deleted.
+DELETED_AT = "deleted_at"
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """One comparison: ``attribute`` is the Python name, ``path`` leads into a map or a list."""
+
+    attribute: str
+    operator: str
+    value: Any = None
+    path: tuple[str | int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """All of the conditions; with none of them, everything."""
+
+    children: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Any of the conditions."""
+
+    children: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The opposite of a condition."""
+
+    child: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """A condition that no item meets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One comparison in the item's own names and values, which needs no model to be understood.
+
+    Operators: ``= < <= > >= between in begins_with contains exists missing canonical type``, and ``size`` with each of
+    the first five behind it.
+    """
+
+    name: str
+    operator: str
+    operands: tuple[Mapping[str, Any], ...] = ()
+    path: tuple[str | int, ...] = ()
+
+
+Condition = Compare | And | Or | Not | Nothing | Stored
+
+EVERYTHING = And()
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Sorting by one attribute."""
+
+    attribute: str
+    descending: bool = False

@@ -1,0 +1,142 @@
+"""Counters of children: what is added to a parent's counter when a child is written.
+
+The sum is in the child's own transaction, so that a counter is exact however many write at once. This module compares
+items; only what counts anew reads.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from typing import Any
+
+from dynamo_single.exceptions import NoAccessPattern
+from dynamo_single.orm.conditions.algebra import join
+from dynamo_single.orm.effects import sending
+from dynamo_single.orm.effects.write_errors import stale
+from dynamo_single.orm.items.serialization import key_of_pk
+from dynamo_single.orm.requests.actions import ITEM_EXISTS, ITEM_MISSING, Action, Check, Item, ItemKey, Update, key_of
+from dynamo_single.orm.requests.changes import as_stored
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes import CounterAttribute
+from dynamo_single.orm.schema.children import Children
+from dynamo_single.table import names
+
+#: A model that counts, its counter's physical name, and the children's reference to it.
+Counted = tuple[Any, str, Any]
+#: A ``pk`` of each kind that is not a text, to plan by.
+_SOME_PK = {"number": 1, "uuid": uuid.UUID(int=1)}
+#: By the key of a parent and the physical name of its counter, what is to be added.
+Sums = dict[ItemKey, dict[str, int]]
+
+
+def counted(model: Any) -> tuple[Counted, ...]:
+    """The counters of other models that count this one's objects."""
+    return _counted(model._meta.concrete_model, registry.all_models())
+
+
+@lru_cache(maxsize=1024)
+def _counted(model: Any, known: tuple[Any, ...]) -> tuple[Counted, ...]:
+    found = []
+    for parent in known:
+        for counter in registry.counters_of(parent):
+            children = getattr(parent, counter.children)
+            if children.model._meta.concrete_model is model:
+                found.append((parent, counter.attr_name, children.field))
+    return tuple(found)
+
+
+def references(model: Any) -> set[str]:
+    """The physical names of the references that say where an object is counted, but for those that never change."""
+    fields = {field for _, _, field in counted(model)}
+    return {field.attribute.attr_name for field in fields if field.attname not in model._identity}
+
+
+def sums(model: Any, before: Item | None, after: Item | None) -> Sums:
+    """What is to be added where, when one item becomes the other; ``None`` is one that is not there."""
+    found: Sums = {}
+    for item, step in ((before, -1), (after, 1)):
+        if item is None or names.DELETED_AT in item:
+            continue
+        for parent, name, field in counted(model):
+            stored = item.get(field.attribute.attr_name)
+            if stored is not None:
+                key = key_of_pk(parent, field.attribute.from_attribute_value(dict(stored)))
+                at = found.setdefault(key, {})
+                at[name] = at.get(name, 0) + step
+    changed = {key: {name: number for name, number in at.items() if number} for key, at in found.items()}
+    return {key: at for key, at in changed.items() if at}
+
+
+def actions(model: Any, before: Item | None, after: Item | None, absent: Collection[ItemKey] = ()) -> list[Action]:
+    """The sums as actions. A parent has to be there, or not to be there if it is known to be ``absent``."""
+    return [
+        Check(key, ITEM_MISSING) if key in absent else Update(key, add=_numbers(at), condition=ITEM_EXISTS)
+        for key, at in sums(model, before, after).items()
+    ]
+
+
+def _numbers(at: Mapping[str, int]) -> dict[str, dict[str, str]]:
+    return {name: {"N": str(number)} for name, number in at.items()}
+
+
+def is_left(model: Any, before: Item | None, after: Item | None, key: ItemKey) -> bool:
+    """Whether a parent only loses children, so that one which is not there any more needs no counting."""
+    return all(number < 0 for number in sums(model, before, after).get(key, {"": 0}).values())
+
+
+def count(model: Any, name: str, pk: Any) -> int:
+    """How many live children an object has for its counter: one COUNT Query for each megabyte of them."""
+    children = getattr(model, registry.attributes_of(model)[name].origin)
+    found: int = live_children(children, pk).count()
+    return found
+
+
+def problem(counter: CounterAttribute) -> tuple[str, str] | None:
+    """Why a counter cannot count, and what can be done about it; ``None`` if it can."""
+    model = counter.field.model
+    children = getattr(model, counter.children, None)
+    if not isinstance(children, Children):
+        return "the model has no such Children.", f'Declare {counter.children} = models.Children("...").'
+    child = children.model
+    if child._options.alias != model._options.alias:
+        return f"{child._meta.label} is in another table.", "One transaction has one table: use the same."
+    if registry.layout_of(child).expires is not None:
+        return (
+            f"{child._meta.label} objects expire, and nothing is written when DynamoDB deletes them.",
+            f"Count them when it is needed: {counter.children}.count() is a Query.",
+        )
+    try:
+        live_children(children, _SOME_PK.get(children.field.attribute.key_kind, "1"))
+    except NoAccessPattern as error:
+        return str(error), f"Add a key whose partition is made of {{{children.field.attname}}} alone."
+    return None
+
+
+def catch_up(obj: Any) -> None:
+    """Count the children that were stored before their parent: a Query for each counter, and an UpdateItem."""
+    model = type(obj)
+    for counter in registry.counters_of(model):
+        number = count(model, counter.name, obj.pk)
+        if number:
+            send_count(obj, counter.attr_name, number)
+
+
+def send_count(obj: Any, name: str, number: int) -> None:
+    """Set a counter that is as the object was read: one UpdateItem; raises ``StaleObject`` if it was counted since."""
+    before = obj._stored
+    value = {"N": str(number)}
+    update = Update(key_of(before), set={name: value}, condition=join((ITEM_EXISTS, as_stored(before, name))))
+    sending.send(obj, [update], lambda action, found: stale(obj, found), lambda: [before, before])
+    obj._stored = {**before, name: value}
+    attribute = next(each for each in registry.counters_of(type(obj)) if each.attr_name == name)
+    obj.attribute_values[attribute.name] = number
+
+
+def live_children(children: Any, pk: Any) -> Any:
+    """The live children of the object with a ``pk``, whatever a manager of theirs leaves out; from the table itself if
+    that has a key for them."""
+    queryset = children.model._base_manager.with_visibility("live").filter(**{children.field.attname: pk})
+    plan = queryset._plan(ordered=False)
+    return queryset.consistent() if plan.key is not None and plan.key.index is None else queryset

@@ -1,0 +1,152 @@
+"""Unique values: the claim items that hold them, and which of them a write takes and gives free.
+
+A claim is an item of its own that carries its owner's key. It is written in the same transaction as the owner, so that
+two objects can never hold the same values; which of two racing writers loses is decided by DynamoDB.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.orm.conditions.terms import And, Condition, Or, Stored
+from dynamo_single.orm.effects.unique_rules import Rule, rules_of
+from dynamo_single.orm.items.hydration import has_expired
+from dynamo_single.orm.reading import plans as reading
+from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Delete, Item, ItemKey, Put, key_of
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes import Attribute
+from dynamo_single.table import names
+from dynamo_single.table.table import get_table
+
+
+def unique_attributes(model: Any) -> dict[str, Attribute[Any]]:
+    """The attributes that decide about claims: what is unique, alone or together, and what a condition looks at."""
+    stored = {name for rule in rules_of(model) for name in rule.stored_names}
+    return {name: each for name, each in registry.attributes_of(model).items() if each.attr_name in stored}
+
+
+def claim_key(model: Any, attribute: Attribute[Any], value: Any) -> ItemKey:
+    """The key of the claim on a value of an attribute that is unique by itself."""
+    return _rule_of(model, attribute).key((value,))
+
+
+def _rule_of(model: Any, attribute: Attribute[Any]) -> Rule:
+    for rule in rules_of(model):
+        if rule.fields == (attribute.name,) and not rule.name:
+            return rule
+    raise ConfigurationError(f"{model._meta.label}.{attribute.name} is not unique: declare it with unique=True.")
+
+
+def claims_of(model: Any, item: Item | None) -> dict[Rule, ItemKey]:
+    """The claims that a stored item owns, by rule: none for one that is deleted, or not there."""
+    if item is None:
+        return {}
+    claims = {rule: rule.key_of(item) for rule in rules_of(model)}
+    return {rule: key for rule, key in claims.items() if key is not None}
+
+
+def actions(model: Any, before: Item | None, after: Item | None) -> list[Action]:
+    """The claims to take and to give free when one item becomes the other; ``None`` is an item that is not there.
+
+    Those to give free are the ones that ``before`` knows of: another writer's must not be left behind, so the write
+    itself has to be held to what was read. Where the two have different keys, the claims change hands.
+    """
+    old, new = claims_of(model, before), claims_of(model, after)
+    former = None if before is None or after is None or key_of(before) == key_of(after) else key_of(before)
+    renewed = former is not None or _expiry(before) != _expiry(after)
+    # With its owner a claim has expired too, and may be another's by now: nothing is left to be given free.
+    to_free = before is not None and not has_expired(before)
+    found: list[Action] = []
+    for rule in {**old, **new}:
+        taken, given_up = new.get(rule), old.get(rule)
+        if after is not None and taken is not None and (taken != given_up or renewed):
+            found.append(put_claim(model, taken, after, former if taken == given_up else None))
+        if before is not None and to_free and given_up is not None and given_up != taken:
+            found.append(delete_claim(given_up, key_of(before)))
+    return found
+
+
+def _expiry(item: Item | None) -> Any:
+    return (item or {}).get(names.EXPIRES_AT)
+
+
+def depends_on(model: Any, before: Item, after: Item, written: set[str]) -> set[str]:
+    """The physical names that have to be as they were read for the claims to be right after an update.
+
+    All that decides about a claim, if any of it is written: two writers who each change another part would leave claims
+    that fit neither. The trash and the time of expiry decide about every claim, also one that the object knows nothing
+    of because another writer took it since.
+    """
+    rules = rules_of(model)
+    if not rules:
+        return set()
+    old, new = claims_of(model, before), claims_of(model, after)
+    expires = {names.EXPIRES_AT} if registry.layout_of(model).expires else set()
+    decides_about_all = bool({names.DELETED_AT, *expires} & written)
+    found: set[str] = set()
+    for rule in rules:
+        if decides_about_all or rule.stored_names & written or old.get(rule) != new.get(rule):
+            found |= rule.stored_names | expires
+    return found
+
+
+def put_claim(model: Any, key: ItemKey, owner: Item, former: ItemKey | None = None) -> Put:
+    """Take what nobody holds, or what this owner holds already, or the ``former`` one; it expires with its owner."""
+    holders = (key_of(owner),) if former is None else (key_of(owner), former)
+    return Put(claim_item(key, owner), Or((free(model), *map(_held_by, holders))))
+
+
+def claim_item(key: ItemKey, owner: Item) -> dict[str, dict[str, Any]]:
+    """The claim that an owner has to hold under a key."""
+    partition, sort = key_of(owner)
+    item = {
+        names.PARTITION_KEY: {"S": key[0]},
+        names.SORT_KEY: {"S": key[1]},
+        names.ITEM_TYPE: {"S": names.CLAIM_ITEM_TYPE},
+        names.CLAIM_OWNER_PARTITION: {"S": partition},
+        names.CLAIM_OWNER_SORT: {"S": sort},
+    }
+    if names.EXPIRES_AT in owner:
+        item[names.EXPIRES_AT] = dict(owner[names.EXPIRES_AT])
+    return item
+
+
+def free(model: Any) -> Condition:
+    """The condition that nothing is stored under a key; where items expire, nothing that has not expired yet."""
+    if registry.layout_of(model).expires is None:
+        return ITEM_MISSING
+    return Or((ITEM_MISSING, Stored(names.EXPIRES_AT, "<=", ({"N": str(int(time.time()))},))))
+
+
+def delete_claim(key: ItemKey, owner: ItemKey) -> Delete:
+    """Give a claim free, if it is this owner's."""
+    return Delete(key, Or((ITEM_MISSING, _held_by(owner))))
+
+
+def _held_by(owner: ItemKey) -> And:
+    return And(
+        (
+            Stored(names.CLAIM_OWNER_PARTITION, "=", ({"S": owner[0]},)),
+            Stored(names.CLAIM_OWNER_SORT, "=", ({"S": owner[1]},)),
+        )
+    )
+
+
+def owner_of(claim: Mapping[str, Any]) -> ItemKey:
+    """The key of the item that a stored claim belongs to."""
+    return claim[names.CLAIM_OWNER_PARTITION]["S"], claim[names.CLAIM_OWNER_SORT]["S"]
+
+
+def holder(model: Any, key: ItemKey) -> ItemKey | None:
+    """The key of the item that holds a claim, or ``None`` if it is free: one GetItem, strongly consistent."""
+    claim = reading.get_item(get_table(model._options.alias), key)
+    return None if claim is None or has_expired(claim) else owner_of(claim)
+
+
+def owner_item(model: Any, attribute: Attribute[Any], value: Any) -> Item | None:
+    """The stored item that holds a unique value: two GetItems, strongly consistent; one if nobody holds it."""
+    owner = holder(model, claim_key(model, attribute, value))
+    return None if owner is None else reading.get_item(get_table(model._options.alias), owner)

@@ -1,0 +1,41 @@
+"""Items that follow from an object: they are written, replaced and deleted in the object's own transaction.
+
+A model names what they are made of in ``derived_from`` and makes them in ``derived_objects()``. This module compares
+the items before and after a write; it sends nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dynamo_single.orm.items import hydration
+from dynamo_single.orm.requests.actions import Action, Delete, Item, ItemKey, Put, key_of
+from dynamo_single.orm.schema import registry
+from dynamo_single.table import names
+
+Items = Mapping[ItemKey, Item]
+
+
+def stored_names(model: Any) -> set[str]:
+    """The physical names of the attributes that the model's derived items are made of."""
+    found = {registry.attributes_of(model)[name].attr_name for name in model.derived_from}
+    return {*found, names.EXPIRES_AT} if found and registry.layout_of(model).expires else found
+
+
+def items_of(model: Any, item: Item | None, item_of: Callable[[Any], Item]) -> Items:
+    """The items that follow from a stored one: none from one that is deleted, or not there."""
+    if item is None or names.DELETED_AT in item or not model.derived_from:
+        return {}
+    stored: Any = dict(item)
+    found = [dict(item_of(each)) for each in hydration.instance(model, stored).derived_objects()]
+    for each in found:
+        if names.EXPIRES_AT in item:
+            each[names.EXPIRES_AT] = dict(item[names.EXPIRES_AT])
+    return {key_of(each): each for each in found}
+
+
+def actions(old: Items, new: Items) -> list[Action]:
+    """What turns the one set of items into the other; an item that stays as it was is not touched."""
+    written: list[Action] = [Put(item) for key, item in new.items() if old.get(key) != item]
+    return [*written, *(Delete(key) for key in old if key not in new)]

@@ -1,0 +1,114 @@
+"""Sending an object's write: one request for one action, one transaction for several, or a place in a block.
+
+Whatever fails is told as an error of the object whose action it was. This module must not know how actions are made.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dynamo_single.exceptions import ConditionFailed, DynamoSingleError, NotSupported, TransactionCancelled
+from dynamo_single.orm.conditions.matching import normal
+from dynamo_single.orm.items import hydration
+from dynamo_single.orm.items.serialization import touched
+from dynamo_single.orm.requests import block as pending
+from dynamo_single.orm.requests.actions import Action, Check, Item, Update
+from dynamo_single.orm.requests.block import Block, Explain, Write
+from dynamo_single.orm.requests.compiler import compile_action, compile_transaction
+from dynamo_single.orm.schema.encoding.values import item_size
+from dynamo_single.table.limits import MAX_TRANSACTION_SIZE
+from dynamo_single.table.table import get_table
+
+
+def send(
+    obj: Any, actions: Sequence[Action], explain: Explain, changed: Callable[[], Sequence[Item | None]]
+) -> dict[str, Any] | None:
+    """Send one object's actions, or leave them to the ``atomic()`` block; gives the answer, ``None`` if not sent yet.
+
+    ``changed`` gives the items that change, as they are and as they will be, the object's own new one last.
+    """
+    alias = type(obj)._options.alias
+    block = pending.current()
+    if block is None:
+        return carry_out(alias, [(action, explain) for action in actions])
+    name = f"{type(obj)._meta.label} with pk {obj.pk!r}"
+    items = changed()
+    present = tuple(item for item in items if item is not None)
+    block.add(alias, Write(name, tuple(actions), present, explain, _undo(obj, items[-1])))
+    return None
+
+
+def _undo(obj: Any, after: Item | None) -> Callable[[], None]:
+    """What puts an object back to what it was before its write, but for what was set in it since."""
+    stored, adding, values = obj._stored, obj._state.adding, dict(obj.attribute_values)
+
+    def undo() -> None:
+        written = {} if after is None else hydration.values_of(type(obj), after)
+        touched_since = touched(obj, written)
+        for name in values.keys() & written.keys() - touched_since:
+            obj.attribute_values[name] = values[name]
+        obj._stored = stored
+        obj._state.adding = adding
+
+    return undo
+
+
+def commit(block: Block) -> None:
+    """Send all that a block has collected, as one request; nothing, if it has collected nothing."""
+    if not block.writes or block.alias is None:
+        return
+    size = sum(max(map(item_size, write.touched), default=0) for write in block.writes)
+    if size > MAX_TRANSACTION_SIZE:
+        raise NotSupported(
+            f"The block writes items of {size} bytes together; a transaction takes {MAX_TRANSACTION_SIZE}. Write fewer "
+            "objects in one block."
+        )
+    explained = [(action, write.explain) for action, write in block.actions()]
+    # What depends on what is stored must not be made twice, if an answer is lost and the request sent again.
+    counts = any(isinstance(action, Update) and (action.add or action.changes) for action, _ in explained)
+    token = block.token or (str(uuid.uuid4()) if counts else None)
+    try:
+        carry_out(block.alias, explained, token=token)
+    except DynamoSingleError as error:
+        if not _was_carried_out(block, error):
+            raise
+
+
+def _was_carried_out(block: Block, error: DynamoSingleError) -> bool:
+    """Whether the block's one request was carried out by the first of botocore's attempts, and the answer lost."""
+    cause = error.__cause__
+    if not isinstance(cause, ConditionFailed) or not cause.retried:
+        return False
+    ((action, _),) = block.actions()
+    expected = block.item_after(action.key)
+    if not expected or not cause.item:
+        return not expected and not cause.item
+    return {name: normal(value) for name, value in cause.item.items()} == {
+        name: normal(value) for name, value in expected.items()
+    }
+
+
+def carry_out(alias: str, explained: Sequence[tuple[Action, Explain]], *, token: str | None = None) -> dict[str, Any]:
+    """Send actions at once, all or none of them; a failure is the error that its action's ``Explain`` makes.
+
+    One action is a plain request, unless there is a ``token``, or it is a check.
+    """
+    table = get_table(alias)
+    actions = [action for action, _ in explained]
+    if len(actions) == 1 and token is None and not isinstance(actions[0], Check):
+        request = compile_action(actions[0])
+    else:
+        # One token for all attempts: DynamoDB carries a transaction out once.
+        request = compile_transaction(actions, table.name, token or str(uuid.uuid4()))
+    try:
+        return table.send_patiently(request)
+    except ConditionFailed as error:
+        action, explain = explained[0]
+        raise explain(action, error.item) from error
+    except TransactionCancelled as error:
+        for (action, explain), reason in zip(explained, error.reasons, strict=False):
+            if reason is not None and reason.get("Code") == "ConditionalCheckFailed":
+                raise explain(action, reason.get("Item")) from error
+        raise

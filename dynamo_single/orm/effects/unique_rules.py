@@ -1,0 +1,250 @@
+"""What a model declares unique: ``unique=True``, ``unique_together`` and ``UniqueConstraint``, as one kind of value.
+
+A rule says which items hold a claim, and under which key. This module must not know how claims are written; it sends
+nothing.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from django.core.exceptions import FieldDoesNotExist, FieldError
+from django.db.models import UniqueConstraint
+
+from dynamo_single.exceptions import ConfigurationError, DynamoSingleError, InvalidValue
+from dynamo_single.orm.conditions.matching import matches
+from dynamo_single.orm.conditions.terms import EVERYTHING, And, Condition, Not, Or, Stored
+from dynamo_single.orm.requests.actions import Item, ItemKey
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes import Attribute
+from dynamo_single.orm.schema.encoding.keys import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, Template, canonical, codec_for
+from dynamo_single.orm.where import preconditions
+from dynamo_single.table import names
+
+CLAIM_SORT_KEY = "#CLAIM"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rule:
+    """Some attributes whose values, taken together, only one live object has.
+
+    ``condition`` is in stored names: an item that does not meet it holds no claim. ``constraint`` is Django's, if the
+    rule was declared as one; only with a condition is its name part of the claims' keys.
+    """
+
+    model: Any
+    attributes: tuple[Attribute[Any], ...]
+    condition: Condition = EVERYTHING
+    constraint: UniqueConstraint | None = None
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The attributes' Python names."""
+        return tuple(attribute.name for attribute in self.attributes)
+
+    @property
+    def stored_names(self) -> frozenset[str]:
+        """The physical names of everything that decides whether an item has a claim, and which."""
+        return frozenset({*(attribute.attr_name for attribute in self.attributes), *_names_in(self.condition)})
+
+    @property
+    def name(self) -> str:
+        """The constraint's name if claims carry it: with a condition."""
+        return self.constraint.name if self.constraint is not None and self.condition != EVERYTHING else ""
+
+    @property
+    def needs_claims(self) -> bool:
+        """Whether it takes claims: the primary key is unique by itself, and so is what has all of it."""
+        return self.condition != EVERYTHING or not set(self.model._identity) <= set(self.fields)
+
+    def values(self, item: Item) -> tuple[Any, ...] | None:
+        """The values that a stored item has to be alone with; ``None`` if one is missing or empty."""
+        stored = [item.get(attribute.attr_name) for attribute in self.attributes]
+        found = tuple(
+            None if value is None else attribute.from_attribute_value(dict(value))
+            for attribute, value in zip(self.attributes, stored, strict=True)
+        )
+        return None if any(value is None or value == "" for value in found) else found
+
+    def key_of(self, item: Item) -> ItemKey | None:
+        """The key of the claim that a stored item has to hold; ``None`` if it has to hold none."""
+        if names.DELETED_AT in item or not self.applies(item):
+            return None
+        values = self.values(item)
+        return None if values is None else self.key(values)
+
+    def applies(self, item: Item) -> bool:
+        """Whether an item meets the rule's condition."""
+        return self.condition == EVERYTHING or matches(self.condition, item)
+
+    def key(self, values: Sequence[Any]) -> ItemKey:
+        """The key of the claim on values: texts in Unicode NFC, canonical ones without regard to case.
+
+        The attributes' names come first and the values after them, so that no two rules and no two tuples of values
+        share a claim.
+        """
+        parts: dict[str, Any] = {"item_type": self.model._options.item_type}
+        codecs = {"item_type": codec_for("text")}
+        variables = zip(*_variables(len(self.attributes)), strict=True)
+        for attribute, value, (name, place) in zip(self.attributes, values, variables, strict=True):
+            parts |= {name: attribute.attr_name, place: _normal(attribute, value)}
+            codecs |= {name: codec_for("text"), place: codec_for(str(attribute.key_kind))}
+        partition, sort = claim_templates(len(self.attributes), named=bool(self.name))
+        try:
+            sort_key = sort.bind({"name": codec_for("text")}).render({"name": self.name}, limit=SORT_KEY_LIMIT)
+            return partition.bind(codecs).render(parts, limit=PARTITION_KEY_LIMIT), sort_key
+        except InvalidValue as error:
+            which = f"this {self.fields[0]}" if len(self.fields) == 1 else f"these {', '.join(self.fields)} together"
+            raise InvalidValue(
+                f"{self.model._meta.label}: {which} cannot be unique, since that takes a key. {error}"
+            ) from error
+
+    def worded(self, values: Sequence[Any]) -> str:
+        """The attributes and their values, for a message."""
+        return " and ".join(f"{name} {value!r}" for name, value in zip(self.fields, values, strict=True))
+
+
+def _normal(attribute: Attribute[Any], value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    return canonical(value) if attribute.canonical else unicodedata.normalize("NFC", value)
+
+
+def _variables(count: int) -> tuple[list[str], list[str]]:
+    numbers = [str(number or "") for number in range(count)]
+    return [f"attribute{number}" for number in numbers], [f"value{number}" for number in numbers]
+
+
+@cache
+def claim_templates(count: int, *, named: bool) -> tuple[Template, Template]:
+    """The templates of the claims of rules over ``count`` attributes, ``named`` for those with a condition."""
+    attributes, values = _variables(count)
+    parts = "#".join(f"{{{variable}}}" for variable in ("item_type", *attributes, *values))
+    sort = f"{CLAIM_SORT_KEY}#{{name}}" if named else CLAIM_SORT_KEY
+    return Template.parse(f"{names.UNIQUE_PREFIX}#{parts}"), Template.parse(sort)
+
+
+def claim_keys() -> Iterator[tuple[str, str]]:
+    """The templates of all claims that the models' declarations can make, which no model's own keys may meet."""
+    counts = {1}
+    for model in registry.all_models():
+        counts |= {len(fields) for fields in model._meta.unique_together}
+        counts |= {len(constraint.fields) for constraint in model._meta.constraints}
+    for count in sorted(counts):
+        for named in (False, True):
+            partition, sort = claim_templates(count, named=named)
+            yield partition.source, sort.source
+
+
+def claim_prefix(model: Any) -> str:
+    """What the partition keys of all claims of a model's objects begin with."""
+    template = claim_templates(1, named=False)[0]
+    codecs = dict.fromkeys(template.variables, codec_for("text"))
+    return template.bind(codecs).prefix({"item_type": model._options.item_type}, 1)
+
+
+def rules_of(model: Any) -> tuple[Rule, ...]:
+    """Everything that the model declares unique and its primary key does not keep so already.
+
+    Raises ``ConfigurationError`` for a declaration that no claim can follow.
+    """
+    return _rules_of(model._meta.concrete_model)
+
+
+@cache
+def _rules_of(model: Any) -> tuple[Rule, ...]:
+    found: dict[tuple[tuple[str, ...], str], Rule] = {}
+    for rule in declared(model):
+        for attribute in rule.attributes:
+            if attribute.key_kind is None:
+                raise ConfigurationError(
+                    f"{model._meta.label}.{attribute.name} cannot be unique: a {type(attribute).__name__} cannot be in "
+                    "a key."
+                )
+        if rule.needs_claims:
+            found.setdefault((rule.fields, rule.name), rule)
+    return tuple(found.values())
+
+
+@cache
+def declared(model: Any) -> tuple[Rule, ...]:
+    """One rule for each declaration, also where several say the same, or the primary key does."""
+    return tuple(_declared(model))
+
+
+def _declared(model: Any) -> Iterator[Rule]:
+    for attribute in registry.attributes_of(model).values():
+        if attribute.unique:
+            yield Rule(model, (attribute,))
+    for fields in model._meta.unique_together:
+        yield Rule(model, _attributes(model, fields, "unique_together"))
+    for constraint in model._meta.constraints:
+        attributes = _attributes(model, constraint.fields, constraint.name)
+        yield Rule(model, attributes, _condition(model, constraint), constraint)
+
+
+def _attributes(model: Any, fields: Sequence[str], where: str) -> tuple[Attribute[Any], ...]:
+    attributes = registry.attributes_of(model)
+    found = []
+    for name in fields:
+        try:
+            field: Any = model._meta.get_field(name)
+        except FieldDoesNotExist as error:
+            raise ConfigurationError(
+                f"{model._meta.label}: {where} names {name!r}, which is no attribute. It has {', '.join(attributes)}."
+            ) from error
+        if getattr(field, "attname", None) not in attributes:
+            raise ConfigurationError(
+                f"{model._meta.label}: {where} names {name!r}, which is not stored as one attribute. Name attributes: "
+                f"{', '.join(attributes)}."
+            )
+        found.append(attributes[field.attname])
+    return tuple(found)
+
+
+def _condition(model: Any, constraint: UniqueConstraint) -> Condition:
+    try:
+        return preconditions.read(model, constraint.condition)
+    except (DynamoSingleError, FieldError) as error:
+        raise ConfigurationError(f"{model._meta.label}: the condition of {constraint.name}: {error}") from error
+
+
+def _names_in(condition: Condition) -> Iterator[str]:
+    if isinstance(condition, And | Or):
+        for child in condition.children:
+            yield from _names_in(child)
+    elif isinstance(condition, Not):
+        yield from _names_in(condition.child)
+    elif isinstance(condition, Stored):
+        yield condition.name
+
+
+#: What Django's ``UniqueConstraint`` can ask for besides, and what there is instead.
+_UNSUPPORTED = {
+    "expressions": "keep the result in an attribute of its own (CanonicalAttribute folds a text) and name that",
+    "deferrable": "leave it out: a transaction takes and frees claims at one moment",
+    "include": "leave it out: a claim holds its owner's key only",
+    "opclasses": "leave it out: texts are compared in Unicode NFC, canonical=True ones without regard to case",
+}
+
+
+def check_constraint(owner: str, constraint: Any) -> None:
+    """Refuse a constraint that DynamoDB cannot keep, by its name; raises ``ConfigurationError``."""
+    where = f"{owner}.Meta.constraints: {getattr(constraint, 'name', constraint)!r}"
+    if not isinstance(constraint, UniqueConstraint):
+        raise ConfigurationError(
+            f"{where} is a {type(constraint).__name__}, which DynamoDB cannot keep. Use validators or the model's "
+            "clean(), and for a single write a condition."
+        )
+    for option, instead in _UNSUPPORTED.items():
+        if getattr(constraint, option):
+            raise ConfigurationError(f"{where} has {option}, which claims cannot follow: {instead}.")
+    if constraint.nulls_distinct is False:
+        raise ConfigurationError(
+            f"{where} has nulls_distinct=False, and an item without a value has nothing to claim: give the attribute a "
+            "default that stands for none, or leave the option out."
+        )

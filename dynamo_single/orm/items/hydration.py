@@ -1,0 +1,142 @@
+"""From a stored item to an object, or to the values of some attributes.
+
+One reader is compiled for each model, and for each selection of its attributes. This module sends one kind of request
+only: reading an object again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from functools import cache, lru_cache
+from typing import Any
+
+from django.db import DEFAULT_DB_ALIAS
+from django.db.models.base import ModelState
+from django.db.models.signals import post_init, pre_init
+
+from dynamo_single.exceptions import UnexpectedItem
+from dynamo_single.orm.plan.projection import PartialItem
+from dynamo_single.orm.reading.plans import get_item
+from dynamo_single.orm.requests.actions import ItemKey, key_of
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes import Attribute
+from dynamo_single.table import names
+from dynamo_single.table.table import get_table
+
+Item = dict[str, dict[str, Any]]
+
+
+@cache
+def _readers(model: Any) -> tuple[tuple[str, str, Attribute[Any]], ...]:
+    attributes = registry.attributes_of(model)
+    return tuple((attribute.attr_name, name, attribute) for name, attribute in attributes.items())
+
+
+@lru_cache(maxsize=1024)
+def _readers_of(model: Any, read: frozenset[str]) -> tuple[tuple[str, str, Attribute[Any]], ...]:
+    return tuple(reader for reader in _readers(model) if reader[0] in read)
+
+
+def values_of(model: Any, item: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The Python values of an item, by attribute; what the item lacks has the attribute's default, or ``None``.
+
+    Of an item that was read in part there are only the attributes that were read.
+    """
+    values = {}
+    readers = _readers_of(model, item.names) if isinstance(item, PartialItem) else _readers(model)
+    for stored, name, attribute in readers:
+        found = item.get(stored)
+        values[name] = _absent(attribute) if found is None else attribute.from_attribute_value(dict(found))
+    return values
+
+
+def _absent(attribute: Attribute[Any]) -> Any:
+    # A new attribute of a model that has items already: its default, but nothing that is made anew with each reading.
+    default = attribute.field_options["default"]
+    made = callable(default) and default not in (dict, list, set)
+    return None if attribute.null or made or not attribute.field.has_default() else attribute.field.get_default()
+
+
+def value_reader(model: Any, name: str) -> Callable[[Item], Any]:
+    """What gives an attribute's Python value out of an item, as ``values_of`` does."""
+    attribute = registry.attributes_of(model)[name]
+    stored = attribute.attr_name
+
+    def read(item: Item) -> Any:
+        found = item.get(stored)
+        return _absent(attribute) if found is None else attribute.from_attribute_value(found)
+
+    return read
+
+
+def check_type(model: Any, item: Item) -> None:
+    """Raise ``UnexpectedItem`` if an item is another model's."""
+    item_type = item.get(names.ITEM_TYPE, {}).get("S")
+    if item_type != model._options.item_type:
+        key = ", ".join(f"{name}={item.get(name, {}).get('S')!r}" for name in (names.PARTITION_KEY, names.SORT_KEY))
+        raise UnexpectedItem(
+            f"The item {key} has itemType {item_type!r}, and {model._meta.label} reads {model._options.item_type!r}. "
+            "Something else wrote into this model's keys."
+        )
+
+
+def instance(model: Any, item: Item) -> Any:
+    """The object of an item; raises ``UnexpectedItem`` if the item is another model's.
+
+    Of an item that was read in part it has the attributes that were read; the others are read when they are asked for.
+    """
+    check_type(model, item)
+    listened_to = pre_init.has_listeners(model) or post_init.has_listeners(model)
+    if listened_to:
+        pre_init.send(sender=model, args=(), kwargs={})
+    result = model.__new__(model)
+    result._state = ModelState()
+    result._state.adding = False
+    result._state.db = DEFAULT_DB_ALIAS
+    result._stored = item
+    result.attribute_values = values_of(model, item)
+    if listened_to:
+        post_init.send(sender=model, instance=result)
+    return result
+
+
+def reload(obj: Any) -> Any:
+    """Read an object again, strongly consistent: one GetItem; raises the model's ``DoesNotExist``."""
+    model = type(obj)
+    item = get_item(get_table(model._options.alias), _key(obj))
+    if item is None:
+        raise model.DoesNotExist(f"{model._meta.label} with pk {obj.pk!r} is not stored (any more).")
+    return instance(model, item)
+
+
+def follow(obj: Any, fresh: Any, changed: Collection[str]) -> None:
+    """Bring an object up to a fresh reading of it, except for what was ``changed`` in memory and is not saved yet."""
+    attributes = registry.attributes_of(type(obj))
+    for name, value in fresh.attribute_values.items():
+        if name in attributes and attributes[name].computed:
+            obj.attribute_values[name] = value
+        elif name not in changed:
+            setattr(obj, name, value)
+    obj._stored = fresh._stored
+
+
+def _key(obj: Any) -> ItemKey:
+    """The key that the object is stored under, or would be."""
+    if obj._stored is not None:
+        return key_of(obj._stored)
+    primary = registry.layout_of(type(obj)).primary
+    return primary.partition.render(obj.attribute_values), primary.sort.render(obj.attribute_values)
+
+
+def is_live(model: Any, item: Item) -> bool:
+    """Whether an item is neither in the trash nor past its time to live."""
+    if names.DELETED_AT in item:
+        return False
+    return registry.layout_of(model).expires is None or not has_expired(item)
+
+
+def has_expired(item: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether an item is past its time to live, though DynamoDB holds it still."""
+    expires = item.get(names.EXPIRES_AT, {}).get("N")
+    return expires is not None and float(expires) <= time.time()

@@ -1,0 +1,117 @@
+"""Objects that were read in part: which attributes ``only()`` and ``defer()`` name, and reading the rest later.
+
+An object is completed by one GetItem, and before it is written, since its keys and unique values need all of it. This
+module must not know plans or querysets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from django.core.exceptions import FieldDoesNotExist
+
+from dynamo_single.exceptions import NotSupported, UnknownField
+from dynamo_single.orm.items import hydration
+from dynamo_single.orm.items.serialization import stored_name, touched
+from dynamo_single.orm.plan.projection import PartialItem
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.fields.fields import IdentityField
+
+
+def named(model: Any, names: Sequence[Any], method: str) -> list[str]:
+    """The fields that ``only()`` or ``defer()`` were given, each by the name that Django counts by."""
+    return [_field(model, name, method).name for name in names]
+
+
+def _field(model: Any, name: Any, method: str) -> Any:
+    meta = model._meta
+    if name == "pk":
+        return meta.pk
+    first, _, rest = str(name).partition("__")
+    try:
+        field = meta.get_field(first)
+    except FieldDoesNotExist:
+        field = None
+    if field is None or not field.concrete:
+        known = ", ".join(each.name for each in meta.concrete_fields)
+        raise UnknownField(f"{meta.label} has no attribute {first!r} for {method}(). It has {known}.")
+    if not rest:
+        return field
+    other = f", and read {field.related_model._meta.label} by a queryset of its own" if field.is_relation else ""
+    raise NotSupported(
+        f"{method}({name!r}) is not supported: DynamoDB reads the attributes of one item, each of them whole. "
+        f"Name {first!r}{other}."
+    )
+
+
+def wanted(model: Any, query: Any, lookups: Iterable[Any] = ()) -> set[str] | None:
+    """The attributes that Django's description of a query asks for; ``None`` for all of them.
+
+    A reference that ``prefetch_related`` (``lookups``) follows is one of them; one that ``select_related`` is to follow
+    has to be, or ``UnknownField`` is raised, as Django raises ``FieldError``.
+    """
+    names, defer = query.deferred_loading
+    if not names:
+        return None
+    fields = model._meta.concrete_fields
+    kept = {field.name for field in fields if (field.name not in names) == defer}
+    for name in query.select_related if isinstance(query.select_related, dict) else ():
+        if name not in kept:
+            raise UnknownField(
+                f"{model._meta.label}.{name} cannot be both deferred and followed by select_related(): name it in "
+                "only(), or leave it out of defer()."
+            )
+    kept |= {getattr(lookup, "prefetch_through", str(lookup)).partition("__")[0] for lookup in lookups}
+    return {name for field in fields if field.name in kept for name in attributes_of(field)}
+
+
+def attributes_of(field: Any) -> tuple[str, ...]:
+    """The attributes that a field is made of: several, for an identity of several."""
+    return field.names if isinstance(field, IdentityField) else (field.attname,)
+
+
+def references(model: Any, names: Iterable[str]) -> set[str]:
+    """Those of some attributes that are references."""
+    return {field.attname for field in model._meta.concrete_fields if field.is_relation}.intersection(names)
+
+
+def missing(obj: Any) -> set[str]:
+    """The attributes that the object does not have yet."""
+    return {name for name in registry.attributes_of(type(obj)) if name not in obj.attribute_values}
+
+
+def is_partial(obj: Any) -> bool:
+    """Whether there is more of the object's item than was read of it."""
+    return isinstance(obj._stored, PartialItem)
+
+
+def changed_in_memory(obj: Any) -> set[str]:
+    """The attributes that were set since the object was read or written, and are not saved yet."""
+    return touched(obj, hydration.values_of(type(obj), obj._stored)) if obj._stored is not None else set()
+
+
+def complete(obj: Any) -> bool:
+    """Read the rest of an object that was read in part: one GetItem, strongly consistent; ``True`` if it was sent.
+
+    What was not set in memory follows the item. What was set still counts as changed from what was read before, so that
+    another writer's change of it is noticed where it matters. Raises the model's ``DoesNotExist``.
+    """
+    before = obj._stored
+    if not is_partial(obj):
+        return False
+    kept = changed_in_memory(obj)
+    hydration.follow(obj, hydration.reload(obj), kept)
+    obj._stored = _as_read(type(obj), before, obj._stored, kept)
+    return True
+
+
+def _as_read(model: Any, before: PartialItem, fresh: hydration.Item, kept: Collection[str]) -> hydration.Item:
+    """A fresh item with some attributes as they were read before, if they were."""
+    item = dict(fresh)
+    for stored in before.names.intersection(stored_name(model, name) for name in kept):
+        if stored in before:
+            item[stored] = before[stored]
+        else:
+            item.pop(stored, None)
+    return item

@@ -1,0 +1,260 @@
+"""From an object to its item: prepared values, every key, and what another writer's attributes may keep.
+
+All write paths compute keys here and nowhere else. Nothing here sends a request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from dynamo_single.exceptions import EmptyKeyPart, InvalidValue, NotSupported
+from dynamo_single.orm.conditions.matching import normal
+from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes import Attribute, VersionAttribute
+from dynamo_single.orm.schema.encoding.keys import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, Template
+from dynamo_single.orm.schema.fields.fields import IdentityField
+from dynamo_single.orm.schema.layout import AccessKey
+from dynamo_single.table import names
+
+Values = dict[str, Any]
+
+
+def prepared_values(
+    obj: Any, before: Item | None = None, only: Collection[str] | None = None, *, without: Collection[str] = ()
+) -> Values:
+    """The object's values in their stored Python form; raises ``InvalidValue`` for the first that is wrong.
+
+    ``only`` names the attributes to look at, ``without`` those to leave out. What a stored item lacked ``before`` may
+    stay missing: the attribute may be younger than the item.
+    """
+    values: Values = {}
+    if only is not None:
+        only = with_copies(type(obj), only)
+    for name, attribute in registry.attributes_of(type(obj)).items():
+        if name in without or (only is not None and name not in only):
+            continue
+        try:
+            values[name] = attribute.prepare(attribute.current(obj.attribute_values))
+        except InvalidValue as error:
+            raise InvalidValue(f"{obj._meta.label}: {error}") from error
+        if values[name] is None and not attribute.null and (before is None or attribute.attr_name in before):
+            raise InvalidValue(f"{obj._meta.label}: {name} is missing: it takes {attribute.expects}, or null=True.")
+    return values
+
+
+def with_copies(model: Any, only: Collection[str]) -> set[str]:
+    """The attributes, and the folded copies that have to follow them."""
+    folded = (copy.name for copy in registry.copies_of(model) if copy.source in only)
+    copied = (copy.name for copy in registry.copied_of(model) if copy.reference_field.attname in only)
+    return {*only, *folded, *copied}
+
+
+def touched(obj: Any, held: Values) -> set[str]:
+    """The attributes that were set to something else since the object was read; ``held`` is what was read."""
+    found = set()
+    for name, attribute in registry.attributes_of(type(obj)).items():
+        if name not in obj.attribute_values or attribute.computed:
+            continue  # neither read nor set
+        if name not in held:
+            found.add(name)
+            continue
+        try:
+            same = is_same(attribute, attribute.prepare(obj.attribute_values.get(name)), held.get(name))
+        except InvalidValue:
+            same = False
+        if not same:
+            found.add(name)
+    return found
+
+
+def is_same(attribute: Attribute[Any], value: Any, other: Any) -> bool:
+    """Whether two prepared values are stored alike: to Python ``True`` equals 1, in a document they differ."""
+    if value is None or other is None:
+        return value is other
+    return bool(normal(attribute.to_attribute_value(value)) == normal(attribute.to_attribute_value(other)))
+
+
+def is_same_item(item: Item, other: Item, model: Any, *, apart_from: Collection[str] = ()) -> bool:
+    """Whether two items are alike in everything that this model writes, apart from some physical names."""
+    return all(
+        (name in item) == (name in other) and (name not in item or normal(item[name]) == normal(other[name]))
+        for name in known_names(model).difference(apart_from)
+    )
+
+
+def attributes_item(model: Any, values: Values) -> dict[str, dict[str, Any]]:
+    """The model's own attributes as they are stored; ``None`` is left out."""
+    return {
+        attribute.attr_name: attribute.to_attribute_value(values[name])
+        for name, attribute in registry.attributes_of(model).items()
+        if values[name] is not None
+    }
+
+
+def key_attributes(model: Any, values: Values) -> dict[str, dict[str, Any]]:
+    """The index keys that the values give: those of a live object, or the trash's for a deleted one."""
+    layout = registry.layout_of(model)
+    if values.get(registry.DELETED_AT) is not None:
+        keys: Sequence[AccessKey] = () if layout.trash is None else (layout.trash,)
+    else:
+        keys = layout.indexes
+    found: dict[str, dict[str, Any]] = {}
+    for key in keys:
+        texts = _index_key(model, key, values)
+        if texts is not None and key.index is not None:
+            found[names.index_partition(key.index)] = {"S": texts[0]}
+            found[names.index_sort(key.index)] = {"S": texts[1]}
+    return found
+
+
+def _index_key(model: Any, key: AccessKey, values: Values) -> tuple[str, str] | None:
+    """Both halves of an index key, or neither: a part that is missing leaves the item out of the index."""
+    infos = registry.layout_of(model).attributes
+    for name in key.variables:
+        if values.get(name) is None or values[name] == "":
+            if infos[name].required:
+                given = registry.attributes_of(model)[name].origin or name
+                another, it = ("a value", "it") if given == name else ("a text of which something is left", name)
+                raise EmptyKeyPart(
+                    f"{model._meta.label}: {name} is empty, and the key {key.name} on {key.index} needs it. Give "
+                    f"{given} {another}, or declare {it} blank=True to leave objects without one out of that index."
+                )
+            return None
+    return _render(model, key.partition, values, PARTITION_KEY_LIMIT), _render(model, key.sort, values, SORT_KEY_LIMIT)
+
+
+def _render(model: Any, template: Template, values: Mapping[str, Any], limit: int) -> str:
+    try:
+        return template.render(values, limit=limit)
+    except InvalidValue as error:
+        raise type(error)(f"{model._meta.label}: {error}") from error
+
+
+def computed_key(model: Any, values: Mapping[str, Any]) -> ItemKey:
+    """The primary key that the values give; raises ``EmptyKeyPart`` by the missing attribute's name."""
+    primary = registry.layout_of(model).primary
+    return (
+        _render(model, primary.partition, values, PARTITION_KEY_LIMIT),
+        _render(model, primary.sort, values, SORT_KEY_LIMIT),
+    )
+
+
+def key_of_pk(model: Any, pk: Any) -> ItemKey:
+    """The primary key of the object with a ``pk``."""
+    field = model._meta.pk
+    values = field.split(str(pk)) if isinstance(field, IdentityField) else {field.attname: pk}
+    return computed_key(model, values)
+
+
+def primary_key(obj: Any) -> dict[str, str]:
+    """The object's key as its values give it, by physical name."""
+    partition, sort = computed_key(type(obj), obj.attribute_values)
+    return {names.PARTITION_KEY: partition, names.SORT_KEY: sort}
+
+
+def stored_key(obj: Any) -> ItemKey:
+    """The key that a stored object was read from or written to."""
+    return key_of(obj._stored)
+
+
+def item_of(obj: Any) -> dict[str, dict[str, Any]]:
+    """The whole item with its automatic timestamps, as PynamoDB's own writers put it. Sends nothing."""
+    set_automatic(obj, add=obj._state.adding)
+    return item_from(type(obj), prepared_values(obj))
+
+
+def item_from(model: Any, values: Values) -> dict[str, dict[str, Any]]:
+    """The whole item that the values give: key, type, index keys and attributes."""
+    partition, sort = computed_key(model, values)
+    return {
+        names.PARTITION_KEY: {"S": partition},
+        names.SORT_KEY: {"S": sort},
+        names.ITEM_TYPE: {"S": model._options.item_type},
+        **key_attributes(model, values),
+        **attributes_item(model, values),
+    }
+
+
+def item_after(model: Any, before: Item, values: Values, changed: Values) -> dict[str, dict[str, Any]]:
+    """The item with some attributes changed; the others stay to the letter, missing ones missing.
+
+    A set has several spellings, and a default that was only shown is not written.
+    """
+    item = item_from(model, values)
+    for name in values:
+        stored = stored_name(model, name)
+        if name in changed:
+            continue
+        if stored in before:
+            item[stored] = dict(before[stored])
+        else:
+            item.pop(stored, None)
+    return item
+
+
+def stored_name(model: Any, name: str) -> str:
+    """The physical name of an attribute."""
+    return registry.layout_of(model).attributes[name].stored
+
+
+def refuse_fixed(model: Any, changed: Values) -> None:
+    """Raise for a change of what nobody changes: a version, and what is set when an object is made."""
+    for name, value in changed.items():
+        attribute = registry.attributes_of(model)[name]
+        if isinstance(attribute, VersionAttribute):
+            raise InvalidValue(
+                f"{model._meta.label}.{name} counts the writes and cannot be set to {value!r}: read the object again "
+                "to write over another's change."
+            )
+        if attribute.settled:
+            raise NotSupported(
+                f"{model._meta.label}.{name} is set when an object is made, and never changes; nothing was written."
+            )
+
+
+def known_names(model: Any) -> set[str]:
+    """The physical names that this model writes; anything else in an item is somebody else's and stays."""
+    return {info.stored for info in registry.layout_of(model).attributes.values()} | index_names(model)
+
+
+def index_names(model: Any) -> set[str]:
+    """The physical names of the model's index keys."""
+    indexes = {key.index for key in registry.layout_of(model).index_keys if key.index}
+    return {name for index in indexes for name in (names.index_partition(index), names.index_sort(index))}
+
+
+def set_automatic(obj: Any, *, add: bool) -> None:
+    """Let each field set what it sets itself before a save, such as the time."""
+    for field in obj._meta.concrete_fields:
+        if hasattr(field, "attribute"):
+            field.pre_save(obj, add)
+
+
+def automatic_names(obj: Any) -> list[str]:
+    """The attributes that follow every write."""
+    return [f.attname for f in obj._meta.concrete_fields if getattr(f, "auto_now", False)]
+
+
+def automatic_values(obj: Any, *, add: bool) -> Values:
+    """The attributes that follow every write, such as ``updated_at``."""
+    values = {}
+    for name in automatic_names(obj):
+        field = obj._meta.get_field(name)
+        values[name] = field.attribute.prepare(field.pre_save(obj, add))
+    return values
+
+
+def check_keys(obj: Any) -> None:
+    """Refuse values that no key can hold, and another primary key for a stored object; missing parts are allowed."""
+    model = type(obj)
+    copies = {copy.name: copy.current(obj.attribute_values) for copy in registry.copies_of(model)}
+    values = {**obj.attribute_values, **copies}
+    with suppress(EmptyKeyPart):
+        key = computed_key(model, values)
+        if obj._stored is not None and key != key_of(obj._stored):
+            raise InvalidValue(f"{', '.join(model._identity)}: what makes up the primary key cannot change.")
+    with suppress(EmptyKeyPart):
+        key_attributes(model, values)

@@ -1,0 +1,247 @@
+"""The metaclass that makes one class a PynamoDB model and a Django model at once.
+
+Django's ``ModelBase.__new__`` really runs, with a ``Meta`` that holds Django's options only; then PynamoDB's
+``MetaModel.__init__`` collects the attributes. What is private to the two libraries stands here and nowhere else
+(checked with Django 5.2 and PynamoDB 6.1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.db.models.base import ModelBase
+from django.db.models.options import DEFAULT_NAMES
+from pynamodb.models import MetaModel
+
+from dynamo_single.exceptions import ConfigurationError, ObjectMissing, SeveralObjects
+from dynamo_single.orm.effects.unique_rules import check_constraint
+from dynamo_single.orm.query.manager import BaseManager
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes import TTLAttribute
+from dynamo_single.orm.schema.encoding.keys import IndexKey, Key, Template
+from dynamo_single.orm.schema.fields.fields import IdentityField
+from dynamo_single.table.table import get_table
+
+#: The options of ``class Meta`` that are this app's own.
+OWN_OPTIONS = {"item_type", "purge_after", "table", "trash_index"}
+#: Django's options that this app decides.
+DECIDED = {
+    "managed": "the table is set up by manage.py dynamo_setup",
+    "auto_created": "it keeps the models out of migrations",
+    "db_table": "the table's name is in settings.DYNAMO_SINGLE",
+    "base_manager_name": "relations read through a manager that hides no object",
+}
+#: Django's options that only an SQL database can follow, and what there is instead.
+SQL_ONLY = {
+    "indexes": 'an index is declared in class Keys: by_name = models.IndexKey("gs1", ...)',
+    "order_with_respect_to": "keep the place in an attribute, and name it in a sort key",
+    "db_table_comment": "the one table belongs to all models",
+    "db_tablespace": "the one table belongs to all models",
+    "required_db_features": "leave it out",
+    "required_db_vendor": "leave it out",
+    "select_on_save": "leave it out: save() never reads first",
+}
+#: The permissions that a model with soft delete has besides Django's, unless its ``Meta`` names them itself.
+TRASH_PERMISSIONS = ("restore", "hard_delete")
+#: The manager that every model has for relations. A name of its own, since a project may replace any other.
+BASE_MANAGER = "_unfiltered"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The app's own options of one concrete model."""
+
+    item_type: str
+    alias: str
+    trash_index: str | None
+    purge_after: timedelta | None
+    primary: Key
+    index_keys: dict[str, IndexKey]
+
+
+class SettingsMeta(type):
+    """``Model.Meta`` as PynamoDB reads it: every value comes from the settings when it is asked for."""
+
+    _table_alias = "default"
+
+    @property
+    def table_name(cls) -> str:
+        """The table's name."""
+        return get_table(cls._table_alias).name
+
+    @property
+    def region(cls) -> str:
+        """The AWS region."""
+        return get_table(cls._table_alias).settings.region
+
+    @property
+    def host(cls) -> str | None:
+        """The endpoint, if it is not AWS's own."""
+        return get_table(cls._table_alias).settings.endpoint_url
+
+    @property
+    def max_retry_attempts(cls) -> int:
+        """How often PynamoDB's batch writer sends unprocessed items again."""
+        return get_table(cls._table_alias).settings.max_attempts
+
+
+class ModelMeta(MetaModel, ModelBase):
+    """The metaclass of every model."""
+
+    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **kwargs: Any) -> Any:
+        """Make the class as Django does, hidden from migrations."""
+        parents = [base for base in bases if isinstance(base, ModelMeta)]
+        declared = namespace.get("Meta")
+        _check_options(name, declared)
+        meta: Any = _django_meta(declared, parents, name)
+        namespace["Meta"] = meta
+        proxy = bool(getattr(meta, "proxy", False))
+        concrete = bool(parents) and not getattr(meta, "abstract", False)
+        _check_bases(name, parents, proxy=proxy)
+        if concrete and not proxy:
+            _declare_identity(name, namespace, parents)
+            _declare_purging(name, namespace, parents, meta)
+        # PynamoDB's metaclass would make these itself, unrelated to Django's.
+        namespace.setdefault("DoesNotExist", ObjectMissing)
+        cls: Any = ModelBase.__new__(mcs, name, bases, namespace, **kwargs)
+        if not parents:
+            # Behind all managers of all models, so that it is never the default one.
+            cls.add_to_class(BASE_MANAGER, BaseManager())
+        if concrete:
+            _finish(cls, meta, proxy=proxy)
+        return cls
+
+    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **kwargs: Any) -> None:
+        """Let PynamoDB collect the attributes."""
+        model: Any = cls
+        options = getattr(model, "_options", None)
+        item_type = options.item_type if options else None
+        MetaModel.__init__(cls, name, bases, {"DoesNotExist": model.DoesNotExist}, discriminator=item_type)
+        if options is not None and not model._meta.proxy:
+            registry.register(model)
+
+
+def _check_options(name: str, declared: Any) -> None:
+    """Refuse options that neither Django nor this app has, that this app decides, or that DynamoDB cannot follow."""
+    for key in sorted(_names(declared)):
+        if key in DECIDED:
+            raise ConfigurationError(f"{name}.Meta.{key} cannot be set: {DECIDED[key]}.")
+        if key not in OWN_OPTIONS and key not in DEFAULT_NAMES:
+            raise ConfigurationError(
+                f"{name}.Meta has no option {key!r}. There are Django's and {', '.join(sorted(OWN_OPTIONS))}; name, "
+                "region, capacity and billing of the table are in settings.DYNAMO_SINGLE."
+            )
+        if key in SQL_ONLY and getattr(declared, key):
+            raise ConfigurationError(
+                f"{name}.Meta.{key} is for SQL databases, and DynamoDB would not follow it. Instead: {SQL_ONLY[key]}."
+            )
+    for constraint in getattr(declared, "constraints", ()):
+        check_constraint(name, constraint)
+
+
+def _names(declared: Any) -> set[str]:
+    """The options of a ``Meta`` and of what it inherits from, but for those that ``_django_meta`` put there."""
+    classes = () if declared is None else declared.__mro__[:-1]
+    written = (vars(each) for each in classes if "_made_for_django" not in vars(each))
+    return {key for options in written for key in options if not key.startswith("_")}
+
+
+def _django_meta(declared: Any, parents: list[Any], name: str) -> type:
+    """The ``Meta`` for Django: as declared, or as the first abstract parent has it."""
+    bases: tuple[type, ...] = (declared,) if declared else tuple(p.Meta for p in parents[:1] if p._meta.abstract)
+    decided = {"managed": False, "db_table": name.lower(), "base_manager_name": BASE_MANAGER}
+    return type("Meta", bases, {**decided, "_made_for_django": True})
+
+
+def _check_bases(name: str, parents: list[Any], *, proxy: bool) -> None:
+    for parent in parents:
+        if not parent._meta.abstract and not proxy:
+            raise ConfigurationError(
+                f"{name} inherits from {parent.__name__}, which is not abstract. One item cannot be two models: make "
+                f"{parent.__name__} abstract (class Meta: abstract = True), or {name} a proxy (proxy = True)."
+            )
+
+
+def _declare_identity(name: str, namespace: dict[str, Any], parents: list[Any]) -> None:
+    """Find the primary key's variables; several of them get an identity field."""
+    keys = namespace.get("Keys") or next((parent.Keys for parent in parents if hasattr(parent, "Keys")), None)
+    primary = getattr(keys, "primary", None)
+    if not isinstance(primary, Key):
+        raise ConfigurationError(
+            f"{name} has no primary key. Declare it: class Keys: primary = "
+            f'models.Key("{name.upper()}#{{{name.lower()}_id}}", "#METADATA").'
+        )
+    templates = (Template.parse(primary.partition), Template.parse(primary.sort))
+    names = tuple(dict.fromkeys(variable for template in templates for variable in template.variables))
+    if not names:
+        raise ConfigurationError(
+            f"{name}: the primary key {primary.partition!r}, {primary.sort!r} names no attribute, so that there could "
+            "only ever be one object. Name one: {...}."
+        )
+    namespace["_identity"] = names
+    if len(names) > 1:
+        namespace["identity"] = _Contributed(names)
+
+
+def _declare_purging(name: str, namespace: dict[str, Any], parents: list[Any], meta: Any) -> None:
+    """Give a model with ``Meta.purge_after`` the attribute by which DynamoDB empties its trash."""
+    after = getattr(meta, "purge_after", None)
+    if after is None:
+        return
+    if not isinstance(after, timedelta) or after <= timedelta():
+        raise ConfigurationError(
+            f"{name}.Meta.purge_after = {after!r} is no time: give timedelta(days=30), for example."
+        )
+    if not any(hasattr(parent, registry.DELETED_AT) for parent in parents):
+        raise ConfigurationError(
+            f"{name}.Meta.purge_after has no effect: the model has no soft delete. Derive it from "
+            "models.SoftDeleteModel, or leave the option out."
+        )
+    if registry.PURGE_AT in namespace:
+        raise ConfigurationError(
+            f"{name}.{registry.PURGE_AT} is the attribute of Meta.purge_after: call yours otherwise."
+        )
+    inherited = (getattr(parent, attribute, None) for parent in parents for attribute in dir(parent))
+    if any(isinstance(each, TTLAttribute) for each in (*namespace.values(), *inherited)):
+        raise ConfigurationError(
+            f"{name} has a TTLAttribute and Meta.purge_after, and an item expires at one time only: the first deletion "
+            "would lose it. Leave one of them out."
+        )
+    namespace[registry.PURGE_AT] = TTLAttribute("deleted for good", editable=False)
+
+
+class _Contributed:
+    """Adds the identity field when Django contributes the namespace's fields."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+
+    def contribute_to_class(self, cls: Any, name: str) -> None:
+        cls.add_to_class(name, IdentityField(self.names, verbose_name="identity"))
+
+
+def _finish(cls: Any, meta: Any, *, proxy: bool) -> None:
+    """Set what Django's own metaclass sets otherwise, and hide the model from migrations."""
+    if not proxy:
+        if getattr(meta, "trash_index", None) and not hasattr(cls, registry.DELETED_AT):
+            raise ConfigurationError(
+                f"{cls.__name__}.Meta.trash_index has no effect: the model has no soft delete. Derive it from "
+                "models.SoftDeleteModel, or leave the option out."
+            )
+        cls._options = Options(
+            item_type=getattr(meta, "item_type", cls._meta.object_name),
+            alias=getattr(meta, "table", "default"),
+            trash_index=getattr(meta, "trash_index", None),
+            purge_after=getattr(meta, "purge_after", None),
+            primary=cls.Keys.primary,
+            index_keys=registry.index_keys(cls.Keys),
+        )
+        for exception, base in (("DoesNotExist", ObjectMissing), ("MultipleObjectsReturned", SeveralObjects)):
+            qualname = f"{cls.__qualname__}.{exception}"
+            setattr(cls, exception, type(exception, (base,), {"__module__": cls.__module__, "__qualname__": qualname}))
+    if hasattr(cls, registry.DELETED_AT) and not hasattr(meta, "default_permissions"):
+        cls._meta.default_permissions = (*cls._meta.default_permissions, *TRASH_PERMISSIONS)
+    cls.Meta = SettingsMeta("Meta", (), {"_table_alias": cls._options.alias})
+    cls._meta.auto_created = cls

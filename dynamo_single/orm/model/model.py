@@ -1,0 +1,362 @@
+"""The base class of models: what an instance is, and which steps its methods take.
+
+Reading, writing and deleting are done by the modules of those names; this one only ties them to the methods that
+Django and PynamoDB call.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, Self, overload
+
+from asgiref.sync import sync_to_async
+from django.core.exceptions import ValidationError
+from django.db import connections, models
+from django.db.models.base import ModelBase, ModelState
+from django.db.models.signals import post_init, post_save, pre_init, pre_save
+from pynamodb.attributes import Attribute as PynamoDBAttribute
+from pynamodb.attributes import DiscriminatorAttribute
+from pynamodb.expressions.condition import Condition as PynamoDBCondition
+
+from dynamo_single.exceptions import InvalidValue, NotSupported
+from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
+from dynamo_single.orm.items import hydration
+from dynamo_single.orm.items import partial as deferred
+from dynamo_single.orm.items import serialization as items
+from dynamo_single.orm.model import validation as unique_validation
+from dynamo_single.orm.model.metaclass import ModelMeta
+from dynamo_single.orm.model.pynamodb import PynamoDBHooks
+from dynamo_single.orm.model.pynamodb_model import PynamoDBModel
+from dynamo_single.orm.query.manager import Manager
+from dynamo_single.orm.requests.changes import Change
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.where import preconditions
+from dynamo_single.orm.write import delete as purging
+from dynamo_single.orm.write import save as writes
+from dynamo_single.orm.write.move import Movable
+from dynamo_single.table import names as layout
+
+#: A condition that a caller gives along with a write.
+Asked = models.Q | PynamoDBCondition | None
+
+
+class Abstract:
+    """``Meta`` of every base class: one object, so that a model that inherits from two has one Meta to a checker."""
+
+    abstract = True
+
+
+class _KeyValue(PynamoDBAttribute[str]):
+    """The partition or the sort key: computed from the instance's values, never set."""
+
+    attr_type = "S"
+
+    @overload
+    def __get__(self, instance: None, owner: Any) -> Self: ...
+    @overload
+    def __get__(self, instance: Any, owner: Any) -> str: ...
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return self if instance is None else items.primary_key(instance)[self.attr_name]
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        raise NotSupported(f"{self.attr_name} is computed from the attributes that the key template names: set those.")
+
+
+class _ItemType(DiscriminatorAttribute):
+    """The discriminator: which model an item belongs to. It is the class's, so no instance sets it."""
+
+    def register_class(self, cls: type, discriminator: Any) -> None:
+        """Remember the class's item type."""
+        self._class_map[cls] = discriminator
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return self if instance is None else type(instance)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        raise NotSupported("An item's type is its model and cannot be set.")
+
+
+class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=ModelMeta):  # noqa: DJ008 - abstract
+    """A model whose objects are items of the one table.
+
+    Declare attributes, and the keys in ``class Keys``. Everything of Django's model API that DynamoDB can answer works;
+    PynamoDB's class methods (``query``, ``scan``, ``get``, ``batch_get``) and conditions work too and raise PynamoDB's
+    own errors.
+    """
+
+    partition_key = _KeyValue(hash_key=True, attr_name=layout.PARTITION_KEY)
+    sort_key = _KeyValue(range_key=True, attr_name=layout.SORT_KEY)
+    item_type = _ItemType(attr_name=layout.ITEM_TYPE)
+
+    objects: ClassVar[Manager[Self]] = Manager()
+
+    #: The item as it was last read or written; ``None`` for an object that is not stored yet.
+    _stored: dict[str, dict[str, Any]] | None
+    _prefetched_objects_cache: dict[str, Any]
+
+    Meta = Abstract
+
+    def __init__(self, *args: Any, _user_instantiated: bool = True, **kwargs: Any) -> None:
+        if args:
+            raise TypeError(
+                f"{type(self).__name__}() takes keyword arguments only: PynamoDB and Django give positional ones "
+                "different meanings."
+            )
+        cls = type(self)
+        if cls._meta.abstract:
+            raise TypeError("Abstract models cannot be instantiated.")
+        pre_init.send(sender=cls, args=args, kwargs=kwargs)
+        self._state = ModelState()
+        self._stored = None
+        self.attribute_values = {}
+        for field in self._meta.concrete_fields:
+            if field.attname not in kwargs and field.name not in kwargs and hasattr(field, "attribute"):
+                self.attribute_values[field.attname] = field.get_default()
+        for name, value in kwargs.items():
+            if name not in self._settable():
+                raise TypeError(f"{cls.__name__}() got an unexpected keyword argument {name!r}.")
+            setattr(self, name, value)
+        post_init.send(sender=cls, instance=self)
+
+    __repr__ = models.Model.__repr__
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies and pickles own their values; Django's would share the one dict."""
+        state: dict[str, Any] = super().__getstate__()
+        state["attribute_values"] = copy.copy(self.attribute_values)
+        return state
+
+    def save(
+        self,
+        *,
+        force_insert: bool | tuple[ModelBase, ...] = False,
+        force_update: bool = False,
+        using: str | None = None,
+        update_fields: Iterable[str] | None = None,
+        condition: Asked = None,
+    ) -> None:
+        """Create or update the item.
+
+        A new object is created under the condition that no item has its key (``AlreadyExists``); a loaded one sends
+        only what changed, and nothing if nothing did. One request; one transaction if a unique attribute is involved.
+        ``force_update`` computes every key anew without a change too, for an index that is younger than the item.
+        ``condition``, a ``Q`` or a condition of PynamoDB, has to hold of the stored item (``ConditionNotMet``).
+        """
+        if using is not None and using not in connections:
+            raise NotSupported(
+                f"save(using={using!r}): there is no such alias in DATABASES. Which table a model is stored in is said "
+                "by class Meta: table."
+            )
+        if force_insert and (force_update or update_fields):
+            raise ValueError("Cannot force both insert and updating in model saving.")
+        self._prepare_related_fields_for_save(operation_name="save")  # type: ignore[attr-defined]  # private to Django
+        names = self._update_names(update_fields)
+        demanded = preconditions.read(type(self), condition)
+        creates = force_insert or (self._state.adding and not force_update and update_fields is None)
+        if creates and condition is not None:
+            raise NotSupported(
+                f"{self._meta.label} is new, and save(condition=...) is about what is stored: a new object is created "
+                "only if there is none with its key, without a condition."
+            )
+        if names is not None and not names and condition is None:
+            return
+        self.save_base(
+            using=using,
+            force_insert=bool(force_insert),
+            force_update=force_update,
+            update_fields=names,
+            condition=demanded,
+        )
+
+    async def asave(self, **options: Any) -> None:
+        """``save()`` in a thread."""
+        await sync_to_async(self.save)(**options)
+
+    @classmethod
+    def _settable(cls) -> set[str]:
+        meta: Any = cls._meta
+        fields = meta.concrete_fields
+        return {"pk", *(f.name for f in fields), *(f.attname for f in fields), *meta._property_names}
+
+    @classmethod
+    def _update_names(cls, update_fields: Iterable[str] | None) -> frozenset[str] | None:
+        if update_fields is None:
+            return None
+        known = {f.name: f.attname for f in cls._meta.concrete_fields if not f.primary_key}
+        known |= {attname: attname for attname in known.values()}
+        unknown = sorted(set(update_fields) - set(known))
+        if unknown:
+            raise ValueError(
+                "The following fields do not exist in this model, are m2m fields, primary keys, or are non-concrete "
+                f"fields: {', '.join(unknown)}"
+            )
+        names = frozenset(known[name] for name in update_fields)
+        for name, attribute in registry.attributes_of(cls).items():
+            if attribute.computed and name in names:
+                raise NotSupported(
+                    f"{name} is computed from {attribute.origin} and saved with it: name {attribute.origin} in "
+                    "update_fields."
+                    if attribute.origin in known
+                    else f"{name} is kept in step with {attribute.origin} and never saved by itself: leave it out of "
+                    "update_fields."
+                )
+        return names
+
+    def save_base(
+        self,
+        raw: bool = False,
+        force_insert: bool | tuple[ModelBase, ...] = False,
+        force_update: bool = False,
+        using: str | None = None,
+        update_fields: Iterable[str] | None = None,
+        condition: Condition = EVERYTHING,
+    ) -> None:
+        """Save with Django's signals around it; ``raw`` (fixtures) replaces what is stored."""
+        cls = self._meta.concrete_model
+        names = None if update_fields is None else frozenset(update_fields)
+        pre_save.send(sender=cls, instance=self, raw=raw, using=using, update_fields=names)
+        updated = self._save_table(raw, cls, bool(force_insert), force_update, using, names, condition)
+        self._state.adding = False
+        post_save.send(sender=cls, instance=self, created=not updated, update_fields=names, raw=raw, using=using)
+
+    def _save_table(
+        self,
+        raw: bool = False,
+        cls: Any = None,
+        force_insert: bool = False,
+        force_update: bool = False,
+        using: str | None = None,
+        update_fields: Iterable[str] | None = None,
+        condition: Condition = EVERYTHING,
+    ) -> bool:
+        # Django's serializers call ``Model.save_base`` unbound, which ends here.
+        if raw:
+            return writes.replace(self)
+        if force_insert or (self._state.adding and not force_update and update_fields is None):
+            writes.insert(self)
+            return False
+        names = None if update_fields is None else frozenset(update_fields)
+        writes.update(self, names, condition=condition, force=force_update and names is None)
+        return True
+
+    # By keyword only: PynamoDB's condition in the first place would be dropped in silence.
+    def delete(  # type: ignore[override]  # Django's are positional too
+        self, *, using: str | None = None, keep_parents: bool = False, condition: Asked = None
+    ) -> tuple[int, dict[str, int]]:
+        """Delete the item: one request, or one transaction if it holds unique values.
+
+        ``condition``, as of ``save()``, has to hold of the stored item (``ConditionNotMet``); one that is gone already
+        is not counted.
+        """
+        return self.hard_delete(condition=condition)
+
+    async def adelete(self, **options: Any) -> tuple[int, dict[str, int]]:  # type: ignore[override]  # as above
+        """``delete()`` in a thread."""
+        return await sync_to_async(self.delete)(**options)
+
+    # Django passes this mark on from the first base that has the method, which is PynamoDB's. Templates call neither.
+    save.alters_data = delete.alters_data = asave.alters_data = adelete.alters_data = True  # type: ignore[attr-defined]
+
+    def hard_delete(self, *, condition: Asked = None) -> tuple[int, dict[str, int]]:
+        """Delete the item for good and give its unique values free, with Django's signals around it.
+
+        Children that cascade are deleted for good first. One transaction if all of it fits into one. ``condition`` is
+        as of ``delete()``.
+        """
+        return self._hard_delete(EVERYTHING, preconditions.read(type(self), condition))
+
+    async def ahard_delete(self, *, condition: Asked = None) -> tuple[int, dict[str, int]]:
+        """``hard_delete()`` in a thread."""
+        return await sync_to_async(self.hard_delete)(condition=condition)
+
+    hard_delete.alters_data = ahard_delete.alters_data = True  # type: ignore[attr-defined]  # templates call neither
+
+    def _hard_delete(self, extra: Condition, condition: Condition = EVERYTHING) -> tuple[int, dict[str, int]]:
+        return purging.delete(self, extra, condition)
+
+    def _write_if(self, condition: Condition, *, update_fields: Iterable[str], changes: Sequence[Change] = ()) -> bool:
+        """Save attributes if the stored item meets a condition; ``False`` if it does not, or is gone.
+
+        ``changes`` are made besides. As Django's ``update()``, it sends no signals.
+        """
+        names = self._update_names(update_fields) or frozenset()
+
+        def write(extra: Condition) -> bool:
+            writes.update(self, names, extra=extra, changes=changes, given=names)
+            return True
+
+        return writes.only_if(self, condition, write)
+
+    def _delete_if(self, condition: Condition, *, for_good: bool = False) -> tuple[int, dict[str, int]]:
+        """Delete if the stored item meets a condition; nothing if it does not, or is gone."""
+        return self._hard_delete(condition) if for_good else self._delete_under(condition)
+
+    def _delete_under(self, extra: Condition) -> tuple[int, dict[str, int]]:
+        return self._hard_delete(extra)
+
+    def derived_objects(self) -> Iterable[Model]:
+        """The objects of other models that follow from this one's ``derived_from`` attributes, and from nothing else.
+
+        Their items are written, replaced and deleted with this object's, in one transaction.
+        """
+        return ()
+
+    def get_deferred_fields(self) -> set[str]:
+        """The attributes that were not read yet, after ``only()`` or ``defer()``."""
+        return deferred.missing(self)
+
+    @classmethod
+    def from_item(cls, item: dict[str, dict[str, Any]]) -> Self:
+        """The object of a stored item, given as DynamoDB's AttributeValues."""
+        result: Self = hydration.instance(cls, item)
+        return result
+
+    def refresh_from_db(
+        self, using: str | None = None, fields: Iterable[str] | None = None, from_queryset: Any = None
+    ) -> None:
+        """Read the object again: one strongly consistent GetItem, or what ``from_queryset`` sends.
+
+        With ``fields``, attributes that were set and are not saved yet keep their values unless they are named; all
+        others follow the item, so that a later save does not write old values back. What ``from_queryset`` reads only
+        in part is completed by another GetItem.
+        """
+        meta: Any = self._meta
+        named = None if fields is None else {meta.get_field(name).attname for name in fields}
+        if named and from_queryset is None and named <= self.get_deferred_fields():
+            deferred.complete(self)
+            return
+        fresh = hydration.reload(self) if from_queryset is None else from_queryset.get(pk=self.pk)
+        deferred.complete(fresh)
+        kept: set[str] = set()
+        if named is not None and self._stored is not None:
+            kept = deferred.changed_in_memory(self) - named
+        hydration.follow(self, fresh, kept)
+        for field in meta.concrete_fields:
+            if field.is_relation and field.attname not in kept and field.is_cached(self):
+                field.delete_cached_value(self)
+        self._prefetched_objects_cache = {}
+        self._state.adding = False
+
+    def clean_fields(self, exclude: Any = None) -> None:
+        """Django's validation of each field, and then that the values fit into the keys.
+
+        An object that was read in part is read whole first: one GetItem.
+        """
+        deferred.complete(self)
+        super().clean_fields(exclude)
+        try:
+            items.check_keys(self)
+        except InvalidValue as error:
+            raise ValidationError(str(error), code="invalid_key") from error
+
+    def _perform_unique_checks(self, unique_checks: Any) -> dict[str, list[Any]]:
+        own_key = None if self._stored is None else items.stored_key(self)
+        return unique_validation.unique_errors(self, own_key, unique_checks)
+
+    def validate_constraints(self, exclude: Any = None) -> None:
+        """Report unique constraints of ``Meta`` that another object is in the way of: one GetItem each."""
+        own_key = None if self._stored is None else items.stored_key(self)
+        found = unique_validation.constraint_errors(self, own_key, exclude or ())
+        if found:
+            raise ValidationError(found)

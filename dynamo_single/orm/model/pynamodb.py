@@ -1,0 +1,114 @@
+"""What PynamoDB calls on a model, and what of its own API is refused because it would leave keys or items behind.
+
+A mixin of ``Model``. It must not know Django's side of a model.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from dynamo_single.exceptions import NotSupported
+from dynamo_single.orm.effects import claims as uniqueness
+from dynamo_single.orm.effects import together as following
+from dynamo_single.orm.items import hydration, versions
+from dynamo_single.orm.items import partial as deferred
+from dynamo_single.orm.items import serialization as items
+from dynamo_single.orm.requests import block as pending
+from dynamo_single.orm.schema import registry
+from dynamo_single.table.table import get_table
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.model.metaclass import Options
+    from dynamo_single.orm.model.pynamodb_model import BatchWrite
+    from dynamo_single.orm.model.pynamodb_model import PynamoDBModel as _Base
+else:
+    # PynamoDB's class comes behind this one among a model's bases.
+    _Base = object
+
+
+class PynamoDBHooks(_Base):
+    """PynamoDB's hooks and writers, on this app's items and its one connection."""
+
+    _options: ClassVar[Options]
+    #: The attributes that ``derived_objects()`` makes its objects of.
+    derived_from: ClassVar[tuple[str, ...]] = ()
+    #: The reference to the object that this one follows from, on models that are made by ``derived_objects()`` only.
+    derived_by: ClassVar[str] = ""
+
+    def update(self, *args: Any, **kwargs: Any) -> Any:
+        """PynamoDB's ``update(actions)`` is refused: it would leave keys behind that depend on what it changes."""
+        raise NotSupported(
+            f"{type(self).__name__}.update(actions) is PynamoDB's and knows nothing of the keys that depend on an "
+            "attribute. Set the attributes and call save(), or use the queryset's update()."
+        )
+
+    @classmethod
+    def _refuse_table_change(cls, *args: Any, **kwargs: Any) -> Any:
+        raise NotSupported(
+            f"The table belongs to all models, so {cls.__name__} neither makes nor deletes it: manage.py dynamo_setup "
+            "sets it up."
+        )
+
+    create_table = delete_table = update_ttl = _refuse_table_change
+
+    @classmethod
+    def _check_plain_write(cls) -> None:
+        """PynamoDB's writers send one item: what has to change with it would be left behind."""
+        follows = [*uniqueness.unique_attributes(cls), *cls.derived_from, *following.outside(cls)]
+        follows += versions.next_values(cls, None)
+        if follows:
+            raise NotSupported(
+                f"PynamoDB's writers do not keep what depends on {', '.join(dict.fromkeys(follows))} of "
+                f"{registry.layout_of(cls).label}: unique values, copies, counters, versions or items of their own. "
+                "Use save() and delete()."
+            )
+
+    @classmethod
+    def batch_write(cls, auto_commit: bool = True) -> BatchWrite[Self]:
+        """PynamoDB's batch writer, which overwrites; refused where other items depend on the model's."""
+        cls._check_plain_write()
+        return super().batch_write(auto_commit=auto_commit)
+
+    def get_save_kwargs_from_instance(self, *args: Any, **kwargs: Any) -> Any:
+        """For PynamoDB's ``TransactWrite``; refused where other items depend on this one."""
+        self._check_plain_write()
+        return super().get_save_kwargs_from_instance(*args, **kwargs)  # type: ignore[misc]  # not in the stand-in
+
+    def get_delete_kwargs_from_instance(self, *args: Any, **kwargs: Any) -> Any:
+        """For PynamoDB's ``TransactWrite``; refused where other items depend on this one."""
+        self._check_plain_write()
+        return super().get_delete_kwargs_from_instance(*args, **kwargs)  # type: ignore[misc]  # not in the stand-in
+
+    def get_update_kwargs_from_instance(self, *args: Any, **kwargs: Any) -> Any:
+        """Refused as ``update`` is."""
+        return self.update()
+
+    def _container_deserialize(self, attribute_values: dict[str, dict[str, Any]]) -> None:
+        obj: Any = self
+        hydration.follow(obj, hydration.instance(type(self), attribute_values), ())
+        obj._state.adding = False
+
+    def _container_serialize(self, null_check: bool = True) -> dict[str, dict[str, Any]]:
+        deferred.complete(self)
+        return items.item_of(self)
+
+    @classmethod
+    def _instantiate(cls, attribute_values: dict[str, dict[str, Any]]) -> Self:
+        # PynamoDB's hook: whatever it reads becomes an object the same way.
+        result: Self = hydration.instance(cls, attribute_values)
+        return result
+
+    @classmethod
+    def _get_connection(cls) -> Any:
+        if pending.current() is not None:
+            raise NotSupported(
+                f"PynamoDB's own calls, as of {cls.__name__} here, know nothing of atomic() blocks: they would read "
+                "what was before, and write at once. Use the querysets, save() and delete(), or call it outside the "
+                "block."
+            )
+        return get_table(cls._options.alias).pynamodb
+
+    def refresh(self, consistent_read: bool = True) -> None:
+        """PynamoDB's name for ``refresh_from_db()``."""
+        obj: Any = self
+        obj.refresh_from_db()

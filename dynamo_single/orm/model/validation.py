@@ -1,0 +1,125 @@
+"""What forms ask about unique values before they are saved: ``validate_unique()`` and ``validate_constraints()``.
+
+One GetItem for each claim that the object would need. It is a courtesy: the transaction of ``save()`` decides. This
+module must not know how claims are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+
+from dynamo_single.exceptions import InvalidValue
+from dynamo_single.orm.conditions.terms import EVERYTHING
+from dynamo_single.orm.effects import claims as uniqueness
+from dynamo_single.orm.effects.unique_rules import Rule, declared, rules_of
+from dynamo_single.orm.items.hydration import has_expired
+from dynamo_single.orm.items.serialization import computed_key
+from dynamo_single.orm.reading import plans as reading
+from dynamo_single.orm.requests.actions import ItemKey
+from dynamo_single.orm.schema import registry
+from dynamo_single.table import names
+from dynamo_single.table.table import get_table
+
+Errors = dict[str, list[Any]]
+
+
+def unique_errors(obj: Any, own_key: ItemKey | None, unique_checks: Any) -> Errors:
+    """What ``validate_unique()`` reports of ``unique=True`` and ``unique_together``.
+
+    ``own_key`` is the key that the object is stored under, or ``None`` for a new one.
+    """
+    found: Errors = {}
+    for _, check in unique_checks:
+        fields = [obj._meta.get_field(name) for name in check]
+        if len(fields) == 1 and fields[0].primary_key:
+            taken = None if own_key is not None else _primary_key_error(obj, fields[0])
+        else:
+            taken = _error(obj, own_key, _rule(obj, tuple(field.attname for field in fields)))
+        if taken is not None:
+            found.setdefault(_place(check), []).append(taken)
+    return found
+
+
+def constraint_errors(obj: Any, own_key: ItemKey | None, exclude: Collection[str]) -> Errors:
+    """What ``validate_constraints()`` reports, of constraints that have nothing to do with what is excluded."""
+    found: Errors = {}
+    for rule in declared(type(obj)._meta.concrete_model):
+        if rule.constraint is None or _involved(rule) & set(exclude):
+            continue
+        taken = _error(obj, own_key, rule if rule.needs_claims else None)
+        if taken is not None:
+            found.setdefault(_place(rule.constraint.fields), []).append(taken)
+    return found
+
+
+def _place(fields: Any) -> str:
+    return fields[0] if len(fields) == 1 else NON_FIELD_ERRORS
+
+
+def _involved(rule: Rule) -> set[str]:
+    """The names of the fields that a rule looks at, as forms exclude them."""
+    stored = rule.stored_names
+    return {each.field.name for each in registry.attributes_of(rule.model).values() if each.attr_name in stored}
+
+
+def _rule(obj: Any, fields: tuple[str, ...]) -> Rule | None:
+    """The rule over these attributes; ``None`` where the primary key keeps them unique."""
+    return next((rule for rule in rules_of(type(obj)) if rule.fields == fields and not rule.name), None)
+
+
+def _error(obj: Any, own_key: ItemKey | None, rule: Rule | None) -> ValidationError | None:
+    if rule is None:
+        return None
+    try:
+        key = rule.key_of(_item(obj, rule))
+    except InvalidValue as error:
+        return ValidationError(str(error), code="invalid_key")
+    holder = None if key is None else uniqueness.holder(rule.model, key)
+    return None if holder is None or holder == own_key else _message(obj, rule)
+
+
+def _item(obj: Any, rule: Rule) -> dict[str, dict[str, Any]]:
+    """As much of the item that the object would be as the rule looks at."""
+    found = {}
+    for name, attribute in registry.attributes_of(rule.model).items():
+        if attribute.attr_name in {*rule.stored_names, names.DELETED_AT} and (value := _value(obj, name)) is not None:
+            found[attribute.attr_name] = attribute.to_attribute_value(value)
+    return found
+
+
+def _value(obj: Any, name: str) -> Any:
+    attribute = registry.attributes_of(type(obj))[name]
+    return attribute.prepare(attribute.current(obj.attribute_values))
+
+
+def _message(obj: Any, rule: Rule) -> ValidationError:
+    """Django's own message and code, as its ``UniqueConstraint.validate()`` chooses them."""
+    constraint = rule.constraint
+    fields = [attribute.field.name for attribute in rule.attributes]
+    if constraint is not None and (
+        rule.condition != EVERYTHING or constraint.violation_error_message != constraint.default_violation_error_message
+    ):
+        return ValidationError(constraint.get_violation_error_message(), code=constraint.violation_error_code)
+    return _djangos(obj, fields)
+
+
+def _primary_key_error(obj: Any, field: Any) -> ValidationError | None:
+    model: Any = type(obj)
+    if getattr(obj, field.attname) in (None, ""):
+        return None
+    try:
+        key = computed_key(model, obj.attribute_values)
+    except InvalidValue as error:
+        return ValidationError(str(error), code="invalid_key")
+    item = reading.get_item(get_table(model._options.alias), key)
+    if item is None or has_expired(item):
+        return None
+    return _djangos(obj, [field.name])
+
+
+def _djangos(obj: Any, fields: list[str]) -> ValidationError:
+    error: ValidationError = obj.unique_error_message(type(obj), fields)
+    return error

@@ -1,0 +1,133 @@
+"""The message that users meet most: no key answers the query, why not, and what can be done about it.
+
+This module knows keys and queries, and must not know how a plan is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from dynamo_single.exceptions import NoAccessPattern
+from dynamo_single.orm.conditions.algebra import word, word_order
+from dynamo_single.orm.conditions.terms import DELETED_AT, EVERYTHING, IDENTITY, ITEM_TYPE, Compare
+from dynamo_single.orm.plan.constraints import Constraints
+from dynamo_single.orm.plan.plan import Query, Rejection
+from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
+
+_INDEXABLE = ("S", "N", "BOOL")
+#: An index that is younger than the items would silently leave them out.
+_OLD_ITEMS = "Items that are stored already are in it once each is saved again, by save(force_update=True)."
+_RANGES = ("lt", "lte", "gt", "gte", "range", "startswith")
+
+
+def no_access_pattern(
+    query: Query, constraints: Constraints, rejected: Sequence[Rejection], *, in_any_order: AccessKey | None = None
+) -> NoAccessPattern:
+    """Make the error for a query that none of the model's keys answers; ``in_any_order`` would but for the order."""
+    lines = [f"{query.layout.label}: no key answers {word_query(query)}."]
+    lines += [f"  {describe_key(rejection.key)}: {rejection.reason}." for rejection in rejected]
+    lines += ["What can be done:", *(f"  - {way}" for way in _ways_out(query, constraints, in_any_order))]
+    return NoAccessPattern("\n".join(lines))
+
+
+def unknown_key(query: Query, keys: Iterable[AccessKey], name: str) -> NoAccessPattern:
+    """Make the error for a query that names a key which the model does not have."""
+    known = ", ".join(key.name if key.index is None else f"{key.name} ({key.index})" for key in keys)
+    return NoAccessPattern(f"{query.layout.label} has no key or index {name!r}; it has {known}.")
+
+
+def word_query(query: Query) -> str:
+    """Write what was asked as a queryset's methods: ``filter(name='Mike').order_by(name)``."""
+    text = "all()" if query.where == EVERYTHING else f"filter({word(query.where)})"
+    if query.ordering:
+        text += f".order_by({word_order(query.ordering)})"
+    if query.visibility != "live":
+        text += " among the deleted" if query.visibility == "deleted" else " among live and deleted"
+    return text + (", consistently" if query.consistent else "")
+
+
+def describe_key(key: AccessKey) -> str:
+    """Write a key with its templates: ``by_name (gs1) 'COMPANY' / '{name}#{company_id}'``."""
+    index = "" if key.index is None else f" ({key.index})"
+    return f"{key.name}{index} {key.partition.source!r} / {key.sort.source!r}"
+
+
+def _ways_out(query: Query, constraints: Constraints, in_any_order: AccessKey | None) -> Iterable[str]:
+    yield "ask by one of the keys above"
+    model = query.layout.label.rpartition(".")[2]
+    proposal = propose(query, constraints)
+    if proposal:
+        yield f"add a key to {model}.Keys: {proposal}\n    {_OLD_ITEMS}"
+    for place in dict.fromkeys(
+        "__".join(map(str, (term.attribute, *term.path)))
+        for term in constraints.terms
+        if isinstance(term, Compare) and term.path
+    ):
+        yield f"keep {place} in an attribute of its own as well, and name that in a key: nested values have no index"
+    if query.using_index is not None:
+        yield f"leave using_index({query.using_index!r}) out, so that every key counts"
+    if in_any_order is not None:
+        key = in_any_order.name
+        yield f"leave the order out (.order_by() without names), so that {key} answers it"
+        yield f"say .allow_in_memory(limit=1000): {key} answers it, and up to 1000 matches are sorted in memory"
+    elif query.using_index is not None:
+        return
+    elif query.allow_scan and query.ordering:
+        yield "leave order_by() out, or say .allow_in_memory() too: allow_scan() is said, but a scan has no order"
+    elif query.allow_scan:
+        yield "compare exactly: allow_scan() is said, but a filter cannot compare canonical forms"
+    else:
+        without = " and leave order_by() out" if query.ordering else ""
+        yield f"say .allow_scan(){without}: it reads, and pays for, every item of the table"
+
+
+def propose(query: Query, constraints: Constraints) -> str | None:
+    """Spell out the ``IndexKey`` that would answer a query, or ``None`` if no index can."""
+    layout = query.layout
+    if query.consistent or (layout.soft_delete and query.visibility != "live"):
+        return None
+    named = [term.attribute for term in constraints.terms if isinstance(term, Compare) and not term.path]
+    named = [name for name in dict.fromkeys(named) if name not in (IDENTITY, ITEM_TYPE, DELETED_AT)]
+    equal = [name for name in named if name in constraints.allowed or _is_canonical(name, constraints)]
+    sort = [order.attribute for order in query.ordering if order.attribute not in equal]
+    if not sort:
+        sort = [name for name in named if any(term.operator in _RANGES for term in constraints.on(name))][:1]
+    if not sort:
+        equal, sort = [], equal
+    searched = [*equal, *sort]
+    if len({order.descending for order in query.ordering}) > 1:
+        return None
+    if not all(_is_indexable(name, layout, constraints) for name in searched):
+        return None
+    sort = [*sort, *(name for name in layout.identity if name not in searched)]
+    partition = "#".join([layout.item_type.upper(), *(_variable(name, constraints) for name in equal)])
+    template = "#".join(_variable(name, constraints) for name in sort) or "#METADATA"
+    if any((key.partition.source, key.sort.source) == (partition, template) for key in layout.indexes):
+        return None
+    name = "by_" + "_and_".join(searched) if searched else "listing"
+    return f'{_free(name, layout)} = models.IndexKey("{_free_index(layout)}", "{partition}", "{template}")'
+
+
+def _is_canonical(name: str, constraints: Constraints) -> bool:
+    """Whether an attribute is looked up by its canonical form, so that another spelling finds it too."""
+    return any(term.operator == "canonical" for term in constraints.on(name))
+
+
+def _variable(name: str, constraints: Constraints) -> str:
+    return f"{{{name}:canonical}}" if _is_canonical(name, constraints) else f"{{{name}}}"
+
+
+def _is_indexable(name: str, layout: ModelLayout, constraints: Constraints) -> bool:
+    info = layout.attributes[name]
+    present = info.required or constraints.excludes_empty(name, text=info.is_text)
+    return info.type in _INDEXABLE and present
+
+
+def _free(name: str, layout: ModelLayout) -> str:
+    taken = {key.name for key in layout.keys}
+    return next(free for free in (name, *(f"{name}_{count}" for count in range(2, 99))) if free not in taken)
+
+
+def _free_index(layout: ModelLayout) -> str:
+    taken = {key.index for key in (*layout.keys, layout.trash) if key is not None}
+    return next(index for index in (f"gs{count}" for count in range(1, 99)) if index not in taken)

@@ -1,0 +1,257 @@
+"""One declared key weighed against a query: how it would be read by that key, or the one thing that is missing.
+
+This module must not know the other keys of the model, except that their items may lie in the range that is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from math import prod
+from typing import Any
+
+from dynamo_single.exceptions import EmptyKeyPart, InvalidValue
+from dynamo_single.orm.conditions.terms import DELETED_AT, IDENTITY, Compare, Condition
+from dynamo_single.orm.plan.constraints import Constraints
+from dynamo_single.orm.plan.ordering import Served, Unfit, serve, serve_in_memory
+from dynamo_single.orm.plan.plan import KeyCondition, PlanKind, Query
+from dynamo_single.orm.plan.ranges import narrow
+from dynamo_single.orm.schema.encoding.codecs import LAST
+from dynamo_single.orm.schema.encoding.keys import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, KeyPart
+from dynamo_single.orm.schema.layout import AccessKey
+
+#: How many partitions, or single items, one query may be spread over. Each partition is a Query of its own, as is each
+#: object of which ``prefetch_related`` reads the children.
+MAX_PARTITIONS = 10_000
+MAX_KEYS = 10_000
+
+#: The operator and the value of "there is one".
+_PRESENT = ("isnull", False)
+
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRange:
+    """The keys that one request reads; all of them start with ``prefix``."""
+
+    condition: KeyCondition
+    prefix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A way to read a query by one key, and how well it narrows what is read."""
+
+    kind: PlanKind
+    key: AccessKey
+    ranges: tuple[KeyRange, ...] = ()
+    keys: tuple[tuple[str, str], ...] = ()
+    residual: tuple[Condition, ...] = ()
+    served: Served = field(default_factory=Served)
+    complete: bool = False
+    equal: int = 0
+    narrowed: bool = False
+    consumed: int = 0
+
+
+def weigh(
+    key: AccessKey, query: Query, constraints: Constraints, shares: Callable[[AccessKey, KeyRange], bool]
+) -> Candidate:
+    """Find how a key answers a query, or raise ``Unfit``.
+
+    ``shares`` tells whether other items than the model's can lie in a range of the key.
+    """
+    _check_given(key.partition.parts, constraints, key)
+    _check_complete(key, query, constraints)
+    if key.index is None and all(_values(part, constraints) for part in key.sort.parts):
+        return _by_primary_key(key, query, constraints)
+    return _by_range(key, query, constraints, shares)
+
+
+def _values(part: KeyPart, constraints: Constraints) -> tuple[Any, ...]:
+    """The values that a part can have; a canonical part is also given by a comparison of canonical forms."""
+    allowed = constraints.allowed.get(part.name)
+    if allowed is not None:
+        return allowed
+    if part.bound.spec == "canonical":
+        return tuple(term.value for term in constraints.on(part.name) if term.operator == "canonical")[:1]
+    return ()
+
+
+def _check_given(parts: Sequence[KeyPart], constraints: Constraints, key: AccessKey) -> None:
+    missing = [part.name for part in parts if not _values(part, constraints)]
+    if not missing:
+        return
+    compared = [name for name in missing if constraints.on(name)]
+    if compared:
+        lookup = constraints.on(compared[0])[0].operator
+        raise Unfit(
+            f"{compared[0]} is given by {lookup!r}; its partition {key.partition.source!r} needs the exact value"
+        )
+    raise Unfit(f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not given")
+
+
+def _check_complete(key: AccessKey, query: Query, constraints: Constraints) -> None:
+    """An item of which a part is missing or empty is not in an index, so it would silently be left out."""
+    layout = query.layout
+    if key.index is None:
+        return
+    for name in key.variables:
+        info = layout.attributes[name]
+        deleted = key is layout.trash and name == DELETED_AT
+        if not (info.required or deleted or constraints.excludes_empty(name, text=info.is_text)):
+            # An empty text is not in an index either.
+            remedy = f"{name}__gt=''" if info.is_text else f"{name}__isnull=False"
+            raise Unfit(f"items without {name} are not in it, and the query does not leave them out; {remedy} does")
+
+
+def _by_primary_key(key: AccessKey, query: Query, constraints: Constraints) -> Candidate:
+    parts = (*key.partition.parts, *key.sort.parts)
+    if constraints.identities:
+        combinations: Iterable[Values] = constraints.identities
+        used: tuple[Condition, ...] = constraints.on(IDENTITY)
+    else:
+        lists = {part.name: _values(part, constraints) for part in parts}
+        if (count := prod(map(len, lists.values()))) > MAX_KEYS:
+            raise Unfit(f"{count} items would have to be read one by one; the limit is {MAX_KEYS}")
+        combinations = (dict(zip(lists, values, strict=True)) for values in product(*lists.values()))
+        used = _expressed(parts, constraints)
+    found: dict[tuple[str, str], Values] = {}
+    for values in combinations:
+        rendered = _primary_key(key, values)
+        if rendered is not None:
+            found.setdefault(rendered, values)
+    kind: PlanKind = "batch_get" if len(found) > 1 else "get" if found else "empty"
+    residual = tuple(term for term in constraints.terms if not any(term is each for each in used))
+    keys = tuple(serve_in_memory(query, found, constraints, parts)) if kind == "batch_get" else tuple(found)
+    served = Served(single=kind == "get")
+    return Candidate(
+        kind, key, (), keys, residual, served, complete=True, equal=len(key.sort.parts), consumed=len(used)
+    )
+
+
+def _primary_key(key: AccessKey, values: Values) -> tuple[str, str] | None:
+    """Write a primary key, or ``None`` if no item can have it."""
+    try:
+        partition, sort = key.partition.render(values), key.sort.render(values)
+    except EmptyKeyPart:
+        return None
+    except InvalidValue as error:
+        raise Unfit(str(error).rstrip(".")) from error
+    fits = len(partition.encode()) <= PARTITION_KEY_LIMIT and len(sort.encode()) <= SORT_KEY_LIMIT
+    return (partition, sort) if fits else None
+
+
+def _by_range(
+    key: AccessKey, query: Query, constraints: Constraints, shares: Callable[[AccessKey, KeyRange], bool]
+) -> Candidate:
+    partitions = dict(_partitions(key, constraints))
+    served = serve(query, key, constraints, partitions)
+    values: dict[str, Any] = {}
+    for part in key.sort.parts:
+        given = _values(part, constraints)
+        if len(given) != 1:
+            break
+        values[part.name] = given[0]
+    try:
+        reading = _sort_condition(key, values, constraints)
+    except InvalidValue as error:
+        raise Unfit(str(error).rstrip(".")) from error
+    longest = max((len(operand.encode()) for operand in reading.operands), default=0)
+    if longest + (len(LAST.encode()) if reading.operator == "begins_with" else 0) > SORT_KEY_LIMIT:
+        raise Unfit(f"a sort key of more than {SORT_KEY_LIMIT} bytes would have to be compared")
+    ranges = tuple(_ranges(key, served.partitions, reading, shares))
+    expressed = _expressed((*key.partition.parts, *key.sort.parts[: len(values)]), constraints)
+    used = (*expressed, *reading.used, *_implied(key, constraints))
+    return Candidate(
+        "empty" if reading.impossible or not ranges else "query",
+        key,
+        ranges,
+        (),
+        tuple(term for term in constraints.terms if not any(term is each for each in used)),
+        served,
+        complete=reading.operator == "=",
+        equal=len(values),
+        narrowed=bool(reading.used),
+        consumed=len(used),
+    )
+
+
+def _partitions(key: AccessKey, constraints: Constraints) -> Iterator[tuple[str, Values]]:
+    lists = {part.name: _values(part, constraints) for part in key.partition.parts}
+    if (count := prod(map(len, lists.values()))) > MAX_PARTITIONS:
+        raise Unfit(f"{count} partitions would have to be read; the limit is {MAX_PARTITIONS}")
+    for chosen in product(*lists.values()):
+        values = dict(zip(lists, chosen, strict=True))
+        try:
+            partition = key.partition.render(values)
+        except EmptyKeyPart as error:
+            if key.index is None:
+                continue
+            raise Unfit("items of which a part of the key is empty are not in it") from error
+        except InvalidValue as error:
+            raise Unfit(str(error).rstrip(".")) from error
+        if len(partition.encode()) <= PARTITION_KEY_LIMIT:
+            yield partition, values
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """A condition on the sort key; ``only_prefix`` if it merely keeps other models' items out."""
+
+    operator: Any
+    operands: tuple[str, ...]
+    prefix: str
+    used: tuple[Compare, ...] = ()
+    only_prefix: bool = False
+    impossible: bool = False
+
+
+def _sort_condition(key: AccessKey, values: Values, constraints: Constraints) -> _Reading:
+    sort, count = key.sort, len(values)
+    try:
+        prefix = sort.prefix(values, count)
+    except EmptyKeyPart as error:
+        if key.index is None:
+            return _Reading("", (), "", impossible=True)
+        raise Unfit("items of which a part of the key is empty are not in it") from error
+    if count == len(sort.parts):
+        return _Reading("=", (prefix,), prefix)
+    part = sort.parts[count]
+    narrowing = narrow(part, prefix, constraints.on(part.name))
+    if narrowing is not None and narrowing.operator:
+        return _Reading(narrowing.operator, narrowing.operands, prefix, narrowing.used, impossible=narrowing.impossible)
+    if not prefix:
+        return _Reading("", (), "")
+    return _Reading("begins_with", (prefix,), prefix, only_prefix=count == 0)
+
+
+def _ranges(
+    key: AccessKey, partitions: Iterable[str], reading: _Reading, shares: Callable[[AccessKey, KeyRange], bool]
+) -> Iterator[KeyRange]:
+    for partition in partitions:
+        whole = KeyRange(KeyCondition(partition))
+        if reading.only_prefix and not shares(key, whole):
+            yield whole
+        else:
+            yield KeyRange(KeyCondition(partition, reading.operator, reading.operands), reading.prefix)
+
+
+def _implied(key: AccessKey, constraints: Constraints) -> tuple[Condition, ...]:
+    """What holds of every item of an index: it has a value for each part of its keys."""
+    names = () if key.index is None else key.variables
+    return tuple(term for name in names for term in constraints.on(name) if (term.operator, term.value) == _PRESENT)
+
+
+def _expressed(parts: Sequence[KeyPart], constraints: Constraints) -> tuple[Condition, ...]:
+    """The conditions that equality of these parts expresses completely."""
+    expressed: list[Condition] = []
+    for part in parts:
+        for term in constraints.on(part.name):
+            exact = part.bound.exact and term.operator in ("exact", "in")
+            canonical = part.bound.spec == "canonical" and term.operator == "canonical"
+            if (exact or canonical) and not any(term is each for each in expressed):
+                expressed.append(term)
+    return tuple(expressed)

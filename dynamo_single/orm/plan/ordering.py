@@ -1,0 +1,131 @@
+"""Whether a key's own order is the order that a query asks for.
+
+Attributes that the query fixes to one value order nothing and may stand anywhere. This module does no I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dynamo_single.orm.conditions.algebra import word_order
+from dynamo_single.orm.conditions.terms import Order
+from dynamo_single.orm.plan.constraints import Constraints
+from dynamo_single.orm.plan.plan import Merge, Query
+from dynamo_single.orm.schema.encoding.keys import KeyPart
+from dynamo_single.orm.schema.layout import AccessKey
+
+
+class Unfit(Exception):
+    """Says why a key cannot answer a query; never leaves the planner."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """How a key is read so that its items come in the order asked for."""
+
+    forward: bool = True
+    merge: Merge = "concatenate"
+    partitions: tuple[str, ...] = ()
+    single: bool = False
+
+
+def serve(
+    query: Query, key: AccessKey, constraints: Constraints, partitions: Mapping[str, Mapping[str, Any]]
+) -> Served:
+    """Find in which direction, and over several partitions in which sequence, the key is read; or raise ``Unfit``."""
+    names = tuple(partitions)
+    if all(map(constraints.fixed, query.layout.identity)):
+        return Served(partitions=names, single=True)
+    wanted = _wanted(query.ordering, constraints)
+    if not wanted:
+        return Served(partitions=names)
+    settled = {name for name in query.layout.identity if constraints.fixed(name)}
+    sort_parts = [part for part in key.sort.parts if not _constant(part, constraints)]
+    if len(names) > 1:
+        varying = [part for part in key.partition.parts if len(constraints.allowed.get(part.name, ())) > 1]
+        leading = wanted[: len(varying)]
+        if [order.attribute for order in leading] == [part.name for part in varying]:
+            names = tuple(_sorted_partitions(leading, varying, partitions))
+            rest = wanted[len(varying) :]
+            settled |= {part.name for part in varying}
+            # A part that is the same all through a partition orders nothing within it.
+            inner = [part for part in sort_parts if part.name not in settled]
+            return Served(not rest or _direction(query, rest, inner, settled), "concatenate", names)
+        return Served(_direction(query, wanted, sort_parts, settled), "sort_key", names)
+    return Served(_direction(query, wanted, sort_parts, settled), "concatenate", names)
+
+
+def serve_in_memory(
+    query: Query,
+    found: Mapping[tuple[str, str], Mapping[str, Any]],
+    constraints: Constraints,
+    parts: Sequence[KeyPart],
+) -> Iterable[tuple[str, str]]:
+    """Put whole primary keys, of which all values are known, in the order asked for; or raise ``Unfit``."""
+    by_name = {part.name: part for part in parts}
+    keys = list(found)
+    for order in reversed(_wanted(query.ordering, constraints)):
+        part = by_name.get(order.attribute)
+        if part is None or not part.bound.ordered:
+            raise Unfit(f"single items can be put in order by {', '.join(by_name)} only, not by {order.attribute}")
+        texts = {key: part.bound.encode(found[key][order.attribute]) for key in keys}
+        keys.sort(key=texts.__getitem__, reverse=order.descending)
+    return keys
+
+
+def deciding(query: Query, constraints: Constraints) -> tuple[Order, ...]:
+    """What of a query's order puts its items in different places: up to where no two of them are alike."""
+    found: list[Order] = []
+    seen = {name for name in query.layout.identity if constraints.fixed(name)}
+    for order in _wanted(query.ordering, constraints):
+        if seen.issuperset(query.layout.identity):
+            break
+        found.append(order)
+        seen.add(order.attribute)
+    return tuple(found)
+
+
+def _wanted(ordering: Sequence[Order], constraints: Constraints) -> list[Order]:
+    first: dict[str, Order] = {}
+    for order in ordering:
+        if not constraints.fixed(order.attribute):
+            first.setdefault(order.attribute, order)
+    return list(first.values())
+
+
+def _constant(part: KeyPart, constraints: Constraints) -> bool:
+    if constraints.fixed(part.name):
+        return True
+    return part.bound.spec == "canonical" and any(term.operator == "canonical" for term in constraints.on(part.name))
+
+
+def _sorted_partitions(
+    leading: Sequence[Order], varying: Sequence[KeyPart], partitions: Mapping[str, Mapping[str, Any]]
+) -> list[str]:
+    names = list(partitions)
+    for order, part in reversed(list(zip(leading, varying, strict=True))):
+        if not part.bound.ordered:
+            raise Unfit(f"{part.name} is not written in the order of its values")
+        texts = {name: part.bound.encode(partitions[name][part.name]) for name in names}
+        names.sort(key=texts.__getitem__, reverse=order.descending)
+    return names
+
+
+def _direction(query: Query, wanted: Sequence[Order], parts: Sequence[KeyPart], settled: Iterable[str]) -> bool:
+    names = [part.name for part in parts]
+    seen = set(settled)
+    for position, order in enumerate(wanted):
+        if seen.issuperset(query.layout.identity):
+            # No two items are alike by now, so what follows cannot change their order.
+            break
+        if position >= len(names) or names[position] != order.attribute:
+            kept = f"its order is {', '.join(names)}" if names else "it keeps no order"
+            raise Unfit(f"{kept}, not {word_order(wanted)}")
+        if order.descending != wanted[0].descending:
+            raise Unfit(f"it is read in one direction, so it cannot order by {word_order(wanted)}")
+        if not parts[position].ordered:
+            raise Unfit(f"{order.attribute} is not written in the order of its values")
+        seen.add(order.attribute)
+    return not wanted[0].descending

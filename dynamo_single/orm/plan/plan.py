@@ -1,0 +1,158 @@
+"""The values that a read passes through: a query and its plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from operator import eq, ge, gt, le, lt
+from typing import TYPE_CHECKING, Literal
+
+from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Order
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
+
+Visibility = Literal["live", "deleted", "all"]
+
+
+PlanKind = Literal["empty", "get", "batch_get", "query", "scan", "union"]
+
+
+SortOperator = Literal["", "=", "begins_with", "between", "<", "<=", ">", ">="]
+
+
+Merge = Literal["concatenate", "sort_key"]
+
+
+_COMPARISONS = {"=": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """Sorting by one attribute in memory; without ``missing_first`` a missing value counts as the least of all."""
+
+    attribute: str
+    descending: bool = False
+    missing_first: bool | None = None
+
+    def __str__(self) -> str:
+        """As ``order_by()`` takes it, and where missing values go if that was said."""
+        where = {None: "", True: " (missing values first)", False: " (missing values last)"}[self.missing_first]
+        return f"{'-' if self.descending else ''}{self.attribute}{where}"
+
+
+@dataclass(frozen=True, slots=True)
+class InMemory:
+    """What is made of the matches after they are read: they are sorted, or put to ``work``, said in words.
+
+    Without a ``limit`` something else bounds how many there are. ``backwards`` turns the whole result round.
+    """
+
+    limit: int | None
+    ordering: tuple[Sort, ...] = ()
+    backwards: bool = False
+    work: str = ""
+
+    def __str__(self) -> str:
+        """What is done, as ``explain()`` says it."""
+        sorts = ", ".join(map(str, self.ordering))
+        work = " and ".join(filter(None, (self.work, sorts and f"sorted by {sorts}")))
+        bound = "" if self.limit is None else f", at most {self.limit} matches"
+        return f"{work} in memory{bound}{', turned round' if self.backwards else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What was asked, in the model's own names."""
+
+    layout: ModelLayout
+    where: Condition = EVERYTHING
+    ordering: tuple[Order, ...] = ()
+    visibility: Visibility = "live"
+    using_index: str | None = None
+    consistent: bool = False
+    allow_scan: bool = False
+    without: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KeyCondition:
+    """What one Query reads: one partition, and at most one condition on the sort key."""
+
+    partition: str
+    operator: SortOperator = ""
+    operands: tuple[str, ...] = ()
+
+    def includes(self, sort: str) -> bool:
+        """Whether an item of the partition with this sort key is read."""
+        if not self.operator:
+            return True
+        first, last = self.operands[0], self.operands[-1]
+        if self.operator == "begins_with":
+            return sort.startswith(first)
+        if self.operator == "between":
+            return first <= sort <= last
+        return bool(_COMPARISONS[self.operator](sort, first))
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """Why a key does not answer a query."""
+
+    key: AccessKey
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a query is read.
+
+    ``keys`` are the primary keys of a get or a batch_get, in the order in which items are to be given; ``conditions``
+    are a query's, one request each (and more for further pages). ``filter`` is what the key conditions do not express:
+    DynamoDB applies it for a query and a scan, the reader applies it to each item of a get and a batch_get.
+    With several conditions ``merge`` says how their items are put in order: ``concatenate``, or ``sort_key`` to merge
+    them by the text of the key's sort attribute, descending unless ``forward``.
+
+    A union has ``parts``, plans of the other kinds, which are read one after the other, or merged in the order that was
+    asked for. An item that several of them find is given by one only: a part leaves out what meets a condition of its
+    ``others``, in stored names. ``merged_by`` is what of the order tells its items apart, and empty if nothing does.
+
+    ``projection`` has the physical names of what is read of each item; the whole item is read if there are none.
+    With ``in_memory`` the matches are not the result yet.
+    """
+
+    kind: PlanKind
+    query: Query
+    key: AccessKey | None = None
+    conditions: tuple[KeyCondition, ...] = ()
+    keys: tuple[tuple[str, str], ...] = ()
+    filter: Condition = EVERYTHING
+    forward: bool = True
+    merge: Merge = "concatenate"
+    single: bool = False
+    reason: str = ""
+    rejected: tuple[Rejection, ...] = ()
+    parts: tuple[Plan, ...] = ()
+    others: tuple[Condition, ...] = ()
+    merged_by: tuple[Order, ...] = ()
+    projection: tuple[str, ...] = ()
+    in_memory: InMemory | None = None
+
+    def backwards(self) -> Plan:
+        """The plan that gives the same items in the opposite order; for a plan without an order of its own."""
+        return replace(
+            self,
+            forward=not self.forward,
+            keys=self.keys[::-1],
+            conditions=self.conditions[::-1],
+            parts=tuple(part.backwards() for part in self.parts[::-1]),
+        )
+
+    @property
+    def layout(self) -> ModelLayout:
+        """The layout of the model that is read."""
+        return self.query.layout
+
+    @property
+    def consistent(self) -> bool:
+        """Whether the requests are strongly consistent."""
+        return self.query.consistent

@@ -1,0 +1,172 @@
+"""From a query to its plan: one key, several that are read together, or a refusal that says what is missing.
+
+Nothing is sent and nothing is guessed: a query that no keys answer is a ``NoAccessPattern``, unless a scan was allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from dynamo_single.exceptions import UnknownField
+from dynamo_single.orm.conditions.algebra import conjuncts, join, lower, simplify
+from dynamo_single.orm.conditions.terms import DELETED_AT, EVERYTHING, ITEM_TYPE, Compare, Condition, Order
+from dynamo_single.orm.plan.advice import no_access_pattern, unknown_key
+from dynamo_single.orm.plan.alternatives import MAX_PARTS, Alternative, alternatives
+from dynamo_single.orm.plan.choice import alive, by_one_key, is_canonical, of_type, visible, weigh_all
+from dynamo_single.orm.plan.constraints import Constraints, gather
+from dynamo_single.orm.plan.ordering import deciding
+from dynamo_single.orm.plan.plan import Plan, Query, Rejection
+from dynamo_single.orm.schema.layout import AccessKey
+
+#: How often a query is taken apart, one ``|`` after the other, before it counts as one that no keys answer.
+MAX_STEPS = 3
+#: The types of values that a key has in their own order, and so has what is merged of several.
+_ORDERED_TYPES = ("S", "N")
+#: ``using_index`` of this name means the table itself, which a scan reads.
+PRIMARY = "primary"
+
+
+def plan(query: Query, *, now: Any = None) -> Plan:
+    """Find how a query is read.
+
+    ``now`` is the present as a value of the attribute by which items expire; it is needed if the model has one.
+    """
+    layout = query.layout
+    _check_names(query)
+    if layout.expires is not None and now is None:
+        raise ValueError(f"{layout.label} has items that expire, so that planning needs the present time.")
+    constraints = _gather(query)
+    if constraints is None:
+        return _nothing(query)
+    found, rejected = by_one_key(query, constraints, now)
+    merged_by = deciding(query, constraints)
+    parts = _parts(query, found, merged_by, now, MAX_STEPS)
+    if parts is not None and parts != [found]:
+        union = _union(query, parts, rejected, found, now)
+        return replace(union, merged_by=merged_by) if union.parts else union
+    if found is not None:
+        return found
+    if _may_scan(query) and not is_canonical(*constraints.terms):
+        wanted = (*constraints.terms, *visible(query, None, ()), *alive(layout, now), of_type(layout))
+        reason = "no key answers it, and a scan was allowed: every item of the table is read"
+        return Plan("scan", query, filter=join(wanted), reason=reason, rejected=tuple(rejected))
+    raise no_access_pattern(query, constraints, rejected, in_any_order=_without_order(query, constraints))
+
+
+def _gather(query: Query) -> Constraints | None:
+    if query.visibility == "deleted" and not query.layout.soft_delete:
+        return None
+    return gather(query.where, query.layout)
+
+
+def _nothing(query: Query) -> Plan:
+    return Plan("empty", query, reason="no item can meet the conditions")
+
+
+def _parts(query: Query, found: Plan | None, merged_by: Sequence[Order], now: Any, steps: int) -> list[Plan] | None:
+    """Give the plans which together answer a query, of which one key gives what was ``found``; none for nothing."""
+    if found is not None and (found.kind != "query" or found.filter == EVERYTHING):
+        return [found]
+    if steps:
+        for way in alternatives(query):
+            if found is not None and way[0].split not in conjuncts(found.filter):
+                continue
+            parts = _parts_of_each(way, merged_by, now, steps - 1)
+            pairs = [(plan, each) for plans, each in zip(parts or (), way, strict=False) for plan in plans]
+            if parts is not None and (found is None or all(_reads_less(plan, found, each.own) for plan, each in pairs)):
+                return [plan for plans in parts for plan in plans if plan.kind != "empty"]
+    return None if found is None else [found]
+
+
+def _parts_of_each(
+    way: Sequence[Alternative], merged_by: Sequence[Order], now: Any, steps: int
+) -> list[list[Plan]] | None:
+    """Give the plans of each query, or ``None`` if one of them cannot be answered or they would be too many."""
+    all_parts: list[list[Plan]] = []
+    count = 0
+    for each in way:
+        constraints = _gather(each.query)
+        if constraints is None:
+            parts: list[Plan] | None = []
+        else:
+            found, _ = by_one_key(each.query, constraints, now)
+            parts = _parts(each.query, found, merged_by, now, steps)
+        count += len(parts or ())
+        if parts is None or count > MAX_PARTS or not all(_has_order(part, merged_by) for part in parts):
+            return None
+        all_parts.append(parts)
+    return all_parts
+
+
+def _reads_less(part: Plan, whole: Plan, own: Condition) -> bool:
+    """Whether a part's key takes up what its own side of an ``|`` asks for, and all that the key of the whole does."""
+    if part.kind != "query":
+        return True
+    asked, left = _compared(own), _compared(part.filter)
+    always = {DELETED_AT, ITEM_TYPE, part.layout.expires}
+    return bool(asked - left) and not left - asked - _compared(whole.filter) - always
+
+
+def _compared(condition: Condition) -> set[str | None]:
+    return {term.attribute for term in conjuncts(condition) if isinstance(term, Compare) and not term.path}
+
+
+def _has_order(part: Plan, merged_by: Sequence[Order]) -> bool:
+    """Whether every item of a part has the values by which the parts are merged, and these can be compared."""
+    query, key = part.query, part.key
+    constraints = _gather(query)
+    if constraints is None or key is None:
+        return True
+    for order in merged_by:
+        name = order.attribute
+        info = query.layout.attributes[name]
+        if not info.kind or info.type not in _ORDERED_TYPES:
+            return False
+        present = info.required or constraints.fixed(name) or constraints.excludes_empty(name, text=False)
+        if not (present or name in query.layout.identity or (key.index is not None and name in key.variables)):
+            return False
+    return True
+
+
+def _union(query: Query, parts: list[Plan], rejected: list[Rejection], whole: Plan | None, now: Any) -> Plan:
+    if not parts:
+        return _nothing(query)
+    reason = f"{len(parts)} questions, each by its own key, read less than one that filters"
+    if whole is None:
+        reason = f"no key answers all of it, and {len(parts)} questions together do"
+    unexpired = alive(query.layout, now)
+    given: list[Condition] = []
+    distinct: list[Plan] = []
+    for part in parts:
+        distinct.append(replace(part, others=tuple(given)))
+        meets = join((part.query.where, *visible(part.query, None, ()), *unexpired))
+        given.append(simplify(lower(meets, query.layout)))
+    return Plan("union", query, reason=reason, rejected=tuple(rejected), parts=tuple(distinct))
+
+
+def _without_order(query: Query, constraints: Constraints) -> AccessKey | None:
+    """The first key that answers a query except for its order."""
+    if not query.ordering:
+        return None
+    candidates, _ = weigh_all(replace(query, ordering=()), constraints)
+    return candidates[0].key if candidates else None
+
+
+def _may_scan(query: Query) -> bool:
+    return query.allow_scan and not query.ordering and query.using_index in (None, PRIMARY)
+
+
+def _check_names(query: Query) -> None:
+    """A name or a value that is wrong is told as such, whichever key would have been used."""
+    lower(query.where, query.layout)
+    layout = query.layout
+    keys = (*layout.keys, *(() if layout.trash is None else (layout.trash,)))
+    for name in query.without:
+        if not any(name in (key.name, key.index) for key in keys):
+            raise unknown_key(query, keys, name)
+    for order in query.ordering:
+        if order.attribute not in query.layout.attributes:
+            known = ", ".join(sorted(query.layout.attributes))
+            raise UnknownField(f"{query.layout.label} cannot be ordered by {order.attribute!r}; it has {known}.")

@@ -1,0 +1,85 @@
+"""Which attributes a plan reads, where not all of an item is wanted, and the items that are read so.
+
+A projection makes an answer smaller; DynamoDB charges the whole item all the same. This module must not know querysets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from dynamo_single.orm.conditions.algebra import lower
+from dynamo_single.orm.conditions.terms import DELETED_AT, ITEM_TYPE, And, Compare, Condition, Not, Or, Stored
+from dynamo_single.orm.plan.plan import Plan
+from dynamo_single.orm.schema.layout import ModelLayout
+from dynamo_single.table import names
+
+
+class PartialItem(dict[str, dict[str, Any]]):
+    """An item of which only the attributes of some physical ``names`` were read."""
+
+    def __init__(self, item: Mapping[str, dict[str, Any]], names: Collection[str]) -> None:
+        super().__init__(item)
+        self.names = frozenset(names)
+
+
+def project(plan: Plan, wanted: Collection[str]) -> Plan:
+    """Let a plan read these attributes only, and what reading itself needs; whole items if that is all of them.
+
+    Needed are every key that is read by, the identity, what says whether an item is there, what a sequence is put in
+    order by, and what conditions compare that are looked at after reading.
+    """
+    layout = plan.layout
+    state = {DELETED_AT, layout.expires} if layout.soft_delete else {layout.expires}
+    ordering = (order.attribute for order in plan.query.ordering)
+    sorted_by = (sort.attribute for sort in plan.in_memory.ordering) if plan.in_memory else ()
+    read = {*wanted, *layout.identity, *state, *ordering, *sorted_by}
+    if plan.kind == "empty" or layout.attributes.keys() <= {*read, ITEM_TYPE}:
+        return plan
+    stored = tuple(info.stored for name, info in layout.attributes.items() if name in read)
+    parts = tuple(replace(part, projection=_projection(part, stored)) for part in plan.parts)
+    return replace(plan, projection=_projection(plan, stored), parts=parts)
+
+
+def widen(plan: Plan, wanted: Collection[str]) -> Plan:
+    """Let a plan read these attributes as well, if it does not read whole items."""
+    stored = [plan.layout.attributes[name].stored for name in wanted if name in plan.layout.attributes]
+    if not plan.projection:
+        return plan
+    parts = tuple(replace(part, projection=(*dict.fromkeys((*part.projection, *stored)),)) for part in plan.parts)
+    return replace(plan, projection=(*dict.fromkeys((*plan.projection, *stored)),), parts=parts)
+
+
+def _projection(plan: Plan, stored: Iterable[str]) -> tuple[str, ...]:
+    layout = plan.layout
+    index = plan.key.index if plan.key else None
+    keys = () if index is None else (names.index_partition(index), names.index_sort(index))
+    # DynamoDB takes no filter for single items, and what another part of a union gives is dropped after reading.
+    matched = (*((plan.filter,) if plan.kind in ("get", "batch_get") else ()), *plan.others)
+    compared = (name for condition in matched for name in _compared(condition, layout))
+    physical = (names.PARTITION_KEY, names.SORT_KEY, names.ITEM_TYPE, *keys, *stored, *compared)
+    return tuple(dict.fromkeys(physical))
+
+
+def _compared(condition: Condition, layout: ModelLayout) -> Iterator[str]:
+    """The physical names that a condition looks at."""
+    lowered = lower(condition, layout)
+    if isinstance(lowered, Stored):
+        yield lowered.name
+    elif isinstance(lowered, Not):
+        yield from _compared(lowered.child, layout)
+    elif isinstance(lowered, And | Or):
+        for child in lowered.children:
+            yield from _compared(child, layout)
+
+
+def attributes_of(condition: Condition) -> Iterator[str]:
+    """The attributes that a condition names, in the model's own names."""
+    if isinstance(condition, Compare):
+        yield condition.attribute
+    elif isinstance(condition, Not):
+        yield from attributes_of(condition.child)
+    elif isinstance(condition, And | Or):
+        for child in condition.children:
+            yield from attributes_of(child)

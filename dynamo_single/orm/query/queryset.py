@@ -1,0 +1,325 @@
+"""The queryset: Django's, with a plan of DynamoDB requests in the place of SQL.
+
+The public methods. ``planned`` has what they are made of; nothing is sent before a queryset is evaluated.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import AsyncIterator
+from typing import Any, Self, TypeVar
+
+from asgiref.sync import sync_to_async
+from django.db import connections, models
+
+from dynamo_single.exceptions import NotSupported
+from dynamo_single.orm.items import partial as deferred
+from dynamo_single.orm.plan.plan import Visibility
+from dynamo_single.orm.query import execution, explain, streaming
+from dynamo_single.orm.query.unsupported import refuse_all
+from dynamo_single.orm.query.writing import WritingQuerySet
+from dynamo_single.orm.reading import plans as reading
+from dynamo_single.orm.results import annotate as annotating
+from dynamo_single.orm.results import computation, pages
+from dynamo_single.orm.results import related as collections
+from dynamo_single.orm.results import rows as results
+from dynamo_single.orm.results import sorting as in_memory
+from dynamo_single.orm.results.columns import ColumnIterable, as_dict, as_named_tuple, as_tuple, as_value, columns
+from dynamo_single.orm.results.pages import Page
+from dynamo_single.orm.where.arguments import asking
+
+M = TypeVar("M", bound=models.Model, covariant=True)
+T = TypeVar("T")
+
+
+@refuse_all
+class QuerySet(WritingQuerySet[M]):
+    """A lazy description of what to read; the same methods as Django's, each exact or refused by name.
+
+    ``explain()`` says which requests a queryset will send. A query that no declared key can answer raises
+    ``NoAccessPattern`` unless ``allow_scan()`` was called.
+    """
+
+    # what is asked for, besides Django's own methods
+
+    def using_index(self, name: str) -> Self:
+        """Use this key only, by its name in ``class Keys`` or its index's name; ``"primary"`` is the table."""
+        return self._with(_using_index=name)
+
+    def without_index(self, *names: str) -> Self:
+        """Leave these keys out, by their names in ``class Keys`` or their indexes' names; the others count."""
+        return self._with(_without=(*self._without, *names))
+
+    def using(self, alias: str | None) -> Self:
+        """Accepted for Django's sake, for the aliases of ``DATABASES``; ``Meta.table`` chooses the table."""
+        if alias is not None and alias not in connections:
+            raise NotSupported(
+                f"using({alias!r}): there is no such database, and it would not choose a table of DynamoDB: "
+                f"{self.model._meta.label}.Meta.table does, by a name in DYNAMO_SINGLE."
+            )
+        return super().using(alias)
+
+    def consistent(self) -> Self:
+        """Read strongly consistent, at twice the capacity; only the table can, so indexes are refused."""
+        return self._with(_consistent=True)
+
+    def allow_scan(self) -> Self:
+        """Allow reading the whole table, every model's items included, if no key answers the query."""
+        return self._with(_allow_scan=True)
+
+    def allow_in_memory(self, limit: int = in_memory.DEFAULT_LIMIT) -> Self:
+        """Allow working on up to ``limit`` matches in memory, for what DynamoDB does not compute or put in order.
+
+        If there are more, ``TooManyMatches`` is raised; nothing is cut off. What a key answers is read by it as ever.
+        """
+        return self._with(_in_memory=in_memory.checked_limit(limit))
+
+    def with_visibility(self, visibility: Visibility) -> Self:
+        """``live`` objects, ``deleted`` ones, or ``all``."""
+        return self._with(_visibility=visibility)
+
+    def explain(self, *, format: str | None = None, execute: bool = False, **options: Any) -> str:
+        """Say which requests will be sent, why, and what they read for nothing. Sends nothing.
+
+        With ``execute`` the queryset is evaluated, and what it gives is thrown away: each request is told with the
+        items and capacity units that it took, those of ``select_related`` and ``prefetch_related`` too.
+        """
+        if format is not None or options:
+            raise NotSupported("explain() takes no format and no options but execute=True: it returns one text.")
+        plan = computation.plan(self)
+        members = self._collection_members(plan)
+        if members is not None:
+            plan = collections.whole(plan, self.model, members)
+        afterwards = [] if members is not None else [*computation.announce(self), *execution.announce_related(self)]
+        if execute:
+            afterwards += execution.execute(self)
+        requests = reading.requests(self._table, plan, limit=self._page_limit(plan))
+        return explain.describe(plan, requests, afterwards=afterwards)
+
+    def complex_filter(self, filter_obj: Any) -> Self:
+        """``filter()`` for a ``Q`` or a dict."""
+        return self.filter(filter_obj) if isinstance(filter_obj, models.Q) else self.filter(**filter_obj)
+
+    def order_by(self, *field_names: Any) -> Self:
+        """In the order of the key that answers the query, or its reverse; any other order is refused."""
+        with asking(self.model):
+            return super().order_by(*field_names)
+
+    async def aiterator(self, chunk_size: int = streaming.CHUNK_SIZE) -> AsyncIterator[M]:
+        """The objects page by page, nothing is kept; ``chunk_size`` bounds how many are read along with related ones.
+
+        Without related objects no more than one page is read ahead of what was taken.
+        """
+        async for result in streaming.aiterate(self, chunk_size):
+            yield result
+
+    def count(self) -> int:
+        """Count without reading: Query with Select=COUNT, one request for each megabyte that is passed over."""
+        if self._result_cache is not None:
+            return len(self._result_cache)
+        query: Any = self.query
+        if query.is_empty():
+            return 0
+        computed = computation.of(self)
+        if computed is not None:
+            return sum(1 for _ in results.rows(self)) if computed.makes_rows else int(self._source().count())
+        return reading.count(self._table, self._plan(ordered=False), skip=query.low_mark, stop=query.high_mark)
+
+    def exists(self) -> bool:
+        """Whether there is one: reads until the first match."""
+        if self._result_cache is not None:
+            return bool(self._result_cache)
+        computed = computation.of(self)
+        if computed is not None and computed.makes_rows:
+            return next(results.rows(self), None) is not None
+        clone = self._source()
+        clone.query.clear_ordering(force=True)
+        high = clone.query.low_mark + 1 if clone.query.high_mark is None else clone.query.high_mark
+        clone.query.high_mark = min(high, clone.query.low_mark + 1)
+        return next(clone._objects(), None) is not None
+
+    def get(self, *args: Any, **kwargs: Any) -> M:
+        """The one object: one GetItem for a whole primary key, else a Query for at most two matches."""
+        clone = self._chain() if not args and not kwargs else self.filter(*args, **kwargs)
+        clone.query.clear_ordering(force=False)
+        if not clone.query.is_sliced:
+            clone.query.set_limits(high=2)
+        found = list(clone)
+        if len(found) == 1:
+            return found[0]
+        label = self.model._meta.label
+        if not found:
+            raise self.model.DoesNotExist(f"No {label} matches {_shown(args, kwargs)}.")
+        raise self.model.MultipleObjectsReturned(f"More than one {label} matches {_shown(args, kwargs)}.")
+
+    def in_bulk(self, id_list: Any = None, *, field_name: str = "pk") -> dict[Any, M]:
+        """The objects by ``pk``, or by a unique attribute: one BatchGetItem for each hundred keys, in their order."""
+        query: Any = self.query
+        # The order of Meta.ordering would keep the keys from being read at once.
+        asked_in_order = id_list is None or query.is_sliced or query.order_by
+        return models.QuerySet.in_bulk(self if asked_in_order else self.order_by(), id_list, field_name=field_name)
+
+    def first(self) -> M | None:
+        """The first object in the given order, or else in the order of the key that answers the query."""
+        return next(iter(self[:1]), None)
+
+    def last(self) -> M | None:
+        """The first object in the opposite order."""
+        return next(iter(self.reverse()[:1]), None)
+
+    @property
+    def ordered(self) -> bool:
+        """Always: items come in the order of the key that they are read by, so pages do not shuffle."""
+        return True
+
+    def reverse(self) -> Self:
+        """The opposite order; without an order, the chosen key's read backwards."""
+        if self.query.is_sliced:
+            raise TypeError("Cannot reverse a query once a slice has been taken.")
+        clone = self._chain()
+        clone.query.standard_ordering = not clone.query.standard_ordering
+        return clone
+
+    def earliest(self, *fields: Any) -> M:
+        """The object with the least value of the fields, in the order that a key serves."""
+        return self._outermost(fields, first=True)
+
+    def latest(self, *fields: Any) -> M:
+        """The object with the greatest value of the fields, in the order that a key serves."""
+        return self._outermost(fields, first=False)
+
+    def _outermost(self, fields: Any, *, first: bool) -> M:
+        names = fields or self.model._meta.get_latest_by
+        if not names:
+            raise ValueError("earliest() and latest() require either fields or Meta.get_latest_by.")
+        ordered = self.order_by(*((names,) if isinstance(names, str) else names))
+        found = ordered.first() if first else ordered.last()
+        if found is None:
+            raise self.model.DoesNotExist(f"No {self.model._meta.label} matches.")
+        return found
+
+    # pages
+
+    def page(self, size: int, cursor: str | None = None, *, max_requests: int | None = None) -> Page[M]:
+        """The first objects, or those from a cursor on: as many as ``size``, whatever the conditions leave out.
+
+        One request reads a page where nothing is filtered. Otherwise reading goes on until one match more than ``size``
+        is found, the end is reached, or ``max_requests`` were sent. A cursor of another query is ``InvalidCursor``.
+        """
+        return pages.page(self, size, cursor, max_requests)
+
+    async def apage(self, size: int, cursor: str | None = None, *, max_requests: int | None = None) -> Page[M]:
+        """``page()`` in a thread."""
+        return await sync_to_async(self.page)(size, cursor, max_requests=max_requests)
+
+    def cursor_for(self, obj: Any, *, before: bool = False) -> str:
+        """The cursor of the page that begins behind an object, or ``before`` it ends; sends nothing.
+
+        The object has to be one of the queryset's, as it was read.
+        """
+        return pages.cursor_for(self, obj, before=before)
+
+    # other shapes of the result
+
+    def values(self, *fields: Any, **expressions: Any) -> Any:
+        """Dictionaries of the named attributes, which alone are read; of all of them without names."""
+        return self._with_columns(fields, expressions, as_dict)
+
+    def values_list(self, *fields: Any, flat: bool = False, named: bool = False) -> Any:
+        """Tuples of the named attributes, which alone are read; ``named`` ones, or ``flat`` one value each."""
+        if flat and named:
+            raise TypeError("'flat' and 'named' can't be used together.")
+        if flat and len(fields) != 1:
+            raise TypeError("'flat' is not valid when values_list is called with more than one field.")
+        return self._with_columns(fields, {}, as_value if flat else as_named_tuple if named else as_tuple)
+
+    def _with_columns(self, fields: Any, expressions: Any, shape: Any) -> Any:
+        if self._computation is not None:
+            return annotating.with_columns(self, fields, expressions, shape)
+        clone = self._with(_columns=columns(self.model, fields, expressions, shape))
+        clone._iterable_class = results.RowIterable if self._distinct else ColumnIterable
+        return clone
+
+    def aggregate(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """``Count``, ``Min``, ``Max``, ``Sum`` and ``Avg`` of attributes, with Django's types of results.
+
+        One count is one Query with Select=COUNT; the least or greatest value of what a key is ordered by is one Query
+        for one item. Everything else reads every match, and needs a slice or ``allow_in_memory()``.
+        """
+        return annotating.aggregate(self, args, kwargs)
+
+    def annotate(self, *args: Any, **kwargs: Any) -> Any:
+        """The same aggregates for each object, or after ``values()`` for each group, which needs ``allow_in_memory()``.
+
+        ``Count("people")`` of ``people = Children(...)`` is one Query with Select=COUNT for each object.
+        """
+        return annotating.annotate(self, args, kwargs)
+
+    def dates(self, field_name: str, kind: str, order: str = "ASC") -> Any:
+        """The years, months, weeks or days of an attribute's values, each once; needs ``allow_in_memory()``."""
+        return annotating.dates(self, field_name, kind, order)
+
+    def datetimes(self, field_name: str, kind: str, order: str = "ASC", tzinfo: datetime.tzinfo | None = None) -> Any:
+        """The same as moments, down to the second, by the clocks of ``tzinfo`` or of the current time zone."""
+        return annotating.datetimes(self, field_name, kind, order, tzinfo)
+
+    def only(self, *fields: Any) -> Self:
+        """Objects of which the named attributes are read, and the identity; each other is read when it is asked for.
+
+        The answers become smaller; DynamoDB charges whole items all the same.
+        """
+        self._check_loadable("only")
+        names = fields if fields == (None,) else deferred.named(self.model, fields, "only")
+        return super().only(*names)
+
+    def defer(self, *fields: Any) -> Self:
+        """Objects of which all but the named attributes are read; ``defer(None)`` takes back what was deferred."""
+        self._check_loadable("defer")
+        names = fields if fields == (None,) else deferred.named(self.model, fields, "defer")
+        return super().defer(*names)
+
+    def _check_loadable(self, name: str) -> None:
+        if self._columns is not None:
+            raise TypeError(f"Cannot call {name}() after .values() or .values_list()")
+
+    def union(self, *other_qs: Any, all: bool = False) -> Self:
+        """What any of the querysets gives, each object once: the same as ``|``; ordered anew by ``order_by()``."""
+        if all:
+            raise NotSupported("union(all=True) is not supported: an object comes once. Chain lists in Python instead.")
+        united: Any = self
+        for other in other_qs:
+            if getattr(other, "model", None) is not self.model:
+                raise NotSupported(f"union() joins querysets of one model, {self.model._meta.label}, not {other!r}.")
+            united = united | other
+        united = united._chain()
+        united.query.clear_ordering(force=True)
+        result: Self = united
+        return result
+
+    def __or__(self, other: Any) -> Self:
+        if self.query.is_sliced or (hasattr(other, "query") and other.query.is_sliced):
+            raise NotSupported("A sliced queryset cannot be combined with another: slice what | and union() give.")
+        result: Self = super().__or__(other)
+        return result
+
+    def distinct(self, *field_names: Any) -> Self:
+        """The same objects, as no query gives one twice; of ``values()`` each row once: needs ``allow_in_memory()``."""
+        if field_names:
+            raise NotSupported("distinct() over fields is not supported: values(...).distinct() gives each value once.")
+        if self.query.is_sliced:
+            raise TypeError("Cannot create distinct fields once a slice has been taken.")
+        clone = self._with(_distinct=True)
+        if self._columns is not None:
+            clone._iterable_class = results.RowIterable
+        return clone
+
+    def select_related(self, *fields: Any) -> Self:
+        """Read the referenced objects along: one BatchGetItem for each hundred of each reference."""
+        collections.check_references(self.model, fields)
+        clone: Self = super().select_related(*fields)
+        return clone
+
+
+def _shown(args: Any, kwargs: Any) -> str:
+    shown = ", ".join((*map(repr, args), *(f"{name}={value!r}" for name, value in kwargs.items())))
+    return shown or "the query"

@@ -1,0 +1,137 @@
+"""Cursors: a place in the order of one query, as a text that can go into an address and come back.
+
+A cursor is bound to its query and to the model's keys, signed by Django's signer, and unreadable: the place may be that
+of an item which the query leaves out, and its keys are nobody else's business. Nothing is sent, and no model is known.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+from django.conf import settings
+from django.core import signing
+from django.utils.crypto import salted_hmac
+
+from dynamo_single.exceptions import InvalidCursor
+from dynamo_single.orm.conditions.algebra import lower
+from dynamo_single.orm.plan.plan import Plan
+from dynamo_single.orm.reading.positions import Position
+from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
+
+SALT = "dynamo_single.cursors"
+BEGIN_AGAIN = "Begin again without a cursor."
+
+#: How much of a wrong cursor a message repeats.
+_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """The page that begins behind a position, or ``backward`` the one that ends in front of it."""
+
+    position: Position
+    backward: bool = False
+
+
+def encode(cursor: Cursor, plan: Plan) -> str:
+    """Write a cursor of a plan. The same one gives the same text, while ``SECRET_KEY`` stays."""
+    position = cursor.position
+    place = [position.stream, position.sort, position.key, position.values]
+    data = json.dumps([*_fingerprint(plan), int(cursor.backward), *place], separators=(",", ":"), ensure_ascii=False)
+    secret = settings.SECRET_KEY
+    return _signer(secret).sign(signing.b64_encode(_seal(zlib.compress(data.encode(), 9), secret)).decode())
+
+
+def decode(text: str, plan: Plan) -> Cursor:
+    """Read a cursor; raises ``InvalidCursor`` if it was not made for the plan's query, or not by this site."""
+    label, keys, query, backward, stream, sort, key, values = _open(text)
+    ours = _fingerprint(plan)
+    if label != ours[0]:
+        raise InvalidCursor(f"This cursor is for objects of {label}, not of {ours[0]}. {BEGIN_AGAIN}")
+    if query != ours[2]:
+        raise InvalidCursor(
+            f"This cursor of {label} is for another query: the same conditions, with the same values, the same order "
+            f"and the same kind of objects have to be asked for. {BEGIN_AGAIN}"
+        )
+    if keys != ours[1]:
+        raise InvalidCursor(f"The keys that {label} is read by have changed since this cursor was made. {BEGIN_AGAIN}")
+    return Cursor(Position(stream, sort, (key[0], key[1]) if key else None, tuple(values)), bool(backward))
+
+
+# what a cursor is bound to
+
+
+def _fingerprint(plan: Plan) -> tuple[str, str, str]:
+    """The model, how it is read, and what was asked. The present, by which items expire, is no part of it."""
+    query = plan.query
+    asked = (
+        lower(query.where, query.layout),
+        [(order.attribute, order.descending) for order in query.ordering],
+        query.visibility,
+        query.using_index,
+        query.without,
+        plan.forward,
+    )
+    return plan.layout.label, _digest(_way(plan)), _digest(asked)
+
+
+def _way(plan: Plan) -> tuple[Any, ...]:
+    conditions = [(each.partition, each.operator, each.operands) for each in plan.conditions]
+    parts = [_way(part) for part in plan.parts]
+    return plan.kind, plan.merge, list(_key(plan.key, plan.layout)), conditions, plan.keys, parts
+
+
+def _key(key: AccessKey | None, layout: ModelLayout) -> Iterator[Any]:
+    if key is None:
+        return
+    yield key.name, key.index, key.partition.source, key.sort.source
+    for name in key.variables:
+        info = layout.attributes[name]
+        yield info.stored, info.type, info.kind
+
+
+def _digest(value: Any) -> str:
+    return signing.b64_encode(hashlib.sha256(repr(value).encode()).digest()[:12]).decode()
+
+
+# signed and sealed
+
+
+def _signer(secret: str | bytes) -> signing.Signer:
+    # A full stop needs no escaping in an address.
+    return signing.Signer(key=secret, sep=".", salt=SALT, fallback_keys=[])
+
+
+def _open(text: Any) -> list[Any]:
+    for secret in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS):
+        try:
+            # Other texts than ASCII cannot be compared with a signature.
+            sealed = _signer(secret).unsign(text if isinstance(text, str) and text.isascii() else "")
+        except signing.BadSignature:
+            continue
+        found: list[Any] = json.loads(zlib.decompress(_unseal(signing.b64_decode(sealed.encode()), secret)))
+        return found
+    shown = repr(text if len(str(text)) <= _SHOWN else f"{str(text)[:_SHOWN]}...")
+    raise InvalidCursor(
+        f"{shown} is no cursor of this site: it was changed on the way, made up, or signed with another SECRET_KEY. "
+        f"{BEGIN_AGAIN}"
+    )
+
+
+def _seal(data: bytes, secret: str | bytes) -> bytes:
+    """Encrypt so that the same data gives the same text, which needs no nonce (AES-SIV, RFC 5297)."""
+    return _cipher(secret).encrypt(data, None)
+
+
+def _unseal(sealed: bytes, secret: str | bytes) -> bytes:
+    return _cipher(secret).decrypt(sealed, None)
+
+
+def _cipher(secret: str | bytes) -> AESSIV:
+    return AESSIV(salted_hmac(f"{SALT}.cipher", b"key", secret=secret, algorithm="sha512").digest())

@@ -1,0 +1,318 @@
+"""Reads one page of a plan's items from a position, in either direction, within a budget of requests.
+
+It knows the table and the requests' answers, and must not know models or how a position is written as a cursor.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dynamo_single.exceptions import InvalidValue, NotSupported
+from dynamo_single.orm.conditions.matching import matches
+from dynamo_single.orm.conditions.terms import EVERYTHING
+from dynamo_single.orm.plan.plan import Plan
+from dynamo_single.orm.reading import plans as reading
+from dynamo_single.orm.reading.positions import (
+    Item,
+    Narrowed,
+    Position,
+    Start,
+    ascends,
+    at_item,
+    covers,
+    in_union,
+    is_merged,
+    parts_of,
+    start_of,
+    stream_count,
+    within,
+)
+from dynamo_single.orm.requests import block as pending
+from dynamo_single.orm.requests.actions import key_of
+from dynamo_single.orm.requests.compiler import compile_plan, with_page
+from dynamo_single.table.limits import MAX_BATCH_KEYS
+from dynamo_single.table.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An item and its position."""
+
+    item: Item
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was read, in reading direction; ``stopped`` is where the budget ended it, if it did."""
+
+    found: tuple[Found, ...] = ()
+    stopped: Position | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """Where reading a plan begins and which way it goes.
+
+    ``narrowed`` says what each part of a union reads from the position on, if the union has an order.
+    """
+
+    table: Table
+    plan: Plan
+    position: Position
+    backward: bool
+    narrowed: tuple[Narrowed, ...] = ()
+
+    def rank(self, stream: int, item: Any) -> tuple[Any, int]:
+        """What a merge compares items by."""
+        if self.plan.kind != "union":
+            return at_item(self.plan, stream, item).sort, stream
+        # As when everything is read: of equal items those of the first part come first, and backwards last.
+        descending = self.plan.merged_by[0].descending
+        return reading.order_of(self.plan, item), -stream if descending else stream
+
+    @property
+    def takes_least(self) -> bool:
+        """Whether the item that a merge gives next is the one of the lowest rank."""
+        return not self.backward if self.plan.kind == "union" else ascends(self.plan, backward=self.backward)
+
+    def is_behind(self, stream: int, item: Item) -> bool:
+        """Whether a merge gives an item after the one at the position."""
+        position, plan = self.position, self.plan
+        if plan.kind == "union":
+            stored = (plan.layout.attributes[order.attribute].stored for order in plan.merged_by)
+            ours = self.rank(position.stream, dict(zip(stored, position.values, strict=True)))
+        else:
+            ours = (position.sort, position.stream)
+        theirs = self.rank(stream, item)
+        return theirs > ours if self.takes_least else theirs < ours
+
+
+def read(beginning: Beginning, *, wanted: int, max_requests: int | None = None) -> Reading:
+    """Up to ``wanted`` items that match, from the position on.
+
+    Where nothing is filtered, the first request of each stream reads no more than is wanted. Otherwise each further one
+    reads four times as much as the one before, up to what one page can hold.
+    """
+    pending.check_plan(beginning.table.settings.alias, beginning.plan)
+    merged = is_merged(beginning.plan)
+    budget = _Budget(max_requests)
+    # The next one is the last, from where it is taken off.
+    streams: list[_Stream] = list(_streams(beginning))
+    streams = streams if beginning.backward else streams[::-1]
+    if merged:
+        _check_budget(beginning.plan, len(streams), max_requests)
+        for stream in reversed(streams):
+            if not stream.is_over:
+                budget.spend()
+                stream.fill(wanted)
+    found: list[Found] = []
+    while streams and len(found) < wanted:
+        place = _next(streams, beginning) if merged else -1
+        stream = streams[place]
+        if stream.is_over:
+            del streams[place]
+        elif stream.found:
+            found.append(stream.found.popleft())
+        elif budget.spend():
+            stream.fill(wanted - len(found))
+        else:
+            return Reading(tuple(found), stream.rest())
+    return Reading(tuple(found))
+
+
+class _Budget:
+    """How many requests may still be sent; ``None`` for any number."""
+
+    def __init__(self, left: int | None) -> None:
+        self.left = left
+
+    def spend(self) -> bool:
+        """Take one, if there is one."""
+        if self.left is None:
+            return True
+        self.left -= 1
+        return self.left >= 0
+
+
+def _check_budget(plan: Plan, count: int, max_requests: int | None) -> None:
+    if max_requests is None:
+        return
+    if plan.kind == "union":
+        raise NotSupported(
+            "max_requests is not supported where several keys answer a query in an order: what is found by one key "
+            "waits for what the others find. Leave the order out, or max_requests."
+        )
+    if max_requests < count:
+        raise InvalidValue(
+            f"max_requests={max_requests}: {count} partitions are read side by side to put their items in order, so "
+            f"that a page takes at least {count} requests. Allow as many, or leave the order out."
+        )
+
+
+def _next(streams: Sequence[_Stream], beginning: Beginning) -> int:
+    """The place of the stream that a merge goes on with: one that cannot tell yet, or else the one in front."""
+    ranks = [stream.next_rank for stream in streams]
+    if None in ranks:
+        return ranks.index(None)
+    return ranks.index(min(ranks) if beginning.takes_least else max(ranks))
+
+
+def _streams(beginning: Beginning) -> Iterator[_Stream]:
+    offset = 0
+    for number, part in enumerate(parts_of(beginning.plan)):
+        position = within(part, offset, beginning.position)
+        if part.keys:
+            yield _Keys(beginning, number, offset, position)
+        else:
+            for stream in range(stream_count(part)):
+                yield from _range(beginning, number, offset, stream, position)
+        offset += stream_count(part)
+
+
+def _range(beginning: Beginning, number: int, offset: int, stream: int, position: Position) -> Iterator[_Range]:
+    """What is left of one key condition."""
+    part = parts_of(beginning.plan)[number]
+    if not beginning.narrowed or offset + stream == beginning.position.stream:
+        start = start_of(part, stream, position, backward=beginning.backward)
+    else:
+        condition = beginning.narrowed[number].conditions[stream]
+        start = None if condition is None else Start(condition, overlaps=True)
+    if start is not None:
+        yield _Range(beginning, number, offset, stream, start)
+
+
+class _Stream:
+    """Items that come one after the other, read as they are needed."""
+
+    def __init__(self, beginning: Beginning, number: int, offset: int) -> None:
+        self.beginning = beginning
+        self.part = parts_of(beginning.plan)[number]
+        self.offset = offset
+        self.limit = 0
+        self.found: deque[Found] = deque()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there is nothing left."""
+        raise NotImplementedError
+
+    @property
+    def next_rank(self) -> Any:
+        """Where a merge has the next item, or what is not read yet; ``None`` if that is not known."""
+        if self.found:
+            return self.beginning.rank(self.found[0].position.stream, self.found[0].item)
+        return None
+
+    def fill(self, wanted: int) -> None:
+        """Read the next items."""
+        raise NotImplementedError
+
+    def rest(self) -> Position:
+        """The place of what is not read yet."""
+        raise NotImplementedError
+
+    def _keep(self, stream: int, item: Item, *, overlaps: bool) -> None:
+        """Take an item that was read, unless another part gives it, or the page before has it."""
+        if any(matches(other, item) for other in self.part.others):
+            return
+        if not overlaps or self.beginning.is_behind(self.offset + stream, item):
+            position = in_union(self.beginning.plan, self.offset, at_item(self.part, stream, item), item)
+            self.found.append(Found(item, position))
+
+
+class _Range(_Stream):
+    """One Query or Scan, page by page."""
+
+    def __init__(self, beginning: Beginning, number: int, offset: int, stream: int, start: Start) -> None:
+        super().__init__(beginning, number, offset)
+        self.stream = stream
+        self.start = start
+        self.is_read = False
+        self.last_key: Any = None
+        conditions = () if start.condition is None else (start.condition,)
+        forward = ascends(self.part, backward=beginning.backward)
+        self.plan = replace(self.part, conditions=conditions, forward=forward)
+
+    @property
+    def is_over(self) -> bool:
+        return self.is_read and self.last_key is None and not self.found
+
+    @property
+    def next_rank(self) -> Any:
+        if self.found or self.last_key is None or self.beginning.plan.kind == "union":
+            return super().next_rank
+        return self.beginning.rank(self.stream, self.last_key)
+
+    def fill(self, wanted: int) -> None:
+        start_key = self.last_key
+        if not self.is_read:
+            # What overlaps with the page before is dropped again: at most one item, unless an index has equal keys.
+            self.limit, start_key = wanted + self.start.overlaps, self.start.key
+        elif self.part.filter == EVERYTHING and not self.part.others:
+            self.limit = wanted
+        else:
+            self.limit = reading.next_limit(self.limit)
+        table = self.beginning.table
+        (request,) = compile_plan(self.plan)
+        answer = table.send(with_page(request, start_key=start_key, limit=self.limit))
+        for item in reading.as_read(self.part, answer["Items"]):
+            # A narrowed condition may hold what a strict bound of its own leaves out.
+            if not self.start.overlaps or self._is_covered(item):
+                self._keep(self.stream, item, overlaps=self.start.overlaps)
+        self.last_key = answer.get("LastEvaluatedKey")
+        if self.last_key is not None and self.start.overlaps and not self._is_covered(self.last_key):
+            # At a strict bound everything is read, and DynamoDB takes no key from outside of a condition to go on from.
+            self.last_key = None
+        self.is_read = True
+
+    def _is_covered(self, item: Item) -> bool:
+        return covers(self.part.conditions[self.stream], at_item(self.part, self.stream, item).sort)
+
+    def rest(self) -> Position:
+        if not self.is_read:
+            return Position(self.offset + self.stream + self.beginning.backward)
+        position = at_item(self.part, self.stream, self.last_key)
+        return replace(position, stream=self.offset + self.stream)
+
+
+class _Keys(_Stream):
+    """The items of whole primary keys, in the order of the keys."""
+
+    def __init__(self, beginning: Beginning, number: int, offset: int, position: Position) -> None:
+        super().__init__(beginning, number, offset)
+        # Each key is a stream of its own, which the one at the position has given.
+        self.overlaps = bool(beginning.narrowed) and position.key is None
+        self.left = self._numbers(beginning, number, position)
+
+    def _numbers(self, beginning: Beginning, number: int, position: Position) -> list[int]:
+        keys = self.part.keys
+        if self.overlaps:
+            kept = beginning.narrowed[number].keys
+            left = [place for place, key in enumerate(keys) if key in kept]
+        elif beginning.backward:
+            left = list(range(position.stream))
+        else:
+            left = list(range(position.stream + (position.key is not None), len(keys)))
+        return left[::-1] if beginning.backward else left
+
+    @property
+    def is_over(self) -> bool:
+        return not self.left and not self.found
+
+    def fill(self, wanted: int) -> None:
+        # One request at a time: a key that nothing is stored under is followed by more than are missing.
+        self.limit = min(max(wanted, self.limit * reading.PAGE_GROWTH), MAX_BATCH_KEYS)
+        numbers, self.left = self.left[: self.limit], self.left[self.limit :]
+        keys = self.part.keys
+        part = replace(self.part, keys=tuple(keys[number] for number in numbers))
+        found = {key_of(item): item for item in reading.items(self.beginning.table, part)}
+        for number in numbers:
+            if (item := found.get(keys[number])) is not None:
+                self._keep(number, item, overlaps=self.overlaps)
+
+    def rest(self) -> Position:
+        return Position(self.offset + self.left[0] + self.beginning.backward)

@@ -1,0 +1,211 @@
+"""Carries out a plan: sends its requests page by page and gives the stored items that match.
+
+It knows the table and the requests' answers, and must not know models: an item is what DynamoDB returned.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, islice
+from typing import Any
+
+from dynamo_single.exceptions import NotSupported
+from dynamo_single.orm.conditions.algebra import order_value
+from dynamo_single.orm.conditions.matching import matches
+from dynamo_single.orm.conditions.terms import EVERYTHING
+from dynamo_single.orm.plan.plan import Plan
+from dynamo_single.orm.plan.projection import PartialItem
+from dynamo_single.orm.requests import block as pending
+from dynamo_single.orm.requests.actions import key_of
+from dynamo_single.orm.requests.compiler import compile_plan, compile_reads, item_key, with_page
+from dynamo_single.table import names
+from dynamo_single.table.batches import Wanted, get_batches
+from dynamo_single.table.limits import MAX_ACTIONS, MAX_PAGE_ITEMS
+from dynamo_single.table.request import Request
+from dynamo_single.table.table import Table
+
+Item = dict[str, dict[str, Any]]
+
+#: A page that a filter may empty grows by this factor each time, so that a rare match costs few requests.
+PAGE_GROWTH = 4
+
+
+def next_limit(limit: int) -> int:
+    """How many items the next page reads, where the last one held too few matches: at most what a page can hold."""
+    return min(limit * PAGE_GROWTH, MAX_PAGE_ITEMS)
+
+
+def limit_is_exact(plan: Plan) -> bool:
+    """Whether ``Limit``, which counts items read, can stand for the number of items wanted."""
+    return plan.kind in {"query", "scan"} and plan.filter == EVERYTHING and len(plan.conditions) <= 1
+
+
+def requests(table: Table, plan: Plan, *, limit: int | None = None) -> tuple[Request, ...]:
+    """The plan's first requests, as they will be sent."""
+    return compile_plan(plan, table_name=table.name, limit=limit)
+
+
+def items(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None) -> Iterator[Item]:
+    """The matching items from number ``skip`` up to ``stop``, read lazily: a page is sent for when it is needed.
+
+    Skipped items are read, and paid for, as DynamoDB has no offset.
+    """
+    pending.check_plan(table.settings.alias, plan)
+    if plan.kind == "empty":
+        found: Iterable[Item] = ()
+    elif plan.kind == "get":
+        found = _get(table, plan)
+    elif plan.kind == "batch_get":
+        found = _batch_get(table, plan, stop)
+    elif plan.kind == "union":
+        found = _union(table, plan, stop)
+    else:
+        found = _pages_of_plan(table, plan, stop, exact=limit_is_exact(plan))
+    return islice(as_read(plan, found), skip, stop)
+
+
+def as_read(plan: Plan, found: Iterable[Item]) -> Iterator[Item]:
+    """The items that a plan's requests gave, as what they are: whole, or only what its projection names."""
+    if not plan.projection:
+        return iter(found)
+    read = frozenset(plan.projection)
+    return (PartialItem(item, read) for item in found)
+
+
+def count(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None) -> int:
+    """The number of matching items; queries and scans only count, they return no item."""
+    pending.check_plan(table.settings.alias, plan)
+    if plan.kind not in {"query", "scan"}:
+        return sum(1 for _ in items(table, plan, skip=skip, stop=stop))
+    total = 0
+    for request in compile_plan(plan, table_name=table.name, count=True):
+        for answer in _answers(table, request, None if stop is None else stop - total, exact=limit_is_exact(plan)):
+            total += int(answer["Count"])
+            if stop is not None and total >= stop:
+                return max(stop - skip, 0)
+    return max(total - skip, 0)
+
+
+def _get(table: Table, plan: Plan) -> Iterator[Item]:
+    (request,) = compile_plan(plan)
+    item: Item | None = table.send(request).get("Item")
+    if item is not None and matches(plan.filter, item, plan.layout):
+        yield item
+
+
+def _batch_get(table: Table, plan: Plan, stop: int | None) -> Iterator[Item]:
+    requests = compile_plan(plan, table_name=table.name)
+    wanted = Wanted(stop)
+    for request, batch in zip(requests, get_batches(table, requests, wanted), strict=True):
+        found = {key_of(item): item for item in batch}
+        for key in request.params["RequestItems"][table.name]["Keys"]:
+            item = found.get(key_of(key))
+            if item is not None and matches(plan.filter, item, plan.layout):
+                wanted.took_one()
+                yield item
+
+
+def _union(table: Table, plan: Plan, stop: int | None) -> Iterator[Item]:
+    """The items of every part, each once."""
+    streams = [_of_part(table, part, stop) for part in plan.parts]
+    ordering = plan.merged_by
+    if not ordering:
+        return chain.from_iterable(streams)
+    return heapq.merge(*_mirrored(streams, forward=not ordering[0].descending), key=partial(order_of, plan))
+
+
+def _of_part(table: Table, part: Plan, stop: int | None) -> Iterator[Item]:
+    # What another part gives is dropped here, so that no number of items read is sure to be enough.
+    if part.kind == "query":
+        found = _pages_of_plan(table, part, stop, exact=False)
+    elif part.kind == "batch_get":
+        found = _batch_get(table, part, stop)  # which only bounds what is read ahead
+    else:
+        found = items(table, part)
+    return (item for item in found if not any(matches(other, item) for other in part.others))
+
+
+def _mirrored(streams: list[Iterator[Item]], *, forward: bool) -> list[Iterator[Item]]:
+    """The streams as a merge takes them: equal items come in their order, and backwards in the opposite one."""
+    return streams if forward else streams[::-1]
+
+
+def order_of(plan: Plan, item: Item) -> tuple[Any, ...]:
+    """What the items of a union are merged by: the values of the attributes that it is ordered by."""
+    attributes = plan.layout.attributes
+    values = ((order_value(item[attributes[order.attribute].stored])[1], order) for order in plan.merged_by)
+    return tuple(Descending(value) if order.descending else value for value, order in values)
+
+
+@dataclass(frozen=True, slots=True)
+class Descending:
+    """A value that sorts the other way round."""
+
+    value: Any
+
+    def __lt__(self, other: Descending) -> bool:
+        return bool(other.value < self.value)
+
+
+def _pages_of_plan(table: Table, plan: Plan, stop: int | None, *, exact: bool) -> Iterator[Item]:
+    streams = [_items_of(table, request, stop, exact=exact) for request in compile_plan(plan, table_name=table.name)]
+    if plan.merge == "sort_key" and len(streams) > 1:
+        index = plan.key.index if plan.key else None
+        sort = names.SORT_KEY if index is None else names.index_sort(index)
+        merged = _mirrored(streams, forward=plan.forward)
+        yield from heapq.merge(*merged, key=lambda item: item[sort]["S"], reverse=not plan.forward)
+        return
+    for stream in streams:
+        yield from stream
+
+
+def _items_of(table: Table, request: Request, stop: int | None, *, exact: bool) -> Iterator[Item]:
+    for answer in _answers(table, request, stop, exact=exact):
+        yield from answer["Items"]
+
+
+def _answers(table: Table, request: Request, wanted: int | None, *, exact: bool) -> Iterator[dict[str, Any]]:
+    """The pages of one Query or Scan; ``wanted`` bounds what each page reads as far as the filter allows."""
+    limit = wanted
+    start_key = None
+    while True:
+        answer = table.send(with_page(request, start_key=start_key, limit=limit))
+        yield answer
+        start_key = answer.get("LastEvaluatedKey")
+        if start_key is None:
+            return
+        if limit is not None:
+            limit = limit - int(answer["Count"]) if exact else next_limit(limit)
+            if limit <= 0:
+                return
+
+
+def at_once(table: Table, plans: Sequence[Plan]) -> list[list[Item]]:
+    """The items of some plans of whole primary keys as of one moment, by one TransactGetItems; again on a conflict."""
+    for plan in plans:
+        pending.check_plan(table.settings.alias, plan)
+    keys = list(dict.fromkeys(key for plan in plans for key in plan.keys))
+    if len(keys) > MAX_ACTIONS:
+        raise NotSupported(f"{len(keys)} items cannot be read at once: DynamoDB takes {MAX_ACTIONS}.")
+    answers = table.send_patiently(compile_reads(keys, table.name))["Responses"] if keys else []
+    found = {key: answer["Item"] for key, answer in zip(keys, answers, strict=True) if answer.get("Item")}
+    return [
+        [found[key] for key in plan.keys if key in found and matches(plan.filter, found[key], plan.layout)]
+        for plan in plans
+    ]
+
+
+def get_item(table: Table, key: tuple[str, str]) -> Item | None:
+    """One item by its key, strongly consistent: one GetItem."""
+    pending.check_keys(table.settings.alias, [key])
+    return stored_item(table, key)
+
+
+def stored_item(table: Table, key: tuple[str, str]) -> Item | None:
+    """The same, whatever a block is about to do with the item."""
+    answer = table.send(Request("GetItem", {"Key": item_key(key), "ConsistentRead": True}))
+    item: Item | None = answer.get("Item")
+    return item

@@ -1,0 +1,256 @@
+"""Places in the order of a plan: where one page ends and the next begins, and how reading goes on from there.
+
+The order of a plan is that of its streams: the key conditions of a query, the keys of a batch, or the one of a scan; a
+union has those of its parts. A place is told by one item alone, so that it can be made of any item and read from in
+both directions. Nothing is sent, and no model is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dynamo_single.orm.conditions.algebra import conjuncts, join, simplify
+from dynamo_single.orm.conditions.matching import matches
+from dynamo_single.orm.conditions.terms import Compare, Condition
+from dynamo_single.orm.plan.choice import by_one_key
+from dynamo_single.orm.plan.constraints import gather
+from dynamo_single.orm.plan.plan import KeyCondition, Plan
+from dynamo_single.orm.plan.projection import attributes_of
+from dynamo_single.orm.requests.actions import ItemKey, key_of
+from dynamo_single.orm.schema.encoding.keys import prefix_end
+from dynamo_single.table import names
+
+Item = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """At an item of a stream, by its sort key there and its primary key; without ``key``, in front of the stream.
+
+    The item need not be stored any more. Streams are numbered as the plan has them, whichever way they are read. In a
+    union that has an order, ``values`` are the item's stored values of what it is ordered by.
+    """
+
+    stream: int
+    sort: str = ""
+    key: ItemKey | None = None
+    values: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How one stream is read from a position: ``overlaps`` if the first items may be those at the position itself."""
+
+    condition: KeyCondition | None = None
+    key: Mapping[str, Mapping[str, str]] | None = None
+    overlaps: bool = False
+
+
+def parts_of(plan: Plan) -> tuple[Plan, ...]:
+    """The parts of a union; any other plan is one."""
+    return plan.parts if plan.kind == "union" else (plan,)
+
+
+def stream_count(plan: Plan) -> int:
+    """How many streams a plan has; a scan is one."""
+    if plan.kind == "union":
+        return sum(map(stream_count, plan.parts))
+    return 1 if plan.kind == "scan" else len(plan.keys or plan.conditions)
+
+
+def within(part: Plan, offset: int, position: Position) -> Position:
+    """A position as a part of a union has it, in front of which there are ``offset`` streams."""
+    stream, count = position.stream - offset, stream_count(part)
+    if 0 <= stream < count:
+        return replace(position, stream=stream)
+    return Position(0 if stream < 0 else count)
+
+
+def outermost(plan: Plan, *, backward: bool) -> Position:
+    """The place where reading begins: in front of everything, or behind it."""
+    return Position(stream_count(plan) if backward else 0)
+
+
+def ascends(plan: Plan, *, backward: bool) -> bool:
+    """Whether sort keys grow while the plan is read in this direction."""
+    return plan.forward != backward
+
+
+def is_merged(plan: Plan) -> bool:
+    """Whether the streams are read side by side, and not one after the other."""
+    if plan.kind == "union":
+        return bool(plan.merged_by)
+    return plan.merge == "sort_key" and len(plan.conditions) > 1
+
+
+def sort_attribute(plan: Plan) -> str:
+    """The stored name of the sort key that the plan reads by."""
+    index = plan.key.index if plan.key else None
+    return names.SORT_KEY if index is None else names.index_sort(index)
+
+
+def at_item(plan: Plan, stream: int, item: Item) -> Position:
+    """The position of an item, or of a ``LastEvaluatedKey``, that a stream gave; a key is a stream of its own."""
+    return Position(stream, "" if plan.keys else item[sort_attribute(plan)]["S"], key_of(item))
+
+
+def in_union(plan: Plan, offset: int, position: Position, item: Item) -> Position:
+    """The position of an item in a plan, of which a part has it at a position."""
+    values: tuple[Mapping[str, Any], ...] = ()
+    if plan.kind == "union":
+        values = tuple(item[plan.layout.attributes[order.attribute].stored] for order in plan.merged_by)
+    return replace(position, stream=position.stream + offset, values=values)
+
+
+def start_of(plan: Plan, stream: int, position: Position, *, backward: bool) -> Start | None:
+    """How a stream of a query or scan is read on from a position; ``None`` if it has nothing left there."""
+    whole = Start(plan.conditions[stream] if plan.conditions else None)
+    if position.key is None:
+        begins = stream < position.stream if backward else stream >= position.stream
+        return whole if begins else None
+    if stream == position.stream:
+        return Start(whole.condition, _start_key(plan, whole.condition, position))
+    comes_later = (stream < position.stream) if backward else (stream > position.stream)
+    if not is_merged(plan):
+        return whole if comes_later else None
+    narrowed = narrow(plan.conditions[stream], position.sort, ascending=ascends(plan, backward=backward))
+    return None if narrowed is None else Start(narrowed, overlaps=True)
+
+
+def _start_key(plan: Plan, condition: KeyCondition | None, position: Position) -> Mapping[str, Mapping[str, str]]:
+    pk, sk = position.key or ("", "")
+    start = {names.PARTITION_KEY: {"S": pk}, names.SORT_KEY: {"S": sk}}
+    index = plan.key.index if plan.key else None
+    if index is not None and condition is not None:
+        start[names.index_partition(index)] = {"S": condition.partition}
+        start[names.index_sort(index)] = {"S": position.sort}
+    return start
+
+
+# the sort keys that a key condition reads
+
+
+def covers(condition: KeyCondition, sort: str) -> bool:
+    """Whether a sort key lies in the range of a key condition."""
+    operator, operands = condition.operator, condition.operands
+    if operator == "<":
+        return sort < operands[0]
+    if operator == ">":
+        return sort > operands[0]
+    low, high = _bounds(condition)
+    return low <= sort and (high is None or sort <= high)
+
+
+def narrow(condition: KeyCondition, bound: str, *, ascending: bool) -> KeyCondition | None:
+    """The part of a key condition's range from ``bound`` on, in reading direction; ``None`` if there is none.
+
+    DynamoDB takes one condition on a sort key, and BETWEEN includes its bounds: the result may hold the bound itself,
+    and what a strict bound of the condition excludes, so the reader drops what the condition does not cover.
+    """
+    return _intersect(condition, bound if ascending else "", None if ascending else bound)
+
+
+def _intersect(condition: KeyCondition, lowest: str, highest: str | None) -> KeyCondition | None:
+    low, high = _bounds(condition)
+    low = max(low, lowest)
+    if high is None or (highest is not None and highest < high):
+        high = highest
+    if high is None:
+        return KeyCondition(condition.partition, ">=", (low,)) if low else KeyCondition(condition.partition)
+    if low > high:
+        return None
+    if not low:
+        return KeyCondition(condition.partition, "<=", (high,))
+    return KeyCondition(condition.partition, "between", (low, high))
+
+
+def _bounds(condition: KeyCondition) -> tuple[str, str | None]:
+    operator, operands = condition.operator, condition.operands
+    if operator == "=":
+        return operands[0], operands[0]
+    if operator == "begins_with":
+        return operands[0], prefix_end(operands[0])
+    if operator == "between":
+        return operands[0], operands[1]
+    if operator in ("<", "<="):
+        return "", operands[0]
+    return (operands[0] if operands else ""), None
+
+
+# where an object stands
+
+
+def find(plan: Plan, item: Item) -> Position | None:
+    """The position of a stored item; ``None`` if the plan does not give it."""
+    offset = 0
+    for part in parts_of(plan):
+        found = None if any(matches(other, item) for other in part.others) else _find(part, item)
+        if found is not None:
+            return in_union(plan, offset, found, item)
+        offset += stream_count(part)
+    return None
+
+
+def _find(plan: Plan, item: Item) -> Position | None:
+    if not matches(plan.filter, item, plan.layout):
+        return None
+    if plan.kind == "scan":
+        return at_item(plan, 0, item)
+    given = plan.keys.index(key_of(item)) if key_of(item) in plan.keys else None
+    read = (number for number, condition in enumerate(plan.conditions) if _is_read_by(plan, condition, item))
+    number = next(read, given)
+    return None if number is None else at_item(plan, number, item)
+
+
+def _is_read_by(plan: Plan, condition: KeyCondition, item: Item) -> bool:
+    index = plan.key.index if plan.key else None
+    partition = names.PARTITION_KEY if index is None else names.index_partition(index)
+    # An item that is not in the index lacks both of its keys.
+    if item.get(partition, {}).get("S") != condition.partition:
+        return False
+    return covers(condition, item[sort_attribute(plan)]["S"])
+
+
+# the parts of a union that has an order
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """What a part of a union reads from a position on: its key conditions, ``None`` for those that are over, or keys.
+
+    It may still give what stands in front of the position, which the reader drops.
+    """
+
+    conditions: tuple[KeyCondition | None, ...] = ()
+    keys: frozenset[ItemKey] = frozenset()
+
+
+def narrow_parts(plan: Plan, value: Any, *, backward: bool, now: Any) -> tuple[Narrowed, ...]:
+    """What each part reads from a position on, given its value of the first attribute that the union is ordered by."""
+    order = plan.merged_by[0]
+    term = Compare(order.attribute, "gte" if order.descending == backward else "lte", value)
+    return tuple(_narrow_part(part, term, now) for part in plan.parts)
+
+
+def _narrow_part(part: Plan, term: Compare, now: Any) -> Narrowed:
+    terms = conjuncts(simplify(part.query.where))
+    if gather(join((*terms, term)), part.layout) is None:
+        return Narrowed((None,) * len(part.conditions))
+    if part.keys:
+        found = _by_same_key(part, (*terms, term), now)
+        return Narrowed(keys=frozenset(part.keys if found is None else found.keys))
+    # What is asked of the attribute besides could hide the bound, since one key condition takes one range.
+    found = _by_same_key(part, (*(each for each in terms if term.attribute not in attributes_of(each)), term), now)
+    if found is None or len(found.conditions) != len(part.conditions):
+        return Narrowed(part.conditions)
+    pairs = zip(part.conditions, found.conditions, strict=True)
+    return Narrowed(tuple(_intersect(condition, *_bounds(bound)) for condition, bound in pairs))
+
+
+def _by_same_key(part: Plan, terms: Iterable[Condition], now: Any) -> Plan | None:
+    where = join(terms)
+    query = replace(part.query, where=where, using_index=part.key.name if part.key else None)
+    constraints = gather(where, part.layout)
+    return None if constraints is None else by_one_key(query, constraints, now)[0]

@@ -1,0 +1,76 @@
+"""The values that a write passes through: what is done to one item, in the item's own names and values.
+
+Each action becomes one request, or one entry of a transaction. Nothing here does I/O or knows models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Stored
+from dynamo_single.orm.requests.changes import Change
+from dynamo_single.table import names as physical
+
+#: The texts of an item's partition key and sort key.
+ItemKey = tuple[str, str]
+Item = Mapping[str, Mapping[str, Any]]
+
+#: The condition that there is no item under the key, and the one that there is.
+ITEM_MISSING = Stored(physical.PARTITION_KEY, "missing")
+ITEM_EXISTS = Stored(physical.PARTITION_KEY, "exists")
+
+
+def key_of(item: Item) -> ItemKey:
+    """The key of an item."""
+    return item[physical.PARTITION_KEY]["S"], item[physical.SORT_KEY]["S"]
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Write a whole item, in the place of what is under its key."""
+
+    item: Item
+    condition: Condition = EVERYTHING
+
+    @property
+    def key(self) -> ItemKey:
+        """The item's own key."""
+        return key_of(self.item)
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """Change attributes of an item.
+
+    ``add`` adds to a number or to a set, ``discard`` takes members out of a set, ``changes`` are what else DynamoDB
+    makes of the item itself. DynamoDB makes the item if there is none, unless ``condition`` forbids it.
+    """
+
+    key: ItemKey
+    set: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    remove: tuple[str, ...] = ()
+    add: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    discard: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    changes: tuple[Change, ...] = ()
+    condition: Condition = EVERYTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Remove an item; there being none is no error, unless ``condition`` makes it one."""
+
+    key: ItemKey
+    condition: Condition = EVERYTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Let a transaction pass only if an item meets a condition."""
+
+    key: ItemKey
+    condition: Condition
+
+
+Action = Put | Update | Delete | Check

@@ -1,0 +1,258 @@
+"""The writes that a ``transactions.atomic()`` block has collected and not sent: values, and the block they belong to.
+
+A block belongs to a context (a thread, or an asynchronous task and the threads that it awaits). Reads ask here whether
+they concern something pending. This module sends nothing and must not know models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+
+from dynamo_single.exceptions import NotSupported, PendingWrite
+from dynamo_single.orm.conditions.algebra import join
+from dynamo_single.orm.plan.plan import KeyCondition, Plan
+from dynamo_single.orm.requests.actions import Action, Check, Delete, Item, ItemKey, Put, Update, key_of
+from dynamo_single.orm.requests.changes import add
+from dynamo_single.orm.schema.encoding.values import number_to_text
+from dynamo_single.table import names
+
+#: Gives the error for the action that failed, from the item that DynamoDB found in its place.
+Explain = Callable[[Action, Item | None], Exception]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Write:
+    """One object's write: its actions, every item that they change, and how to take it back from the object.
+
+    ``touched`` are the items as they are and as they will be.
+    """
+
+    name: str
+    actions: tuple[Action, ...]
+    touched: tuple[Item, ...]
+    explain: Explain
+    undo: Callable[[], None]
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """What one ``atomic()`` block has collected."""
+
+    token: str | None = None
+    alias: str | None = None
+    writes: list[Write] = field(default_factory=list)
+    callbacks: list[Callable[[], None]] = field(default_factory=list)
+    #: Nothing joins it any more. Who began within it may still be running: a task that nobody has awaited.
+    ended: bool = False
+
+    def add(self, alias: str, write: Write) -> None:
+        """Collect a write; one on another table, or on an item that is written already, is refused."""
+        self.check_open(f"{write.name} cannot be written")
+        if self.alias not in (None, alias):
+            raise NotSupported(
+                f"{write.name} is in the table {alias!r}, and this block has written to {self.alias!r}: one "
+                "transaction has one table here. Use a block for each."
+            )
+        collected = {action.key: (action, earlier) for action, earlier in self.actions()}
+        for action in write.actions:
+            other, earlier = collected.get(action.key, (None, None))
+            if other is not None and earlier is not None and merge(other, action) is None:
+                if isinstance(other, Put) and isinstance(action, Put) and _is_claim(other):
+                    # The first one has it, once both are written.
+                    raise write.explain(action, dict(other.item))
+                raise NotSupported(
+                    f"{write.name} cannot be written in this block: {earlier.name} is written in it, and both change "
+                    f"the item pk={action.key[0]!r}, sk={action.key[1]!r}, which a transaction can do once. "
+                    f"{_way_out(action.key)}"
+                )
+        self.alias = alias
+        self.writes.append(write)
+
+    def check_open(self, what: str) -> None:
+        """Refuse what comes too late to be a part of the block."""
+        if self.ended:
+            raise NotSupported(
+                f"{what}: the atomic() block that this task was begun in has ended, and nothing can join it any more. "
+                "Await the task within the block, or begin it outside."
+            )
+
+    def actions(self) -> list[tuple[Action, Write]]:
+        """Everything to send, each item once, and whose it is."""
+        found: dict[ItemKey, tuple[Action, Write]] = {}
+        for write in self.writes:
+            for action in write.actions:
+                earlier = found.get(action.key)
+                both = None if earlier is None else merge(earlier[0], action)
+                if earlier is None or both is None:
+                    found[action.key] = action, write
+                else:
+                    # Whoever writes more than a counter says what is wrong with the item.
+                    found[action.key] = both, earlier[1] if _is_addition(action) else write
+        return list(found.values())
+
+    def writes_to(self, key: ItemKey) -> bool:
+        """Whether more than a counter of an item is changed."""
+        return any(_changes(action, key) for write in self.writes for action in write.actions)
+
+    def item_after(self, key: ItemKey) -> Item | None:
+        """An item that the block writes, as it will be; ``None`` if it will not be there."""
+        for write in reversed(self.writes):
+            for action in write.actions:
+                if _changes(action, key):
+                    found = [item for item in write.touched if key_of(item) == key]
+                    return None if isinstance(action, Delete) or not found else found[-1]
+        return None
+
+    def discard(self, count: int = 0) -> None:
+        """Forget the writes behind the first ``count``, and let their objects forget them too."""
+        for write in reversed(self.writes[count:]):
+            write.undo()
+        del self.writes[count:]
+        if not self.writes:
+            self.alias = None
+
+
+def _way_out(key: ItemKey) -> str:
+    if key[0].startswith(f"{names.UNIQUE_PREFIX}#"):
+        return "It is the claim on a unique value: save the object that gives the value up before the block."
+    return "Make all changes of an object before its one save()."
+
+
+def combined(actions: Iterable[Action]) -> list[Action]:
+    """Actions with those on one item made one, where that can be."""
+    found: list[Action] = []
+    places: dict[ItemKey, int] = {}
+    for action in actions:
+        place = places.get(action.key)
+        both = None if place is None else merge(found[place], action)
+        if place is None or both is None:
+            places[action.key] = len(found)
+            found.append(action)
+        else:
+            found[place] = both
+    return found
+
+
+def _is_claim(action: Put) -> bool:
+    return action.item.get(names.ITEM_TYPE) == {"S": names.CLAIM_ITEM_TYPE}
+
+
+def _changes(action: Action, key: ItemKey) -> bool:
+    return action.key == key and not isinstance(action, Check) and not _is_addition(action)
+
+
+def _with_check(one: Action, other: Action) -> Action | None:
+    """One action that holds to a check, too; a new item could not meet one on what is stored."""
+    if isinstance(one, Check):
+        one, other = other, one
+    if isinstance(one, Put) or not isinstance(other, Check):
+        return None
+    return one if one == other else replace(one, condition=join((one.condition, other.condition)))
+
+
+def merge(one: Action, other: Action) -> Action | None:
+    """The one action that does both, where one of them only adds to numbers or checks; ``None`` if there is none."""
+    if isinstance(one, Check) or isinstance(other, Check):
+        return _with_check(one, other)
+    if _is_addition(one) and not _is_addition(other):
+        one, other = other, one
+    if not isinstance(other, Update) or not _is_addition(other):
+        return None
+    if isinstance(one, Delete):
+        # A parent that goes with its children; one that came would be left behind.
+        return one if all(value.get("N", "").startswith("-") for value in other.add.values()) else None
+    if isinstance(one, Put):
+        item = dict(one.item)
+        for name, value in other.add.items():
+            item[name] = _sum(item.get(name, {"N": "0"}), value)
+        return replace(one, item=item)
+    if isinstance(one, Update) and not {*one.set, *one.remove, *_changed(one)} & {*other.add}:
+        added = dict(one.add)
+        for name, value in other.add.items():
+            added[name] = _sum(added.get(name, {"N": "0"}), value)
+        return replace(one, add=added, condition=join((one.condition, other.condition)))
+    return None
+
+
+def _is_addition(action: Action) -> bool:
+    if not isinstance(action, Update) or not action.add:
+        return False
+    return not (action.set or action.remove or action.discard or action.changes)
+
+
+def _changed(action: Update) -> set[str]:
+    return {change.place.name for change in action.changes}
+
+
+def _sum(one: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
+    return {"N": number_to_text(add(Decimal(one["N"]), Decimal(other["N"])))}
+
+
+_block: ContextVar[Block | None] = ContextVar("block", default=None)
+
+
+def current() -> Block | None:
+    """The block of this context."""
+    return _block.get()
+
+
+enter, leave = _block.set, _block.reset
+
+
+@contextmanager
+def outside() -> Iterator[None]:
+    """What is written within is sent at once, and nothing takes it back: for what is no part of anybody's block."""
+    token = _block.set(None)
+    try:
+        yield
+    finally:
+        _block.reset(token)
+
+
+def check_keys(alias: str, keys: Iterable[ItemKey]) -> None:
+    """Refuse to read an item that is pending: the table does not have it yet as the block means it."""
+    block = _block.get()
+    if block is None or block.ended or block.alias != alias:
+        return
+    written = {action.key: write for write in block.writes for action in write.actions if not isinstance(action, Check)}
+    for key in keys:
+        if key in written:
+            raise _refusal(written[key])
+
+
+def check_plan(alias: str, plan: Plan) -> None:
+    """Refuse a plan of which the requests would read what is pending, as it was before or as it will be."""
+    block = _block.get()
+    if block is None or block.ended or block.alias != alias or not block.writes:
+        return
+    if plan.kind == "scan":
+        raise _refusal(block.writes[0])
+    check_keys(alias, plan.keys)
+    for part in plan.parts:
+        check_plan(alias, part)
+    index = plan.key.index if plan.key else None
+    partition, sort = names.PARTITION_KEY, names.SORT_KEY
+    if index is not None:
+        partition, sort = names.index_partition(index), names.index_sort(index)
+    for write in block.writes:
+        keys = (action.key for action in write.actions if not isinstance(action, Check))
+        if index is None and any(_reads(plan.conditions, *key) for key in keys):
+            raise _refusal(write)
+        for item in write.touched:
+            if partition in item and _reads(plan.conditions, item[partition]["S"], item[sort]["S"]):
+                raise _refusal(write)
+
+
+def _reads(conditions: Sequence[KeyCondition], partition: str, sort: str) -> bool:
+    return any(each.partition == partition and each.includes(sort) for each in conditions)
+
+
+def _refusal(write: Write) -> PendingWrite:
+    return PendingWrite(
+        f"{write.name} is written in this atomic() block, and not sent before its end: a read would give what was "
+        "before. Read first and write then, or read behind the block."
+    )

@@ -1,0 +1,234 @@
+"""Plans and actions written as requests of DynamoDB's API.
+
+This is the last step in which nothing is sent: a request is a value that can be printed and compared. What it consumes
+is asked for by the table, and so is the table's name, except where the API wants it inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from dynamo_single.exceptions import ItemTooLarge, NotSupported
+from dynamo_single.orm.conditions.terms import Condition
+from dynamo_single.orm.plan.plan import KeyCondition, Plan
+from dynamo_single.orm.requests.actions import Action, Check, Delete, ItemKey, Put, Update
+from dynamo_single.orm.requests.expressions import ExpressionBuilder, compile_change, compile_condition
+from dynamo_single.orm.schema.encoding.keys import prefix_end
+from dynamo_single.orm.schema.encoding.values import item_size
+from dynamo_single.table import names as physical
+from dynamo_single.table.limits import MAX_ACTIONS, MAX_BATCH_KEYS, MAX_ITEM_SIZE, MAX_PAGE_ITEMS
+from dynamo_single.table.request import Request
+
+__all__ = [
+    "MAX_ACTIONS",
+    "MAX_BATCH_KEYS",
+    "MAX_PAGE_ITEMS",
+    "ExpressionBuilder",
+    "compile_action",
+    "compile_condition",
+    "compile_plan",
+    "compile_reads",
+    "compile_transaction",
+    "item_key",
+    "with_page",
+]
+
+
+def compile_plan(
+    plan: Plan, *, table_name: str = "", count: bool = False, limit: int | None = None
+) -> tuple[Request, ...]:
+    """Write a plan's first requests: none if it is empty, one for each partition, one for each 100 keys of a batch.
+
+    ``limit`` counts items read, before the filter, and is sent up to ``MAX_PAGE_ITEMS``; ``table_name`` is needed for a
+    batch_get. ``count`` asks queries
+    and scans for the number of items only. Further pages are ``with_page`` of the same request.
+    """
+    if plan.kind == "get":
+        (key,) = plan.keys
+        return (Request("GetItem", {"Key": item_key(key), **_projection(plan), **_consistency(plan)}),)
+    if plan.kind == "batch_get":
+        return _batches(plan, table_name)
+    if plan.kind == "empty":
+        return ()
+    if plan.kind == "union":
+        return tuple(request for part in plan.parts for request in compile_plan(part, table_name=table_name))
+    paging: dict[str, Any] = {"Select": "COUNT"} if count else {}
+    if count:
+        plan = replace(plan, projection=())  # DynamoDB refuses one where nothing is returned
+    if limit is not None:
+        paging["Limit"] = min(limit, MAX_PAGE_ITEMS)
+    if plan.kind == "scan":
+        return (Request("Scan", {**_expressions(plan, ExpressionBuilder()), **_consistency(plan), **paging}),)
+    return tuple(Request("Query", {**_query(plan, condition), **paging}) for condition in plan.conditions)
+
+
+def with_page(request: Request, *, start_key: Mapping[str, Any] | None = None, limit: int | None = None) -> Request:
+    """Give the request for the page after ``start_key``, the ``LastEvaluatedKey`` of the one before.
+
+    ``limit`` is sent up to ``MAX_PAGE_ITEMS``.
+    """
+    changes: dict[str, Any] = {}
+    if start_key is not None:
+        changes["ExclusiveStartKey"] = start_key
+    if limit is not None:
+        changes["Limit"] = min(limit, MAX_PAGE_ITEMS)
+    return replace(request, params={**request.params, **changes})
+
+
+def compile_action(action: Action) -> Request:
+    """Write one action as PutItem, UpdateItem or DeleteItem; an update answers with the whole new item.
+
+    If the condition fails, the error carries the item as it is stored.
+    """
+    if isinstance(action, Put):
+        return Request("PutItem", _put(action))
+    if isinstance(action, Update):
+        return Request("UpdateItem", {**_update(action), "ReturnValues": "ALL_NEW"})
+    if isinstance(action, Delete):
+        return Request("DeleteItem", _keyed(action))
+    raise NotSupported("A check cannot be sent alone: DynamoDB checks conditions with a write or in a transaction.")
+
+
+def compile_transaction(actions: Sequence[Action], table_name: str, token: str) -> Request:
+    """Write all actions as one TransactWriteItems; ``token`` makes sending it again within ten minutes harmless.
+
+    More than 100 actions, or two on one item, are refused here, before anything is sent.
+    """
+    if not actions:
+        raise NotSupported("A transaction has at least one action.")
+    if len(actions) > MAX_ACTIONS:
+        raise NotSupported(
+            f"A transaction of {len(actions)} actions cannot be sent: DynamoDB takes {MAX_ACTIONS}, and unique "
+            "attributes and children count too. Split it where a part may stand alone."
+        )
+    seen: set[ItemKey] = set()
+    for action in actions:
+        if action.key in seen:
+            raise NotSupported(
+                f"A transaction cannot touch one item twice: pk={action.key[0]!r}, sk={action.key[1]!r}. "
+                "Make both changes in one action."
+            )
+        seen.add(action.key)
+    entries = [_entry(action, table_name) for action in actions]
+    return Request("TransactWriteItems", {"TransactItems": entries, "ClientRequestToken": token})
+
+
+def compile_reads(keys: Sequence[ItemKey], table_name: str) -> Request:
+    """Write the reading of up to 100 items as one TransactGetItems."""
+    gets = [{"Get": {"TableName": table_name, "Key": item_key(key)}} for key in keys]
+    return Request("TransactGetItems", {"TransactItems": gets})
+
+
+def item_key(key: ItemKey) -> dict[str, Any]:
+    """Give an item's key as attribute values."""
+    return {physical.PARTITION_KEY: {"S": key[0]}, physical.SORT_KEY: {"S": key[1]}}
+
+
+def _consistency(plan: Plan) -> dict[str, Any]:
+    return {"ConsistentRead": True} if plan.consistent else {}
+
+
+def _batches(plan: Plan, table_name: str) -> tuple[Request, ...]:
+    chunks = (plan.keys[start : start + MAX_BATCH_KEYS] for start in range(0, len(plan.keys), MAX_BATCH_KEYS))
+    options = {**_projection(plan), **_consistency(plan)}
+    return tuple(
+        Request("BatchGetItem", {"RequestItems": {table_name: {"Keys": list(map(item_key, keys)), **options}}})
+        for keys in chunks
+    )
+
+
+def _query(plan: Plan, condition: KeyCondition) -> dict[str, Any]:
+    builder = ExpressionBuilder()
+    index = plan.key.index if plan.key else None
+    params: dict[str, Any] = {} if index is None else {"IndexName": index}
+    params["KeyConditionExpression"] = _key_condition(condition, index, builder)
+    params |= _expressions(plan, builder)
+    if not plan.forward:
+        params["ScanIndexForward"] = False
+    return params | _consistency(plan)
+
+
+def _key_condition(condition: KeyCondition, index: str | None, builder: ExpressionBuilder) -> str:
+    partition, sort = physical.PARTITION_KEY, physical.SORT_KEY
+    if index is not None:
+        partition, sort = physical.index_partition(index), physical.index_sort(index)
+    text = f"{builder.name(partition)} = {builder.value({'S': condition.partition})}"
+    if not condition.operator:
+        return text
+    name = builder.name(sort)
+    operands = condition.operands
+    if condition.operator == "begins_with":
+        # The same keys lie between the prefix and its end. begins_with() on a key ignores the case of ASCII letters in
+        # Dynoxide 1.2.1; BETWEEN is alike on every engine.
+        operands = (operands[0], prefix_end(operands[0]))
+    values = [builder.value({"S": operand}) for operand in operands]
+    if condition.operator in ("begins_with", "between"):
+        return f"{text} AND {name} BETWEEN {values[0]} AND {values[1]}"
+    return f"{text} AND {name} {condition.operator} {values[0]}"
+
+
+def _expressions(plan: Plan, builder: ExpressionBuilder) -> dict[str, Any]:
+    """What a query and a scan leave out, and what they read of the rest."""
+    text = compile_condition(plan.filter, plan.layout, builder)
+    return {**({"FilterExpression": text} if text else {}), **_projection(plan, builder), **builder.params()}
+
+
+def _projection(plan: Plan, builder: ExpressionBuilder | None = None) -> dict[str, Any]:
+    """What is read of each item; with its own placeholders for a request that has no other expression."""
+    if not plan.projection:
+        return {}
+    if builder is not None:
+        return {"ProjectionExpression": ", ".join(map(builder.name, plan.projection))}
+    alone = ExpressionBuilder()
+    return {**_projection(plan, alone), **alone.params()}
+
+
+def _conditional(condition: Condition, builder: ExpressionBuilder) -> dict[str, Any]:
+    text = compile_condition(condition, None, builder)
+    params = {"ConditionExpression": text, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"} if text else {}
+    return {**params, **builder.params()}
+
+
+def _put(action: Put) -> dict[str, Any]:
+    size = item_size(action.item)
+    if size > MAX_ITEM_SIZE:
+        partition, sort = action.key
+        raise ItemTooLarge(
+            f"The item pk={partition!r}, sk={sort!r} has {size} bytes; DynamoDB stores {MAX_ITEM_SIZE}. "
+            "Keep large contents elsewhere and store where they are, or divide them among several items."
+        )
+    return {"Item": action.item, **_conditional(action.condition, ExpressionBuilder())}
+
+
+def _keyed(action: Delete | Check) -> dict[str, Any]:
+    return {"Key": item_key(action.key), **_conditional(action.condition, ExpressionBuilder())}
+
+
+def _update(action: Update) -> dict[str, Any]:
+    builder = ExpressionBuilder()
+    clauses = {
+        "SET": [f"{builder.name(name)} = {builder.value(value)}" for name, value in action.set.items()],
+        "REMOVE": [builder.name(name) for name in action.remove],
+        "ADD": [f"{builder.name(name)} {builder.value(value)}" for name, value in action.add.items()],
+        "DELETE": [f"{builder.name(name)} {builder.value(value)}" for name, value in action.discard.items()],
+    }
+    for change in action.changes:
+        keyword, part = compile_change(change, builder)
+        clauses[keyword].append(part)
+    text = " ".join(f"{keyword} {', '.join(parts)}" for keyword, parts in clauses.items() if parts)
+    if not text:
+        # DynamoDB would make an empty item, or refuse the whole transaction.
+        raise NotSupported(f"The update of pk={action.key[0]!r}, sk={action.key[1]!r} changes nothing; leave it out.")
+    return {"Key": item_key(action.key), "UpdateExpression": text, **_conditional(action.condition, builder)}
+
+
+def _entry(action: Action, table_name: str) -> dict[str, Any]:
+    table = {"TableName": table_name}
+    if isinstance(action, Put):
+        return {"Put": {**table, **_put(action)}}
+    if isinstance(action, Update):
+        return {"Update": {**table, **_update(action)}}
+    name = "Delete" if isinstance(action, Delete) else "ConditionCheck"
+    return {name: {**table, **_keyed(action)}}

@@ -1,0 +1,176 @@
+"""DynamoDB's expression language: conditions and changes written with placeholders for every name and value.
+
+As no name is ever written as it is, no reserved word and no odd character needs care. This module must not know plans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dynamo_single.exceptions import NotSupported
+from dynamo_single.orm.conditions.algebra import lower, simplify, word
+from dynamo_single.orm.conditions.terms import And, Condition, Not, Nothing, Or, Stored
+from dynamo_single.orm.requests.changes import Change, Place
+from dynamo_single.orm.schema.layout import ModelLayout
+from dynamo_single.table import names as physical
+
+#: The most operands of one IN (AWS: "Comparison operator and function reference").
+MAX_IN_OPERANDS = 100
+#: The longest expression in bytes, with its placeholders (AWS: "Quotas in Amazon DynamoDB", expression parameters).
+MAX_EXPRESSION = 4096
+#: The most operators and functions of one expression, of any kind (the same page names it for an UpdateExpression).
+MAX_OPERATORS = 300
+LIMITS = (
+    "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html#limits-expression-parameters"
+)
+
+_FUNCTIONS = {"begins_with": "begins_with", "contains": "contains", "type": "attribute_type"}
+_COMPARATORS = ("=", "<", "<=", ">", ">=")
+
+
+class ExpressionBuilder:
+    """Hands out the placeholders of one request: a name gets one, each value its own."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        self._values: dict[str, Mapping[str, Any]] = {}
+
+    def name(self, stored: str) -> str:
+        """Give the placeholder of an attribute's name."""
+        return self._names.setdefault(stored, f"#a{len(self._names)}")
+
+    def path(self, stored: str, path: tuple[str | int, ...] = ()) -> str:
+        """Give the placeholder of a place inside an attribute."""
+        steps = (f"[{step}]" if isinstance(step, int) else f".{self.name(step)}" for step in path)
+        return self.name(stored) + "".join(steps)
+
+    def value(self, attribute_value: Mapping[str, Any]) -> str:
+        """Give the placeholder of a value."""
+        placeholder = f":v{len(self._values)}"
+        self._values[placeholder] = attribute_value
+        return placeholder
+
+    def params(self) -> dict[str, Any]:
+        """Give the request's parameters that explain the placeholders."""
+        params: dict[str, Any] = {}
+        if self._names:
+            params["ExpressionAttributeNames"] = {placeholder: name for name, placeholder in self._names.items()}
+        if self._values:
+            params["ExpressionAttributeValues"] = dict(self._values)
+        return params
+
+
+def compile_condition(condition: Condition, layout: ModelLayout | None, builder: ExpressionBuilder) -> str:
+    """Write a condition; everything gives ``""``, which stands for no expression at all.
+
+    ``layout`` is needed only if the condition uses the model's own names. One that is too long for DynamoDB is refused.
+    """
+    lowered = simplify(lower(condition, layout))
+    text = _write(lowered, builder)
+    size, operators = len(text.encode()), _operators(lowered)
+    if size > MAX_EXPRESSION or operators > MAX_OPERATORS:
+        shown = word(condition)
+        raise NotSupported(
+            f"{shown if len(shown) <= 200 else shown[:200] + '...'}: as an expression this has {size} bytes and "
+            f"{operators} operators; DynamoDB takes {MAX_EXPRESSION} bytes and {MAX_OPERATORS} operators ({LIMITS}). "
+            "Ask several times with fewer values each, or compare in Python what a key reads."
+        )
+    return text
+
+
+def _write(condition: Condition, builder: ExpressionBuilder) -> str:
+    if isinstance(condition, And):
+        return " AND ".join(_nested(child, builder) for child in condition.children)
+    if isinstance(condition, Or):
+        return " OR ".join(_nested(child, builder) for child in condition.children)
+    if isinstance(condition, Not):
+        return f"NOT ({_write(condition.child, builder)})"
+    if isinstance(condition, Stored):
+        return _write_stored(condition, builder)
+    if isinstance(condition, Nothing):
+        # The language has no constant, so what can never hold is spelled out.
+        name = builder.name(physical.ITEM_TYPE)
+        return f"attribute_exists({name}) AND attribute_not_exists({name})"
+    raise TypeError(f"{condition!r} is not lowered.")
+
+
+def _operators(condition: Condition) -> int:
+    if isinstance(condition, And | Or):
+        return sum(map(_operators, condition.children)) + max(len(condition.children) - 1, 0)
+    if isinstance(condition, Not):
+        return 1 + _operators(condition.child)
+    if isinstance(condition, Nothing):
+        return 3
+    if isinstance(condition, Stored) and condition.operator == "in":
+        # One IN for each hundred values, and an OR between two of them.
+        return 2 * -(-len(condition.operands) // MAX_IN_OPERANDS) - 1
+    return 2 if isinstance(condition, Stored) and condition.operator.startswith("size") else 1
+
+
+def _nested(condition: Condition, builder: ExpressionBuilder) -> str:
+    text = _write(condition, builder)
+    split_in = (
+        isinstance(condition, Stored) and condition.operator == "in" and len(condition.operands) > MAX_IN_OPERANDS
+    )
+    return f"({text})" if isinstance(condition, And | Or) or split_in else text
+
+
+def _write_stored(stored: Stored, builder: ExpressionBuilder) -> str:
+    place = builder.path(stored.name, stored.path)
+    operator = stored.operator
+    if operator in ("exists", "missing"):
+        return f"attribute_{'' if operator == 'exists' else 'not_'}exists({place})"
+    if operator == "canonical":
+        raise NotSupported(
+            f"DynamoDB cannot compare {stored.name} without regard to case; only a key with "
+            f"{{{stored.name}:canonical}} can, so add one, or compare exactly."
+        )
+    if operator == "in":
+        return _write_in(place, stored.operands, builder)
+    values = [builder.value(operand) for operand in stored.operands]
+    if operator in _COMPARATORS:
+        return f"{place} {operator} {values[0]}"
+    if operator == "between":
+        return f"{place} BETWEEN {values[0]} AND {values[1]}"
+    if operator in _FUNCTIONS:
+        return f"{_FUNCTIONS[operator]}({place}, {values[0]})"
+    if operator.startswith("size") and operator[4:] in _COMPARATORS:
+        return f"size({place}) {operator[4:]} {values[0]}"
+    raise NotSupported(f"{operator!r} is not an operator of a stored comparison.")
+
+
+def _write_in(place: str, operands: tuple[Mapping[str, Any], ...], builder: ExpressionBuilder) -> str:
+    chunks = (operands[start : start + MAX_IN_OPERANDS] for start in range(0, len(operands), MAX_IN_OPERANDS))
+    return " OR ".join(f"{place} IN ({', '.join(map(builder.value, chunk))})" for chunk in chunks)
+
+
+def compile_change(change: Change, builder: ExpressionBuilder) -> tuple[str, str]:
+    """Write a change as one entry of an update's clause, and the clause: SET, REMOVE, ADD or DELETE."""
+    place = builder.path(change.place.name, change.place.path)
+    if change.operator == "remove":
+        return "REMOVE", place
+    if change.operator in ("copy", "sum"):
+        return "SET", f"{place} = {_write_sum(change, builder)}"
+    operand = builder.value(change.operand or {"NULL": True})
+    if change.operator in ("include", "exclude"):
+        return "ADD" if change.operator == "include" else "DELETE", f"{place} {operand}"
+    if change.operator == "set":
+        return "SET", f"{place} = {operand}"
+    held = f"if_not_exists({place}, {builder.value({'L': []})})"
+    both = (held, operand) if change.operator == "append" else (operand, held)
+    return "SET", f"{place} = list_append({', '.join(both)})"
+
+
+def _write_sum(change: Change, builder: ExpressionBuilder) -> str:
+    (first, sign), *more = sorted(change.places, key=_sign, reverse=True)
+    text = builder.path(first.name, first.path)
+    if sign < 0:
+        return f"{builder.value(change.operand or {'N': '0'})} - {text}"
+    for place, its_sign in more:
+        text += f" {'+' if its_sign > 0 else '-'} {builder.path(place.name, place.path)}"
+    return text if change.operand is None else f"{text} + {builder.value(change.operand)}"
+
+
+def _sign(term: tuple[Place, int]) -> int:
+    return term[1]

@@ -1,0 +1,268 @@
+"""``aggregate()``: what a key answers by itself is one request; anything else is added up over a bounded reading.
+
+It reads Django's aggregate expressions into ``Measure`` values, as ``where`` reads conditions. This module must not
+know groups, rows or annotated objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from django.db.models import Avg, Count, Max, Min, Q, Sum, Value
+from django.db.models.expressions import Col, Ref, Star
+from django.db.models.fields.json import KeyTransform
+from django.utils import timezone
+
+from dynamo_single.exceptions import NoAccessPattern, NotSupported
+from dynamo_single.orm.conditions.algebra import join, lower
+from dynamo_single.orm.conditions.matching import matches
+from dynamo_single.orm.conditions.terms import EVERYTHING, Compare, Condition, Order
+from dynamo_single.orm.items import hydration
+from dynamo_single.orm.plan import planner
+from dynamo_single.orm.plan.plan import Plan
+from dynamo_single.orm.plan.projection import attributes_of, project
+from dynamo_single.orm.reading import plans as reading
+from dynamo_single.orm.results import sorting as in_memory
+from dynamo_single.orm.results.measures import NUMBERS, Function, Measure, Tally, checked_default
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.fields.fields import DynamoField, IdentityField
+from dynamo_single.orm.where.arguments import asking, check_lists
+from dynamo_single.orm.where.tree import read_where
+
+FUNCTIONS: dict[type[Any], Function] = {Count: "Count", Min: "Min", Max: "Max", Sum: "Sum", Avg: "Avg"}
+
+Item = dict[str, dict[str, Any]]
+
+
+def named(args: Sequence[Any], kwargs: Mapping[str, Any], method: str) -> dict[str, Any]:
+    """The expressions that a method was given, by alias, in the order in which Django has their results."""
+    strange = [str(each) for each in (*args, *kwargs.values()) if not hasattr(each, "resolve_expression")]
+    if strange:
+        raise TypeError(f"QuerySet.{method}() received non-expression(s): {', '.join(strange)}.")
+    found: dict[str, Any] = {}
+    for each in args:
+        try:
+            alias = each.default_alias
+        except (AttributeError, TypeError) as error:
+            raise TypeError(
+                f"Complex {'aggregates' if method == 'aggregate' else 'annotations'} require an alias"
+            ) from error
+        if alias in kwargs or alias in found:
+            raise ValueError(f"The named annotation '{alias}' conflicts with the default name for another annotation.")
+        found[alias] = each
+    return {**kwargs, **found} if method == "aggregate" else {**found, **kwargs}
+
+
+def check_function(model: Any, alias: str, expression: Any) -> None:
+    """Refuse everything but the five aggregates, as they are."""
+    if type(expression) not in FUNCTIONS:
+        raise NotSupported(
+            f"{model._meta.label}: {alias}={expression!r} is not supported: there are {', '.join(FUNCTIONS.values())} "
+            "of attributes. Compute anything else in Python over the objects, or keep it in an attribute."
+        )
+    if "output_field" in vars(expression) or expression.extra:
+        raise NotSupported(
+            f"{model._meta.label}: {alias}={expression!r}: an aggregate has the type of its attribute; leave out "
+            "output_field and other options, and convert the result."
+        )
+
+
+def read_measure(queryset: Any, alias: str, expression: Any, *, summarize: bool) -> Measure:
+    """The measure of an aggregate expression; raises ``NotSupported`` by name for what cannot be computed."""
+    model = queryset.model
+    check_function(model, alias, expression)
+    if isinstance(expression.filter, Q):
+        check_lists((expression.filter,))
+    # A default is Django's COALESCE around the aggregate, which would hide it.
+    bare: Any = expression.copy()
+    bare.default = None
+    with asking(model):
+        resolved: Any = bare.resolve_expression(queryset.query.chain(), allow_joins=True, summarize=summarize)
+    (source,) = resolved.source_expressions
+    function = FUNCTIONS[type(expression)]
+    field = _field(model, alias, expression, source)
+    attribute = None if field is None or isinstance(field, IdentityField) else field.attname
+    if function != "Count":
+        _check_attribute(model, function, field)
+    elif attribute in model._identity:
+        attribute = None
+    condition = EVERYTHING if resolved.filter is None else read_where(model, resolved.filter)
+    # A wrong value is told before anything is read.
+    lower(condition, registry.layout_of(model))
+    return Measure(
+        alias,
+        function,
+        attribute,
+        distinct=expression.distinct and attribute is not None,
+        filter=condition,
+        default=_default(function, field, expression),
+    )
+
+
+def _field(model: Any, alias: str, expression: Any, source: Any) -> Any:
+    """The field that an aggregate is of; ``None`` for ``Count("*")``."""
+    if isinstance(source, Star):
+        return None
+    if isinstance(source, Col):
+        field: Any = source.target
+        if isinstance(field, DynamoField) and field.model._meta.concrete_model is model._meta.concrete_model:
+            return field
+        raise NotSupported(
+            f"{model._meta.label}: {alias}={expression!r} is about {field.model._meta.label}, and DynamoDB has no "
+            "joins. Ask that model, or count the members of a Children attribute by its name."
+        )
+    if isinstance(source, Ref) or getattr(source, "contains_aggregate", False):
+        raise NotSupported(f"{model._meta.label}: {alias}={expression!r}: an aggregate of annotations is refused.")
+    if isinstance(source, KeyTransform):
+        raise NotSupported(
+            f"{model._meta.label}: {alias}={expression!r}: a value inside a document cannot be aggregated. Keep it in "
+            "an attribute of its own."
+        )
+    raise NotSupported(
+        f"{model._meta.label}: {alias}={expression!r}: an aggregate takes an attribute's name, no other expression."
+    )
+
+
+def _check_attribute(model: Any, function: Function, field: Any) -> None:
+    if field is None or isinstance(field, IdentityField):
+        raise NotSupported(
+            f"{model._meta.label}: {function}() takes one attribute. The primary key is made of "
+            f"{', '.join(model._identity)}: name one of them."
+        )
+    if function in ("Min", "Max"):
+        in_memory.check_orderable(model, field.attname, f"{function}()")
+    elif not isinstance(field.attribute, NUMBERS):
+        raise NotSupported(
+            f"{model._meta.label}: {function}() adds numbers, and {field.attname} is a "
+            f"{type(field.attribute).__name__}. There are Count(), Min() and Max() for it."
+        )
+
+
+def _default(function: Function, field: Any, expression: Any) -> Any:
+    default = expression.default
+    if default is None:
+        return None
+    if isinstance(default, Value):
+        default = default.value
+    if hasattr(default, "resolve_expression"):
+        raise NotSupported(f"{expression!r}: the default of an aggregate is a value; give no expression.")
+    return checked_default(function, field.attribute, default)
+
+
+def aggregate(source: Any, measures: Sequence[Measure]) -> dict[str, Any]:
+    """The results by alias; ``source`` gives the objects themselves, in its own order and slice."""
+    query = source.query
+    if query.is_empty() or (query.high_mark is not None and query.high_mark <= query.low_mark):
+        results = Tallies(source.model, measures).results()
+    else:
+        direct = _direct(source, measures)
+        results = _added_up(source, measures) if direct is None else direct
+    return {measure.alias: result for measure, result in zip(measures, results, strict=True)}
+
+
+class Tallies:
+    """Several measures of the same items."""
+
+    def __init__(self, model: Any, measures: Sequence[Measure]) -> None:
+        attributes = registry.attributes_of(model)
+        layout = registry.layout_of(model)
+        self._each: list[tuple[Tally, Any, Callable[[Item], Any]]] = []
+        for measure in measures:
+            name = measure.attribute
+            tally = Tally(measure, attributes[name] if name else None)
+            value = hydration.value_reader(model, name) if name else bool
+            self._each.append((tally, lower(measure.filter, layout), value))
+
+    def add(self, item: Item) -> None:
+        """Take an item in."""
+        for tally, condition, value in self._each:
+            if condition == EVERYTHING or matches(condition, item):
+                tally.add(value(item))
+
+    def results(self) -> list[Any]:
+        """The result of each measure."""
+        return [tally.result() for tally, _, _ in self._each]
+
+
+def needed(measures: Iterable[Measure]) -> set[str]:
+    """The attributes that measures look at."""
+    found: set[str] = set()
+    for measure in measures:
+        found |= {*attributes_of(measure.filter), *([measure.attribute] if measure.attribute else [])}
+    return found
+
+
+def _added_up(source: Any, measures: Sequence[Measure]) -> list[Any]:
+    what = f"aggregate({', '.join(map(str, measures))})"
+    sliced = source.query.is_sliced
+    plan = in_memory.plan(source) if sliced else in_memory.unordered(source)
+    limit = in_memory.limit_of(source, plan, what, sliced=True)
+    plan = project(plan, needed(measures))
+    if sliced:
+        found = in_memory.checked(source, in_memory.items(source, plan), limit)
+    else:
+        found = in_memory.matches(source, plan, limit)
+    tallies = Tallies(source.model, measures)
+    for item in found:
+        hydration.check_type(source.model, item)
+        tallies.add(item)
+    return tallies.results()
+
+
+def _direct(source: Any, measures: Sequence[Measure]) -> list[Any] | None:
+    """The results that keys give by themselves, one by one; ``None`` unless they give all of them.
+
+    There may be one count, since each reads all that it counts, and any number of values at the ends of a key.
+    """
+    if source.query.is_sliced:
+        whole = len(measures) == 1 and replace(measures[0], alias="") == Measure("", "Count")
+        return [source.count()] if whole else None
+    if sum(measure.function == "Count" for measure in measures) > 1:
+        return None
+    plans = [_plan_of(source, measure) for measure in measures]
+    if None in plans:
+        return None
+    return [_answer(source, measure, cast(Plan, plan)) for measure, plan in zip(measures, plans, strict=True)]
+
+
+def _plan_of(source: Any, measure: Measure) -> Plan | None:
+    """The plan that gives one measure by itself."""
+    name = measure.attribute
+    if measure.function in ("Sum", "Avg") or measure.distinct or measure.children:
+        return None
+    counts = measure.function == "Count"
+    query = source._query_value(ordered=False)
+    ordering = (Order(name, measure.function == "Max"),) if name and not counts else ()
+    query = replace(
+        query, where=join((query.where, measure.filter, _present(source.model, measure))), ordering=ordering
+    )
+    try:
+        plan = planner.plan(query, now=timezone.now())
+    except NoAccessPattern:
+        return None
+    return project(plan, {name}) if name and not counts else plan
+
+
+def _present(model: Any, measure: Measure) -> Condition:
+    """The condition that leaves out what counts for nothing: items without the attribute."""
+    name = measure.attribute
+    if name is None or name in model._identity:
+        return EVERYTHING
+    required = registry.layout_of(model).attributes[name].required
+    # Where a default stands for a missing value the item counts, and DynamoDB does not know that.
+    defaults = hydration.value_reader(model, name)({}) is not None
+    if defaults or (required and measure.function != "Count"):
+        return EVERYTHING
+    return Compare(name, "isnull", False)
+
+
+def _answer(source: Any, measure: Measure, plan: Plan) -> Any:
+    if measure.function == "Count":
+        return reading.count(source._table, plan)
+    tallies = Tallies(source.model, [replace(measure, filter=EVERYTHING)])
+    for item in reading.items(source._table, plan, stop=1):
+        hydration.check_type(source.model, item)
+        tallies.add(item)
+    return tallies.results()[0]

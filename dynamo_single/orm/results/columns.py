@@ -1,0 +1,93 @@
+"""What ``values()`` and ``values_list()`` make of each item: no object is made.
+
+This module must not know plans or requests; that only the named attributes are read is the projection's work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models.query import BaseIterable
+from django.db.models.utils import create_namedtuple_class
+
+from dynamo_single.exceptions import NotSupported, UnknownField
+from dynamo_single.orm.items import hydration
+from dynamo_single.orm.schema.fields.fields import IdentityField
+
+Shape = Callable[[Sequence[str], tuple[Any, ...]], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The attributes of each row, the names that they go by, and what a row is put into."""
+
+    attributes: tuple[str, ...]
+    names: tuple[str, ...]
+    shape: Shape
+
+    def reader(self, model: Any) -> Callable[[hydration.Item], Any]:
+        """What makes the row of an item; it raises ``UnexpectedItem`` for another model's."""
+        readers = [_reader(model, name) for name in self.attributes]
+
+        def row(item: hydration.Item) -> Any:
+            hydration.check_type(model, item)
+            return self.shape(self.names, tuple(read(item) for read in readers))
+
+        return row
+
+
+class ColumnIterable(BaseIterable):  # type: ignore[type-arg]  # not generic at run time
+    """Rows, read page by page."""
+
+    def __iter__(self) -> Iterator[Any]:
+        queryset: Any = self.queryset
+        rows: Iterator[Any] = queryset._objects()
+        return rows
+
+
+def _reader(model: Any, name: str) -> Callable[[hydration.Item], Any]:
+    field = model._meta.get_field(name) if name != "pk" else model._meta.pk
+    if not isinstance(field, IdentityField):
+        return hydration.value_reader(model, field.attname)
+    parts = [hydration.value_reader(model, part) for part in field.names]
+    return lambda item: field.joined(read(item) for read in parts)
+
+
+def columns(model: Any, fields: Sequence[Any], expressions: Any, shape: Shape) -> Columns:
+    """The columns that were asked for: all of them by their stored form's names, if none is named."""
+    if expressions or any(not isinstance(field, str) for field in fields):
+        raise NotSupported("Expressions in values() are not supported: DynamoDB computes nothing while it reads.")
+    meta = model._meta
+    attributes = {"pk": "pk"}
+    attributes |= {name: f.attname for f in meta.concrete_fields for name in (f.name, f.attname)}
+    for field in fields:
+        if field not in attributes:
+            raise UnknownField(
+                f"{meta.label} has no attribute {field!r} for values(). It has "
+                f"{', '.join(f.name for f in meta.concrete_fields)}."
+            )
+    names = tuple(fields) or tuple(f.attname for f in meta.concrete_fields)
+    return Columns(tuple(attributes[name] for name in names), names, shape)
+
+
+def as_dict(names: Sequence[str], row: tuple[Any, ...]) -> dict[str, Any]:
+    """A row of ``values()``."""
+    return dict(zip(names, row, strict=True))
+
+
+def as_tuple(names: Sequence[str], row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A row of ``values_list()``."""
+    return row
+
+
+def as_named_tuple(names: Sequence[str], row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A row of ``values_list(named=True)``: Django's named tuple, of which there is one class for the same names."""
+    named: tuple[Any, ...] = create_namedtuple_class(*names)._make(row)
+    return named
+
+
+def as_value(names: Sequence[str], row: tuple[Any, ...]) -> Any:
+    """A row of ``values_list(flat=True)``."""
+    return row[0]

@@ -1,0 +1,140 @@
+"""What an aggregate asks for, as a value, and adding it up: exactly, with missing values left out.
+
+It must not know Django's expressions, plans or how values are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from decimal import Context, Decimal, Inexact, InvalidOperation
+from fractions import Fraction
+from typing import Any, Literal
+
+from dynamo_single.orm.conditions.algebra import word
+from dynamo_single.orm.conditions.matching import normal
+from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
+from dynamo_single.orm.schema.attributes import (
+    Attribute,
+    DecimalAttribute,
+    IntegerAttribute,
+    JSONAttribute,
+    NumberAttribute,
+)
+from dynamo_single.orm.schema.attributes.scalars import exact_number
+from dynamo_single.orm.schema.encoding.values import MAX_DIGITS
+
+Function = Literal["Count", "Min", "Max", "Sum", "Avg"]
+
+#: The attributes that can be added up.
+NUMBERS = (IntegerAttribute, DecimalAttribute, NumberAttribute)
+#: DynamoDB's numbers have 38 digits between 1E-130 and 1E+126: sums of as many as there can be fit in.
+_EXACT = Context(prec=600, traps=[Inexact, InvalidOperation])
+_QUOTIENT = Context(prec=MAX_DIGITS)
+_SCALAR_TYPES = ("S", "N", "B", "BOOL")
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One aggregate: a function of an attribute, or of whole items without one; or a count of ``children``."""
+
+    alias: str
+    function: Function
+    attribute: str | None = None
+    distinct: bool = False
+    filter: Condition = EVERYTHING
+    default: Any = None
+    children: str | None = None
+
+    def __str__(self) -> str:
+        """As it was asked for."""
+        distinct = ", distinct" if self.distinct else ""
+        only = f", where {word(self.filter)}" if self.filter != EVERYTHING else ""
+        return f"{self.alias}={self.function}({self.children or self.attribute or '*'}{distinct}{only})"
+
+
+class Tally:
+    """Adds up one measure, value by value, and gives its result in Django's type of it."""
+
+    def __init__(self, measure: Measure, attribute: Attribute[Any] | None) -> None:
+        self.measure = measure
+        self.attribute = attribute
+        self._count = 0
+        self._total = Decimal(0)
+        self._outermost: Any = None
+        self._seen: set[Hashable] = set()
+
+    def add(self, value: Any) -> None:
+        """Take one value in; ``None`` counts for nothing."""
+        if value is None:
+            return
+        if self.measure.distinct:
+            known = comparable(self.attribute, value)
+            if known in self._seen:
+                return
+            self._seen.add(known)
+        self._count += 1
+        if self.measure.function in ("Sum", "Avg"):
+            self._total = _EXACT.add(self._total, _exact(value))
+        elif self.measure.function in ("Min", "Max"):
+            self._take_outermost(value)
+
+    def _take_outermost(self, value: Any) -> None:
+        lower = self._outermost is not None and value < self._outermost
+        if self._count == 1 or lower == (self.measure.function == "Min"):
+            self._outermost = value
+
+    def result(self) -> Any:
+        """The number, or the value; the measure's default if nothing was taken in."""
+        function = self.measure.function
+        if function == "Count":
+            return self._count
+        if not self._count:
+            return self.measure.default
+        if function == "Sum":
+            return _in_form(self.attribute, self._total)
+        if function == "Avg":
+            return self._average()
+        return self._outermost
+
+    def _average(self) -> Any:
+        if isinstance(self.attribute, DecimalAttribute):
+            return _QUOTIENT.divide(self._total, Decimal(self._count))
+        return float(Fraction(self._total) / self._count)
+
+
+def comparable(attribute: Attribute[Any] | None, value: Any) -> Hashable:
+    """A form of an attribute's value that is equal for equal values, and can be hashed."""
+    plain = attribute is None or (attribute.attr_type in _SCALAR_TYPES and not isinstance(attribute, JSONAttribute))
+    if plain or value is None:
+        form: Hashable = value
+    else:
+        form = normal(attribute.to_attribute_value(value)) if attribute is not None else None
+    return form
+
+
+def checked_default(function: Function, attribute: Attribute[Any], value: Any) -> Any:
+    """A default in the type of the result that it stands for; raises ``InvalidValue`` for another kind of value."""
+    if value is None:
+        return None
+    if function in ("Min", "Max"):
+        return attribute.prepare(value)
+    try:
+        number = exact_number(attribute, value)
+    except InvalidOperation as error:
+        raise attribute.refuse(value) from error
+    if function == "Avg" and not isinstance(attribute, DecimalAttribute):
+        return float(number)
+    return _in_form(attribute, number) if function == "Sum" else number
+
+
+def _exact(value: float | Decimal) -> Decimal:
+    return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+
+
+def _in_form(attribute: Attribute[Any] | None, number: Decimal) -> Any:
+    """A sum as the attribute's own values are."""
+    if isinstance(attribute, DecimalAttribute):
+        return number
+    whole = number == number.to_integral_value()
+    return int(number) if whole else float(number)

@@ -1,0 +1,170 @@
+"""Pages of a queryset: its objects from a cursor on, with the cursors of the pages around them.
+
+``positions`` says where a page begins, ``paging`` reads it, ``cursors`` writes its ends as texts. This module must not
+know requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, overload
+
+from django.utils import timezone
+
+from dynamo_single.exceptions import InvalidValue, NotSupported
+from dynamo_single.orm.plan.plan import Plan
+from dynamo_single.orm.plan.projection import PartialItem
+from dynamo_single.orm.reading import cursors, paging, positions
+from dynamo_single.orm.reading.cursors import Cursor
+from dynamo_single.orm.reading.paging import Beginning, Reading
+from dynamo_single.orm.reading.positions import Narrowed, Position
+from dynamo_single.orm.results import computation
+from dynamo_single.orm.results import sorting as in_memory
+from dynamo_single.orm.schema import registry
+from dynamo_single.table.table import capture_requests
+
+T = TypeVar("T", covariant=True)
+
+#: The most objects of one page.
+MAX_SIZE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Sequence[T], Generic[T]):
+    """Some objects of a query in their order, and the cursors of the pages before and behind them.
+
+    ``ended_by_budget`` says that ``max_requests`` ended the page, which may be short or empty then; its next cursor, or
+    if it was read backwards its previous one, goes on where reading ended. ``requests`` and ``consumed`` are what was
+    sent for the page, related objects included, and the capacity units that it consumed.
+    """
+
+    items: tuple[T, ...] = ()
+    next_cursor: str | None = None
+    previous_cursor: str | None = None
+    ended_by_budget: bool = False
+    requests: int = 0
+    consumed: float = 0.0
+
+    @property
+    def has_next(self) -> bool:
+        """Whether there is a page behind this one."""
+        return self.next_cursor is not None
+
+    @property
+    def has_previous(self) -> bool:
+        """Whether there is a page before this one."""
+        return self.previous_cursor is not None
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.items)
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[T, ...]: ...
+    def __getitem__(self, index: int | slice) -> T | tuple[T, ...]:
+        return self.items[index]
+
+
+def page(queryset: Any, size: Any, cursor: str | None, max_requests: Any) -> Page[Any]:
+    """Read one page of a queryset; see ``QuerySet.page``."""
+    _check_number("size", size, MAX_SIZE)
+    if max_requests is not None:
+        _check_number("max_requests", max_requests, None)
+    with capture_requests() as sent:
+        plan = _plan(queryset, "page()")
+        begin = cursors.decode(cursor, plan) if cursor else Cursor(positions.outermost(plan, backward=False))
+        reading = paging.read(_beginning(queryset, plan, begin), wanted=size + 1, max_requests=max_requests)
+        given = reading.found[:size]
+        given = given[::-1] if begin.backward else given
+        make = queryset._reader()
+        objects = [make(each.item) for each in given]
+        queryset._read_related(objects)
+    before, after = _ends(plan, begin, reading, size)
+    return Page(
+        tuple(objects),
+        None if after is None else cursors.encode(Cursor(after), plan),
+        None if before is None else cursors.encode(Cursor(before, backward=True), plan),
+        ended_by_budget=reading.stopped is not None,
+        requests=len(sent),
+        consumed=sum(request.consumed for request in sent),
+    )
+
+
+def cursor_for(queryset: Any, obj: Any, *, before: bool) -> str:
+    """Make the cursor of an object; see ``QuerySet.cursor_for``."""
+    plan = _plan(queryset, "cursor_for()")
+    if before and plan.kind == "scan":
+        raise NotSupported("cursor_for(before=True): a scan can only be read forwards. Ask by a key instead.")
+    label = queryset.model._meta.label
+    if not isinstance(obj, queryset.model):
+        raise InvalidValue(f"cursor_for() takes an object of {label}, not {obj!r}.")
+    item = obj._stored
+    if item is None:
+        raise InvalidValue(f"cursor_for({obj!r}): it is not stored, so that no query gives it. Save it first.")
+    if isinstance(item, PartialItem):
+        raise NotSupported(
+            f"cursor_for({obj!r}): only some of its attributes were read, so that its place is not known. "
+            "Read the object without only() and defer()."
+        )
+    position = positions.find(plan, item)
+    if position is None:
+        raise InvalidValue(
+            f"cursor_for({obj!r}): as it was read, it is none of this queryset's objects. Ask the queryset that gave "
+            f"it, or read it again."
+        )
+    return cursors.encode(Cursor(position, backward=before), plan)
+
+
+def _plan(queryset: Any, asked: str) -> Plan:
+    if queryset.query.is_sliced:
+        raise TypeError(f"Cannot use {asked} once a slice has been taken: a page has a size and a cursor of its own.")
+    if computation.of(queryset) is not None:
+        raise NotSupported(
+            f"{asked} is not supported where results are computed: every match is read before the first of them is "
+            "known. Take pages of the objects and compute in Python, or slice the results."
+        )
+    plan = in_memory.plan(queryset)
+    if plan.in_memory is not None:
+        raise NotSupported(
+            f"{asked} is not supported after allow_in_memory(): everything is read to put it in order, so that there "
+            "are no pages to read. Slice the list of all objects."
+        )
+    return plan
+
+
+def _beginning(queryset: Any, plan: Plan, begin: Cursor) -> Beginning:
+    position = begin.position
+    narrowed: tuple[Narrowed, ...] = ()
+    if position.values:
+        attribute = registry.attributes_of(queryset.model)[plan.merged_by[0].attribute]
+        value = attribute.from_attribute_value(dict(position.values[0]))
+        narrowed = positions.narrow_parts(plan, value, backward=begin.backward, now=timezone.now())
+    return Beginning(queryset._table, plan, position, begin.backward, narrowed)
+
+
+def _check_number(name: str, value: Any, most: int | None) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1 or (most is not None and value > most):
+        limit = "1 or more" if most is None else f"from 1 to {most}"
+        raise InvalidValue(f"page({name}={value!r}): {name} is a whole number, {limit}.")
+
+
+def _ends(plan: Plan, begin: Cursor, reading: Reading, size: int) -> tuple[Position | None, Position | None]:
+    """Where the page before ends and where the page behind begins, if there may be such pages."""
+    given = reading.found[:size]
+    if begin.backward:
+        before = given[-1].position if len(reading.found) > size else reading.stopped
+        if begin.position == positions.outermost(plan, backward=True):
+            return before, None
+        # If nothing was found and nothing stopped the reading, the page behind begins at the very beginning.
+        rest = reading.stopped or positions.outermost(plan, backward=False)
+        return before, given[0].position if given else rest
+    after = given[-1].position if len(reading.found) > size else reading.stopped
+    if plan.kind == "scan" or begin.position == positions.outermost(plan, backward=False):
+        return None, after
+    rest = reading.stopped or positions.outermost(plan, backward=True)
+    return given[0].position if given else rest, after

@@ -1,0 +1,162 @@
+"""Item collections: an object and its children in one partition, and objects read along with others.
+
+``Children`` declares what lies beside an object. Where the children's partition is the object's own, one Query reads
+everything; elsewhere Django's ``prefetch_related`` sends one query for each relation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.db import models
+from django.db.models.fields.related_descriptors import ReverseManyToOneDescriptor
+
+from dynamo_single.exceptions import NoAccessPattern, UnknownField
+from dynamo_single.orm.conditions.matching import matches
+from dynamo_single.orm.conditions.terms import ITEM_TYPE, Compare
+from dynamo_single.orm.items import hydration
+from dynamo_single.orm.items import partial as deferred
+from dynamo_single.orm.plan.constraints import gather
+from dynamo_single.orm.plan.plan import KeyCondition, Plan
+from dynamo_single.orm.reading import plans as reading
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.children import Children
+from dynamo_single.table import names
+from dynamo_single.table.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One kind of children in a collection."""
+
+    model: Any
+    field: Any
+    forward: bool = True
+
+
+def members(model: Any, plan: Plan, lookups: Sequence[Any]) -> Mapping[str, Member] | None:
+    """The children that one Query reads together with the object of a plan; ``None`` if it takes several."""
+    if plan.kind != "get":
+        return None
+    found = {}
+    for lookup in lookups:
+        children = getattr(model, lookup, None) if isinstance(lookup, str) else None
+        if not isinstance(children, Children) or not _shares_partition(model, children):
+            return None
+        member = _member(plan, children)
+        if member is None:
+            return None
+        found[children.name] = member
+    return found
+
+
+def _member(plan: Plan, children: Children[Any]) -> Member | None:
+    """The children as their relation lists them, if it does so by reading the partition from one end to the other."""
+    (identity,) = plan.layout.identity
+    constraints = gather(plan.query.where, plan.layout)
+    given = constraints.allowed.get(identity, ()) if constraints else ()
+    queryset = children.queryset_of(given[0]) if len(given) == 1 else None
+    if queryset is None:
+        return None
+    try:
+        listing = queryset._plan()
+    except NoAccessPattern:
+        return None  # the relation itself will say why
+    if listing.kind != "query" or listing.key is not listing.layout.primary:
+        return None
+    return Member(children.model, children.field, listing.forward)
+
+
+def _shares_partition(model: Any, children: Children[Any]) -> bool:
+    own = registry.layout_of(model).primary.partition
+    theirs = registry.layout_of(children.model).primary.partition
+    same_table = model._options.alias == children.model._options.alias
+    # The reference holds the whole pk: it is what the partition is made of only if the pk is this one value.
+    of_pk = theirs.variables == (children.field.attname,) == registry.layout_of(model).identity
+    return same_table and own.source == theirs.source and of_pk
+
+
+def whole(plan: Plan, model: Any, wanted: Mapping[str, Member]) -> Plan:
+    """The plan that reads an object and its children together, in the place of the object's own."""
+    ((partition, _),) = plan.keys
+    types = (model._options.item_type, *(member.model._options.item_type for member in wanted.values()))
+    return replace(
+        plan,
+        kind="query",
+        conditions=(KeyCondition(partition),),
+        keys=(),
+        filter=Compare(ITEM_TYPE, "in", types),
+        projection=(),  # the children are other models' items
+        reason=f"the object is read together with its {', '.join(wanted)}",
+    )
+
+
+def read(table: Table, model: Any, plan: Plan, wanted: Mapping[str, Member]) -> Iterator[Any]:
+    """The object of a plan with its children: one Query a megabyte of its partition; nothing if it is missing."""
+    ((_, sort),) = plan.keys
+    root = None
+    children: dict[str, list[Any]] = {name: [] for name in wanted}
+    for item in reading.items(table, whole(plan, model, wanted)):
+        item_type = item[names.ITEM_TYPE]["S"]
+        if item[names.SORT_KEY]["S"] == sort and item_type == model._options.item_type:
+            root = hydration.instance(model, item) if matches(plan.filter, item, plan.layout) else None
+        for name, member in wanted.items():
+            if item_type == member.model._options.item_type and hydration.is_live(member.model, item):
+                children[name].append(hydration.instance(member.model, item))
+    if root is None:
+        return
+    root._prefetched_objects_cache = {}
+    for name, member in wanted.items():
+        if not member.forward:
+            children[name].reverse()
+        for child in children[name]:
+            member.field.set_cached_value(child, root)
+        queryset = getattr(root, name).get_queryset()
+        queryset._result_cache = children[name]
+        queryset._prefetch_done = True
+        root._prefetched_objects_cache[name] = queryset
+    yield root
+
+
+def check_references(model: Any, names: Sequence[Any]) -> None:
+    """Refuse names for ``select_related`` that are no references of the model, or of the one before."""
+    for name in names:
+        current = model
+        for step in str(name).split("__") if name is not None else ():
+            references = {field.name: field for field in current._meta.concrete_fields if field.is_relation}
+            if step not in references:
+                known = ", ".join(sorted(references)) or "none"
+                several = isinstance(getattr(current, step, None), Children | ReverseManyToOneDescriptor)
+                advice = f" prefetch_related({name!r}) reads several objects along." if several else ""
+                label = current._meta.label
+                raise UnknownField(
+                    f"select_related({name!r}): {label} has no reference {step!r}. It has {known}.{advice}"
+                )
+            current = references[step].related_model
+
+
+def fetch_related(queryset: Any, objects: Sequence[Any]) -> None:
+    """Fill the references that ``select_related`` named: one BatchGetItem for each hundred of each reference."""
+    names = related_names(queryset) if objects else []
+    if names:
+        models.prefetch_related_objects(objects, *names)
+
+
+def related_names(queryset: Any) -> list[str]:
+    """The references that ``select_related`` named, as paths."""
+    wanted = queryset.query.select_related
+    if not wanted or queryset._columns is not None:
+        return []
+    if wanted is True:
+        references = (f for f in queryset.model._meta.concrete_fields if f.is_relation and not f.null)
+        read = deferred.wanted(queryset.model, queryset.query)
+        return [f.name for f in references if read is None or f.attname in {*read, *queryset.model._identity}]
+    return ["__".join(path) for path in _paths(wanted)]
+
+
+def _paths(tree: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    for name, branches in tree.items():
+        yield (name,)
+        yield from ((name, *path) for path in _paths(branches))

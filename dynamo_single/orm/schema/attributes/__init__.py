@@ -1,0 +1,58 @@
+"""The attributes of a model: PynamoDB attributes that bring real Django fields along."""
+
+from dynamo_single.orm.schema.attributes.authors import AuthorAttribute
+from dynamo_single.orm.schema.attributes.base import Attribute
+from dynamo_single.orm.schema.attributes.canonical import CanonicalAttribute
+from dynamo_single.orm.schema.attributes.derived import CopiedAttribute, CounterAttribute
+from dynamo_single.orm.schema.attributes.documents import (
+    BinarySetAttribute,
+    JSONAttribute,
+    ListAttribute,
+    MapAttribute,
+    NumberSetAttribute,
+    UnicodeSetAttribute,
+)
+from dynamo_single.orm.schema.attributes.references import ReferenceAttribute
+from dynamo_single.orm.schema.attributes.scalars import (
+    BinaryAttribute,
+    BooleanAttribute,
+    DateAttribute,
+    DecimalAttribute,
+    EmailAttribute,
+    IdAttribute,
+    IntegerAttribute,
+    NumberAttribute,
+    TimestampAttribute,
+    TTLAttribute,
+    UnicodeAttribute,
+    UUIDAttribute,
+)
+from dynamo_single.orm.schema.attributes.version import VersionAttribute
+
+__all__ = [
+    "Attribute",
+    "AuthorAttribute",
+    "BinaryAttribute",
+    "BinarySetAttribute",
+    "BooleanAttribute",
+    "CanonicalAttribute",
+    "CopiedAttribute",
+    "CounterAttribute",
+    "DateAttribute",
+    "DecimalAttribute",
+    "EmailAttribute",
+    "IdAttribute",
+    "IntegerAttribute",
+    "JSONAttribute",
+    "ListAttribute",
+    "MapAttribute",
+    "NumberAttribute",
+    "NumberSetAttribute",
+    "ReferenceAttribute",
+    "TTLAttribute",
+    "TimestampAttribute",
+    "UUIDAttribute",
+    "UnicodeAttribute",
+    "UnicodeSetAttribute",
+    "VersionAttribute",
+]

@@ -1,0 +1,226 @@
+"""What all attributes share: Django's options, the descriptor, and storing one value.
+
+An attribute is a PynamoDB attribute (it builds conditions, ``Order.qty > 0``) that brings a Django field along. It
+must not know requests, querysets or keys; ``key_kind`` only names how its values are encoded in one.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar, Generic, TypeVar, overload
+
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.db.models.expressions import Combinable
+from django.utils.functional import Promise
+from pynamodb.attributes import Attribute as PynamoDBAttribute
+
+from dynamo_single.exceptions import ConfigurationError, InvalidValue
+from dynamo_single.orm.schema.attributes.operations import Operation
+
+T = TypeVar("T")
+Self = TypeVar("Self", bound="Attribute[Any]")
+
+NOT_PROVIDED = models.NOT_PROVIDED
+#: Text, or a lazy translation of it.
+Label = str | Promise
+
+
+class Attribute(PynamoDBAttribute[T], Generic[T]):
+    """One attribute of a model.
+
+    Options are Django's: ``null`` (stored only when set), ``blank`` (follows ``null`` unless given), ``default``,
+    ``choices``, ``validators``, ``help_text``, ``verbose_name``, ``max_length``, ``editable``, ``unique``,
+    ``error_messages``. ``attr_name`` is the name in the stored item, if it differs from the Python name. ``canonical``
+    makes a unique text unique without regard to case.
+    """
+
+    field_class: ClassVar[type[models.Field[Any, Any]]]
+    #: How values are encoded in a key; ``None`` if they cannot be part of one.
+    key_kind: str | None = None
+    #: Whether a lookup may compare with values between two that can be stored, as half a millisecond is.
+    rounds: ClassVar[bool] = False
+    #: Whether the value follows from other attributes and is never set.
+    computed: ClassVar[bool] = False
+    #: What a computed value follows from, for messages.
+    origin: str = ""
+    #: Whether the value is set once, on creation, by the app itself.
+    settled: ClassVar[bool] = False
+    #: The Django field of the model that this attribute belongs to.
+    field: Any
+
+    def __init__(
+        self,
+        verbose_name: Label | None = None,
+        *,
+        null: bool = False,
+        blank: bool | None = None,
+        default: Any = NOT_PROVIDED,
+        choices: Iterable[Any] | Callable[[], Iterable[Any]] | None = None,
+        validators: Iterable[Callable[[Any], None]] = (),
+        help_text: Label = "",
+        max_length: int | None = None,
+        editable: bool = True,
+        unique: bool = False,
+        canonical: bool = False,
+        error_messages: dict[str, Any] | None = None,
+        attr_name: str | None = None,
+    ) -> None:
+        super().__init__(null=null, attr_name=attr_name)
+        if isinstance(default, list | dict | set | bytearray):
+            raise ConfigurationError(
+                f"A default of {default!r} would be shared by all objects: give the callable "
+                f"{type(default).__name__} instead."
+            )
+        self.name = ""
+        self.unique = unique
+        self.canonical = canonical
+        self.field_options: dict[str, Any] = {
+            "verbose_name": verbose_name,
+            "null": null,
+            "blank": null if blank is None else blank,
+            "default": default,
+            "choices": choices,
+            "validators": tuple(validators),
+            "help_text": help_text,
+            "editable": editable,
+            "unique": unique,
+            "error_messages": error_messages,
+        }
+        if max_length is not None:
+            self.field_options["max_length"] = max_length
+
+    __hash__ = object.__hash__
+
+    def make_field(self) -> models.Field[Any, Any]:
+        """A new Django field for this attribute."""
+        return self.field_class(**self.field_options)
+
+    def contribute_to_class(self, cls: Any, name: str) -> None:
+        """Put the Django field, and with it this attribute, on the model class."""
+        field: Any = self.make_field()
+        field.attribute = self
+        cls.add_to_class(name, field)
+
+    def __set_name__(self, owner: Any, name: str) -> None:
+        self.name = name
+        super().__set_name__(owner, name)
+
+    @overload
+    def __get__(self: Self, instance: None, owner: Any) -> Self: ...
+    @overload
+    def __get__(self, instance: Any, owner: Any) -> T: ...
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        if instance is None:
+            return self
+        values = instance.attribute_values
+        return values[self.name] if self.name in values else self.missing_value(instance)
+
+    def missing_value(self, instance: Any) -> Any:
+        """The value of an instance that has none: it is read now if ``only()`` or ``defer()`` left it out."""
+        if instance._stored is not None:
+            instance.refresh_from_db(fields=[self.name])
+        return instance.attribute_values.get(self.name)
+
+    def __set__(self, instance: Any, value: T | Combinable | Operation | None) -> None:
+        instance.attribute_values[self.name] = value
+
+    def current(self, values: Mapping[str, Any]) -> Any:
+        """The value to store of an object with these values by attribute: its own, or what is computed of them."""
+        return values.get(self.name)
+
+    def prepare(self, value: Any) -> T | None:
+        """The value in the one Python form that is stored; raises ``InvalidValue`` for any other kind of value."""
+        if value is None:
+            return None
+        try:
+            return self.clean(value)
+        except InvalidValue:
+            raise
+        except (ValidationError, ValueError, TypeError, ArithmeticError) as error:
+            raise self.refuse(value) from error
+        except RecursionError as error:
+            raise InvalidValue(f"{self.name}: the value is nested too deep, or contains itself.") from error
+
+    def clean(self, value: Any) -> T:
+        """``prepare`` for a value that is not ``None``."""
+        raise NotImplementedError
+
+    def lookup_value(self, value: Any) -> Any:
+        """A lookup's value in the same Python form, as fine as it was given."""
+        return self.prepare(value)
+
+    #: What ``refuse`` says that the attribute takes.
+    expects: ClassVar[str] = "another kind of value"
+
+    def refuse(self, value: Any) -> InvalidValue:
+        """The error for a value of the wrong kind."""
+        return InvalidValue(
+            f"{self.name or type(self).__name__} takes {self.expects}, not {type(value).__name__} {_shown(value)}."
+        )
+
+    def encode(self, value: T) -> Any:
+        """A prepared value as the inside of an AttributeValue."""
+        return value
+
+    def decode(self, inner: Any) -> T:
+        """The inside of an AttributeValue as the Python value."""
+        result: T = inner
+        return result
+
+    def to_attribute_value(self, value: Any) -> dict[str, Any]:
+        """Any value as an AttributeValue; ``None`` as DynamoDB's NULL."""
+        prepared = self.prepare(value)
+        return {"NULL": True} if prepared is None else {self.attr_type: self.encode(prepared)}
+
+    def from_attribute_value(self, stored: dict[str, Any]) -> T | None:
+        """The Python value of a stored AttributeValue; raises ``InvalidValue`` if another type is stored."""
+        if self.attr_type not in stored:
+            if "NULL" in stored:
+                return None
+            raise InvalidValue(
+                f"The stored item holds {self.attr_name} as {next(iter(stored), 'nothing')!s}, and {self.name} reads "
+                f"{self.attr_type}."
+            )
+        try:
+            return self.decode(stored[self.attr_type])
+        except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
+            raise InvalidValue(
+                f"The stored item holds {_shown(stored)} in {self.attr_name}, and {self.name} reads {self.expects}."
+            ) from error
+
+    def serialize(self, value: Any) -> Any:
+        """For PynamoDB's conditions and writes: the inside of an AttributeValue."""
+        prepared = self.prepare(value)
+        return None if prepared is None else self.encode(prepared)
+
+    def deserialize(self, value: Any) -> Any:
+        """For PynamoDB: the Python value."""
+        return self.decode(value)
+
+    def to_text(self, value: Any) -> str:
+        """The value as text, for ``pk`` and for messages."""
+        return str(self.prepare(value))
+
+    def from_text(self, text: str) -> T:
+        """The value of ``to_text``; raises ``InvalidValue`` for text that is none."""
+        value = self.prepare(text)
+        if value is None:
+            raise self.refuse(text)
+        return value
+
+    def copy(self: Self) -> Self:
+        """An attribute of its own for a subclass of the model."""
+        duplicate = copy.copy(self)
+        duplicate.attr_path = list(self.attr_path)
+        return duplicate
+
+
+def _shown(value: Any) -> str:
+    try:
+        shown = repr(value)
+    except (ValueError, RecursionError):
+        # An integer of thousands of digits, or a list of thousands of levels.
+        return "that is too long to show"
+    return shown if len(shown) <= 100 else f"{shown[:100]}..."

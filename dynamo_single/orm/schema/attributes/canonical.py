@@ -1,0 +1,127 @@
+"""The attribute that keeps a text a second time, in a form that can be compared without regard to case.
+
+DynamoDB compares bytes, so what is to be found whatever its case has to be stored so. This module must not know how or
+when items are written.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Mapping
+from typing import Any, Self, overload
+
+from django.utils.functional import Promise
+
+from dynamo_single.exceptions import ConfigurationError, NotSupported
+from dynamo_single.orm.schema.attributes.base import Label
+from dynamo_single.orm.schema.attributes.scalars import UnicodeAttribute
+from dynamo_single.orm.schema.encoding.codecs import canonical
+
+
+def letters(text: str) -> str:
+    """Give a text's letters, digits and underscores without case, accents and all that stands between them.
+
+    Marks that are letters of their script (vowel signs, nukta, virama, the voicing of kana) stay.
+    """
+    return _fixed(_letters, text)
+
+
+def _letters(text: str) -> str:
+    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
+    kept = (character for character in plain if character == "_" or _stays(character))
+    return unicodedata.normalize("NFC", "".join(kept)).casefold()
+
+
+def _stays(character: str) -> bool:
+    kind = unicodedata.category(character)[0]
+    return kind in "LN" or (kind == "M" and unicodedata.combining(character) in (0, 7, 8, 9))
+
+
+def _fixed(fold: Callable[[str], str], text: str) -> str:
+    """Fold until nothing changes any more: one step can leave a character that the next one folds further."""
+    folded = fold(text)
+    while folded != text:
+        text, folded = folded, fold(folded)
+    return folded
+
+
+FOLDS: dict[str, Callable[[str], str]] = {"canonical": canonical, "letters": letters}
+
+
+class CanonicalAttribute(UnicodeAttribute):
+    """A text of the same model once more, folded; computed on every write path, never set.
+
+    ``source`` names the attribute. ``fold`` is ``"canonical"`` (without case, composition and outer white space) or
+    ``"letters"`` (also without accents and whatever is neither letter, digit nor underscore). ``source__iexact``,
+    ``__icontains`` and ``__istartswith`` compare with the copy, which can stand in a key. ``blank=True`` lets a text of
+    which nothing is left stay out of an index.
+    """
+
+    computed = True
+
+    def __init__(
+        self,
+        verbose_name: Label | None = None,
+        *,
+        source: str,
+        fold: str = "canonical",
+        blank: bool = False,
+        unique: bool = False,
+        help_text: Label = "",
+        error_messages: dict[str, Any] | None = None,
+        attr_name: str | None = None,
+    ) -> None:
+        if fold not in FOLDS:
+            raise ConfigurationError(f"CanonicalAttribute has fold={' or '.join(map(repr, FOLDS))}, not {fold!r}.")
+        super().__init__(
+            verbose_name,
+            null=True,
+            blank=True,
+            editable=False,
+            unique=unique,
+            help_text=help_text,
+            error_messages=error_messages,
+            attr_name=attr_name,
+        )
+        self.source = source
+        self.fold = fold
+        self.may_be_blank = blank
+
+    @property
+    def origin(self) -> str:  # type: ignore[override]  # a plain attribute elsewhere
+        """What it is computed of, for messages."""
+        return self.source
+
+    def make_field(self) -> Any:
+        """A field that fixtures leave out, as they hold the text itself."""
+        field: Any = super().make_field()
+        field.serialize = False
+        return field
+
+    def folded(self, text: str) -> str:
+        """The form of a text that is stored."""
+        return FOLDS[self.fold](text)
+
+    def current(self, values: Mapping[str, Any]) -> Any:
+        """What the source's value gives now; ``None`` where it has none, or none that is text."""
+        text = values.get(self.source)
+        if isinstance(text, Promise):
+            text = str(text)
+        return self.folded(text) if isinstance(text, str) else None
+
+    @overload
+    def __get__(self, instance: None, owner: Any) -> Self: ...
+    @overload
+    def __get__(self, instance: Any, owner: Any) -> str: ...
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        if instance is None:
+            return self
+        held = instance.attribute_values
+        if self.source not in held and self.name in held:
+            return held[self.name]  # read without its source
+        return self.current({self.source: getattr(instance, self.source)})
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        if value == getattr(instance, self.name):
+            return  # Django's validation sets every value that it has looked at
+        raise NotSupported(f"{self.name} is computed from {self.source} and cannot be set: set {self.source}.")

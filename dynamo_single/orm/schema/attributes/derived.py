@@ -1,0 +1,190 @@
+"""Attributes that follow from other objects: a value that is copied along a reference, and how many children there are.
+
+Both are kept by every way to write and never set. This module must not know how or when items are written.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Self, overload
+
+from django.utils.functional import Promise
+
+from dynamo_single.exceptions import ConfigurationError, NotSupported
+from dynamo_single.orm.schema.attributes.base import Attribute, Label
+from dynamo_single.orm.schema.attributes.references import ReferenceAttribute
+from dynamo_single.orm.schema.attributes.scalars import IntegerAttribute
+from dynamo_single.orm.schema.attributes.standing_in import StandIn
+from dynamo_single.orm.schema.attributes.version import VersionAttribute
+from dynamo_single.orm.schema.fields import fields
+
+
+class CopiedAttribute(StandIn):
+    """An attribute of the object that a reference leads to: ``username = CopiedAttribute("user", "username")``.
+
+    It has the source's type and can stand in the keys of indexes. Creating an object, or changing its reference, reads
+    the source by one GetItem; the transaction holds only if the source still has that value. When the source's value
+    changes, its copies are found by a key and follow in the same transaction, or in batches where they do not fit.
+    """
+
+    computed = True
+    field_class = fields.CopiedField
+
+    def __init__(
+        self,
+        reference: str,
+        attribute: str,
+        verbose_name: Label | None = None,
+        *,
+        help_text: Label = "",
+        attr_name: str | None = None,
+    ) -> None:
+        super().__init__(verbose_name, null=True, blank=True, editable=False, help_text=help_text, attr_name=attr_name)
+        self.reference = reference
+        self.attribute = attribute
+
+    @property
+    def origin(self) -> str:  # type: ignore[override]  # a plain attribute elsewhere
+        """What it is computed of, for messages."""
+        return f"{self.reference}.{self.attribute}"
+
+    @cached_property
+    def reference_field(self) -> Any:
+        """The reference that leads to the source, or ``None`` if the model has none of that name."""
+        found = (
+            field
+            for field in self.field.model._meta.concrete_fields
+            if self.reference in (field.name, field.attname)
+            and isinstance(getattr(field, "attribute", None), ReferenceAttribute)
+        )
+        return next(found, None)
+
+    @property
+    def source_model(self) -> Any:
+        """The model that the value is copied from."""
+        return self.reference_field.related_model._meta.concrete_model
+
+    @cached_property
+    def source(self) -> Attribute[Any]:
+        """The attribute that is copied; raises ``ConfigurationError`` for one that cannot be."""
+        label = self.field.model._meta.label
+        if self.reference_field is None:
+            raise ConfigurationError(
+                f"{label}: {self.name} is copied along {self.reference!r}, which is not a reference of the model."
+            )
+        model = self.reference_field.related_model
+        known = {
+            name: field.attribute
+            for field in (() if isinstance(model, str) else model._meta.concrete_fields)
+            if isinstance(getattr(field, "attribute", None), Attribute)
+            for name in (field.name, field.attname)
+        }
+        found: Attribute[Any] | None = known.get(self.attribute)
+        if found is None or isinstance(found, CopiedAttribute | CounterAttribute):
+            why = "is kept by the app itself" if found is not None else "is not an attribute of a model in DynamoDB"
+            name = model if isinstance(model, str) else model._meta.label
+            raise ConfigurationError(
+                f"{label}: {self.name} cannot copy {name}.{self.attribute}, which {why}. Copy an attribute that is "
+                "stored where it is set."
+            )
+        if found.field_options.get("auto_now") or isinstance(found, VersionAttribute):
+            raise ConfigurationError(
+                f"{label}: {self.name} cannot copy {model._meta.label}.{self.attribute}, which changes with every "
+                "write."
+            )
+        return found
+
+    @cached_property
+    def target(self) -> Attribute[Any]:
+        """The source's attribute under this one's name."""
+        duplicate: Attribute[Any] = self.source.copy()
+        duplicate.name = self.name
+        return duplicate
+
+    def copy(self) -> CopiedAttribute:
+        """One whose source is looked up anew."""
+        duplicate = super().copy()
+        for name in ("reference_field", "source", "target"):
+            duplicate.__dict__.pop(name, None)
+        return duplicate
+
+    @overload
+    def __get__(self, instance: None, owner: Any) -> Self: ...
+    @overload
+    def __get__(self, instance: Any, owner: Any) -> Any: ...
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return super().__get__(instance, owner)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        if value == instance.attribute_values.get(self.name):
+            return  # Django's validation sets every value that it has looked at
+        raise NotSupported(
+            f"{self.name} is copied from {self.origin} and cannot be set: set {self.reference}, or change the "
+            f"{self.attribute} of the other object."
+        )
+
+    @property
+    def rounds(self) -> bool:  # type: ignore[override]  # see attr_type
+        """As the source does."""
+        rounds: bool = self.target.rounds
+        return rounds
+
+    @property
+    def expects(self) -> str:  # type: ignore[override]  # see attr_type
+        """What the source takes."""
+        expects: str = self.target.expects
+        return expects
+
+    def floor(self, value: Any) -> Any:
+        """As the source rounds."""
+        target: Any = self.target
+        return target.floor(value)
+
+    def prepare(self, value: Any) -> Any:
+        """As the source does."""
+        return super().prepare(str(value) if isinstance(value, Promise) else value)
+
+    def lookup_value(self, value: Any) -> Any:
+        """As the source does."""
+        return self.target.lookup_value(value)
+
+
+class CounterAttribute(IntegerAttribute):
+    """How many live children there are: ``member_count = CounterAttribute("members")`` beside ``members = Children()``.
+
+    It changes in the transaction that creates, deletes, restores or moves a child, and never otherwise; an object that
+    is held in memory shows it as it was read. It cannot stand in a key.
+    """
+
+    computed = True
+    key_kind = None
+
+    def __init__(
+        self,
+        children: str,
+        verbose_name: Label | None = None,
+        *,
+        help_text: Label = "",
+        attr_name: str | None = None,
+    ) -> None:
+        super().__init__(verbose_name, default=0, blank=True, editable=False, help_text=help_text, attr_name=attr_name)
+        self.children = children
+
+    @property
+    def origin(self) -> str:  # type: ignore[override]  # a plain attribute elsewhere
+        """What it is computed of, for messages."""
+        return self.children
+
+    def make_field(self) -> Any:
+        """A field that fixtures leave out: loading the children counts them."""
+        field: Any = super().make_field()
+        field.serialize = False
+        return field
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        if value == instance.attribute_values.get(self.name):
+            return  # see CopiedAttribute
+        raise NotSupported(
+            f"{self.name} counts {self.children} and cannot be set: it changes with each of them that is created or "
+            "deleted."
+        )

@@ -1,0 +1,155 @@
+"""Attributes that hold maps, lists, sets and JSON text."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import simplejson
+
+from dynamo_single.orm.schema.attributes.base import Attribute, Label
+from dynamo_single.orm.schema.encoding import values
+from dynamo_single.orm.schema.fields import fields
+from dynamo_single.orm.schema.fields.forms import number_member
+
+#: A whole number that is written with an exponent beyond this stays a ``Decimal``; Python's ``float`` ends there.
+_MOST_DIGITS = 309
+
+
+class DocumentAttribute(Attribute[Any]):
+    """What maps and lists share: any nesting of DynamoDB's types; numbers come back as ``int`` or exact ``Decimal``."""
+
+    field_class = fields.DocumentField
+    python_types: tuple[type, ...] = ()
+
+    def clean(self, value: Any) -> Any:
+        """The value in the types that reading it back gives."""
+        if not isinstance(value, self.python_types):
+            raise self.refuse(value)
+        return values.from_attribute_value(values.to_attribute_value(value, path=self.name))
+
+    def encode(self, value: Any) -> Any:
+        """The inside of an M or L AttributeValue."""
+        return values.to_attribute_value(value, path=self.name)[self.attr_type]
+
+    def decode(self, inner: Any) -> Any:
+        """A ``dict`` or a ``list``."""
+        return values.from_attribute_value({self.attr_type: inner})
+
+
+class MapAttribute(DocumentAttribute):
+    """A map with text keys and values of any DynamoDB type, nested as they come."""
+
+    attr_type = "M"
+    expects = "a dict"
+    python_types = (dict,)
+
+
+class ListAttribute(DocumentAttribute):
+    """A list with values of any DynamoDB type."""
+
+    attr_type = "L"
+    expects = "a list"
+    python_types = (list, tuple)
+
+
+class JSONAttribute(Attribute[Any]):
+    """Any JSON value, stored as text; DynamoDB cannot look inside (a ``MapAttribute`` can be filtered by path).
+
+    Equal values have one text: keys are sorted, and numbers lose the zeros that add nothing to them.
+    """
+
+    attr_type = "S"
+    expects = "a value that JSON can hold"
+    field_class = fields.DocumentField
+
+    def clean(self, value: Any) -> Any:
+        """The value as JSON gives it back: whole numbers as ``int``, others as exact ``Decimal``."""
+        # Without an encoding, bytes are refused as anything else that JSON has no place for.
+        text = simplejson.dumps(value, use_decimal=True, allow_nan=False, ensure_ascii=False, encoding=None)
+        return self.decode(values.checked_text(text, path=self.name))
+
+    def encode(self, value: Any) -> str:
+        """JSON text."""
+        return str(simplejson.dumps(value, use_decimal=True, ensure_ascii=False, sort_keys=True))
+
+    def decode(self, inner: str) -> Any:
+        """From JSON text."""
+        return json.loads(inner, parse_float=_json_number)
+
+
+def _json_number(text: str) -> int | Decimal:
+    number = Decimal(text)
+    if number == number.to_integral_value() and number.adjusted() < _MOST_DIGITS:
+        return int(number)
+    sign, digits, exponent = number.as_tuple()
+    kept = "".join(map(str, digits)).rstrip("0")
+    return Decimal((sign, tuple(map(int, kept)), int(exponent) + len(digits) - len(kept)))
+
+
+class SetAttribute(Attribute[set[Any]]):
+    """What the three sets share; an empty set is not stored, since DynamoDB has none."""
+
+    field_class = fields.SetField
+    member_types: tuple[type, ...] = ()
+
+    def __init__(self, verbose_name: Label | None = None, **options: Any) -> None:
+        super().__init__(verbose_name, **{"null": True, **options})
+
+    def prepare(self, value: Any) -> set[Any] | None:
+        """A ``set``, or ``None`` if there is nothing in it."""
+        return super().prepare(value) or None
+
+    def clean(self, value: Any) -> set[Any]:
+        """A set of the right kind of members."""
+        if not isinstance(value, set | frozenset | list | tuple):
+            raise self.refuse(value)
+        if any(isinstance(member, bool) or not isinstance(member, self.member_types) for member in value):
+            raise self.refuse(value)
+        if not value:
+            return set()
+        result: set[Any] = values.from_attribute_value(values.to_attribute_value(set(value), path=self.name))
+        return result
+
+    def encode(self, value: set[Any]) -> Any:
+        """The inside of a set AttributeValue."""
+        return values.to_attribute_value(value, path=self.name)[self.attr_type]
+
+    def decode(self, inner: Any) -> set[Any]:
+        """A ``set``."""
+        result: set[Any] = values.from_attribute_value({self.attr_type: inner})
+        return result
+
+
+class UnicodeSetAttribute(SetAttribute):
+    """A set of texts."""
+
+    attr_type = "SS"
+    expects = "a set of texts"
+    member_types = (str,)
+
+
+class NumberSetAttribute(SetAttribute):
+    """A set of numbers."""
+
+    attr_type = "NS"
+    expects = "a set of numbers"
+    member_types = (int, float, Decimal)
+
+    def make_field(self) -> Any:
+        """A set field whose lines are numbers."""
+        field = super().make_field()
+        field.member = number_member  # type: ignore[attr-defined]  # our SetField's
+        return field
+
+
+class BinarySetAttribute(SetAttribute):
+    """A set of byte strings."""
+
+    attr_type = "BS"
+    expects = "a set of bytes"
+    member_types = (bytes,)
+
+    def __init__(self, verbose_name: Label | None = None, **options: Any) -> None:
+        super().__init__(verbose_name, **{"editable": False, **options})

@@ -1,0 +1,128 @@
+"""The attribute that points at another object."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Generic, TypeVar, overload
+
+from django.db import models
+
+from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.orm.schema.attributes.base import Attribute, Label
+from dynamo_single.orm.schema.attributes.scalars import IntegerAttribute, UnicodeAttribute, UUIDAttribute
+from dynamo_single.orm.schema.attributes.standing_in import StandIn
+from dynamo_single.orm.schema.fields import fields
+
+M = TypeVar("M", bound=models.Model)
+
+#: For references to models in SQL: the attribute that stores a key of each of Django's field types.
+SQL_KEYS: dict[str, type[Attribute[Any]]] = {
+    "AutoField": IntegerAttribute,
+    "BigAutoField": IntegerAttribute,
+    "SmallAutoField": IntegerAttribute,
+    "IntegerField": IntegerAttribute,
+    "BigIntegerField": IntegerAttribute,
+    "PositiveIntegerField": IntegerAttribute,
+    "CharField": UnicodeAttribute,
+    "UUIDField": UUIDAttribute,
+}
+
+
+class ReferenceAttribute(StandIn, Generic[M]):
+    """A reference to another object: ``company = ReferenceAttribute(Company)`` stores ``company_id``, its ``pk``.
+
+    To forms, the admin and ``select`` widgets it is a ``ForeignKey``. DynamoDB does not check that the other object
+    exists, and nothing happens to the reference when it is deleted: ``on_delete`` can only be ``DO_NOTHING``.
+    ``related_name`` as in Django.
+    """
+
+    field_class = fields.ReferenceField
+
+    # A model that is named by a text is not known to a checker.
+    @overload
+    def __init__(
+        self: ReferenceAttribute[Any],
+        to: str,
+        verbose_name: Label | None = None,
+        *,
+        related_name: str | None = None,
+        on_delete: Any = models.DO_NOTHING,
+        **options: Any,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        to: type[M],
+        verbose_name: Label | None = None,
+        *,
+        related_name: str | None = None,
+        on_delete: Any = models.DO_NOTHING,
+        **options: Any,
+    ) -> None: ...
+    def __init__(
+        self,
+        to: type[M] | str,
+        verbose_name: Label | None = None,
+        *,
+        related_name: str | None = None,
+        on_delete: Any = models.DO_NOTHING,
+        **options: Any,
+    ) -> None:
+        if on_delete is not models.DO_NOTHING:
+            raise ConfigurationError(
+                f"on_delete={getattr(on_delete, '__name__', on_delete)} cannot be kept: deleting an object does "
+                "nothing to what refers to it. Leave on_delete out, and delete or change what refers to an object "
+                "in its model's delete()."
+            )
+        super().__init__(verbose_name, **options)
+        self.field_options |= {
+            "to": to,
+            "on_delete": on_delete,
+            "related_name": related_name,
+            "db_constraint": False,
+            "db_index": False,
+        }
+
+    @cached_property
+    def target(self) -> Attribute[Any]:
+        """The attribute that stores the other model's ``pk``."""
+        field: Any = self.field.target_field
+        if isinstance(field, fields.IdentityField):
+            target: Attribute[Any] = UnicodeAttribute()
+        elif isinstance(field, fields.DynamoField):
+            target = field.attribute
+        elif field.get_internal_type() in SQL_KEYS:
+            target = SQL_KEYS[field.get_internal_type()]()
+        else:
+            raise ConfigurationError(
+                f"{self.name} refers to {field.model._meta.label}, whose primary key is a {type(field).__name__}; "
+                f"references can store {', '.join(sorted(SQL_KEYS))}."
+            )
+        duplicate = target.copy()
+        duplicate.name = self.name
+        return duplicate
+
+    def copy(self) -> ReferenceAttribute[M]:
+        """One whose target is looked up anew."""
+        duplicate = super().copy()
+        duplicate.__dict__.pop("target", None)
+        return duplicate
+
+    @overload
+    def __get__(self, instance: None, owner: Any) -> ReferenceAttribute[M]: ...
+    @overload
+    def __get__(self, instance: Any, owner: Any) -> M: ...
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return super().__get__(instance, owner)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        if self.field.is_cached(instance):
+            cached = self.field.get_cached_value(instance)
+            if cached is None or cached.pk != value:
+                self.field.delete_cached_value(instance)
+        instance.attribute_values[self.name] = value
+
+    @property
+    def expects(self) -> str:  # type: ignore[override]  # the class's, elsewhere
+        """What it takes, for messages."""
+        return f"a {self.field.related_model._meta.label} or its pk"

@@ -1,0 +1,378 @@
+"""Attributes that hold one text, number, truth value, moment or run of bytes."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import uuid
+import warnings
+from decimal import Decimal
+from typing import Any, ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+from django.utils.dateparse import parse_date, parse_datetime
+from django.utils.functional import Promise
+
+from dynamo_single.exceptions import ConfigurationError, InvalidValue
+from dynamo_single.orm.schema.attributes.base import Attribute, Label
+from dynamo_single.orm.schema.encoding import values
+from dynamo_single.orm.schema.fields import fields
+from dynamo_single.table import names as layout
+
+MILLISECOND = datetime.timedelta(milliseconds=1)
+EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+
+
+class UnicodeAttribute(Attribute[str]):
+    """Text. ``multiline=True`` gives a text area in forms."""
+
+    attr_type = "S"
+    key_kind = "text"
+    expects = "text (str)"
+    field_class: ClassVar[type[models.Field[Any, Any]]] = fields.TextField
+
+    def __init__(self, verbose_name: Label | None = None, *, multiline: bool = False, **options: Any) -> None:
+        super().__init__(verbose_name, **options)
+        self.multiline = multiline
+
+    def make_field(self) -> models.Field[Any, Any]:
+        """A one-line or a long text field."""
+        return (fields.LongTextField if self.multiline else self.field_class)(**self.field_options)
+
+    def clean(self, value: Any) -> str:
+        """Only ``str`` and lazy translations are text."""
+        if isinstance(value, Promise):
+            value = str(value)
+        if not isinstance(value, str):
+            raise self.refuse(value)
+        return values.checked_text(value, path=self.name)
+
+
+class EmailAttribute(UnicodeAttribute):
+    """An e-mail address, validated as Django's ``EmailField`` does."""
+
+    field_class = fields.EmailField
+
+
+class IdAttribute(UnicodeAttribute):
+    """An identifier that the app makes on creation: ``<prefix>-<uuid>``, or a bare UUID without a prefix.
+
+    ``uuid_version`` 4 is random; 1 holds the time and the machine, as the record schema of docs/how-to has it.
+    """
+
+    def __init__(
+        self, verbose_name: Label | None = None, *, prefix: str = "", uuid_version: int = 4, **options: Any
+    ) -> None:
+        if uuid_version not in (1, 4):
+            raise ConfigurationError(f"IdAttribute makes UUIDs of version 1 or 4, not {uuid_version!r}.")
+        super().__init__(verbose_name, **{"default": self.make, "editable": False, "blank": True, **options})
+        self.prefix = prefix
+        self.uuid_version = uuid_version
+
+    def make(self) -> str:
+        """A new identifier."""
+        identifier = uuid.uuid1() if self.uuid_version == 1 else uuid.uuid4()
+        return f"{self.prefix}-{identifier}" if self.prefix else str(identifier)
+
+
+class UUIDAttribute(Attribute[uuid.UUID]):
+    """A UUID, stored as text in the usual form with hyphens."""
+
+    attr_type = "S"
+    key_kind = "uuid"
+    expects = "a UUID"
+    field_class = fields.UUIDField
+
+    def clean(self, value: Any) -> uuid.UUID:
+        """A UUID, or text that is one."""
+        if isinstance(value, uuid.UUID):
+            return value
+        if not isinstance(value, str):
+            raise self.refuse(value)
+        return uuid.UUID(value)
+
+    def encode(self, value: uuid.UUID) -> str:
+        """Text with hyphens."""
+        return str(value)
+
+    def decode(self, inner: str) -> uuid.UUID:
+        """From text."""
+        return uuid.UUID(inner)
+
+
+class IntegerAttribute(Attribute[int]):
+    """A whole number of up to 38 digits."""
+
+    attr_type = "N"
+    key_kind: str | None = "number"
+    expects = "a whole number"
+    field_class = fields.IntegerField
+    rounds = True
+
+    def clean(self, value: Any) -> int:
+        """Whole numbers, and text that is one; neither booleans nor fractions."""
+        number = exact_number(self, value)
+        if number != number.to_integral_value():
+            raise self.refuse(value)
+        return int(number)
+
+    def lookup_value(self, value: Any) -> Any:
+        """Any number: there are whole ones below and above a fraction."""
+        if isinstance(value, float | Decimal):
+            number = exact_number(self, value)
+            return int(number) if number == number.to_integral_value() else number
+        return self.prepare(value)
+
+    def floor(self, value: Any) -> int:
+        """The highest whole number that is not above a number."""
+        number: int = math.floor(value)
+        return number
+
+    def encode(self, value: int) -> str:
+        """DynamoDB's number text."""
+        return values.number_to_text(value, path=self.name)
+
+    def decode(self, inner: str) -> int:
+        """From DynamoDB's number text; a stored fraction is refused."""
+        return self.clean(inner)
+
+
+class NumberAttribute(Attribute[float]):
+    """A number: ``int`` where it is whole, else ``float``. Where digits matter use ``DecimalAttribute``."""
+
+    attr_type = "N"
+    key_kind = "number"
+    expects = "a number"
+    field_class = fields.NumberField
+
+    def clean(self, value: Any) -> float:
+        """Numbers, and text that is one; not booleans."""
+        number = exact_number(self, value)
+        return int(number) if number == number.to_integral_value() else float(number)
+
+    def encode(self, value: float) -> str:
+        """DynamoDB's number text."""
+        return values.number_to_text(value, path=self.name)
+
+    def decode(self, inner: str) -> float:
+        """From DynamoDB's number text."""
+        return self.clean(inner)
+
+
+class DecimalAttribute(Attribute[Decimal]):
+    """An exact decimal number of up to 38 digits.
+
+    ``max_digits`` and ``decimal_places`` bound it in forms and validation, as in Django.
+    """
+
+    attr_type = "N"
+    key_kind = "number"
+    expects = "a decimal number"
+    field_class = fields.DecimalField
+
+    def __init__(
+        self,
+        verbose_name: Label | None = None,
+        *,
+        max_digits: int | None = None,
+        decimal_places: int | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(verbose_name, **options)
+        self.field_options |= {"max_digits": max_digits, "decimal_places": decimal_places}
+
+    def clean(self, value: Any) -> Decimal:
+        """Numbers and text that is one, digit for digit; a float by its shortest text."""
+        return exact_number(self, value)
+
+    def encode(self, value: Decimal) -> str:
+        """DynamoDB's number text."""
+        return values.number_to_text(value, path=self.name)
+
+    def decode(self, inner: str) -> Decimal:
+        """From DynamoDB's number text."""
+        return Decimal(inner)
+
+
+def exact_number(attribute: Attribute[Any], value: Any) -> Decimal:
+    """The value as a finite ``Decimal`` that DynamoDB can hold."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str):
+        raise attribute.refuse(value)
+    number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    if not number.is_finite():
+        raise attribute.refuse(value)
+    values.split_number(number, path=attribute.name)
+    return number
+
+
+class BooleanAttribute(Attribute[bool]):
+    """True or false."""
+
+    attr_type = "BOOL"
+    key_kind = "boolean"
+    expects = "True or False"
+    field_class = fields.BooleanField
+
+    def clean(self, value: Any) -> bool:
+        """What Django's ``BooleanField`` takes: booleans, 1 and 0, and their texts."""
+        texts = {
+            "True": True,
+            "true": True,
+            "t": True,
+            "1": True,
+            "False": False,
+            "false": False,
+            "f": False,
+            "0": False,
+        }
+        if isinstance(value, str) and value in texts:
+            return texts[value]
+        if isinstance(value, int | bool) and value in (0, 1):
+            return bool(value)
+        raise self.refuse(value)
+
+
+class TimestampAttribute(Attribute[datetime.datetime]):
+    """A moment, stored as epoch milliseconds (N) and read as an aware UTC ``datetime``.
+
+    ``auto_now_add`` sets it on creation, ``auto_now`` on every save. Finer parts than a millisecond are cut off.
+    """
+
+    attr_type = "N"
+    key_kind = "timestamp"
+    expects = "a date and time"
+    field_class = fields.TimestampField
+    rounds = True
+    unit = MILLISECOND
+
+    def __init__(
+        self, verbose_name: Label | None = None, *, auto_now: bool = False, auto_now_add: bool = False, **options: Any
+    ) -> None:
+        super().__init__(verbose_name, **options)
+        self.field_options |= {"auto_now": auto_now, "auto_now_add": auto_now_add}
+
+    def clean(self, value: Any) -> datetime.datetime:
+        """A ``datetime``, a ``date`` (its midnight) or ISO text, cut off to the unit.
+
+        A naive one is taken in Django's default time zone, with the warning that Django's ``DateTimeField`` gives.
+        """
+        return self.floor(self._moment(value))
+
+    def lookup_value(self, value: Any) -> Any:
+        """The moment, not cut off."""
+        if value is None:
+            return None
+        try:
+            return self._moment(value)
+        except InvalidValue:
+            raise
+        except (ValueError, ArithmeticError) as error:
+            raise self.refuse(value) from error
+
+    def floor(self, value: datetime.datetime) -> datetime.datetime:
+        """The last moment that can be stored and is not after this one."""
+        moment: datetime.datetime = EPOCH + (value - EPOCH) // self.unit * self.unit
+        return moment
+
+    def _moment(self, given: Any) -> datetime.datetime:
+        value = given
+        if isinstance(value, str):
+            value = parse_datetime(value) or parse_date(value)
+        if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+            value = datetime.datetime(value.year, value.month, value.day)
+        if not isinstance(value, datetime.datetime):
+            raise self.refuse(given)
+        if timezone.is_naive(value):
+            if settings.USE_TZ:
+                model = f"{self.field.model.__name__}." if hasattr(self, "field") else ""
+                said = f"{model}{self.name} received a naive datetime ({value}) while time zone support is active."
+                warnings.warn(said, RuntimeWarning, stacklevel=2)
+            value = timezone.make_aware(value, timezone.get_default_timezone())
+        moment: datetime.datetime = EPOCH + (value - EPOCH)
+        return moment
+
+    def encode(self, value: datetime.datetime) -> str:
+        """The number of units since 1970."""
+        return str((value - EPOCH) // self.unit)
+
+    def decode(self, inner: str) -> datetime.datetime:
+        """From the number of units since 1970."""
+        return EPOCH + int(inner) * self.unit
+
+    def to_text(self, value: Any) -> str:
+        """ISO 8601."""
+        prepared = self.prepare(value)
+        return "" if prepared is None else prepared.isoformat()
+
+
+class TTLAttribute(TimestampAttribute):
+    """When the item expires, stored as epoch seconds: DynamoDB's time to live.
+
+    Expired items are never returned, also before DynamoDB deletes them, which it does within a few days:
+    https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html
+    """
+
+    unit = datetime.timedelta(seconds=1)
+
+    def __init__(self, verbose_name: Label | None = None, **options: Any) -> None:
+        super().__init__(verbose_name, **{"attr_name": layout.EXPIRES_AT, "null": True, **options})
+        if self.attr_name != layout.EXPIRES_AT:
+            raise ConfigurationError(
+                f"A TTLAttribute is stored as {layout.EXPIRES_AT!r}, the one attribute that the table's time to live "
+                f"is set to, not as {self.attr_name!r}."
+            )
+
+
+class DateAttribute(Attribute[datetime.date]):
+    """A calendar day, stored as ISO text. ``auto_now_add`` and ``auto_now`` as in Django."""
+
+    attr_type = "S"
+    key_kind = "date"
+    expects = "a date"
+    field_class = fields.DateField
+
+    def __init__(
+        self, verbose_name: Label | None = None, *, auto_now: bool = False, auto_now_add: bool = False, **options: Any
+    ) -> None:
+        super().__init__(verbose_name, **options)
+        self.field_options |= {"auto_now": auto_now, "auto_now_add": auto_now_add}
+
+    def clean(self, value: Any) -> datetime.date:
+        """A ``date``, the day of a ``datetime`` in Django's current time zone, or ISO text."""
+        if isinstance(value, datetime.datetime):
+            return timezone.localtime(value).date() if timezone.is_aware(value) else value.date()
+        day = parse_date(value) if isinstance(value, str) else value
+        if not isinstance(day, datetime.date):
+            raise self.refuse(value)
+        return day
+
+    def encode(self, value: datetime.date) -> str:
+        """ISO text."""
+        return value.isoformat()
+
+    def decode(self, inner: str) -> datetime.date:
+        """From ISO text."""
+        return datetime.date.fromisoformat(inner)
+
+
+class BinaryAttribute(Attribute[bytes]):
+    """Bytes. Not editable in forms unless asked for, as in Django."""
+
+    attr_type = "B"
+    expects = "bytes"
+    field_class = fields.BinaryField
+
+    def __init__(self, verbose_name: Label | None = None, **options: Any) -> None:
+        super().__init__(verbose_name, **{"editable": False, **options})
+
+    def clean(self, value: Any) -> bytes:
+        """Anything that is bytes."""
+        if not isinstance(value, bytes | bytearray | memoryview):
+            raise self.refuse(value)
+        return bytes(value)
+
+    def decode(self, inner: Any) -> bytes:
+        """From what the client gives for binary."""
+        return bytes(inner)

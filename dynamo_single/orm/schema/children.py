@@ -1,0 +1,141 @@
+"""``Children``: the objects of another model that refer to this one."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
+
+from django.apps import apps
+from django.db import models
+from django.db.models.fields.related_descriptors import create_reverse_many_to_one_manager
+
+from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.fields.relations import saving
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.query.manager import Manager
+
+M = TypeVar("M", bound=models.Model)
+
+
+class Children(Generic[M]):
+    """The objects of another model that refer to this one: ``people = Children("Person")`` gives ``company.people``.
+
+    ``company.people`` is a manager as Django's for a reverse foreign key. ``prefetch_related("people")`` on one company
+    reads it and all of its people with one Query if their keys share the company's partition.
+
+    With ``cascade`` the children are deleted and restored with their parent: into the trash and out of it if they have
+    soft delete, and for good. It is so by itself where both sides have soft delete, and else it is not.
+    """
+
+    # A model that is named by a text is not known to a checker.
+    @overload
+    def __init__(self: Children[Any], model: str, *, field: str | None = None, cascade: bool | None = None) -> None: ...
+    @overload
+    def __init__(self, model: type[M], *, field: str | None = None, cascade: bool | None = None) -> None: ...
+    def __init__(self, model: str | type[M], *, field: str | None = None, cascade: bool | None = None) -> None:
+        self.to = model
+        self.field_name = field
+        self.cascade = cascade
+
+    def __set_name__(self, owner: Any, name: str) -> None:
+        self.owner = owner
+        self.name = name
+
+    @cached_property
+    def model(self) -> Any:
+        """The children's model."""
+        if not isinstance(self.to, str):
+            return self.to
+        label, _, name = self.to.rpartition(".")
+        try:
+            return apps.get_model(label or self.owner._meta.app_label, name)
+        except LookupError as error:
+            raise ConfigurationError(
+                f"{self.owner._meta.label}.{self.name} = Children({self.to!r}): there is no such model."
+            ) from error
+
+    @cached_property
+    def field(self) -> Any:
+        """The children's reference to this model."""
+        found = [
+            field
+            for field in self.model._meta.concrete_fields
+            if field.is_relation
+            and issubclass(self.owner, field.related_model)
+            and self.field_name in (None, field.name)
+        ]
+        if len(found) != 1:
+            problem = "no reference" if not found else f"{len(found)} references"
+            raise ConfigurationError(
+                f"{self.owner._meta.label}.{self.name}: {self.model._meta.label} has {problem} to "
+                f"{self.owner._meta.object_name}. Declare one ReferenceAttribute, or name it: Children(..., field=...)."
+            )
+        return found[0]
+
+    @property
+    def cascades(self) -> bool:
+        """Whether the children are deleted and restored with their parent."""
+        if self.cascade is not None:
+            return self.cascade
+        return registry.has_soft_delete(self.owner) and registry.has_soft_delete(self.model)
+
+    @property
+    def is_by_table(self) -> bool:
+        """Whether the children of one parent are a part of the table itself, which can be read consistently."""
+        return {*registry.layout_of(self.model).primary.partition.variables} <= {self.field.attname}
+
+    @overload
+    def __get__(self, instance: None, owner: Any) -> Self: ...
+    @overload
+    def __get__(self, instance: Any, owner: Any) -> Manager[M]: ...
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return self if instance is None else self._manager_class(instance)
+
+    def problem(self) -> str | None:
+        """What is wrong with the declaration, if anything is."""
+        try:
+            _ = self.field
+        except ConfigurationError as error:
+            return str(error)
+        return None
+
+    def queryset_of(self, pk: Any) -> Any:
+        """The children of the object with a ``pk``, as the relation gives them."""
+        # As Django does it: the default manager's class, made anew, without what the manager was made with.
+        manager = self.model._default_manager.__class__()
+        manager.model = self.model
+        queryset = manager.get_queryset()
+        return queryset.filter(**{self.field.attname: pk}) if queryset._is_plain() else None
+
+    @cached_property
+    def _manager_class(self) -> Any:
+        base: Any = saving(
+            create_reverse_many_to_one_manager(self.model._default_manager.__class__, self.field.remote_field)
+        )
+        name = self.name
+
+        class ChildrenManager(base):  # type: ignore[misc]  # made at run time, as Django does
+            """Django's manager of a reverse foreign key, with its prefetched objects under this name."""
+
+            def get_queryset(self) -> Any:
+                cached = getattr(self.instance, "_prefetched_objects_cache", {}).get(name)
+                return super().get_queryset() if cached is None else cached
+
+            def get_prefetch_querysets(self, instances: Any, querysets: Any = None) -> Any:
+                result = super().get_prefetch_querysets(instances, querysets)
+                return (*result[:4], name, *result[5:])
+
+            def _remove_prefetched_objects(self) -> None:
+                getattr(self.instance, "_prefetched_objects_cache", {}).pop(name, None)
+
+        return ChildrenManager
+
+
+def declared(model: Any) -> tuple[Children[Any], ...]:
+    """The children that a model declares, or inherits the declaration of."""
+    found: dict[str, Any] = {}
+    for owner in reversed(model.__mro__):
+        found.update({name: value for name, value in vars(owner).items() if isinstance(value, Children)})
+    return tuple(found.values())

@@ -1,0 +1,167 @@
+"""How one value is written inside a key: unable to forge a separator, and sorting as the value does.
+
+Every character of a written value is ``$`` (0x24) or higher, and the usual separator ``#`` (0x23) is below them all:
+a value that another one continues sorts in front of it, also with more key behind. DynamoDB sorts keys by their UTF-8
+bytes, which is Python's own order of ``str``. This module must not know templates, models or requests.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from functools import lru_cache, partial
+from typing import Any
+from uuid import UUID
+
+from dynamo_single.exceptions import ConfigurationError, InvalidValue
+from dynamo_single.orm.schema.encoding.values import checked_text, split_number
+
+#: What stands for a character that may not stand in a key as it is; no literal of a template may contain it.
+ESCAPE = "$"
+#: Higher than all that stands in a key: the last code point, which is escaped inside values.
+LAST = "\U0010ffff"
+KINDS = ("text", "number", "boolean", "date", "timestamp", "uuid")
+
+_PADDED = re.compile(r"0([1-9][0-9]?)d")
+_MAX_PADDING = 38
+_EXPONENT_BIAS = 500
+_NINES_COMPLEMENT = str.maketrans("0123456789", "9876543210")
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """Writes the values of one attribute into keys.
+
+    ``ordered``: the written texts sort as the values do. ``prefixable``: what starts a value also starts its text.
+    ``exact``: two values with one text are the same value.
+    """
+
+    kind: str
+    spec: str
+    write: Callable[[Any], str] = field(compare=False, repr=False)
+    ordered: bool = True
+    prefixable: bool = False
+    exact: bool = True
+
+    def encode(self, value: Any, terminator: str = "") -> str:
+        """Write a value; ``terminator`` is the character that ends it in the key, if that is not ``#``."""
+        return escape(self.write(value), terminator)
+
+
+def codec_for(kind: str, spec: str = "") -> Codec:
+    """Give the codec of an attribute kind (text, number, boolean, date, timestamp, uuid) and a template's format."""
+    if kind not in KINDS:
+        raise ConfigurationError(
+            f"A key cannot hold a {kind} value: nested values cannot be indexed, nor can sets and binary. "
+            f"Keys hold {', '.join(KINDS)}; copy the part to be searched into an attribute of its own."
+        )
+    if not spec:
+        return _PLAIN[kind]
+    if spec == "canonical" and kind == "text":
+        return Codec(kind, spec, _canonical, ordered=False, exact=False)
+    if kind == "number" and (padding := padding_of(spec)):
+        return Codec(kind, spec, partial(_padded, padding))
+    allowed = {"text": "{name:canonical} or {name}", "number": "{name:08d} or {name}"}.get(kind, "{name}")
+    raise ConfigurationError(f"The format {spec!r} does not fit a {kind} attribute; write {allowed}.")
+
+
+def padding_of(spec: str) -> int:
+    """Give the digits that a format such as ``08d`` asks for, or 0 if it is no such format."""
+    found = _PADDED.fullmatch(spec)
+    return int(found[1]) if found and int(found[1]) <= _MAX_PADDING else 0
+
+
+def canonical(text: str) -> str:
+    """Give the form in which two texts that differ only in case, composition or outer white space are the same."""
+    text = unicodedata.normalize("NFD", text.strip()).casefold()
+    # Casefolding can leave characters that fold once more when recomposed, so it is done on both sides.
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold()).strip()
+
+
+def escape(text: str, terminator: str = "") -> str:
+    """Escape what may not stand inside a value; each character by itself, so that prefixes stay prefixes."""
+    return text.translate(_escapes(terminator))
+
+
+@lru_cache(maxsize=64)
+def _escapes(terminator: str) -> dict[int, str]:
+    codes = {code: ESCAPE + chr(code + 0x30) for code in range(0x20)}
+    codes |= {ord(character): ESCAPE + code for character, code in zip(' !"#$', "_eqst", strict=True)}
+    codes |= {0x10FFFE: "\U0010fffe0", 0x10FFFF: "\U0010fffe1"}
+    if terminator > ESCAPE:
+        # Some of the codes above contain the terminator too: "$_" stands for a space.
+        clashing = [code for code, escaped in codes.items() if terminator in escaped]
+        codes |= {code: f"{ESCAPE}u{code:06x}" for code in (*clashing, ord(terminator))}
+    return codes
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise InvalidValue(f"{value!r} is not text.")
+    return checked_text(value)
+
+
+def _canonical(value: Any) -> str:
+    return canonical(_text(value))
+
+
+def _number(value: Any) -> str:
+    negative, digits, exponent = split_number(value)
+    if not digits:
+        return "o"
+    if negative:
+        # The tilde lets a longer, hence lower, negative number sort in front of a shorter one.
+        return f"n{999 - exponent - _EXPONENT_BIAS:03d}{digits.translate(_NINES_COMPLEMENT)}~"
+    return f"p{exponent + _EXPONENT_BIAS:03d}{digits}"
+
+
+def _padded(width: int, value: Any) -> str:
+    negative, digits, exponent = split_number(value)
+    if negative or len(digits) > exponent + 1:
+        raise InvalidValue(f"{value!r} does not fit the key format 0{width}d, which holds whole numbers from 0 up.")
+    if digits and exponent >= width:
+        raise InvalidValue(f"{value!r} does not fit the key format 0{width}d, which ends at {'9' * width}.")
+    return (digits.ljust(exponent + 1, "0") if digits else "0").zfill(width)
+
+
+def _boolean(value: Any) -> str:
+    if not isinstance(value, bool):
+        raise InvalidValue(f"{value!r} is not a boolean.")
+    return "1" if value else "0"
+
+
+def _date(value: Any) -> str:
+    if not isinstance(value, date) or isinstance(value, datetime):
+        raise InvalidValue(f"{value!r} is not a date.")
+    return value.isoformat()
+
+
+def _timestamp(value: Any) -> str:
+    if not isinstance(value, datetime):
+        raise InvalidValue(f"{value!r} is not a datetime.")
+    if value.utcoffset() is None:
+        raise InvalidValue(f"{value!r} has no time zone, so its place in time is unknown; use django.utils.timezone.")
+    try:
+        moment = value.astimezone(UTC)
+    except OverflowError as error:
+        raise InvalidValue(f"{value!r} is outside the years 1 to 9999 in UTC.") from error
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _uuid(value: Any) -> str:
+    if not isinstance(value, UUID):
+        raise InvalidValue(f"{value!r} is not a UUID.")
+    return str(value)
+
+
+_PLAIN = {
+    "text": Codec("text", "", _text, prefixable=True),
+    "number": Codec("number", "", _number),
+    "boolean": Codec("boolean", "", _boolean),
+    "date": Codec("date", "", _date),
+    "timestamp": Codec("timestamp", "", _timestamp),
+    "uuid": Codec("uuid", "", _uuid),
+}

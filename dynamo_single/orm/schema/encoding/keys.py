@@ -1,0 +1,321 @@
+"""Key templates: how a model's values become partition and sort keys, and which keys a template can make at all.
+
+A key is text of literals and values; ``#`` separates parts and never stands inside a value. Rendering is injective: two
+different tuples of values never give one key. This module must not know models, queries or requests.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from string import Formatter
+from typing import Any
+
+from dynamo_single.exceptions import ConfigurationError, EmptyKeyPart, InvalidValue
+from dynamo_single.orm.schema.encoding.codecs import ESCAPE, KINDS, LAST, Codec, canonical, codec_for, padding_of
+from dynamo_single.orm.schema.encoding.identity import join_identity, split_identity
+
+__all__ = [
+    "KINDS",
+    "PARTITION_KEY_LIMIT",
+    "SEPARATOR",
+    "SORT_KEY_LIMIT",
+    "Codec",
+    "IndexKey",
+    "Key",
+    "KeyPart",
+    "Template",
+    "can_collide",
+    "canonical",
+    "codec_for",
+    "join_identity",
+    "prefix_end",
+    "split_identity",
+]
+
+SEPARATOR = "#"
+#: The longest keys in UTF-8 bytes (AWS: "Quotas in Amazon DynamoDB", partition and sort key values).
+PARTITION_KEY_LIMIT = 2048
+SORT_KEY_LIMIT = 1024
+
+_INDEX_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Declares a model's primary key by two templates."""
+
+    partition: str
+    sort: str
+
+    def __post_init__(self) -> None:
+        Template.parse(self.partition)
+        Template.parse(self.sort)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexKey:
+    """Declares the key of a model on one of the table's indexes."""
+
+    index: str
+    partition: str
+    sort: str
+
+    def __post_init__(self) -> None:
+        if not _INDEX_NAME.fullmatch(self.index):
+            raise ConfigurationError(
+                f"IndexKey({self.index!r}, ...): the first argument names one of the table's indexes, such as 'gs1'."
+            )
+        Template.parse(self.partition)
+        Template.parse(self.sort)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPart:
+    """One variable of a template, with the literal text in front of it and the character that ends its value."""
+
+    literal: str
+    name: str
+    spec: str
+    terminator: str = ""
+    codec: Codec | None = None
+
+    @property
+    def ordered(self) -> bool:
+        """Whether keys that differ in this part first sort as its values do."""
+        # A terminator above the escape character would sort behind the characters of a longer value.
+        return self.bound.ordered and self.terminator < ESCAPE
+
+    @property
+    def bound(self) -> Codec:
+        """The codec; a template that is not bound has none."""
+        if self.codec is None:
+            raise ConfigurationError(f"The key template's {{{self.name}}} is not bound to an attribute.")
+        return self.codec
+
+    def encode(self, value: Any) -> str:
+        """Write a value as it stands in this part."""
+        try:
+            return self.bound.encode(value, "" if self.terminator == SEPARATOR else self.terminator)
+        except InvalidValue as error:
+            raise InvalidValue(f"{self.name}: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A parsed key template such as ``COMPANY#{company_id}``; ``bind`` it before rendering."""
+
+    source: str
+    parts: tuple[KeyPart, ...]
+    tail: str
+
+    @classmethod
+    def parse(cls, source: str) -> Template:
+        """Read a template; what could give ambiguous keys is a ``ConfigurationError`` that quotes it."""
+        parts, tail = _parse(source)
+        names = [part.name for part in parts]
+        for name in names:
+            if names.count(name) > 1:
+                raise _refusal(source, f"{{{name}}} stands in it twice; once is enough")
+        return cls(source, parts, tail)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names of the attributes, in order."""
+        return tuple(part.name for part in self.parts)
+
+    @property
+    def head(self) -> str:
+        """The literal text in front of the first variable; the whole key if there is none."""
+        return self.parts[0].literal if self.parts else self.tail
+
+    def bind(self, codecs: Mapping[str, Codec]) -> Template:
+        """Give this template with each variable's codec, which says how its values are written."""
+        for name in self.variables:
+            if name not in codecs:
+                raise _refusal(self.source, f"there is no attribute {name!r}")
+        return replace(self, parts=tuple(replace(part, codec=codecs[part.name]) for part in self.parts))
+
+    def render(self, values: Mapping[str, Any], *, limit: int | None = None) -> str:
+        """Write the key; a missing or empty value is an ``EmptyKeyPart``, over ``limit`` bytes an ``InvalidValue``."""
+        key = "".join(self._pieces(values, len(self.parts)))
+        if limit is not None and (size := len(key.encode())) > limit:
+            raise InvalidValue(
+                f"The key {self.source!r} would have {size} bytes; DynamoDB takes {limit} there. "
+                f"Shorten {', '.join(self.variables)}."
+            )
+        return key
+
+    def render_or_none(self, values: Mapping[str, Any], *, limit: int | None = None) -> str | None:
+        """Write the key of an index, or ``None`` if a part is missing, so that the item stays out of the index."""
+        try:
+            return self.render(values, limit=limit)
+        except EmptyKeyPart:
+            return None
+
+    def prefix(self, values: Mapping[str, Any], count: int) -> str:
+        """Write the key up to the boundary after ``count`` values: ``ORDER#1#`` does not start ``ORDER#10#``."""
+        return "".join(self._pieces(values, count))
+
+    def matches(self, text: str) -> bool:
+        """Whether the template can make exactly this key."""
+        if not text.startswith(self.head):
+            return False
+        end = len(self._tokens())
+        return end in self._reach(text)
+
+    def could_start_with(self, text: str) -> bool:
+        """Whether the template can make a key that starts with this text."""
+        if not (text.startswith(self.head) or self.head.startswith(text)):
+            return False
+        return bool(self._reach(text))
+
+    def could_equal(self, other: Template) -> bool:
+        """Whether the two templates can make one and the same key."""
+        ours, theirs = self._tokens(), other._tokens()
+        seen: set[tuple[int, int]] = set()
+        waiting = [(0, 0)]
+        while waiting:
+            pair = waiting.pop()
+            if pair in seen:
+                continue
+            seen.add(pair)
+            i, j = pair
+            if i == len(ours) and j == len(theirs):
+                return True
+            waiting.extend((a, j) for a in _skips(ours, i))
+            waiting.extend((i, b) for b in _skips(theirs, j))
+            if i < len(ours) and j < len(theirs) and ours[i].meets(theirs[j]):
+                waiting.append((ours[i].next(i), theirs[j].next(j)))
+        return False
+
+    def _pieces(self, values: Mapping[str, Any], count: int) -> Iterator[str]:
+        for part in self.parts[:count]:
+            yield part.literal
+            value = values.get(part.name)
+            text = "" if value is None else part.encode(value)
+            if not text:
+                raise EmptyKeyPart(
+                    f"{part.name} is {'missing' if value is None else 'empty'}, and the key {self.source!r} needs it. "
+                    f"Give {part.name} a value first."
+                )
+            yield text
+        yield self.tail if count >= len(self.parts) else self.parts[count].literal
+
+    def _tokens(self) -> tuple[_Token, ...]:
+        tokens: list[_Token] = []
+        for part in self.parts:
+            tokens.extend(_Token(character) for character in part.literal)
+            tokens += [_Token("", part.terminator), _Token("", part.terminator, repeats=True)]
+        tokens.extend(_Token(character) for character in self.tail)
+        return tuple(tokens)
+
+    def _reach(self, text: str) -> set[int]:
+        tokens = self._tokens()
+        places = _settle(tokens, {0})
+        for character in text:
+            steps = {tokens[i].next(i) for i in places if i < len(tokens) and tokens[i].takes(character)}
+            places = _settle(tokens, steps)
+        return places
+
+
+def can_collide(first: tuple[Template, Template], second: tuple[Template, Template]) -> bool:
+    """Whether two pairs of (partition, sort) templates can make one primary key, for two different models' items."""
+    return first[0].could_equal(second[0]) and first[1].could_equal(second[1])
+
+
+def prefix_end(prefix: str) -> str:
+    """Give a text behind every key that starts with a prefix and in front of all higher ones; itself never a key."""
+    if prefix.endswith(SEPARATOR):
+        return prefix[:-1] + ESCAPE
+    return prefix + LAST
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    """One step of the pattern of a template's keys: a literal character, or one or more characters of a value."""
+
+    literal: str
+    terminator: str = ""
+    repeats: bool = False
+
+    def takes(self, character: str) -> bool:
+        if self.literal:
+            return character == self.literal
+        return character >= ESCAPE and character != self.terminator
+
+    def meets(self, other: _Token) -> bool:
+        if self.literal:
+            return other.takes(self.literal)
+        return not other.literal or self.takes(other.literal)
+
+    def next(self, place: int) -> int:
+        return place if self.repeats else place + 1
+
+
+def _skips(tokens: tuple[_Token, ...], place: int) -> tuple[int, ...]:
+    return (place + 1,) if place < len(tokens) and tokens[place].repeats else ()
+
+
+def _settle(tokens: tuple[_Token, ...], places: set[int]) -> set[int]:
+    return places | {after for place in places for after in _skips(tokens, place)}
+
+
+def _refusal(source: str, reason: str) -> ConfigurationError:
+    return ConfigurationError(f"The key template {source!r} cannot be used: {reason}.")
+
+
+def _parse(source: str) -> tuple[tuple[KeyPart, ...], str]:
+    if not source:
+        raise _refusal(source, "it is empty; a key has at least a literal, such as '#METADATA'")
+    parts: list[KeyPart] = []
+    literal = ""
+    for text, name, spec in _fields(source):
+        literal += text
+        if name is None:
+            continue
+        if parts:
+            parts[-1] = replace(parts[-1], terminator=_terminator(source, literal, parts[-1].name, name))
+        _check_variable(source, name, spec)
+        parts.append(KeyPart(literal, name, spec))
+        literal = ""
+    if parts and literal:
+        parts[-1] = replace(parts[-1], terminator=_terminator(source, literal, parts[-1].name, ""))
+    for reserved in (ESCAPE, LAST):
+        if any(reserved in text for text in (literal, *(part.literal for part in parts))):
+            raise _refusal(source, f"{reserved!r} is reserved for the writing of values and cannot stand in a literal")
+    return tuple(parts), literal
+
+
+def _fields(source: str) -> Iterator[tuple[str, str | None, str]]:
+    try:
+        for text, name, spec, conversion in Formatter().parse(source):
+            if conversion:
+                raise _refusal(source, f"it converts with !{conversion}; write {{name}} or {{name:format}}")
+            yield text, name, spec or ""
+    except ValueError as error:
+        raise _refusal(source, f"its braces do not pair up ({error}); a brace itself is written twice") from error
+
+
+def _check_variable(source: str, name: str, spec: str) -> None:
+    if "." in name or "[" in name:
+        raise _refusal(
+            source,
+            f"{{{name}}} leads into a document, and DynamoDB cannot index nested values. Keep the value in an "
+            "attribute of its own as well, and name that",
+        )
+    if not name.isidentifier():
+        raise _refusal(source, f"{{{name}}} is not the name of an attribute")
+    if spec and spec != "canonical" and not padding_of(spec):
+        raise _refusal(source, f"the format {spec!r} is unknown; there are 'canonical' for text and '08d' for numbers")
+
+
+def _terminator(source: str, literal: str, name: str, following: str) -> str:
+    if not literal:
+        reason = f"nothing separates {{{name}}} from {{{following}}}, so that two pairs of values could give one key"
+        raise _refusal(source, f"{reason}; put {SEPARATOR!r} between them")
+    if literal[0].isalnum():
+        reason = f"the end of {{{name}}} is not visible in front of {literal[0]!r}"
+        raise _refusal(source, f"{reason}; put {SEPARATOR!r} between them")
+    return literal[0]

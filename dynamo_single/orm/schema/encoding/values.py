@@ -1,0 +1,245 @@
+"""DynamoDB's attribute values and Python's values, each turned into the other, and the size that DynamoDB counts.
+
+Numbers stay exact both ways. This module must not know models, fields or requests.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from decimal import Decimal
+from typing import Any
+
+from dynamo_single.exceptions import InvalidValue
+
+AttributeValue = dict[str, Any]
+Number = int | float | Decimal
+
+#: How deep lists and maps may be nested (AWS: "Quotas in Amazon DynamoDB", nested attribute depth).
+MAX_DEPTH = 32
+#: Limits of a number (AWS: "Supported data types and naming rules in Amazon DynamoDB", Number).
+MAX_DIGITS = 38
+MAX_EXPONENT = 125
+MIN_EXPONENT = -130
+
+_INTEGER = re.compile(r"-?[0-9]+")
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def to_attribute_value(value: Any, *, path: str = "value") -> AttributeValue:
+    """Turn a document or a scalar into an attribute value; ``path`` is what an error calls the value.
+
+    A tuple is stored as a list. Sets hold one kind of value and are never empty, as DynamoDB wants them.
+    """
+    return _to_attribute_value(value, path, 0)
+
+
+def from_attribute_value(attribute_value: Mapping[str, Any]) -> Any:
+    """Turn an attribute value into Python's: a whole number into ``int``, others into ``Decimal``, never ``float``."""
+    ((kind, value),) = attribute_value.items()
+    if kind == "NULL":
+        return None
+    if kind in ("S", "BOOL"):
+        return value
+    if kind == "N":
+        return text_to_number(value)
+    if kind == "B":
+        return bytes(value)
+    if kind == "L":
+        return [from_attribute_value(element) for element in value]
+    if kind == "M":
+        return {name: from_attribute_value(element) for name, element in value.items()}
+    if kind in ("SS", "NS", "BS"):
+        return {from_attribute_value({kind[0]: element}) for element in value}
+    raise InvalidValue(f"{kind!r} is not a type of DynamoDB; there are S, N, B, BOOL, NULL, L, M, SS, NS and BS.")
+
+
+def number_to_text(value: Number, *, path: str = "value") -> str:
+    """Write a number as DynamoDB takes it: exact, at most 38 significant digits, between 1E-130 and 9.99E+125."""
+    negative, digits, exponent = split_number(value, path=path)
+    if not digits:
+        return "0"
+    sign = "-" if negative else ""
+    if isinstance(value, int):
+        return sign + digits.ljust(exponent + 1, "0")
+    point = exponent + 1
+    if 0 < point <= MAX_DIGITS:
+        whole, fraction = digits[:point].ljust(point, "0"), digits[point:]
+    elif -6 <= exponent < 0:
+        whole, fraction = "0", "0" * -point + digits
+    else:
+        whole, fraction = digits[0], digits[1:]
+        return f"{sign}{whole}{'.' if fraction else ''}{fraction}E{exponent:+d}"
+    return f"{sign}{whole}.{fraction}" if fraction else f"{sign}{whole}"
+
+
+def text_to_number(text: str) -> int | Decimal:
+    """Read DynamoDB's text of a number: ``int`` if it is written as a whole number, ``Decimal`` otherwise."""
+    return int(text) if _INTEGER.fullmatch(text) else Decimal(text)
+
+
+def split_number(value: Number, *, path: str = "value") -> tuple[bool, str, int]:
+    """Split a number into (is it negative, significant digits, exponent of the first digit); zero has no digits.
+
+    Equal numbers of any Python type are split alike. What DynamoDB cannot store exactly is refused.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        raise InvalidValue(f"{path}: {value!r} is not a number; give an int, a float or a Decimal.")
+    if isinstance(value, int) and abs(value) >= 10 ** (MAX_EXPONENT + 1):
+        # Checked before it is written out: Python refuses to print integers of thousands of digits.
+        raise InvalidValue(f"{path}: the number is too large; DynamoDB stores numbers up to 9.99E+{MAX_EXPONENT}.")
+    number = Decimal(repr(value)) if type(value) is float else Decimal(value)
+    if not number.is_finite():
+        raise InvalidValue(f"{path}: {value!r} cannot be stored; DynamoDB has no NaN and no infinity. Use None.")
+    digits = "".join(map(str, number.as_tuple().digits)).strip("0")
+    if not digits:
+        return False, "", 0
+    exponent = number.adjusted()
+    if len(digits) > MAX_DIGITS:
+        raise InvalidValue(
+            f"{path}: {value!r} has {len(digits)} significant digits; DynamoDB stores {MAX_DIGITS}. "
+            "Round it first, or store it as text."
+        )
+    if not MIN_EXPONENT <= exponent <= MAX_EXPONENT:
+        raise InvalidValue(
+            f"{path}: {value!r} is out of range, which is 1E{MIN_EXPONENT} to 9.99E+{MAX_EXPONENT} and negatives."
+        )
+    return number.is_signed(), digits, exponent
+
+
+def checked_text(value: str, *, path: str = "value") -> str:
+    """Give the text as a plain ``str``, or refuse it if it has no UTF-8 form (lone surrogates)."""
+    # Without str.__str__ a text choice of an enumeration would keep its own class.
+    text = str.__str__(value)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidValue(
+            f"{path}: {text!r} has a lone surrogate at position {error.start}, which has no UTF-8 form. "
+            "Decode the text properly, or store it as bytes."
+        ) from error
+    return text
+
+
+def item_size(item: Mapping[str, Mapping[str, Any]]) -> int:
+    """Count an item's bytes by AWS's rule ("DynamoDB item sizes and formats"), which calls numbers approximate."""
+    return sum(len(name.encode()) + _value_size(value) for name, value in item.items())
+
+
+def to_json(value: Any) -> Any:
+    """Give a document as JSON holds it, or raise ``TypeError`` if JSON would give something else back.
+
+    A ``Decimal`` becomes a ``float`` where that is written with the same digits. Sets and bytes have no place in JSON.
+    """
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float) or (isinstance(value, Decimal) and Decimal(repr(float(value))) == value):
+        return float(value)
+    if isinstance(value, list):
+        return [to_json(element) for element in value]
+    if isinstance(value, dict):
+        return {name: to_json(element) for name, element in value.items()}
+    raise TypeError(f"{type(value).__name__} has no exact form in JSON.")
+
+
+def binary_to_text(value: Any) -> Any:
+    """Give an attribute value, or a part of one, with binary as base64 text, as DynamoDB's own JSON has it."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, list):
+        return [binary_to_text(element) for element in value]
+    if isinstance(value, Mapping):
+        return {name: binary_to_text(element) for name, element in value.items()}
+    return value
+
+
+def text_to_binary(attribute_value: Mapping[str, Any]) -> AttributeValue:
+    """Give the attribute value that ``binary_to_text`` wrote."""
+    ((kind, value),) = attribute_value.items()
+    if kind == "B":
+        return {kind: base64.b64decode(value)}
+    if kind == "BS":
+        return {kind: [base64.b64decode(member) for member in value]}
+    if kind == "L":
+        return {kind: [text_to_binary(element) for element in value]}
+    if kind == "M":
+        return {kind: {name: text_to_binary(element) for name, element in value.items()}}
+    return {kind: value}
+
+
+def _to_attribute_value(value: Any, path: str, depth: int) -> AttributeValue:
+    if value is None:
+        return {"NULL": True}
+    if isinstance(value, bool):
+        return {"BOOL": value}
+    if isinstance(value, str):
+        return {"S": checked_text(value, path=path)}
+    if isinstance(value, int | float | Decimal):
+        return {"N": number_to_text(value, path=path)}
+    if isinstance(value, bytes | bytearray | memoryview):
+        return {"B": bytes(value)}
+    if isinstance(value, AbstractSet):
+        return _set(value, path)
+    if isinstance(value, Mapping | list | tuple):
+        if depth == MAX_DEPTH:
+            raise InvalidValue(f"{path}: the document is nested deeper than {MAX_DEPTH} levels, DynamoDB's limit.")
+        if isinstance(value, Mapping):
+            return {"M": _map(value, path, depth + 1)}
+        elements = enumerate(value)
+        return {"L": [_to_attribute_value(element, f"{path}[{i}]", depth + 1) for i, element in elements]}
+    raise InvalidValue(
+        f"{path}: {type(value).__name__} {value!r} cannot be stored in a document; "
+        "it holds None, bool, numbers, text, bytes, lists, dicts and sets. Convert it to one of these first."
+    )
+
+
+def _map(value: Mapping[Any, Any], path: str, depth: int) -> dict[str, AttributeValue]:
+    entries = {}
+    for name, element in value.items():
+        if not isinstance(name, str):
+            raise InvalidValue(f"{path}: the key {name!r} is not text; DynamoDB's maps have text keys only.")
+        if not name:
+            raise InvalidValue(f"{path}: a map has an empty key, which DynamoDB refuses; give it a name.")
+        step = f".{name}" if _PLAIN_NAME.fullmatch(name) else f"[{name!r}]"
+        entries[checked_text(name, path=path)] = _to_attribute_value(element, path + step, depth)
+    return entries
+
+
+def _set(value: AbstractSet[Any], path: str) -> AttributeValue:
+    if not value:
+        raise InvalidValue(
+            f"{path}: DynamoDB has no empty set; leave the attribute out (None), or use a list, which may be empty."
+        )
+    if all(isinstance(element, str) for element in value):
+        return {"SS": sorted(checked_text(element, path=path) for element in value)}
+    if all(isinstance(element, bytes) for element in value):
+        return {"BS": sorted(value)}
+    if all(isinstance(element, int | float | Decimal) and not isinstance(element, bool) for element in value):
+        # 0.1 and Decimal("0.1") are two members to Python and one number to DynamoDB, which refuses duplicates.
+        return {"NS": sorted({number_to_text(element, path=path) for element in value}, key=Decimal)}
+    raise InvalidValue(f"{path}: a set holds only text, only numbers or only bytes; use a list for a mixture.")
+
+
+def _value_size(attribute_value: Mapping[str, Any]) -> int:
+    ((kind, value),) = attribute_value.items()
+    if kind in ("NULL", "BOOL"):
+        return 1
+    if kind == "S":
+        return len(value.encode())
+    if kind == "B":
+        return len(value)
+    if kind == "N":
+        return _number_size(value)
+    if kind == "L":
+        return 3 + sum(1 + _value_size(element) for element in value)
+    if kind == "M":
+        return 3 + sum(1 + len(name.encode()) + _value_size(element) for name, element in value.items())
+    return sum(_value_size({kind[0]: element}) for element in value)
+
+
+def _number_size(text: str) -> int:
+    number = Decimal(text)
+    digits = "".join(map(str, number.as_tuple().digits)).strip("0")
+    return (len(digits) + 1) // 2 + 1 + (1 if digits and number.is_signed() else 0)

@@ -1,0 +1,367 @@
+"""Django fields for attributes that live in DynamoDB.
+
+A field here describes, validates and makes form fields exactly as Django's does; storing a value is the attribute's
+work. It must not know requests or querysets.
+
+``descriptor_class`` is what Django puts on the model class in ``Field.contribute_to_class`` (private to Django, checked
+with 5.2): here it gives the PynamoDB attribute, so that ``Order.qty > 0`` still builds a condition.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.utils.functional import cached_property
+from django.utils.translation import gettext_lazy as _
+
+from dynamo_single.exceptions import InvalidValue, NotSupported
+from dynamo_single.orm.schema.encoding.keys import join_identity, split_identity
+from dynamo_single.orm.schema.encoding.values import binary_to_text, text_to_binary, to_json
+from dynamo_single.orm.schema.fields.forms import DocumentFormField, SetFormField
+from dynamo_single.orm.schema.fields.lookups import AttributeType, Canonical, Size
+from dynamo_single.orm.schema.fields.relations import ReverseDescriptor
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.schema.attributes import Attribute
+
+
+class DynamoField(models.Field):  # type: ignore[type-arg]  # not generic at run time
+    """What every field here has in common: its attribute, and the model's primary key in the place of ``id``."""
+
+    attribute: Attribute[Any]
+
+    def descriptor_class(self, field: Any) -> Any:  # type: ignore[override]  # Django calls it; any callable will do
+        """The attribute, under its Python name."""
+        self.attribute.field = self
+        self.attribute.__set_name__(self.model, self.attname)
+        return self.attribute
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """A field with an attribute of its own: Django copies an abstract model's fields to each subclass."""
+        duplicate = super().__deepcopy__(memo)
+        if hasattr(self, "attribute"):
+            duplicate.attribute = self.attribute.copy()
+        return duplicate
+
+    def contribute_to_class(self, cls: Any, name: str, private_only: bool = False, **kwargs: Any) -> None:
+        """Become the primary key if this is the key's only variable."""
+        if not self.primary_key and getattr(cls, "_identity", ()) == (self._attname_for(name),):
+            self.primary_key = True
+        super().contribute_to_class(cls, name, private_only=private_only, **kwargs)
+
+    def _attname_for(self, name: str) -> str:
+        return f"{name}_id" if self.is_relation else name
+
+    def get_prep_value(self, value: Any) -> Any:
+        """A lookup's value in the attribute's Python form; nothing is cut off that a comparison needs."""
+        return self.attribute.lookup_value(value)
+
+    def validate(self, value: Any, model_instance: Any) -> None:
+        """Django's validation, and then what the attribute can store."""
+        super().validate(value, model_instance)
+        self.validate_stored(value)
+
+    def validate_stored(self, value: Any) -> None:
+        """Report a value that the attribute refuses as a validation error."""
+        try:
+            self.attribute.prepare(value)
+        except InvalidValue as error:
+            raise ValidationError(str(error), code="invalid_value") from error
+
+    def db_type(self, connection: Any) -> None:
+        """No column in any SQL database."""
+        return
+
+
+for _lookup in (AttributeType, Size):
+    DynamoField.register_lookup(_lookup)
+
+
+class TextField(DynamoField, models.CharField):  # type: ignore[type-arg]  # not generic at run time
+    """One line of text; without ``max_length`` only the item's 400 KB bound it."""
+
+    def _check_max_length_attribute(self, **kwargs: Any) -> list[Any]:
+        return [] if self.max_length is None else super()._check_max_length_attribute(**kwargs)  # type: ignore[misc]  # private to Django
+
+
+class LongTextField(DynamoField, models.TextField):  # type: ignore[type-arg]  # not generic at run time
+    """Text of several lines."""
+
+
+class EmailField(DynamoField, models.EmailField):  # type: ignore[type-arg]  # not generic at run time
+    """An e-mail address."""
+
+
+for _text_field in (TextField, LongTextField, EmailField):
+    _text_field.register_lookup(Canonical)
+
+
+class UUIDField(DynamoField, models.UUIDField):  # type: ignore[type-arg]  # not generic at run time
+    """A UUID."""
+
+
+class IntegerField(DynamoField, models.IntegerField):  # type: ignore[type-arg]  # not generic at run time
+    """A whole number of up to 38 digits."""
+
+    @cached_property
+    def validators(self) -> list[Any]:
+        """Only the declared validators: there is no column whose range would bound the value."""
+        return [*self.default_validators, *self._validators]  # type: ignore[attr-defined]  # private to Django
+
+
+# Django's own round a float before anybody can refuse what is no number.
+for _bound in (models.lookups.GreaterThanOrEqual, models.lookups.LessThan):
+    IntegerField.register_lookup(_bound)
+
+
+class NumberField(DynamoField, models.FloatField):  # type: ignore[type-arg]  # not generic at run time
+    """A number, whole or not."""
+
+
+class DecimalField(DynamoField, models.DecimalField):  # type: ignore[type-arg]  # not generic at run time
+    """An exact decimal number; without ``max_digits`` DynamoDB's 38 digits bound it."""
+
+    def check(self, **kwargs: Any) -> Any:
+        """Django's checks, whose bounds are optional here."""
+        bounded = self.max_digits is not None and self.decimal_places is not None
+        return super().check(**kwargs) if bounded else models.Field.check(self, **kwargs)
+
+
+class BooleanField(DynamoField, models.BooleanField):  # type: ignore[type-arg]  # not generic at run time
+    """True or false."""
+
+
+class TimestampField(DynamoField, models.DateTimeField):  # type: ignore[type-arg]  # not generic at run time
+    """A moment in time."""
+
+
+class DateField(DynamoField, models.DateField):  # type: ignore[type-arg]  # not generic at run time
+    """A calendar day."""
+
+
+class BinaryField(DynamoField, models.BinaryField):  # type: ignore[type-arg]  # not generic at run time
+    """Bytes."""
+
+
+class DocumentField(DynamoField, models.JSONField):
+    """A map or a list (or, for a JSON attribute, any JSON value)."""
+
+    def get_prep_value(self, value: Any) -> Any:
+        """As it is: a lookup by a path compares with a part of the document."""
+        return value
+
+    def validate(self, value: Any, model_instance: Any) -> None:
+        """Without JSONField's own, which knows neither decimals nor sets."""
+        models.Field.validate(self, value, model_instance)
+        self.validate_stored(value)
+
+    def formfield(self, **kwargs: Any) -> Any:
+        """A JSON text area."""
+        return models.Field.formfield(self, **{"form_class": DocumentFormField, **kwargs})
+
+    def to_python(self, value: Any) -> Any:
+        """The document, also from a fixture."""
+        return from_fixture(self.attribute, value)
+
+    def value_to_string(self, obj: Any) -> Any:
+        """The document itself for serializers, or in DynamoDB's own JSON if it holds what JSON does not."""
+        return to_fixture(self.attribute, self.value_from_object(obj))
+
+    @property
+    def decoder(self) -> Any:
+        """What Django's XML loader reads the JSON text with."""
+        return partial(FixtureDecoder, attribute=self.attribute) if hasattr(self, "attribute") else None
+
+    @decoder.setter
+    def decoder(self, value: Any) -> None:
+        """Nothing: Django sets the one that a JSONField was declared with."""
+
+
+# What a list contains is one member; JSONField's own lookup of this name compares documents.
+DocumentField.register_lookup(models.lookups.Contains)
+
+
+#: The only key of a map that stands in a fixture for a value that JSON would change.
+FIXTURE_KEY = "$dynamodb"
+
+
+def to_fixture(attribute: Attribute[Any], value: Any, shown: Any = None) -> Any:
+    """A value, or ``shown`` in its place, as a JSON serializer can write it and ``from_fixture`` reads it back."""
+    if value is None:
+        return None
+    marked = isinstance(value, dict) and set(value) == {FIXTURE_KEY}
+    try:
+        if not marked:
+            return to_json(value if shown is None else shown)
+    except TypeError:
+        pass
+    return {FIXTURE_KEY: binary_to_text(attribute.to_attribute_value(value))}
+
+
+def from_fixture(attribute: Attribute[Any], value: Any) -> Any:
+    """The value that ``to_fixture`` wrote; any other is given back as it is."""
+    if not isinstance(value, dict) or set(value) != {FIXTURE_KEY}:
+        return value
+    try:
+        return attribute.from_attribute_value(text_to_binary(value[FIXTURE_KEY]))
+    except (InvalidValue, ValueError, TypeError, AttributeError) as error:
+        raise ValidationError(
+            _("A map with the one key %(key)s holds a value in DynamoDB's JSON."),
+            code="invalid",
+            params={"key": FIXTURE_KEY},
+        ) from error
+
+
+class FixtureDecoder(json.JSONDecoder):
+    """JSON text of a fixture."""
+
+    def __init__(self, *, attribute: Attribute[Any], **options: Any) -> None:
+        super().__init__(**options)
+        self.attribute = attribute
+
+    def decode(self, s: str, *args: Any) -> Any:
+        """The value that was written."""
+        return from_fixture(self.attribute, super().decode(s, *args))
+
+
+class SetField(DynamoField):
+    """A set of texts, numbers or binaries; an empty one is not stored."""
+
+    empty_strings_allowed = False
+    description = _("Set")
+    member: Any = str
+
+    def get_internal_type(self) -> str:
+        """A type of its own."""
+        return "SetField"
+
+    def formfield(self, **kwargs: Any) -> Any:
+        """One member a line."""
+        return super().formfield(**{"form_class": SetFormField, "member": self.member, **kwargs})
+
+    def to_python(self, value: Any) -> Any:
+        """A ``set``, from any iterable but text."""
+        value = from_fixture(self.attribute, value)
+        if value is None or isinstance(value, set):
+            return value
+        if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+            raise ValidationError(_("Enter a set."), code="invalid")
+        return set(value)
+
+    def value_to_string(self, obj: Any) -> Any:
+        """A sorted list for serializers, or DynamoDB's own JSON if JSON has no place for the members."""
+        value = self.value_from_object(obj)
+        return None if value is None else to_fixture(self.attribute, value, sorted(value))
+
+
+class ReferenceField(DynamoField, models.ForeignKey[Any, Any]):  # type: ignore[misc]  # see descriptor_class
+    """A foreign key to forms and to the admin; the stored attribute is the other object's ``pk``."""
+
+    related_accessor_class = ReverseDescriptor
+
+    def get_prep_value(self, value: Any) -> Any:
+        """The other object's ``pk`` in its stored form."""
+        return self.attribute.prepare(value)
+
+
+class CopiedField(DynamoField):
+    """A value of another object: validated, compared and shown as the field that it is copied from."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{**kwargs, "serialize": False})
+
+    @property
+    def source(self) -> Any:
+        """The field that it is copied from."""
+        attribute: Any = self.attribute
+        return attribute.source.field
+
+    def get_lookup(self, lookup_name: str) -> Any:
+        """The source's lookups."""
+        return self.source.get_lookup(lookup_name)
+
+    def get_transform(self, lookup_name: str) -> Any:
+        """The source's parts."""
+        return self.source.get_transform(lookup_name)
+
+    def to_python(self, value: Any) -> Any:
+        """As the source's."""
+        return self.source.to_python(value)
+
+
+class IdentityField(TextField):
+    """``pk`` of a model whose primary key has several variables: their values, joined into one text.
+
+    It is not stored: the values are. ``names`` are the attributes, in the key's order.
+    """
+
+    def __init__(self, names: tuple[str, ...] = (), **kwargs: Any) -> None:
+        self.names = names
+        super().__init__(**{"primary_key": True, "editable": False, "blank": True, "serialize": False, **kwargs})
+
+    def descriptor_class(self, field: Any) -> Any:  # type: ignore[override]  # see DynamoField
+        """A descriptor of its own, since there is no attribute."""
+        return IdentityDescriptor(self)
+
+    def get_prep_value(self, value: Any) -> Any:
+        """Text as it is; the planner splits it into the key's values."""
+        return None if value is None else str(value)
+
+    def validate_stored(self, value: Any) -> None:
+        """Nothing: the values that it is made of are validated themselves."""
+
+    def join(self, instance: Any) -> str | None:
+        """The instance's identity, or ``None`` while a value is missing."""
+        return self.joined(getattr(instance, name) for name in self.names)
+
+    def joined(self, values: Iterable[Any]) -> str | None:
+        """The identity that the attributes' values make, in the key's order; ``None`` while one is missing."""
+        texts = []
+        for name, value in zip(self.names, values, strict=True):
+            if value is None or value == "":
+                return None
+            field: Any = self.model._meta.get_field(name)
+            texts.append(field.attribute.to_text(value))
+        return join_identity(texts)
+
+    def split(self, text: str) -> dict[str, Any]:
+        """Each attribute's value; raises ``InvalidValue`` if the text is not an identity of this model."""
+        texts = split_identity(text, len(self.names))
+        fields: list[Any] = [self.model._meta.get_field(name) for name in self.names]
+        return {
+            name: field.attribute.from_text(part) for name, field, part in zip(self.names, fields, texts, strict=True)
+        }
+
+
+class IdentityDescriptor:
+    """Reads the identity out of the attributes, and takes it apart when it is set."""
+
+    def __init__(self, field: IdentityField) -> None:
+        self.field = field
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return self if instance is None else self.field.join(instance)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        if value is None:
+            self._forget(instance)
+            return
+        for name, part in self.field.split(str(value)).items():
+            setattr(instance, name, part)
+
+    def _forget(self, instance: Any) -> None:
+        """``pk = None`` is Django's way to a copy: what is made on creation is made anew."""
+        meta: Any = self.field.model._meta
+        made = [name for name in self.field.names if meta.get_field(name).has_default()]
+        if not made:
+            raise NotSupported(
+                f"{meta.label}.pk cannot be set to None: it is made of {', '.join(self.field.names)}. Set those, or "
+                "make a new object."
+            )
+        for name in made:
+            setattr(instance, name, None)

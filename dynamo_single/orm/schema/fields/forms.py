@@ -1,0 +1,86 @@
+"""What documents and sets are in a form: JSON text, and one member a line.
+
+This module knows Django's forms and values, and must not know models or attributes.
+"""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import simplejson
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
+
+from dynamo_single.orm.schema.encoding.values import MAX_EXPONENT
+
+
+class DocumentFormField(forms.JSONField):
+    """JSON in a form, with decimal numbers kept digit for digit."""
+
+    def to_python(self, value: Any) -> Any:
+        """Parse JSON; a number with a fraction becomes a ``Decimal``."""
+        if self.disabled or value in self.empty_values or not isinstance(value, str):
+            return None if value in self.empty_values else value
+        try:
+            return json.loads(value, parse_float=Decimal)
+        except json.JSONDecodeError as error:
+            raise ValidationError(self.error_messages["invalid"], code="invalid", params={"value": value}) from error
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        """Show what was typed, also when it is not JSON."""
+        return initial if self.disabled else data
+
+    def prepare_value(self, value: Any) -> Any:
+        """The document as JSON text."""
+        return value if isinstance(value, str) else simplejson.dumps(value, use_decimal=True, ensure_ascii=False)
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        """Compare documents, not their spelling."""
+        if forms.Field.has_changed(self, initial, data):
+            try:
+                return bool(initial != self.to_python(data))
+            except ValidationError:
+                return True
+        return False
+
+
+class SetFormField(forms.CharField):
+    """A set in a form: one member a line."""
+
+    widget = forms.Textarea
+
+    def __init__(self, *, member: Any = str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.member = member
+
+    def prepare_value(self, value: Any) -> Any:
+        """One member a line, sorted."""
+        return value if isinstance(value, str) or value is None else "\n".join(str(v) for v in sorted(value))
+
+    def to_python(self, value: Any) -> Any:
+        """The set of the lines that are not empty; ``None`` if there are none."""
+        if value in self.empty_values or not isinstance(value, str):
+            return value or None
+        lines = [line.strip() for line in value.splitlines() if line.strip()]
+        try:
+            return {self.member(line) for line in lines} or None
+        except (ValueError, ArithmeticError) as error:
+            raise ValidationError(_("Enter one number a line."), code="invalid") from error
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        """Compare the members, not their order."""
+        try:
+            return (self.to_python(data) or set()) != (initial or set())
+        except ValidationError:
+            return True
+
+
+def number_member(text: str) -> int | Decimal:
+    """A line of a number set as a number."""
+    number = Decimal(text)
+    # A number that DynamoDB cannot hold is refused by the attribute; int() would write a billion digits first.
+    whole = number.is_finite() and number.adjusted() <= MAX_EXPONENT and number == number.to_integral_value()
+    return int(number) if whole else number

@@ -1,0 +1,85 @@
+"""What the app knows of a model besides Django's ``_meta``: its keys and how its attributes are stored.
+
+A layout is made once per model class and never changes. It must not know requests or the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.schema.encoding.keys import Template
+
+AttributeValue = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class AccessKey:
+    """A partition key and a sort key template, on the table itself (``index is None``) or on one of its indexes."""
+
+    name: str
+    index: str | None
+    partition: Template
+    sort: Template
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The attributes that the two templates name, each once, in order."""
+        return tuple(dict.fromkeys((*self.partition.variables, *self.sort.variables)))
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeInfo:
+    """How one attribute is stored.
+
+    ``required`` means that no stored item lacks it or holds it empty, so that a key which names it is always complete.
+    """
+
+    name: str
+    stored: str
+    type: str
+    required: bool
+    serialize: Callable[[Any], AttributeValue]
+    #: How its values are written in a key; other kinds than text are stored as S too, but are never empty.
+    kind: str = "text"
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the value is text, which can be empty."""
+        return self.type == "S" and self.kind == "text"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ModelLayout:
+    """One model's keys and attributes, by Python name."""
+
+    label: str
+    item_type: str
+    alias: str
+    attributes: Mapping[str, AttributeInfo]
+    primary: AccessKey
+    indexes: tuple[AccessKey, ...] = ()
+    soft_delete: bool = False
+    trash: AccessKey | None = None
+    expires: str | None = None
+    neighbours: Callable[[], Iterable[ModelLayout]] = field(default=tuple)
+
+    def __repr__(self) -> str:
+        return f"<ModelLayout of {self.label}>"
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """The attributes that make up ``pk``, in the order of the primary key."""
+        return self.primary.variables
+
+    @property
+    def index_keys(self) -> tuple[AccessKey, ...]:
+        """Every key on an index: those of live items, and the trash's."""
+        return self.indexes if self.trash is None else (*self.indexes, self.trash)
+
+    @property
+    def keys(self) -> tuple[AccessKey, ...]:
+        """Every key that live items are read by, the table's first."""
+        return (self.primary, *self.indexes)

@@ -1,0 +1,277 @@
+"""Which models there are, and each one's layout.
+
+Layouts are built when they are first asked for, since a reference's target may be declared later than the reference.
+This module must not know requests or querysets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from typing import Any
+
+from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.orm.schema.attributes import (
+    Attribute,
+    CanonicalAttribute,
+    CopiedAttribute,
+    CounterAttribute,
+    IdAttribute,
+    TTLAttribute,
+    UnicodeAttribute,
+    VersionAttribute,
+)
+from dynamo_single.orm.schema.encoding.keys import Codec, IndexKey, Key, KeyPart, Template, codec_for
+from dynamo_single.orm.schema.fields.fields import DynamoField, IdentityField
+from dynamo_single.orm.schema.layout import AccessKey, AttributeInfo, ModelLayout
+from dynamo_single.table import names
+
+_MODELS: dict[str, Any] = {}
+
+TRASH = "trash"
+DELETED_AT = "deleted_at"
+DELETED_WITH = "deleted_with"
+#: The attribute that ``Meta.purge_after`` gives a model.
+PURGE_AT = "purge_at"
+ITEM_TYPE = "item_type"
+
+
+def register(model: Any) -> None:
+    """Take a concrete model in; two models of one table may not share an item type."""
+    item_type = model._options.item_type
+    for other in _MODELS.values():
+        same = other._options.item_type == item_type and other._options.alias == model._options.alias
+        if same and other._meta.label_lower != model._meta.label_lower:
+            raise ConfigurationError(
+                f"{model._meta.label} and {other._meta.label} would both be stored with itemType {item_type!r}. "
+                'Give one of them another: class Meta: item_type = "...".'
+            )
+    _MODELS[model._meta.label_lower] = model
+
+
+def all_models() -> tuple[Any, ...]:
+    """Every concrete model, in the order of declaration."""
+    return tuple(_MODELS.values())
+
+
+def model_of_type(alias: str, item_type: str) -> Any | None:
+    """The model whose items carry this ``itemType`` in the table."""
+    for model in _MODELS.values():
+        if model._options.item_type == item_type and model._options.alias == alias:
+            return model
+    return None
+
+
+def attributes_of(model: Any) -> dict[str, Attribute[Any]]:
+    """The model's own attributes by Python name, in the order of declaration."""
+    return _attributes_of(model)
+
+
+@cache
+def _attributes_of(model: Any) -> dict[str, Attribute[Any]]:
+    return {
+        field.attname: field.attribute
+        for field in model._meta.concrete_fields
+        if isinstance(field, DynamoField) and not isinstance(field, IdentityField)
+    }
+
+
+def has_soft_delete(model: Any) -> bool:
+    """Whether the model's objects go to a trash."""
+    return DELETED_AT in attributes_of(model)
+
+
+def copies_of(model: Any) -> tuple[CanonicalAttribute, ...]:
+    """The model's folded copies of texts."""
+    return tuple(each for each in attributes_of(model).values() if isinstance(each, CanonicalAttribute))
+
+
+def copied_of(model: Any) -> tuple[CopiedAttribute, ...]:
+    """The model's copies of other objects' attributes."""
+    return tuple(each for each in attributes_of(model).values() if isinstance(each, CopiedAttribute))
+
+
+def copied_from(model: Any) -> tuple[CopiedAttribute, ...]:
+    """The copies that other models keep of this one's attributes."""
+    return _copied_from(model._meta.concrete_model, all_models())
+
+
+@lru_cache(maxsize=1024)
+def _copied_from(model: Any, known: tuple[Any, ...]) -> tuple[CopiedAttribute, ...]:
+    copies = (copy for holder in known for copy in copied_of(holder))
+    return tuple(copy for copy in copies if copy.source.field.model._meta.concrete_model is model)
+
+
+def counters_of(model: Any) -> tuple[CounterAttribute, ...]:
+    """The model's counters of children."""
+    return tuple(each for each in attributes_of(model).values() if isinstance(each, CounterAttribute))
+
+
+def layout_of(model: Any) -> ModelLayout:
+    """The model's layout; raises ``ConfigurationError`` for keys that cannot work."""
+    return _layout_of(model)
+
+
+@cache
+def _layout_of(model: Any) -> ModelLayout:
+    return _LayoutBuilder(model).build()
+
+
+def _layouts_of_table(alias: str) -> Iterator[ModelLayout]:
+    return (layout_of(model) for model in _MODELS.values() if model._options.alias == alias)
+
+
+class _LayoutBuilder:
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.label: str = model._meta.label
+        self.attributes = attributes_of(model)
+
+    def build(self) -> ModelLayout:
+        for name, attribute in self.attributes.items():
+            self.resolve(name, attribute.field)
+        for copy in copies_of(self.model):
+            self.check_source(copy)
+        for copied in copied_of(self.model):
+            self.check_copied(copied)
+        options = self.model._options
+        soft_delete = DELETED_AT in self.attributes
+        indexes = tuple(
+            AccessKey(name, key.index, self.template(key.partition), self.template(key.sort))
+            for name, key in options.index_keys.items()
+        )
+        return ModelLayout(
+            label=self.label,
+            item_type=options.item_type,
+            alias=options.alias,
+            attributes=self.infos(),
+            primary=self.primary(options.primary),
+            indexes=indexes,
+            soft_delete=soft_delete,
+            trash=self.trash(indexes) if soft_delete else None,
+            expires=next((name for name, a in self.attributes.items() if isinstance(a, TTLAttribute)), None),
+            neighbours=lambda: _layouts_of_table(options.alias),
+        )
+
+    def resolve(self, name: str, field: Any) -> None:
+        """Refuse a reference that leads to no model whose ``pk`` could be stored."""
+        passed: set[Any] = set()
+        while field.is_relation:
+            target = field.remote_field.model
+            if isinstance(target, str):
+                raise ConfigurationError(
+                    f"{self.label}: {name} refers to {target!r}, which is no model of an installed app."
+                )
+            if target in passed:
+                labels = ", ".join(sorted(model._meta.label for model in passed))
+                raise ConfigurationError(
+                    f"{self.label}: {name} refers to {labels}, whose primary keys refer to each other in a circle. "
+                    "Give one of them an identifier of its own."
+                )
+            passed.add(target)
+            field = target._meta.pk
+
+    def check_source(self, copy: CanonicalAttribute) -> None:
+        """Refuse a copy of what is no text, and one that would change the primary key together with the text."""
+        source = self.attributes.get(copy.source)
+        if not isinstance(source, UnicodeAttribute) or source.computed:
+            texts = (name for name, a in self.attributes.items() if isinstance(a, UnicodeAttribute) and not a.computed)
+            raise ConfigurationError(
+                f"{self.label}: {copy.name} is made of {copy.source!r}, which is not a text attribute of the model. "
+                f"Its texts are {', '.join(texts)}."
+            )
+        if copy.name in self.model._identity:
+            raise ConfigurationError(
+                f"{self.label}: {copy.name} follows {copy.source}, and the primary key of an object never changes. "
+                f"Write {{{copy.source}:canonical}} in the primary key."
+            )
+
+    def check_copied(self, copy: CopiedAttribute) -> None:
+        """Refuse a copy from another table, and one that would change the primary key."""
+        model = copy.source.field.model
+        if copy.source_model._options.alias != self.model._options.alias:
+            raise ConfigurationError(
+                f"{self.label}: {copy.name} is copied from {model._meta.label}, which is in another table: one "
+                "transaction has one table here."
+            )
+        if copy.name in self.model._identity:
+            raise ConfigurationError(
+                f"{self.label}: {copy.name} follows {copy.origin}, and the primary key of an object never changes. "
+                "Put it into the key of an index."
+            )
+
+    def primary(self, key: Key) -> AccessKey:
+        return AccessKey("primary", None, self.template(key.partition), self.template(key.sort))
+
+    def trash(self, indexes: tuple[AccessKey, ...]) -> AccessKey | None:
+        index = self.model._options.trash_index or next((key.index for key in indexes), None)
+        if index is None:
+            return None
+        identity = "#".join(f"{{{name}}}" for name in self.model._identity)
+        partition = f"{names.TRASH_PREFIX}#{self.model._options.item_type}"
+        return AccessKey(TRASH, index, self.template(partition), self.template(f"{{{DELETED_AT}}}#{identity}"))
+
+    def template(self, source: str) -> Template:
+        parsed = Template.parse(source)
+        return parsed.bind({part.name: self.codec(part, source) for part in parsed.parts})
+
+    def codec(self, part: KeyPart, source: str) -> Codec:
+        attribute = self.attributes.get(part.name)
+        if attribute is None and part.name.partition("__")[0] in self.attributes:
+            raise ConfigurationError(
+                f"{self.label}: the key {source!r} names {part.name!r}. Paths are for filters: DynamoDB cannot index "
+                "nested values. Keep the value in an attribute of its own as well, and name that."
+            )
+        if attribute is None:
+            raise ConfigurationError(
+                f"{self.label}: the key {source!r} names {part.name!r}, which is not an attribute of the model. "
+                f"It has {', '.join(self.attributes)}."
+            )
+        if isinstance(attribute, CounterAttribute | VersionAttribute):
+            raise ConfigurationError(
+                f"{self.label}: the key {source!r} names {part.name!r}, which counts without reading or writing the "
+                "object, so that no key can follow it."
+            )
+        if attribute.key_kind is None:
+            raise ConfigurationError(
+                f"{self.label}: the key {source!r} names {part.name!r}, a {type(attribute).__name__}. A key is one "
+                "text, number or moment: DynamoDB cannot index a value inside a map, a list or a set. Keep the value "
+                "in an attribute of its own as well, and name that."
+            )
+        return codec_for(attribute.key_kind, part.spec)
+
+    def infos(self) -> dict[str, AttributeInfo]:
+        infos = {
+            name: AttributeInfo(
+                name=name,
+                stored=attribute.attr_name,
+                type=attribute.attr_type,
+                required=self.is_required(attribute),
+                serialize=attribute.to_attribute_value,
+                kind=attribute.key_kind or "",
+            )
+            for name, attribute in self.attributes.items()
+        }
+        infos[ITEM_TYPE] = AttributeInfo(ITEM_TYPE, names.ITEM_TYPE, "S", True, lambda value: {"S": value})
+        return infos
+
+    def is_required(self, attribute: Attribute[Any]) -> bool:
+        if isinstance(attribute, CanonicalAttribute):
+            return not attribute.may_be_blank and self.is_required(self.attributes[attribute.source])
+        if isinstance(attribute, CopiedAttribute):
+            return not attribute.reference_field.null and self.is_required(attribute.source)
+        return not attribute.null and not self.may_be_empty(attribute)
+
+    def may_be_empty(self, attribute: Attribute[Any]) -> bool:
+        # A blank=True text may be saved empty; an identifier is made on creation although forms leave it blank.
+        in_primary = attribute.name in attribute.field.model._identity
+        made = isinstance(attribute, IdAttribute)
+        return attribute.attr_type == "S" and bool(attribute.field.blank) and not in_primary and not made
+
+
+def index_keys(declarations: Any) -> dict[str, IndexKey]:
+    """The index keys of a ``class Keys``, by name, in the order of declaration."""
+    found: dict[str, IndexKey] = {}
+    for owner in reversed(declarations.__mro__):
+        found.update({name: value for name, value in vars(owner).items() if isinstance(value, IndexKey)})
+    return found

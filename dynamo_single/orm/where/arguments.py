@@ -1,0 +1,77 @@
+"""How a question is taken: wrong names and lists are told before Django trips over them, and one order is given up.
+
+This module knows Django's ``Q`` and must not know plans or querysets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from django.core.exceptions import FieldError
+from django.db.models import Q
+
+from dynamo_single.exceptions import DynamoSingleError, InvalidValue, UnknownField
+from dynamo_single.orm.schema.fields.fields import IdentityField
+
+_in_any_order: ContextVar[bool] = ContextVar("in_any_order", default=False)
+
+
+@contextmanager
+def in_any_order() -> Iterator[None]:
+    """Within the block an order by ``pk`` alone is given up for that of the key: dumpdata always asks for one."""
+    token = _in_any_order.set(True)
+    try:
+        yield
+    finally:
+        _in_any_order.reset(token)
+
+
+def gives_up_order() -> bool:
+    """Whether this is such a block."""
+    return _in_any_order.get()
+
+
+@contextmanager
+def asking(model: Any) -> Iterator[None]:
+    """Turn Django's ``FieldError`` into one of ours, with the names that can be asked by."""
+    try:
+        yield
+    except FieldError as error:
+        if isinstance(error, DynamoSingleError):
+            raise
+        text, choices, _ = str(error).partition(" Choices are: ")
+        if choices:
+            # Django names what refers to the model too, by which nothing can be filtered here.
+            names = (field.name for field in model._meta.concrete_fields if not isinstance(field, IdentityField))
+            text += f"{choices}{', '.join(sorted(names))}."
+        raise UnknownField(f"{model._meta.label}: {text}") from error
+
+
+def in_one_order(condition: Any) -> Any:
+    """The same condition, with the members of a set behind ``in`` in an order that no process has for itself alone.
+
+    Requests are sent in the order of a list, and a cursor of one process has to be good in another.
+    """
+    if isinstance(condition, Q):
+        return Q.create([in_one_order(child) for child in condition.children], condition.connector, condition.negated)
+    if isinstance(condition, tuple) and len(condition) == 2:
+        name, value = condition
+        if str(name).endswith("__in") and isinstance(value, set | frozenset):
+            return name, sorted(value, key=lambda member: str(getattr(member, "pk", member)))
+    return condition
+
+
+def check_lists(conditions: Iterable[Any]) -> None:
+    """Refuse what is no list where a lookup takes one; Django's error does not say in which condition."""
+    for condition in conditions:
+        if isinstance(condition, Q):
+            check_lists(condition.children)
+        elif isinstance(condition, tuple) and len(condition) == 2:
+            name, value = condition
+            path, _, lookup = str(name).rpartition("__")
+            takes = {"in": "a list of values", "range": "two bounds"}.get(lookup)
+            if path and takes and not isinstance(value, Iterable) and not hasattr(value, "resolve_expression"):
+                raise InvalidValue(f"{name} takes {takes}, not {value!r}.")

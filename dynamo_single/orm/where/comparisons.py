@@ -1,0 +1,196 @@
+"""Comparisons of ours, made of what one lookup of Django's says.
+
+This module must not know keys, plans or requests.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from django.db.models import Model
+from django.db.models.expressions import ColPairs
+from django.db.models.fields.tuple_lookups import TupleIn
+
+from dynamo_single.exceptions import InvalidValue, NotSupported
+from dynamo_single.orm.conditions.terms import IDENTITY, And, Compare, Condition, Nothing, Or
+from dynamo_single.orm.schema.attributes import JSONAttribute
+from dynamo_single.orm.schema.fields.fields import IdentityField
+from dynamo_single.orm.where.folding import folded
+from dynamo_single.orm.where.lookup import FOLDED, KEY_LOOKUPS, Subject, direct_value, operator_of, subject_of, value_of
+
+SIZED_TYPES = {"S", "B", "M", "L", "SS", "NS", "BS"}
+SIZE_COMPARISONS = ("exact", "in", "lt", "lte", "gt", "gte", "range")
+JSON_COMPARISONS = ("exact", "in", "isnull", "attribute_type")
+#: What compares with values that may be finer than the stored ones.
+ROUNDED = {"exact", "in", "lt", "lte", "gt", "gte", "range"}
+POSITION = re.compile("[0-9]+")
+
+
+def read_lookup(model: type[Model], node: Any) -> Condition:
+    """The condition of one lookup; raises ``NotSupported`` by name for what DynamoDB cannot answer exactly."""
+    if isinstance(node, TupleIn) and isinstance(node.lhs, ColPairs) and len(node.lhs.targets) == 1:
+        # How Django's prefetch of a foreign key asks for the objects that are referred to.
+        field: Any = node.lhs.targets[0]
+        members = (field.get_prep_value(member) for (member,) in node.rhs)
+        # Of objects that refer to nothing it has None among them, which nothing equals.
+        return whole(field, "in", tuple(member for member in members if member is not None))
+    if getattr(node, "lookup_name", None) in FOLDED:
+        return _folded(model, node)
+    operator = operator_of(node)
+    subject = subject_of(model, node)
+    value = value_of(node, subject, operator)
+    _check(subject, operator)
+    if not subject.steps:
+        return _place(subject, operator, value, ()) if subject.sized else whole(subject.field, operator, value)
+    places = tuple(_place(subject, operator, value, path) for path in _paths(subject))
+    if len(places) == 1:
+        return places[0]
+    return And(places) if operator == "isnull" and value else Or(places)
+
+
+def whole(field: Any, operator: str, value: Any) -> Condition:
+    """A comparison of a whole attribute."""
+    if isinstance(field, IdentityField):
+        return _identity(field, operator, value)
+    if operator == "exact" and value is None:
+        operator, value = "isnull", True
+    if operator == "isnull" and field.primary_key:
+        return Nothing() if value else And()
+    if field.attribute.rounds and operator in ROUNDED:
+        return _rounded(field, operator, value)
+    return _place(Subject(field), operator, value, ())
+
+
+def _rounded(field: Any, operator: str, value: Any) -> Condition:
+    """A comparison with what may lie between two values that can be stored, put in terms of the lower one."""
+    if operator == "range":
+        low, high = (_rounded(field, bound, each) for bound, each in zip(("gte", "lte"), value, strict=True))
+        if low == Compare(field.attname, "gte", value[0]) and high == Compare(field.attname, "lte", value[1]):
+            return Compare(field.attname, "range", value)
+        return And((low, high))
+    floor = field.attribute.floor
+    if operator == "in":
+        return Compare(field.attname, "in", tuple(each for each in value if floor(each) == each))
+    if floor(value) == value:
+        return Compare(field.attname, operator, value)
+    if operator == "exact":
+        return Nothing()
+    return Compare(field.attname, {"lt": "lte", "gte": "gt"}.get(operator, operator), floor(value))
+
+
+def _place(subject: Subject, operator: str, value: Any, path: tuple[str | int, ...]) -> Condition:
+    """A comparison of what lies at one place."""
+    name = subject.field.attname
+    if subject.sized:
+        return _sized(name, operator, value, path)
+    if operator == "has_keys":
+        keys = tuple(Compare(name, "has_key", key, path) for key in value)
+        return And(keys) if keys else Compare(name, "isnull", False, path)
+    if operator == "has_any_keys":
+        return Or(tuple(Compare(name, "has_key", key, path) for key in value))
+    return Compare(name, operator, value, path)
+
+
+def _sized(name: str, operator: str, value: Any, path: tuple[str | int, ...]) -> Condition:
+    if operator == "in":
+        return Or(tuple(Compare(name, "size_exact", size, path) for size in value))
+    if operator == "range":
+        bounds = zip(("size_gte", "size_lte"), value, strict=True)
+        return And(tuple(Compare(name, bound, size, path) for bound, size in bounds))
+    return Compare(name, f"size_{operator}", value, path)
+
+
+def _check(subject: Subject, operator: str) -> None:
+    """Refuse what has no meaning for an attribute of this type."""
+    field, name = subject.field, subject.field.attname
+    attribute = getattr(field, "attribute", None)
+    if attribute is None:
+        if subject.sized:
+            raise _of_identity(field, "size")
+        return
+    if subject.sized and operator not in SIZE_COMPARISONS:
+        raise NotSupported(
+            f"{subject.name}__{operator} is not supported: a size is compared by {', '.join(SIZE_COMPARISONS)}."
+        )
+    if subject.steps:
+        return
+    if isinstance(attribute, JSONAttribute) and (subject.sized or operator not in JSON_COMPARISONS):
+        raise NotSupported(
+            f"{subject.name}__{operator} is not supported: {name} is stored as JSON text, which can only be "
+            f"compared as a whole, by {', '.join(JSON_COMPARISONS)}. Make it a MapAttribute to look inside."
+        )
+    if subject.sized and (attribute.attr_type not in SIZED_TYPES or attribute.key_kind not in (None, "text")):
+        raise NotSupported(
+            f"{subject.name} is not supported: {name} is a {type(attribute).__name__}. Texts, binary, sets, lists and "
+            "maps have a size."
+        )
+    if operator in KEY_LOOKUPS.values() and attribute.attr_type != "M":
+        raise NotSupported(
+            f"{name}__{operator} is not supported: only a map has keys. Ask a list for a member by contains, or "
+            f"for a position: {name}__0=..."
+        )
+
+
+def _paths(subject: Subject) -> list[tuple[str | int, ...]]:
+    """The places that the steps of a lookup can mean: ``7`` is a key of a map and a position of a list."""
+    field = subject.field
+    first, *rest = subject.steps
+    if field.attribute.attr_type == "M":
+        paths: list[tuple[str | int, ...]] = [(first,)]
+    elif POSITION.fullmatch(first):
+        paths = [(int(first),)]
+    else:
+        raise NotSupported(
+            f"{field.attname}__{first} is not supported: {field.attname} is a list, whose places are numbers from 0 up."
+        )
+    for step in rest:
+        keyed: list[tuple[str | int, ...]] = [(*path, step) for path in paths]
+        counted = [(*path, int(step)) for path in paths] if POSITION.fullmatch(step) else []
+        paths = [*counted, *keyed]
+    return paths
+
+
+def _folded(model: type[Model], node: Any) -> Condition:
+    """A comparison without case, by a folded copy or by the canonical form of a key."""
+    subject, lookup = subject_of(model, node), node.lookup_name
+    field = subject.field
+    value = direct_value(node)
+    if isinstance(field, IdentityField):
+        raise _of_identity(field, lookup)
+    if subject.steps or subject.sized:
+        raise NotSupported(
+            f"{subject.name}__{lookup} is not supported: DynamoDB compares bytes. Keep the text in an attribute of its "
+            "own, with a CanonicalAttribute beside it."
+        )
+    return folded(field, lookup, FOLDED[lookup], value)
+
+
+def _identity(field: IdentityField, operator: str, value: Any) -> Condition:
+    """Conditions on ``pk`` become conditions on the values that it is made of."""
+    if operator == "exact" and value is not None:
+        return _identity_values(field, value)
+    if operator == "in":
+        return Compare(IDENTITY, "in", tuple(filter(None, (_split(field, member) for member in value))))
+    if operator == "isnull":
+        return Nothing() if value else And()
+    raise _of_identity(field, operator)
+
+
+def _of_identity(field: IdentityField, operator: str) -> NotSupported:
+    return NotSupported(
+        f"pk__{operator} is not supported on {field.model._meta.label}, whose pk is made of "
+        f"{', '.join(field.names)}: use conditions on those."
+    )
+
+
+def _identity_values(field: IdentityField, value: str) -> Condition:
+    parts = _split(field, value)
+    return Nothing() if parts is None else And(tuple(Compare(name, "exact", part) for name, part in parts.items()))
+
+
+def _split(field: IdentityField, value: str) -> dict[str, Any] | None:
+    try:
+        return field.split(value)
+    except InvalidValue:
+        return None  # no object has such a pk, as with any other value that is nobody's

@@ -1,0 +1,208 @@
+"""Parts of dates as ranges: ``created_at__date``, ``__year``, and ``__month`` and ``__day`` beside a year.
+
+DynamoDB compares stored moments and does not compute, so a year is asked for as the time from its beginning to its end.
+What such a lookup means is worked out in whole days of the calendar; only then do moments come of them, in the current
+time zone as Django has it. This module knows Django's lookup classes and must not know keys, plans or requests.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Model
+from django.db.models.expressions import Col
+from django.db.models.functions import ExtractDay, ExtractMonth, ExtractYear, TruncDate
+from django.db.models.functions.datetime import TimezoneMixin
+from django.utils import timezone
+
+from dynamo_single.exceptions import NotSupported
+from dynamo_single.orm.conditions.terms import Condition, Nothing, Or
+from dynamo_single.orm.where.comparisons import whole
+from dynamo_single.orm.where.lookup import column, direct_value, operator_of, two_bounds
+from dynamo_single.orm.where.moments import END, FIRST, moments
+from dynamo_single.orm.where.spans import Spans, intersection, union
+
+EVERY_DAY: Spans[int] = ((FIRST, END),)
+#: Over how many years a month or a day may be asked for; each year is a range of its own at least.
+MAX_YEARS = 100
+
+_PARTS: dict[type[Any], str] = {ExtractYear: "year", ExtractMonth: "month", ExtractDay: "day", TruncDate: "date"}
+_COMPARED = ("exact", "in", "lt", "lte", "gt", "gte", "range", "isnull")
+
+
+@dataclass(frozen=True, slots=True)
+class DatePart:
+    """One comparison of a part of a stored date or moment; ``zone`` is ``None`` for dates."""
+
+    field: Any
+    zone: datetime.tzinfo | None
+    part: str
+    operator: str
+    value: Any
+
+    @property
+    def is_null_test(self) -> bool:
+        """Whether it only asks if there is a value, of which every part is missing or none."""
+        return self.operator == "isnull"
+
+    @property
+    def subject(self) -> tuple[str, datetime.tzinfo | None]:
+        """What it speaks of: comparisons of one subject are worked out together."""
+        return self.field.attname, self.zone
+
+
+def read_part(model: type[Model], node: Any) -> DatePart | None:
+    """A lookup as a comparison of a part; ``None`` if it compares something else."""
+    transform = getattr(node, "lhs", None)
+    if not isinstance(transform, TimezoneMixin):
+        return None
+    inner: Any = transform
+    if isinstance(inner.lhs, TruncDate):
+        inner = inner.lhs
+    if not isinstance(inner.lhs, Col):
+        return None
+    field = column(model, inner.lhs)
+    part = _PARTS.get(type(transform))
+    if part is None:
+        raise _refusal(field, str(transform.lookup_name))  # type: ignore[attr-defined]  # a transform's
+    operator = operator_of(node)
+    if operator not in _COMPARED:
+        raise NotSupported(
+            f"{field.name}__{part}__{operator} is not supported: a {part} is compared by {', '.join(_COMPARED)}."
+        )
+    value = direct_value(node)
+    if operator == "range":
+        value = two_bounds(f"{field.name}__{part}", value)
+    elif operator == "in":
+        value = tuple(member for member in value if member is not None)
+    elif operator == "isnull":
+        value = bool(value)
+    return DatePart(field, _zone(field, inner.tzinfo), part, operator, value)
+
+
+def _zone(field: Any, given: datetime.tzinfo | None) -> datetime.tzinfo | None:
+    if not field.attribute.rounds:
+        return None
+    if given is not None:
+        return given
+    return timezone.get_current_timezone() if settings.USE_TZ else timezone.get_default_timezone()
+
+
+def _refusal(field: Any, part: str) -> NotSupported:
+    name = field.name
+    days = f"{name}__date__range" if field.attribute.rounds else f"{name}__range"
+    ways_out = {
+        "week": f"ask for its days with {days}=(monday, sunday)",
+        "iso_year": f"ask for its days with {days}=(first, last)",
+        "quarter": f"ask for its months with {name}__year=... and {name}__month__in=(1, 2, 3)",
+    }
+    way_out = ways_out.get(part, f"keep the {part} in an attribute of its own")
+    return NotSupported(
+        f"{name}__{part} is not supported: DynamoDB compares stored values, it does not compute. Instead {way_out}."
+    )
+
+
+def days_of(parts: Sequence[DatePart], within: Spans[int] = EVERY_DAY) -> Spans[int]:
+    """The days that comparisons of one subject leave of those ``within``."""
+    numbered = [part for part in parts if part.part in ("month", "day")]
+    for part in parts:
+        if part not in numbered:
+            within = intersection(within, _span_of(part))
+    if not numbered or not within:
+        return within
+    first, last = within[0][0], within[-1][1]
+    if first == FIRST or last == END or last - first > 366 * MAX_YEARS:
+        raise _needs_years(numbered[0])
+    chosen = (
+        (day, day + 1)
+        for low, high in within
+        for day in range(low, high)
+        if all(_holds(part, datetime.date.fromordinal(day)) for part in numbered)
+    )
+    return union(chosen)
+
+
+def _span_of(part: DatePart) -> Spans[int]:
+    """The days of a comparison by year or by date."""
+    operator, value = part.operator, part.value
+    if operator == "in":
+        return union((_begin(each), _begin(each, 1)) for each in value)
+    low, high = value if operator == "range" else (value, value)
+    begin = END if operator == "gt" else FIRST
+    if operator in ("exact", "gte", "range"):
+        begin = _begin(low)
+    elif operator == "gt":
+        begin = _begin(low, 1)
+    end = {"lt": _begin(high), "gt": END, "gte": END}.get(operator, _begin(high, 1))
+    return union([(begin, end)])
+
+
+def _begin(value: int | datetime.date, further: int = 0) -> int:
+    """The first day of a year or the day itself, or of what comes ``further`` behind it."""
+    if isinstance(value, datetime.date):
+        return value.toordinal() + further
+    year = value + further
+    if year <= datetime.MINYEAR:
+        return FIRST
+    return END if year > datetime.MAXYEAR else datetime.date(year, 1, 1).toordinal()
+
+
+_NUMBERS: dict[str, Callable[[int, Any], bool]] = {
+    "exact": lambda number, value: bool(number == value),
+    "in": lambda number, value: number in value,
+    "lt": lambda number, value: bool(number < value),
+    "lte": lambda number, value: bool(number <= value),
+    "gt": lambda number, value: bool(number > value),
+    "gte": lambda number, value: bool(number >= value),
+    "range": lambda number, value: bool(value[0] <= number <= value[1]),
+}
+
+
+def _holds(part: DatePart, day: datetime.date) -> bool:
+    return _NUMBERS[part.operator](day.month if part.part == "month" else day.day, part.value)
+
+
+def _needs_years(part: DatePart) -> NotSupported:
+    name = part.field.name
+    return NotSupported(
+        f"{name}__{part.part} is not supported by itself: DynamoDB compares stored values, it does not compute. Say "
+        f"the years as well, {MAX_YEARS} at most: {name}__year=2024 or {name}__year__range=(2020, 2024). Otherwise "
+        f"keep the {part.part} in an attribute of its own."
+    )
+
+
+def condition_of(part: DatePart, days: Spans[int]) -> Condition:
+    """The condition that a part's attribute lies in one of these days."""
+    field, zone = part.field, part.zone
+    conditions = tuple(_on_days(field, days) if zone is None else _in_time(field, days, zone))
+    if not conditions:
+        return Nothing()
+    return conditions[0] if len(conditions) == 1 else Or(conditions)
+
+
+def _on_days(field: Any, days: Spans[int]) -> Iterator[Condition]:
+    for low, high in days:
+        first, last = datetime.date.fromordinal(low), datetime.date.fromordinal(high - 1)
+        if low + 1 == high:
+            yield whole(field, "exact", first)
+        else:
+            yield _between(field, None if low == FIRST else first, None if high == END else last)
+
+
+def _in_time(field: Any, days: Spans[int], zone: datetime.tzinfo) -> Iterator[Condition]:
+    for first, end in moments(days, zone):
+        # The last moment that can be stored: with both bounds in it, a key condition expresses the whole of it.
+        last = None if end is None else field.attribute.floor(end - datetime.timedelta(microseconds=1))
+        yield _between(field, first, last)
+
+
+def _between(field: Any, first: Any, last: Any) -> Condition:
+    if first is None and last is None:
+        return whole(field, "isnull", False)
+    if first is None:
+        return whole(field, "lte", last)
+    return whole(field, "gte", first) if last is None else whole(field, "range", (first, last))

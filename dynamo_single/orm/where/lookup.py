@@ -1,0 +1,198 @@
+"""What one lookup of Django's compares, how, and with what.
+
+Django resolves names, lookups and values; this module takes them out of what it made of one lookup. It knows Django's
+lookup classes and must not know conditions, keys, plans or requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Model, Transform, lookups
+from django.db.models.expressions import Col, CombinedExpression, Expression, Value
+from django.db.models.fields import json, related_lookups
+
+from dynamo_single.exceptions import InvalidValue, NotSupported
+from dynamo_single.orm.schema.fields.fields import DynamoField, IdentityField
+from dynamo_single.orm.schema.fields.lookups import AttributeType, Canonical, Size
+
+#: Lookups that DynamoDB answers exactly, and the operator of ours that each one is.
+OPERATORS: dict[type[Any], str] = {
+    lookups.Exact: "exact",
+    lookups.In: "in",
+    lookups.GreaterThan: "gt",
+    lookups.GreaterThanOrEqual: "gte",
+    lookups.LessThan: "lt",
+    lookups.LessThanOrEqual: "lte",
+    lookups.Range: "range",
+    lookups.StartsWith: "startswith",
+    lookups.Contains: "contains",
+    lookups.IsNull: "isnull",
+    Canonical: "canonical",
+    AttributeType: "attribute_type",
+}
+#: What asks for keys of a map. Django's other lookups of these names derive from them and ask something else.
+KEY_LOOKUPS: dict[type[Any], str] = {
+    json.HasKey: "has_key",
+    json.HasKeys: "has_keys",
+    json.HasAnyKeys: "has_any_keys",
+}
+#: What a copy without case is compared by in the place of the text itself.
+FOLDED = {"iexact": "exact", "icontains": "contains", "istartswith": "startswith"}
+#: Lookups that DynamoDB has no exact answer for, and what to do instead.
+ADVICE = {
+    "iendswith": "keep the folded text reversed in an attribute of its own and use startswith on that",
+    "endswith": "keep the text reversed in an attribute of its own and use startswith on that",
+    "regex": "filter in Python",
+    "iregex": "filter in Python",
+    "contained_by": "filter in Python, or ask for the values one by one",
+    "search": "keep the words in a UnicodeSetAttribute and use contains on that",
+    "trigram_similar": "filter in Python",
+    "trigram_word_similar": "filter in Python",
+}
+DOCUMENT_TYPES = {"M", "L"}
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is compared: an attribute, a place in it, or the size of one of these."""
+
+    field: Any
+    steps: tuple[str, ...] = ()
+    sized: bool = False
+
+    @property
+    def name(self) -> str:
+        """As ``filter()`` takes it."""
+        return "__".join((self.field.attname, *self.steps, *(("size",) if self.sized else ())))
+
+
+def operator_of(node: Any) -> str:
+    """The operator of ours that a lookup is; raises ``NotSupported`` by name for any other."""
+    name = getattr(node, "lookup_name", None)
+    if isinstance(node, json.HasKeyLookup) and type(node) in KEY_LOOKUPS:
+        return KEY_LOOKUPS[type(node)]
+    for kind in type(node).__mro__:
+        if kind in OPERATORS and name == kind.lookup_name:
+            return OPERATORS[kind]
+    if name in ADVICE:
+        raise NotSupported(f"The lookup {name!r} has no exact answer in DynamoDB: {ADVICE[name]}.")
+    if isinstance(node, related_lookups.RelatedLookupMixin) or name is None:
+        raise NotSupported(f"A condition of the kind {type(node).__name__} cannot be answered by DynamoDB.")
+    known = sorted({*OPERATORS.values(), *KEY_LOOKUPS.values(), *FOLDED})
+    raise NotSupported(f"The lookup {name!r} is not supported. There are {', '.join(known)}.")
+
+
+def subject_of(model: type[Model], node: Any) -> Subject:
+    """What a lookup compares; raises ``NotSupported`` for what is not stored with the model's items."""
+    steps: list[str] = []
+    side = node.lhs
+    sized = isinstance(side, Size)
+    if sized:
+        side = side.lhs
+    while isinstance(side, json.KeyTransform | Size):
+        # Behind "size" there are further steps, so it is no size but a key of that name.
+        steps.insert(0, side.key_name if isinstance(side, json.KeyTransform) else "size")
+        side = side.lhs
+    if not isinstance(side, Col):
+        raise _computed(side)
+    field = column(model, side)
+    if steps and field.attribute.attr_type not in DOCUMENT_TYPES:
+        raise NotSupported(
+            f"{field.attname} is stored as JSON text, which DynamoDB cannot look into: make it a MapAttribute to "
+            "filter by a path."
+        )
+    return Subject(field, tuple(steps), sized)
+
+
+def column(model: type[Model], side: Col) -> Any:
+    """The field that is compared; another model's is refused."""
+    field: Any = side.target
+    if not isinstance(field, DynamoField) or field.model._meta.concrete_model is not model._meta.concrete_model:
+        raise NotSupported(
+            f"{model._meta.label} cannot be filtered by {field.model._meta.label}.{field.name}: DynamoDB has no joins. "
+            f"Get the {field.model._meta.verbose_name} first and filter by it, or copy {field.name} to "
+            f"{model._meta.object_name}."
+        )
+    return field
+
+
+def _computed(side: Any) -> NotSupported:
+    """The error for a condition on what would have to be computed from the stored value."""
+    source = getattr(side, "lhs", None)
+    if not isinstance(side, Transform) or not isinstance(source, Col):
+        return NotSupported(
+            f"{_called(side)} in a condition is not supported: DynamoDB compares stored attributes, it does not "
+            "compute. Keep the computed value in an attribute of its own."
+        )
+    name, part = source.target.name, side.lookup_name
+    return NotSupported(
+        f"{name}__{part} is not supported: DynamoDB compares stored attributes, it does not compute. Instead keep the "
+        f"{part} in an attribute of its own."
+    )
+
+
+def _called(expression: Any) -> str:
+    return "F()" if isinstance(expression, Col | CombinedExpression) else type(expression).__name__
+
+
+def direct_value(node: Any) -> Any:
+    """What a lookup compares with; a queryset or an expression is refused."""
+    value = node.rhs
+    if isinstance(value, Value):
+        return value.value
+    if isinstance(value, Expression) or hasattr(value, "resolve_expression"):
+        if hasattr(value, "model"):
+            raise NotSupported("A queryset inside a condition is not supported: make a list of it first.")
+        raise NotSupported(
+            f"{_called(value)} in a condition is not supported: DynamoDB compares with values only. Filter in Python."
+        )
+    return value
+
+
+def value_of(node: Any, subject: Subject, operator: str) -> Any:
+    """What a lookup compares with, in the form that its operator takes."""
+    value, field = direct_value(node), subject.field
+    if operator in _VALUES:
+        return _VALUES[operator](subject, value)
+    if subject.steps or subject.sized or isinstance(field, IdentityField):
+        return value
+    return field.get_prep_value(value) if field.attribute.rounds else field.attribute.prepare(value)
+
+
+def two_bounds(name: str, value: Any) -> tuple[Any, Any]:
+    """The bounds of a range."""
+    bounds = tuple(value)
+    if len(bounds) != 2 or None in bounds:
+        raise InvalidValue(f"{name}__range takes two bounds, the lower one first, not {bounds!r}.")
+    return bounds
+
+
+def _bounds(subject: Subject, value: Any) -> Any:
+    bounds = two_bounds(subject.name, value)
+    if subject.steps or subject.sized:
+        return bounds
+    return tuple(subject.field.get_prep_value(bound) for bound in bounds)
+
+
+def _contained(subject: Subject, value: Any) -> Any:
+    """What a set or a list contains is one member, not a whole set."""
+    is_plural = isinstance(value, list | set | tuple | dict)
+    if not subject.steps and subject.field.attribute.attr_type in {"SS", "NS", "BS", "L"} and is_plural:
+        raise InvalidValue(f"{subject.field.attname}__contains takes one member, not {value!r}.")
+    return value
+
+
+#: How the value of a lookup is read that is not the attribute's own value.
+_VALUES: dict[str, Callable[[Subject, Any], Any]] = {
+    "isnull": lambda subject, value: bool(value),
+    "has_key": lambda subject, value: str(value),
+    "has_keys": lambda subject, value: tuple(value),
+    "has_any_keys": lambda subject, value: tuple(value),
+    "attribute_type": lambda subject, value: value,
+    "in": lambda subject, value: tuple(member for member in value if member is not None),
+    "range": _bounds,
+    "contains": _contained,
+}

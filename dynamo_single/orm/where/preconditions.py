@@ -1,0 +1,92 @@
+"""Conditions that a caller gives along with a write: Django's ``Q``, or a condition of PynamoDB, as a value of ours.
+
+Both are checked as a filter's are, so that a name or a value that is wrong is told before anything is sent. This module
+sends nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from django.db.models import Q
+from pynamodb.expressions import condition as pynamodb
+from pynamodb.expressions.operand import Path, Value, _Size
+
+from dynamo_single.exceptions import InvalidValue, NotSupported
+from dynamo_single.orm.conditions.algebra import join, lower, simplify
+from dynamo_single.orm.conditions.terms import EVERYTHING, And, Condition, Not, Or, Stored
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.where.tree import read_where
+
+#: PynamoDB's comparisons; ``<>`` is the negation of ``=``, which DynamoDB treats alike but for a missing attribute.
+_COMPARISONS = {"=", "<", "<=", ">", ">="}
+_TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_STEP = re.compile(r"\[([0-9]+)\]")
+
+
+def read(model: Any, condition: Any) -> Condition:
+    """The condition in stored names and values; ``None`` is none at all."""
+    if condition is None:
+        return EVERYTHING
+    if isinstance(condition, Q):
+        query = model._base_manager.filter(condition).query
+        found = read_where(model, query.where)
+    elif isinstance(condition, pynamodb.Condition):
+        found = _of_pynamodb(condition)
+    else:
+        raise InvalidValue(
+            f"A condition on writing {model._meta.label} is a Q, as in Q(qty__gte=1), or one of PynamoDB, as in "
+            f"{model._meta.object_name}.qty > 0, not {condition!r}."
+        )
+    return simplify(lower(found, registry.layout_of(model)))
+
+
+def _of_pynamodb(condition: pynamodb.Condition) -> Condition:
+    if isinstance(condition, pynamodb.And):
+        return join(map(_of_pynamodb, condition.values))
+    if isinstance(condition, pynamodb.Or):
+        return Or(tuple(map(_of_pynamodb, condition.values)))
+    if isinstance(condition, pynamodb.Not):
+        return Not(_of_pynamodb(condition.values[0]))
+    return _comparison(condition)
+
+
+def _comparison(condition: pynamodb.Condition) -> Condition:
+    left, *operands = condition.values
+    if isinstance(left, Value) and len(operands) == 1 and condition.operator in _TURNED:
+        left, operands, operator = operands[0], [left], _TURNED[condition.operator]
+    else:
+        operator = condition.operator
+    size = isinstance(left, _Size)
+    path = left.values[0] if size else left
+    if not isinstance(path, Path) or not all(isinstance(each, Value) for each in operands):
+        raise NotSupported(f"The condition {condition!r} compares two attributes: only values can be compared with.")
+    name, steps = _place(path)
+    values = tuple(each.value for each in operands)
+    if operator == "<>":
+        equal = Stored(name, "size=" if size else "=", values, steps)
+        return And((Stored(name, "exists", (), steps), Not(equal))) if size else Not(equal)
+    if operator in _COMPARISONS:
+        return Stored(name, f"size{operator}" if size else operator, values, steps)
+    operators = {
+        "BETWEEN": "between",
+        "IN": "in",
+        "attribute_exists": "exists",
+        "attribute_not_exists": "missing",
+        "attribute_type": "type",
+        "begins_with": "begins_with",
+        "contains": "contains",
+    }
+    if size or operator not in operators:
+        raise NotSupported(f"The condition {condition!r} cannot be used here: compare the size by =, <, <=, > or >=.")
+    return Stored(name, operators[operator], values, steps)
+
+
+def _place(path: Path) -> tuple[str, tuple[str | int, ...]]:
+    """The attribute's stored name, and the steps into it."""
+    steps: list[str | int] = []
+    for segment in path.path:
+        steps.append(segment.partition("[")[0])
+        steps.extend(int(number) for number in _STEP.findall(segment))
+    return str(steps[0]), tuple(steps[1:])

@@ -1,0 +1,124 @@
+"""From Django's description of a query to ours.
+
+Django collects conditions in a where-tree and never compiles it to SQL here; this module walks through that tree, and
+``comparisons`` and ``dateparts`` read its leaves. It must not know keys, plans or requests.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import Model
+from django.db.models.expressions import OrderBy
+from django.db.models.sql.where import AND, OR, NothingNode, WhereNode
+
+from dynamo_single.exceptions import NotSupported, UnknownField
+from dynamo_single.orm.conditions.terms import And, Condition, Not, Nothing, Or, Order
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.where.comparisons import read_lookup, whole
+from dynamo_single.orm.where.dates import EVERY_DAY, DatePart, condition_of, days_of, read_part
+from dynamo_single.orm.where.spans import Spans
+
+#: The days that surrounding conditions leave, by attribute and time zone: a month is one of the years around it.
+Around = Mapping[tuple[str, datetime.tzinfo | None], Spans[int]]
+
+
+def read_where(model: type[Model], node: Any, around: Around | None = None) -> Condition:
+    """The condition of a where-tree; raises ``NotSupported`` by name for what DynamoDB cannot answer exactly."""
+    around = around or {}
+    if isinstance(node, NothingNode):
+        return Nothing()
+    if isinstance(node, WhereNode):
+        return _read_node(model, node, around)
+    part = read_part(model, node)
+    if part is None:
+        return read_lookup(model, node)
+    if part.is_null_test:
+        return whole(part.field, "isnull", part.value)
+    return condition_of(part, _days([part], around))
+
+
+def _read_node(model: type[Model], node: WhereNode, around: Around) -> Condition:
+    children: tuple[Condition, ...]
+    if node.connector == AND:
+        children = _read_together(model, node, around)
+    else:
+        children = tuple(read_where(model, child, around) for child in node.children)
+    condition: Condition
+    if len(children) == 1:
+        condition = children[0]
+    elif node.connector == AND:
+        condition = And(children)
+    elif node.connector == OR:
+        condition = Or(children) if children else And()
+    else:
+        raise NotSupported("XOR between conditions is not supported: write it with & and |.")
+    return Not(condition) if node.negated else condition
+
+
+def _read_together(model: type[Model], node: WhereNode, around: Around) -> tuple[Condition, ...]:
+    """Conditions that all have to hold: a year, a month and a day of one attribute are one range."""
+    parts: dict[int, DatePart] = {}
+    together: dict[Any, list[DatePart]] = {}
+    for place, child in enumerate(node.children):
+        part = None if isinstance(child, WhereNode | NothingNode) else read_part(model, child)
+        if part is not None and not part.is_null_test:
+            parts[place] = part
+            together.setdefault(part.subject, []).append(part)
+    days = {subject: _days(group, around) for subject, group in together.items()}
+    around = {**around, **days}
+    children: list[Condition] = []
+    for place, child in enumerate(node.children):
+        part = parts.get(place)
+        if part is None:
+            children.append(read_where(model, child, around))
+        elif part is together[part.subject][0]:
+            children.append(condition_of(part, days[part.subject]))
+    return tuple(children)
+
+
+def _days(parts: list[DatePart], around: Around) -> Spans[int]:
+    return days_of(parts, around.get(parts[0].subject, EVERY_DAY))
+
+
+def read_ordering(model: type[Model], names: Any) -> tuple[Order, ...]:
+    """The order of ``order_by()`` or ``Meta.ordering``, with ``pk`` as the key's own attributes."""
+    orders: list[Order] = []
+    for name in names:
+        if isinstance(name, OrderBy) and hasattr(name.expression, "name") and not (name.nulls_first or name.nulls_last):
+            text, descending = name.expression.name, name.descending
+        elif isinstance(name, str) and name != "?":
+            text, descending = name.lstrip("-+"), name.startswith("-")
+        else:
+            raise NotSupported(
+                f"Ordering by {name!r} is not supported: DynamoDB orders by the sort key only. allow_in_memory() sorts "
+                "by any attributes, and puts missing values where F(...).asc(nulls_last=True) wants them."
+            )
+        orders.extend(Order(attribute, descending) for attribute in _ordered_attributes(model, text))
+    return tuple(dict.fromkeys(orders))
+
+
+def _ordered_attributes(model: type[Model], name: str) -> tuple[str, ...]:
+    layout = registry.layout_of(model)
+    if name in ("pk", "identity"):
+        return layout.identity
+    by_name = {field.name: field.attname for field in model._meta.concrete_fields}
+    attribute = by_name.get(name, name)
+    if attribute != name:
+        _check_own_order(model, name, attribute)
+    if attribute not in layout.attributes:
+        raise UnknownField(f"Cannot order {model._meta.label} by {name!r}. It has {', '.join(sorted(by_name))}.")
+    return (attribute,)
+
+
+def _check_own_order(model: type[Model], name: str, attribute: str) -> None:
+    """To Django an order by a reference is that of the objects referred to, if their model has one."""
+    other: Any = model._meta.get_field(name).related_model
+    ordering = tuple(other._meta.ordering)
+    if ordering not in ((), ("pk",), (other._meta.pk.name,)):
+        raise NotSupported(
+            f"Ordering {model._meta.label} by {name!r} means the order of {other._meta.label} itself, which is by "
+            f"{', '.join(map(str, ordering))}, and DynamoDB has no joins. Order by {attribute!r}, or sort in Python."
+        )

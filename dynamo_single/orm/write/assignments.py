@@ -1,0 +1,295 @@
+"""What a save or ``update()`` sets attributes to: values as they are stored, and changes that DynamoDB makes itself.
+
+It reads Django's expressions (``F()``, ``Now()``) and our operations. What DynamoDB cannot compute is refused by name.
+This module must not know how items are written.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import F, Model, Value
+from django.db.models.expressions import Combinable, CombinedExpression
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from dynamo_single.exceptions import InvalidValue, NotSupported, UnknownField
+from dynamo_single.orm.requests.changes import Change, Place, add
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes import Attribute, IntegerAttribute, TimestampAttribute, UnicodeAttribute
+from dynamo_single.orm.schema.attributes.documents import SetAttribute
+from dynamo_single.orm.schema.attributes.operations import AddToSet, Append, Operation, Prepend, Removal, RemoveFromSet
+from dynamo_single.orm.schema.encoding.values import to_attribute_value
+
+#: Behind this, an expression would ask DynamoDB for more than it does.
+MAX_OPERANDS = 2
+_WAY_OUT = "Read the object, compute in Python, and save it under a condition: save(condition=Q(...))"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is set: an attribute, or a place in it; ``said`` is its name as it was given."""
+
+    model: Any
+    attribute: Attribute[Any]
+    place: Place
+    said: str
+
+    @property
+    def label(self) -> str:
+        """What errors call it."""
+        return f"{self.model._meta.label}.{self.said}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Linear:
+    """An expression as a sum: places with their signs, and a constant."""
+
+    terms: tuple[tuple[Target, int], ...] = ()
+    constant: Any = None
+
+
+def is_asked(value: Any) -> bool:
+    """Whether a value asks for a change, or has to be worked out first."""
+    return isinstance(value, Operation) or hasattr(value, "resolve_expression")
+
+
+def of_object(obj: Any, only: Collection[str] | None = None) -> tuple[Change, ...]:
+    """The changes that an object's attributes were set to; what is known already, such as ``Now()``, is put there."""
+    found = []
+    for name, attribute in registry.attributes_of(type(obj)).items():
+        value = obj.attribute_values.get(name)
+        if is_asked(value) and (only is None or name in only):
+            target = Target(type(obj), attribute, Place(attribute.attr_name), name)
+            result = settled(target, value)
+            if isinstance(result, Change):
+                found.append(result)
+            else:
+                obj.attribute_values[name] = result
+    return tuple(found)
+
+
+def refuse_changes(obj: Any, why: str) -> None:
+    """Raise for what only an update can set an object to; put in place what is known already."""
+    changes = of_object(obj)
+    if changes:
+        said = ", ".join(change.said for change in changes)
+        raise InvalidValue(f"{obj._meta.label}: {said} changes a stored value. {why}")
+
+
+def settled(target: Target, value: Any) -> Any:
+    """A ``Change``, or the value itself as Python has it."""
+    said = f"{target.said}={value if is_asked(value) else repr(value)}"
+    if isinstance(value, Removal):
+        return None if not target.place.path else Change(target.place, "remove", said=said)
+    if isinstance(value, Operation):
+        return replace(_operation(target, value), said=said)
+    if not is_asked(value):
+        return value if not target.place.path else _set(target, value, said)
+    linear = _linear(target, value)
+    if not linear.terms:
+        return linear.constant if not target.place.path else _set(target, linear.constant, said)
+    return replace(_sum(target, linear), said=said)
+
+
+def _set(target: Target, value: Any, said: str) -> Change:
+    if isinstance(value, Model):
+        raise InvalidValue(f"{target.label} cannot be set to {value!r}: a document holds values only.")
+    return Change(target.place, "set", to_attribute_value(value, path=target.said), said=said)
+
+
+# operations of ours
+
+_OPERATORS: dict[type[Operation], Any] = {
+    Append: "append",
+    Prepend: "prepend",
+    AddToSet: "include",
+    RemoveFromSet: "exclude",
+}
+
+
+def _operation(target: Target, value: Operation) -> Change:
+    operator = _OPERATORS[type(value)]
+    of_set = operator in ("include", "exclude")
+    attribute = target.attribute
+    fits = isinstance(attribute, SetAttribute) if of_set else attribute.attr_type == "L"
+    if not target.place.path and not fits:
+        changed = "sets" if of_set else "lists"
+        raise NotSupported(
+            f"{target.label} is a {type(attribute).__name__}: {type(value).__name__}() changes {changed}."
+        )
+    if of_set and not value.values:
+        raise InvalidValue(f"{target.label}: {value!r} has no members, and DynamoDB has no empty set: leave it out.")
+    given: Any = set(value.values) if of_set else list(value.values)
+    if target.place.path:
+        return Change(target.place, operator, to_attribute_value(given, path=target.said))
+    # A set that may not be missing must not lose its last member, which only Python sees.
+    return Change(
+        target.place,
+        operator,
+        attribute.to_attribute_value(given),
+        computed=operator == "exclude" and not attribute.null,
+    )
+
+
+# Django's expressions
+
+
+def _linear(target: Target, value: Any) -> _Linear:
+    if type(value) is F:
+        name: str = value.name  # type: ignore[attr-defined]  # missing in the stubs
+        return _Linear(terms=((_source(target, name), 1),))
+    if isinstance(value, Now):
+        return _Linear(constant=timezone.now())
+    if isinstance(value, Value):
+        return _Linear(constant=value.value)
+    if isinstance(value, CombinedExpression) and value.connector in (Combinable.ADD, Combinable.SUB):
+        sign = 1 if value.connector == Combinable.ADD else -1
+        left, right = _linear(target, value.lhs), _linear(target, value.rhs)
+        if _Linear() in (left, right):
+            raise InvalidValue(f"{target.label} cannot be set to {value}: None is no number.")
+        terms = (*left.terms, *((source, sign * its_sign) for source, its_sign in right.terms))
+        return _Linear(terms, _added(target, value, left.constant, right.constant, sign))
+    what = f"{value.connector}" if isinstance(value, CombinedExpression) else f"{type(value).__name__}()"
+    raise NotSupported(
+        f"{target.label} cannot be set to {value}: DynamoDB adds and subtracts numbers, it has no {what}. {_WAY_OUT}."
+    )
+
+
+def _added(target: Target, value: Any, left: Any, right: Any, sign: int) -> Any:
+    if right is None:
+        return left
+    if left is None and sign > 0:
+        return right
+    if _is_number(right) and (left is None or _is_number(left)):
+        total = add(_decimal(left or 0), _decimal(right) * sign)
+        return int(total) if isinstance(left or 0, int) and isinstance(right, int) else total
+    if isinstance(right, datetime.timedelta) and (left is None or isinstance(left, datetime.timedelta)):
+        return (left or datetime.timedelta()) + sign * right
+    if isinstance(right, datetime.timedelta) and isinstance(left, datetime.datetime):
+        return left + sign * right
+    raise NotSupported(f"{target.label} cannot be set to {value}: only numbers and moments are added to. {_WAY_OUT}.")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+
+
+def _decimal(value: Any) -> Decimal:
+    return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+
+
+def _source(target: Target, name: str) -> Target:
+    try:
+        return target_of(target.model, name)
+    except UnknownField as error:
+        raise UnknownField(f"F({name!r}) in {target.said}: {error}") from error
+
+
+def _sum(target: Target, linear: _Linear) -> Change:
+    places = tuple((source.place, sign) for source, sign in linear.terms)
+    (first, sign), *more = linear.terms
+    if not more and sign > 0 and linear.constant is None:
+        _check_copy(target, first)
+        return Change(target.place, "copy", places=places)
+    constant = _constant(target, linear)
+    signs = [sign for _, sign in linear.terms]
+    if len(signs) + (constant is not None) > MAX_OPERANDS or signs == [-1, -1]:
+        raise NotSupported(
+            f"{target.label} cannot be set to a sum of more than {MAX_OPERANDS} parts: DynamoDB adds or subtracts two. "
+            f"{_WAY_OUT}."
+        )
+    whole = isinstance(target.attribute, IntegerAttribute) and not target.place.path
+    computed = whole and not all(_is_whole(source) for source, _ in linear.terms)
+    return Change(target.place, "sum", constant, places, computed=computed)
+
+
+def _is_whole(source: Target) -> bool:
+    return isinstance(source.attribute, IntegerAttribute) and not source.place.path
+
+
+def _constant(target: Target, linear: _Linear) -> Any:
+    """The constant of a sum as it is stored; the places have to be numbers of the same kind."""
+    attribute, constant = target.attribute, linear.constant
+    of_time = isinstance(attribute, TimestampAttribute) and not target.place.path
+    for source, _ in linear.terms:
+        fits = _is_number_place(source) if not of_time else type(source.attribute) is type(attribute)
+        if not fits:
+            raise NotSupported(
+                f"{target.label} cannot be computed from {source.said}, a {type(source.attribute).__name__}: DynamoDB "
+                f"adds {'times to moments of the same kind' if of_time else 'numbers only'}. {_WAY_OUT}."
+            )
+    if isinstance(attribute, TimestampAttribute) and of_time:
+        if len(linear.terms) > 1 or linear.terms[0][1] < 0 or not isinstance(constant, datetime.timedelta):
+            raise NotSupported(f"{target.label} is a moment: only a timedelta is added to it. {_WAY_OUT}.")
+        return {"N": str(constant // attribute.unit)}
+    if not _is_number_place(target):
+        raise NotSupported(f"{target.label} is a {type(attribute).__name__}, and a sum is a number. {_WAY_OUT}.")
+    if constant is None:
+        return None
+    if not _is_number(constant):
+        raise InvalidValue(f"{target.label}: {constant!r} is not a number.")
+    return (
+        to_attribute_value(constant, path=target.said) if target.place.path else attribute.to_attribute_value(constant)
+    )
+
+
+def _is_number_place(target: Target) -> bool:
+    return bool(target.place.path) or (target.attribute.attr_type == "N" and target.attribute.key_kind == "number")
+
+
+def _check_copy(target: Target, source: Target) -> None:
+    if target.place.path or (not source.place.path and _is_alike(target.attribute, source.attribute)):
+        return
+    what = "what a document holds" if source.place.path else f"a {type(source.attribute).__name__}"
+    raise NotSupported(
+        f"{target.label} cannot be set to {source.said}: {what} need not be stored as a "
+        f"{type(target.attribute).__name__} is. {_WAY_OUT}."
+    )
+
+
+def _is_alike(one: Attribute[Any], other: Attribute[Any]) -> bool:
+    if one.field.is_relation or other.field.is_relation:
+        return bool(one.field.related_model is other.field.related_model)
+    if one.attr_type == "N" and one.key_kind == other.key_kind == "number":
+        return not isinstance(one, IntegerAttribute) or isinstance(other, IntegerAttribute)
+    return type(one) is type(other) or (isinstance(one, UnicodeAttribute) and isinstance(other, UnicodeAttribute))
+
+
+# names
+
+
+def target_of(model: Any, name: str) -> Target:
+    """The attribute, or the place in a map or list, that a name means; raises ``UnknownField``."""
+    fields = {key: field for field in model._meta.concrete_fields for key in (field.name, field.attname)}
+    field = model._meta.pk if name == "pk" else fields.get(name)
+    if field is not None and hasattr(field, "attribute"):
+        return Target(model, field.attribute, Place(field.attribute.attr_name), name)
+    first, *steps = name.split("__")
+    field = fields.get(first)
+    if field is None or not steps or not hasattr(field, "attribute"):
+        known = ", ".join(each.name for each in model._meta.concrete_fields)
+        raise UnknownField(f"{model._meta.label} has no attribute {name!r}. It has {known}.")
+    if field.attribute.attr_type not in ("M", "L"):
+        raise UnknownField(
+            f"{model._meta.label}.{name}: {first} is a {type(field.attribute).__name__}, and only maps and lists have "
+            "places inside."
+        )
+    return Target(model, field.attribute, Place(field.attribute.attr_name, _path(model, field.attribute, steps)), name)
+
+
+def _path(model: Any, attribute: Attribute[Any], steps: Iterable[str]) -> tuple[str | int, ...]:
+    path: list[str | int] = []
+    for number, step in enumerate(steps):
+        counted = step.isascii() and step.isdigit()
+        if number == 0 and attribute.attr_type == "L" and not counted:
+            raise UnknownField(
+                f"{model._meta.label}.{attribute.name} is a list, whose places are numbers from 0 up, not {step!r}."
+            )
+        # The first step into a map is a key, whatever it looks like; further numbers count elements.
+        path.append(int(step) if counted and (number or attribute.attr_type == "L") else step)
+    return tuple(path)

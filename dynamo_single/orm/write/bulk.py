@@ -1,0 +1,364 @@
+"""``bulk_create()`` and ``bulk_update()``: many objects that the caller has, checked together before anything is sent.
+
+Each is written by itself under its own conditions; nothing is overwritten unless that was said. This module must not
+know how many are written at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from dynamo_single.exceptions import AlreadyExists, Conflict, InvalidValue, NotSupported, StaleObject, UniqueViolation
+from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
+from dynamo_single.orm.effects import child_counters as child_counts
+from dynamo_single.orm.effects import claims as uniqueness
+from dynamo_single.orm.effects.write_errors import insert_error, is_gone, stored_instead
+from dynamo_single.orm.items import hydration, versions
+from dynamo_single.orm.items.partial import complete, missing
+from dynamo_single.orm.items.serialization import Values, automatic_names, item_from, prepared_values
+from dynamo_single.orm.requests import block as pending
+from dynamo_single.orm.requests.actions import Item, ItemKey, Put, key_of
+from dynamo_single.orm.requests.compiler import compile_action
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes import CanonicalAttribute
+from dynamo_single.orm.write import assignments
+from dynamo_single.orm.write import save as writes
+from dynamo_single.orm.write.job import Job, Outcome, Progress, outcome_of
+from dynamo_single.table import batches, names
+from dynamo_single.table.limits import MAX_BATCH_WRITES
+from dynamo_single.table.table import get_table
+
+T = TypeVar("T")
+
+#: How often an object is created or updated anew because another writer deleted or made it meanwhile.
+ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _New:
+    """An object to create, with what is to be written of it."""
+
+    obj: Any
+    item: Item
+    values: Values
+
+    @property
+    def claims(self) -> set[ItemKey]:
+        """The claims that it takes."""
+        return {*uniqueness.claims_of(type(self.obj), self.item).values()}
+
+
+class Created(list[T]):
+    """What ``bulk_create()`` gives: the objects that it was given, in their order.
+
+    ``skipped`` are those that were not written: with ``ignore_conflicts`` because there is such an object already, with
+    ``update_conflicts`` because a later one of the list has the same primary key.
+    """
+
+    def __init__(self, objects: Iterable[T]) -> None:
+        super().__init__(objects)
+        self.skipped: list[T] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """How ``bulk_create()`` was asked to create."""
+
+    model: Any
+    batch_size: int | None = None
+    ignore: bool = False
+    update: bool = False
+    #: The attributes to set where an object exists; ``None`` for the whole object.
+    update_names: frozenset[str] | None = None
+    progress: Progress | None = None
+    written: set[int] = field(default_factory=set)
+
+    def create(self, objects: Sequence[Any]) -> Created[Any]:
+        """Create the objects; nothing is sent if one of them is wrong, or two of them cannot both be stored."""
+        result = Created(objects)
+        new = [self._prepared(obj) for obj in objects]
+        kept = self._distinct(new)
+        if self.update and self.update_names is None and _stands_alone(self.model):
+            self._put_over(kept)
+        else:
+            write = self._upsert if self.update else self._create_if_new if self.ignore else self._create
+            self._job(len(kept)).run(kept, _each(write), lambda unit: [unit.obj.pk])
+        result.skipped = [obj for obj in objects if id(obj) not in self.written]
+        return result
+
+    def _job(self, total: int) -> Job:
+        return Job("bulk_create", self.model, total=total, progress=self.progress)
+
+    def _prepared(self, obj: Any) -> _New:
+        if not isinstance(obj, self.model):
+            raise TypeError(f"bulk_create() of {self.model._meta.label} got {obj!r}.")
+        obj._prepare_related_fields_for_save(operation_name="bulk_create")
+        return _New(obj, *writes.new_item(obj))
+
+    def _note(self, new: _New) -> int:
+        new.obj._state.adding = False
+        self.written.add(id(new.obj))
+        return 1
+
+    def _distinct(self, new: Sequence[_New]) -> list[_New]:
+        """The objects that can be stored together: of several with one primary key the first, or the last to update."""
+        if self.update:
+            new = [*{key_of(each.item): each for each in new}.values()]
+        owners: dict[ItemKey, _New] = {}
+        kept = []
+        for each in new:
+            wanted = {key_of(each.item), *each.claims}
+            taken = sorted(wanted & owners.keys())
+            if taken and not self.ignore:
+                raise _two_of_one("bulk_create", owners[taken[0]], each, taken[0])
+            if not taken:
+                owners |= dict.fromkeys(wanted, each)
+                kept.append(each)
+        return kept
+
+    # ways to create
+
+    def _create(self, new: _New) -> int:
+        writes.insert(new.obj, prepared=(new.item, new.values))
+        return self._note(new)
+
+    def _create_if_new(self, new: _New) -> int:
+        try:
+            return self._create(new)
+        except (AlreadyExists, UniqueViolation):
+            return 0
+
+    def _upsert(self, new: _New) -> int:
+        for _ in range(ATTEMPTS):
+            try:
+                return self._create(new)
+            except AlreadyExists as error:
+                found = stored_instead(error)
+                if found is None or names.DELETED_AT in found:
+                    raise
+                if self._change(new.obj, found):
+                    return self._note(new)
+        raise Conflict(
+            f"{self.model._meta.label} with pk {new.obj.pk!r} was deleted and created by others {ATTEMPTS} times while "
+            "it was written; it is not written. Try again."
+        )
+
+    def _change(self, obj: Any, found: Item) -> bool:
+        """Set the attributes of an object that exists; ``False`` if it is gone by now."""
+        only = _settable(self.model) if self.update_names is None else self.update_names
+
+        def write(extra: Condition) -> bool:
+            writes.update(obj, only, extra=extra)
+            return True
+
+        as_it_was, written = obj._stored, False
+        obj._stored = {name: dict(value) for name, value in found.items()}
+        try:
+            written = writes.only_if(obj, EVERYTHING, write)
+        finally:
+            if not written:
+                obj._stored = as_it_was
+        if written:
+            # When it was made, and by whom, is as it was.
+            held = hydration.values_of(self.model, obj._stored)
+            obj.attribute_values.update({name: held[name] for name in held.keys() - _settable(self.model)})
+        return written
+
+    def _put_over(self, kept: Sequence[_New]) -> None:
+        """Write whole items without conditions: one BatchWriteItem for each 25."""
+        table = get_table(self.model._options.alias)
+        size = min(self.batch_size or MAX_BATCH_WRITES, MAX_BATCH_WRITES)
+        # Compiled before anything is sent: an item may be too large.
+        puts = {id(each): {"PutRequest": {"Item": compile_action(Put(each.item)).params["Item"]}} for each in kept}
+
+        def work(unit: Sequence[_New]) -> list[Outcome]:
+            rest = batches.write_batch(table, [puts[id(each)] for each in unit], patient=True)
+            left = set() if rest is None else {key_of(write["PutRequest"]["Item"]) for write in rest.writes}
+            outcomes = []
+            for each in unit:
+                if rest is not None and key_of(each.item) in left:
+                    outcomes.append(Outcome(each.obj.pk, {}, rest.error))
+                    continue
+                writes._remember(each.obj, each.item, each.values)
+                outcomes.append(Outcome(each.obj.pk, {self.model._meta.label: self._note(each)}))
+            return outcomes
+
+        units = [kept[start : start + size] for start in range(0, len(kept), size)]
+        self._job(len(kept)).run(units, work, lambda unit: [each.obj.pk for each in unit])
+
+
+def creation(
+    model: Any,
+    *,
+    batch_size: int | None,
+    ignore_conflicts: bool,
+    update_conflicts: bool,
+    update_fields: Iterable[str] | None,
+    unique_fields: Iterable[str] | None,
+    progress: Progress | None,
+) -> Creation:
+    """What the arguments of ``bulk_create()`` ask for; raises for what they cannot."""
+    _check_batch_size(batch_size)
+    label = model._meta.label
+    if ignore_conflicts and update_conflicts:
+        raise ValueError("ignore_conflicts and update_conflicts are mutually exclusive.")
+    if not update_conflicts and (update_fields is not None or unique_fields is not None):
+        raise ValueError("update_fields and unique_fields say what update_conflicts=True does: give it too.")
+    if unique_fields is not None and {*unique_fields} not in ({"pk"}, {model._meta.pk.name}, {*model._identity}):
+        raise NotSupported(
+            f"bulk_create(unique_fields={sorted(unique_fields)}): {label} objects are told apart by their primary key, "
+            f"{', '.join(model._identity)}. Leave unique_fields out, or read the objects and save them."
+        )
+    if (ignore_conflicts or update_conflicts) and pending.current() is not None:
+        raise NotSupported(
+            "Within an atomic() block bulk_create() takes no ignore_conflicts and no update_conflicts: what exists is "
+            "known only when the block is sent, and then all of it fails. Call it outside the block, or read first."
+        )
+    update_names = model._update_names(update_fields)
+    if update_names is not None and not update_names:
+        raise ValueError("update_fields names nothing: name attributes, or leave it out to replace whole objects.")
+    return Creation(model, batch_size, ignore_conflicts, update_conflicts, update_names, progress)
+
+
+def update(model: Any, objs: Iterable[Any], fields: Iterable[str], batch_size: int | None, progress: Any) -> int:
+    """Save some attributes of each object, without signals; the number of those that were there to be written."""
+    _check_batch_size(batch_size)
+    only = model._update_names(fields)
+    if not only:
+        raise ValueError("Field names must be given to bulk_update().")
+    objects = list({id(obj): obj for obj in objs}.values())
+    for obj in objects:
+        if not isinstance(obj, model):
+            raise TypeError(f"bulk_update() of {model._meta.label} got {obj!r}.")
+        if not obj._is_pk_set():
+            raise ValueError("All bulk_update() objects must have a primary key set.")
+        obj._prepare_related_fields_for_save(
+            operation_name="bulk_update", fields=[f for f in model._meta.concrete_fields if f.attname in only]
+        )
+    _check_together(model, objects, only)
+
+    def write(obj: Any) -> Mapping[str, int]:
+        def save(extra: Condition) -> bool:
+            writes.update(obj, only, extra=extra)
+            return True
+
+        try:
+            # Another version is not written over.
+            versioned = versions.attribute_of(model) is not None
+            written = save(EVERYTHING) if versioned else writes.only_if(obj, EVERYTHING, save)
+        except StaleObject as error:
+            if not is_gone(error):
+                raise
+            return {}
+        if written:
+            obj._state.adding = False
+        return {model._meta.label: int(written)}
+
+    job = Job("bulk_update", model, total=len(objects), progress=progress)
+    return sum(job.write_each(objects, write).values())
+
+
+def _check_together(model: Any, objects: Sequence[Any], only: frozenset[str]) -> None:
+    """Raise for values that are wrong, for one object given twice, and for unique values that two of them need."""
+    known: dict[Any, Any] = {}
+    takers: dict[ItemKey, _New] = {}
+    holders: dict[ItemKey, Any] = {}
+    decides = uniqueness.unique_attributes(model).keys() & only
+    for obj in objects:
+        if known.setdefault(obj.pk, obj) is not obj:
+            raise InvalidValue(f"bulk_update() got two objects with pk {obj.pk!r}: it cannot tell which one is right.")
+        if not _is_read(obj, only):
+            continue
+        asked = {name for name in only if assignments.is_asked(obj.attribute_values.get(name))}
+        values = prepared_values(obj, obj._stored, only, without=asked)
+        if not decides or decides & asked or obj._stored is None:
+            continue
+        held = {**hydration.values_of(model, obj._stored), **values}
+        new = _New(obj, item_from(model, held), held)
+        for claim in sorted(new.claims):
+            if claim in takers:
+                raise _two_of_one("bulk_update", takers[claim], new, claim)
+            takers[claim] = new
+        holders |= dict.fromkeys(uniqueness.claims_of(model, obj._stored).values(), obj)
+    for claim in sorted(takers.keys() & holders.keys()):
+        taker, holder = takers[claim], holders[claim]
+        if taker.obj is not holder:
+            violation = _violation(taker, claim)
+            raise NotSupported(
+                f"bulk_update() cannot give {violation.field} {violation.value!r} of the {model._meta.label} with pk "
+                f"{holder.pk!r} to the one with pk {taker.obj.pk!r}: each is written by itself. Save the one that "
+                "gives it up first. Nothing was written."
+            )
+
+
+def _is_read(obj: Any, only: frozenset[str]) -> bool:
+    """Read the rest of an object that was read in part, if that is needed; whether it is there."""
+    try:
+        if only & missing(obj) or uniqueness.unique_attributes(type(obj)).keys() & only:
+            complete(obj)
+    except type(obj).DoesNotExist:
+        return False
+    return True
+
+
+def _each(write: Callable[[_New], int]) -> Callable[[_New], list[Outcome]]:
+    def work(new: _New) -> list[Outcome]:
+        return [outcome_of(new.obj.pk, lambda: {new.obj._meta.label: write(new)})]
+
+    return work
+
+
+def _two_of_one(verb: str, one: _New, other: _New, key: ItemKey) -> Exception:
+    """The error for two objects that need one key: their primary key, or the claim on a unique value."""
+    label, pks = one.obj._meta.label, f"{one.obj.pk!r} and {other.obj.pk!r}"
+    if key == key_of(other.item):
+        return AlreadyExists(f"{verb}() got two {label} objects with pk {one.obj.pk!r}; nothing was written.")
+    found = _violation(other, key)
+    return UniqueViolation(
+        f"{verb}() got two {label} objects with {found.field} {found.value!r}: pk {pks}; nothing was written.",
+        label=label,
+        field=found.field,
+        value=found.value,
+        fields=found.fields,
+    )
+
+
+def _violation(new: _New, claim: ItemKey) -> UniqueViolation:
+    at = {names.PARTITION_KEY: {"S": claim[0]}, names.SORT_KEY: {"S": claim[1]}}
+    error = insert_error(new.obj, new.item, Put(at), None)
+    assert isinstance(error, UniqueViolation)  # noqa: S101 - the claim is one of the object's own
+    return error
+
+
+def _settable(model: Any) -> frozenset[str]:
+    """The attributes that a later write of an object may set: not its identity, nor what was set when it was made."""
+    attributes = registry.attributes_of(model)
+    fixed = {name for name, each in attributes.items() if each.computed or _is_of_creation(each)}
+    return frozenset(attributes.keys() - fixed - {*model._identity} - {*automatic_names(model)})
+
+
+def _is_of_creation(attribute: Any) -> bool:
+    return bool(attribute.settled or attribute.field_options.get("auto_now_add"))
+
+
+def _stands_alone(model: Any) -> bool:
+    """Whether a model's items can be written over blindly: nothing follows from them, and nothing of them is kept."""
+    follows = (
+        uniqueness.unique_attributes(model),
+        model.derived_from,
+        registry.layout_of(model).soft_delete,
+        registry.copied_from(model),
+        child_counts.counted(model),
+    )
+    kept = (
+        _is_of_creation(each) or (each.computed and not isinstance(each, CanonicalAttribute))
+        for each in registry.attributes_of(model).values()
+    )
+    return not any(follows) and not any(kept)
+
+
+def _check_batch_size(batch_size: int | None) -> None:
+    if batch_size is not None and batch_size <= 0:
+        raise ValueError("Batch size must be a positive integer.")

@@ -1,0 +1,162 @@
+"""Writing many objects, each by itself: several at once, with progress, and a report of what is not written.
+
+The first is written alone, so that where nothing can be written nothing else is begun. After a failure nothing more is
+begun; what is under way is waited for. This module must not know how an object is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import IntegrityError
+
+from dynamo_single.exceptions import BulkError, BulkIntegrityError, DynamoSingleError
+from dynamo_single.orm.requests import block as pending
+from dynamo_single.table import threads as parallel
+from dynamo_single.table.table import get_table, patience
+
+#: Writes one object; tells how many objects of which model were written.
+Write = Callable[[Any], Mapping[str, int]]
+#: Told after each object how many are done, and of how many if that is known.
+Progress = Callable[[int, int | None], object]
+
+#: How many of the failures a message tells.
+TOLD = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one object: how many were written of which model, or the error."""
+
+    pk: Any
+    counts: Mapping[str, int]
+    error: DynamoSingleError | None = None
+
+
+@dataclass(slots=True)
+class Job:
+    """One operation on many objects, and what came of it so far.
+
+    ``total`` is ``None`` while the objects are still being read. Without ``threads`` everything is done in the caller's
+    own, one object after the other.
+    """
+
+    verb: str
+    model: Any
+    total: int | None = None
+    progress: Progress | None = None
+    threads: bool = True
+    counts: dict[str, int] = field(default_factory=dict)
+    written: list[Any] = field(default_factory=list)
+    failed: dict[Any, DynamoSingleError] = field(default_factory=dict)
+    not_read: DynamoSingleError | None = None
+    done: int = 0
+
+    def write_each(self, objects: Iterable[Any], write: Write) -> dict[str, int]:
+        """Write each object by itself; how many were written, by model. Raises ``BulkError``, or a lone error."""
+
+        def work(obj: Any) -> Sequence[Outcome]:
+            return [outcome_of(obj.pk, lambda: write(obj))]
+
+        return self.run(objects, work, lambda obj: [obj.pk])
+
+    def run(
+        self,
+        units: Iterable[Any],
+        work: Callable[[Any], Sequence[Outcome]],
+        pks: Callable[[Any], Iterable[Any]],
+    ) -> dict[str, int]:
+        """Do some work on each unit of one or more objects; ``pks`` gives those of a unit that was not begun."""
+        rest = iter(units)
+        block = pending.current()
+        begun = (0, 0) if block is None else (len(block.writes), len(block.callbacks))
+        with patience():
+            for outcomes in parallel.in_order(work, self._while_well(rest), at_once=self._at_once):
+                for outcome in outcomes:
+                    self._note(outcome)
+        if self.failed or self.not_read is not None:
+            if block is not None:
+                # Nothing is written yet, and nothing of a half will be.
+                block.discard(begun[0])
+                del block.callbacks[begun[1] :]
+                raise self._errors()[0]
+            # Of what is still being read nothing more is asked for.
+            not_tried = () if self.total is None else tuple(pk for unit in rest for pk in pks(unit))
+            raise self._error(not_tried)
+        return self.counts
+
+    def _while_well(self, rest: Iterator[Any]) -> Iterator[Any]:
+        while not self.failed:
+            try:
+                unit = next(rest)
+            except StopIteration:
+                return
+            except DynamoSingleError as error:
+                self.not_read = error
+                return
+            yield unit
+
+    def _at_once(self) -> int:
+        """How many are written at the same time."""
+        if not self.threads or not self.done or pending.current() is not None:
+            return 1
+        return min(parallel.MAX_THREADS, get_table(self.model._options.alias).settings.max_pool_connections)
+
+    def _note(self, outcome: Outcome) -> None:
+        self.done += 1
+        if outcome.error is not None:
+            self.failed[outcome.pk] = outcome.error
+        counts = {label: count for label, count in outcome.counts.items() if count}
+        for label, count in counts.items():
+            self.counts[label] = self.counts.get(label, 0) + count
+        if counts:
+            self.written.append(outcome.pk)
+        if self.progress is not None:
+            self.progress(self.done, self.total)
+
+    def _errors(self) -> list[DynamoSingleError]:
+        return [*self.failed.values(), *([] if self.not_read is None else [self.not_read])]
+
+    def _error(self, not_tried: tuple[Any, ...]) -> Exception:
+        errors = self._errors()
+        if len(errors) == 1 and not self.written:
+            return errors[0]
+        told = [f"pk {pk!r}: {error}" for pk, error in list(self.failed.items())[:TOLD]]
+        told += [f"{len(self.failed) - TOLD} more"] if len(self.failed) > TOLD else []
+        told += [] if self.not_read is None else [f"the rest could not be read: {self.not_read}"]
+        kind = BulkIntegrityError if all(isinstance(error, IntegrityError) for error in errors) else BulkError
+        number = str(len(self.written)) if self.total is None else f"{len(self.written)} of {self.total}"
+        untried = f" {len(not_tried)} were not tried." if not_tried else ""
+        error = kind(
+            f"{self.verb}() has written {number} {self.model._meta.label} objects and then failed at "
+            f"{'; '.join(told)} What is written stays.{untried}",
+            written=tuple(self.written),
+            failed=self.failed,
+            not_tried=not_tried,
+        )
+        error.__cause__ = errors[0]
+        return error
+
+
+def outcome_of(pk: Any, write: Callable[[], Mapping[str, int]]) -> Outcome:
+    """What became of one object's write."""
+    try:
+        return Outcome(pk, write())
+    except DynamoSingleError as error:
+        return Outcome(pk, {}, error)
+
+
+def each_once(queryset: Any) -> Iterator[Any]:
+    """The objects that match, page by page while they are written, and each only once.
+
+    An update may move an object within the index that is being read, to where it is met again. Within a block
+    everything is read first: what is pending cannot be read.
+    """
+    found = queryset._to_write()
+    seen: set[Any] = set()
+    for obj in found if pending.current() is None else list(found):
+        if obj.pk not in seen:
+            seen.add(obj.pk)
+            yield obj

@@ -1,0 +1,248 @@
+"""Soft delete: into the trash and out of it, with the children that go along.
+
+A deleted item keeps its attributes and its place in the table; it loses its live index keys and its unique claims, and
+gains the trash's key, so that live listings never read it and the trash is a Query. What went along with another object
+has that object's mark and its moment, so that it comes back with it and nothing else does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from django.utils import timezone
+
+from dynamo_single.exceptions import MissingReference, ParentInTrash, StaleObject, UniqueViolation
+from dynamo_single.orm.conditions.matching import matches
+from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Stored
+from dynamo_single.orm.items import hydration
+from dynamo_single.orm.items.partial import changed_in_memory, complete
+from dynamo_single.orm.items.serialization import Values, key_of_pk
+from dynamo_single.orm.requests.actions import Action, Item
+from dynamo_single.orm.requests.block import Write
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.children import Children
+from dynamo_single.orm.write import cascade
+from dynamo_single.orm.write import save as writes
+from dynamo_single.orm.write.cascade import Cascade, Step
+from dynamo_single.signals import post_restore, post_soft_delete
+from dynamo_single.table import names as layout
+
+#: How often a step is begun anew because another writer was faster.
+ATTEMPTS = 3
+#: What an object that is brought back loses, as far as it has it.
+_MARKS = (registry.DELETED_AT, registry.DELETED_WITH, registry.PURGE_AT)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What the objects of one deletion have in common; ``mark`` names the one that the others went along with."""
+
+    mark: str
+    moment: datetime
+    purge_at: datetime | None
+
+    @classmethod
+    def begun_with(cls, obj: Any) -> Batch:
+        """The batch of an object that is deleted now."""
+        moment, after = timezone.now(), type(obj)._options.purge_after
+        # In whole seconds, as time to live counts.
+        purge_at = None if after is None else (moment + after + timedelta(seconds=1)).replace(microsecond=0)
+        return cls(_mark(obj), moment, purge_at)
+
+    @classmethod
+    def of(cls, obj: Any) -> Batch:
+        """The batch that an object in the trash belongs to, as it is stored."""
+        values = hydration.values_of(type(obj), obj._stored)
+        mark = values[registry.DELETED_WITH] or _mark(obj)
+        return cls(mark, values[registry.DELETED_AT], values.get(registry.PURGE_AT))
+
+    def changes(self, obj: Any, *, follows: bool) -> Values:
+        """What the trash is entered with."""
+        changes = {registry.DELETED_AT: self.moment, registry.DELETED_WITH: self.mark if follows else None}
+        return changes | ({registry.PURGE_AT: self.purge_at} if _purges(obj) else {})
+
+    def listed(self, children: Children[Any], pks: Sequence[Any], *, again: bool) -> list[Any]:
+        """The children that are in the trash with this batch."""
+        return [
+            child
+            for child in cascade.listed(
+                children, pks, "deleted", again=again, deleted_with=self.mark, deleted_at=self.moment
+            )
+            if _is_in_trash(child)
+        ]
+
+
+def delete(obj: Any, *, extra: Condition = EVERYTHING, condition: Condition = EVERYTHING) -> tuple[int, dict[str, int]]:
+    """Move an object to the trash with the children that go along; what is there already is left alone.
+
+    For an object that is in the trash this completes a deletion that was interrupted. Where the stored item does not
+    meet ``extra``, nothing is written; where it does not meet ``condition``, that is ``ConditionNotMet``.
+    """
+    done: list[Any] = []
+    _check_stored(obj, "deleted")
+    try:
+        _carry_out(obj, extra, done, condition, into_trash=True)
+    except type(obj).DoesNotExist:
+        pass  # somebody else deleted it for good
+    finally:
+        for each in done:
+            post_soft_delete.send(sender=type(each), instance=each)
+    return cascade.counts(type(obj), done)
+
+
+def restore(obj: Any, *, extra: Condition = EVERYTHING) -> tuple[int, dict[str, int]]:
+    """Bring an object back from the trash with what went there along with it; a live one is left alone.
+
+    Raises the model's ``DoesNotExist`` if it is gone for good, ``UniqueViolation`` if a value of it or of a child was
+    taken, ``ParentInTrash`` if it belongs to an object that is in the trash itself.
+    """
+    done: list[Any] = []
+    _check_stored(obj, "restored")
+    try:
+        _carry_out(obj, extra, done, into_trash=False)
+    except UniqueViolation as error:
+        if done:  # taken between the question and the answer
+            error.args = (
+                f"{str(error).removesuffix('; nothing was written.')}. {len(done)} objects that belong to "
+                f"{_name(obj)} were restored before that: delete() puts them back, restore() goes on from there.",
+            )
+        raise
+    finally:
+        for each in done:
+            post_restore.send(sender=type(each), instance=each)
+    return cascade.counts(type(obj), done)
+
+
+def along_with(obj: Any) -> list[Any]:
+    """What goes to the trash along with a live object: one Query for each kind of children, at the least."""
+    return cascade.below(obj, partial(cascade.listed, visibility="live"))
+
+
+def _check_stored(obj: Any, done: str) -> None:
+    if obj._stored is None:
+        raise ValueError(f"{obj._meta.object_name} object can't be {done} because it is not stored.")
+
+
+def _carry_out(
+    obj: Any, extra: Condition, done: list[Any], condition: Condition = EVERYTHING, *, into_trash: bool
+) -> None:
+    """Do what there is to do, and again if another writer was faster; ``done`` takes in what is written.
+
+    What the object remembers may be outdated: where it says that there is nothing to do, it is read again. Changes of
+    the object that are not saved stay as they are.
+    """
+    prepare = partial(_deletion, condition=condition) if into_trash else _restoration
+    is_fresh = complete(obj)
+    for attempt in range(ATTEMPTS):
+        if not is_fresh and _is_in_trash(obj) == into_trash:
+            _read_again(obj)
+            is_fresh = True
+        if is_fresh and not matches(extra, obj._stored, registry.layout_of(type(obj))):
+            return
+        work = prepare(obj, extra, again=attempt > 0)
+        try:
+            work.send()
+        except StaleObject as error:
+            outdated = error.expected != error.found and work.failed is obj and extra == EVERYTHING
+            as_it_was = obj._stored, dict(obj.attribute_values)
+            _read_again(obj)
+            is_fresh = True
+            # Another version is not written over, unless there is nothing left to do.
+            if attempt == ATTEMPTS - 1 or (outdated and _is_in_trash(obj) != into_trash):
+                # Nor by what the caller writes next.
+                obj._stored, obj.attribute_values = as_it_was
+                raise
+        else:
+            return
+        finally:
+            done += work.done
+
+
+def _deletion(obj: Any, extra: Condition, *, again: bool, condition: Condition = EVERYTHING) -> Cascade:
+    """The object first, so that an interrupted deletion says so, then its children."""
+    interrupted = _is_in_trash(obj)
+    batch = Batch.of(obj) if interrupted else Batch.begun_with(obj)
+
+    def children_of(children: Children[Any], pks: Sequence[Any]) -> list[Any]:
+        found = cascade.listed(children, pks, "live", again=again)
+        if interrupted and cascade.followers(children.model):
+            found += batch.listed(children, pks, again=again)
+        return found
+
+    steps = [] if interrupted else [_step(obj, batch.changes(obj, follows=False), extra, condition)]
+    for child in cascade.below(obj, children_of):
+        if not _is_in_trash(child):
+            steps.append(_step(child, batch.changes(child, follows=True)))
+    return Cascade(steps)
+
+
+def _restoration(obj: Any, extra: Condition, *, again: bool) -> Cascade:
+    """The children first, so that what is not restored yet still belongs to an object in the trash."""
+    if not _is_in_trash(obj):
+        return Cascade(())
+    if hydration.has_expired(obj._stored):
+        raise type(obj).DoesNotExist(f"{_name(obj)} is past the time until which the trash keeps it.")
+    children = cascade.below(obj, partial(Batch.of(obj).listed, again=again))
+    steps = [*(_step(child, _restored(child)) for child in reversed(children)), _step(obj, _restored(obj), extra)]
+    return Cascade(steps, _guards(obj), ask_first=True)
+
+
+def _step(obj: Any, changes: Values, extra: Condition = EVERYTHING, condition: Condition = EVERYTHING) -> Step:
+    def write() -> bool:
+        writes.change(obj, changes, extra=extra, condition=condition)
+        return True
+
+    return Step(obj, write)
+
+
+def _restored(obj: Any) -> Values:
+    return {name: None for name in _MARKS if name != registry.PURGE_AT or _purges(obj)}
+
+
+def _guards(obj: Any) -> list[Write]:
+    """What has to be out of the trash for the object to be live: the objects that it goes along with."""
+    guards = []
+    for parent, field in cascade.parents(obj._meta.concrete_model):
+        pk = hydration.values_of(type(obj), obj._stored)[field.attname]
+        if pk is not None:
+            name = f"{parent._meta.label} with pk {pk!r}"
+            explain = partial(_in_trash, obj, name)
+            guards.append(cascade.guard(name, key_of_pk(parent, pk), Stored(layout.DELETED_AT, "missing"), explain))
+    return guards
+
+
+def _in_trash(obj: Any, parent: str, action: Action, found: Item | None) -> ParentInTrash | MissingReference:
+    if not found:
+        return MissingReference(
+            f"{_name(obj)} cannot be restored: {parent}, which counts it, is not stored; nothing was written.",
+            key=action.key,
+        )
+    return ParentInTrash(
+        f"{_name(obj)} cannot be restored by itself: it belongs to {parent}, which is in the trash; nothing was "
+        "written. Restore that: what was deleted along with it comes back too."
+    )
+
+
+def _is_in_trash(obj: Any) -> bool:
+    return layout.DELETED_AT in obj._stored
+
+
+def _purges(obj: Any) -> bool:
+    return type(obj)._options.purge_after is not None
+
+
+def _mark(obj: Any) -> str:
+    return f"{type(obj)._options.item_type}#{obj.pk}"
+
+
+def _name(obj: Any) -> str:
+    return f"{obj._meta.label} with pk {obj.pk!r}"
+
+
+def _read_again(obj: Any) -> None:
+    changed = changed_in_memory(obj).difference(_MARKS)
+    hydration.follow(obj, hydration.reload(obj), changed)

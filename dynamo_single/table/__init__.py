@@ -1,0 +1,9 @@
+"""Requests, connections, errors, batches and provisioning of one DynamoDB table; it has never heard of a model.
+
+The one package that talks to DynamoDB. What a project may use of it is handed on here.
+"""
+
+from dynamo_single.table.request import Request
+from dynamo_single.table.table import SentRequest, Table, capture_requests, get_table, intercept, listening
+
+__all__ = ["Request", "SentRequest", "Table", "capture_requests", "get_table", "intercept", "listening"]

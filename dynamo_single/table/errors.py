@@ -1,0 +1,241 @@
+"""What each refusal of DynamoDB means, as an error of ours with a way out.
+
+Pure: works on DynamoDB's error codes and messages and on the request's parameters. It must not know botocore; the table
+catches, this module explains. Codes: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dynamo_single.conf import TableSettings
+from dynamo_single.exceptions import (
+    AccessDenied,
+    ConditionFailed,
+    Conflict,
+    DynamoSingleError,
+    EndpointUnreachable,
+    ItemTooLarge,
+    RequestFailed,
+    TableMismatch,
+    TableNotFound,
+    TableUnavailable,
+    Throttled,
+    TokenReused,
+    TransactionCancelled,
+)
+from dynamo_single.table.names import PARTITION_KEY, SORT_KEY
+
+MAX_ITEM_KB = 400
+
+_ACCESS = frozenset(
+    {
+        "AccessDeniedException",
+        "ExpiredTokenException",
+        "IncompleteSignatureException",
+        "InvalidClientTokenId",
+        "InvalidSignatureException",
+        "MissingAuthenticationTokenException",
+        "UnrecognizedClientException",
+    }
+)
+_THROTTLING = frozenset(
+    {
+        "LimitExceededException",
+        "ProvisionedThroughputExceeded",
+        "ProvisionedThroughputExceededException",
+        "RequestLimitExceeded",
+        "ThrottlingError",
+        "ThrottlingException",
+    }
+)
+_CONFLICT = frozenset({"TransactionConflict", "TransactionConflictException"})
+_BUSY = frozenset({"InternalServerError", "ResourceInUseException", "ServiceUnavailable", "TableInUseException"})
+#: Beginnings of what DynamoDB says, with the code ValidationException, when the table is not the one we were built for.
+_MISMATCH = (
+    "The provided key element does not match the schema",
+    "The number of conditions on the keys is invalid",
+    "One or more parameter values were invalid: Missing the key ",
+    "One or more parameter values were invalid: Type mismatch for key ",
+    "One of the required keys was not given a value",
+    "Query condition missed key schema element",
+    "Query key condition not supported",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """DynamoDB's answer to a request that it did not carry out."""
+
+    settings: TableSettings
+    operation: str
+    params: Mapping[str, Any]
+    code: str
+    message: str
+    answer: Mapping[str, Any]
+
+    def error(self) -> DynamoSingleError:
+        """The error to raise."""
+        return self._of_request() or self._of_table() or self._plain()
+
+    def _of_request(self) -> DynamoSingleError | None:
+        if self.code == "ConditionalCheckFailedException":
+            return ConditionFailed(
+                f"The condition on {self._item()} does not hold; nothing was written.",
+                code=self.code,
+                item=self.answer.get("Item"),
+                retried=bool(self.answer.get("ResponseMetadata", {}).get("RetryAttempts")),
+            )
+        if self.code == "TransactionCanceledException":
+            return self._cancelled()
+        if self.code == "ValidationException":
+            return self._invalid(self.message)
+        if self.code == "IdempotentParameterMismatchException":
+            token = self.params.get("ClientRequestToken")
+            return TokenReused(
+                f"A transaction with the token {token!r} was carried out within the last ten minutes, with other "
+                "contents; nothing was written. Give each block a token of its own.",
+                code=self.code,
+            )
+        return None
+
+    def _of_table(self) -> DynamoSingleError | None:
+        table, place = self.settings.table_name, self.settings.place
+        if self.code == "ResourceNotFoundException":
+            return TableNotFound(
+                f"The table {table!r} does not exist at {place}. Run `manage.py dynamo_setup`, or correct the "
+                f"table's name in DYNAMO_SINGLE[{self.settings.alias!r}].",
+                code=self.code,
+            )
+        if self.code in _THROTTLING:
+            return Throttled(
+                f"DynamoDB asks to slow down: {self.operation} on {table!r} was refused after "
+                f"{self.settings.max_attempts} attempts. Try again later, or give the table more capacity. "
+                f"({self.code}: {self.message})",
+                code=self.code,
+            )
+        if self.code in _ACCESS:
+            return access_denied(self.settings, self.operation, f"{self.code}: {self.message}", code=self.code)
+        if self.code in _CONFLICT:
+            return Conflict(
+                f"Another transaction was writing {self._item()}; nothing was written. Try again. ({self.message})",
+                code=self.code,
+            )
+        if self.code in _BUSY:
+            return TableUnavailable(
+                f"The table {table!r} at {place} cannot do {self.operation} at present; try again in a moment. "
+                f"({self.code}: {self.message})",
+                code=self.code,
+            )
+        if self.code.isdigit() or self.code in {"", "Unknown"}:
+            # DynamoDB always names its errors; a bare HTTP status is some other server's answer.
+            status = self.answer.get("ResponseMetadata", {}).get("HTTPStatusCode", self.code)
+            return foreign(self.settings, f"it replied with HTTP status {status}")
+        return None
+
+    def _plain(self) -> DynamoSingleError:
+        return RequestFailed(
+            f"DynamoDB refused {self.operation} on {self.settings.table_name!r}: {self.message} ({self.code})",
+            code=self.code,
+        )
+
+    def _invalid(self, message: str) -> DynamoSingleError | None:
+        table = self.settings.table_name
+        if message.startswith("Item size") and "exceeded the maximum allowed size" in message:
+            return ItemTooLarge(
+                f"{self._item().capitalize()} is larger than the {MAX_ITEM_KB} KB that DynamoDB stores in one item; "
+                "nothing was written. Split it into several items, or keep the large part elsewhere."
+            )
+        if "does not have the specified index" in message:
+            index = self.params.get("IndexName", "the requested one")
+            return TableMismatch(
+                f"The table {table!r} at {self.settings.place} has no index {index!r}. "
+                "`manage.py dynamo_setup --check` shows what differs, `manage.py dynamo_setup` adds the index.",
+                code=self.code,
+            )
+        if "backfilling global secondary index" in message:
+            return TableUnavailable(
+                f"An index of the table {table!r} is still being built; try again when `manage.py dynamo_status` "
+                f"says that it is active. ({message})",
+                code=self.code,
+            )
+        if message.startswith(_MISMATCH):
+            return TableMismatch(
+                f"The table {table!r} at {self.settings.place} has other keys than {PARTITION_KEY!r} and {SORT_KEY!r}: "
+                f"{message}. Keys cannot be changed later: name another table in "
+                f"DYNAMO_SINGLE[{self.settings.alias!r}]; `manage.py dynamo_setup --check` shows what differs.",
+                code=self.code,
+            )
+        return None
+
+    def _cancelled(self) -> DynamoSingleError:
+        """A cancelled transaction; where one plain cause lies behind it, the error of that cause."""
+        reasons = tuple(
+            None if reason.get("Code") == "None" else dict(reason)
+            for reason in self.answer.get("CancellationReasons", ())
+        )
+        told = [reason for reason in reasons if reason]
+        for reason in told:
+            if reason["Code"] == "ValidationError" and (error := self._invalid(reason.get("Message") or "")):
+                return error
+        which = "; ".join(
+            f"action {number} on {self._item(number)}: {reason['Code']}"
+            + (f" ({reason['Message']})" if reason.get("Message") else "")
+            for number, reason in enumerate(reasons)
+            if reason
+        )
+        if told and all(reason["Code"] in _CONFLICT for reason in told):
+            return Conflict(f"Another transaction was in the way; nothing was written: {which}.", code=told[0]["Code"])
+        if told and all(reason["Code"] in _THROTTLING for reason in told):
+            return Throttled(f"DynamoDB asks to slow down; nothing was written: {which}.", code=told[0]["Code"])
+        return TransactionCancelled(
+            f"The transaction was cancelled and nothing was written: {which or self.message}.",
+            code=self.code,
+            reasons=reasons,
+        )
+
+    def _item(self, action: int | None = None) -> str:
+        params: Mapping[str, Any] = self.params
+        if action is not None:
+            actions = params.get("TransactItems", ())
+            params = next(iter(actions[action].values()), {}) if action < len(actions) else {}
+        key = params.get("Key") or params.get("Item") or {}
+        parts = [next(iter(key[name].values()), "") for name in (PARTITION_KEY, SORT_KEY) if name in key]
+        return f"the item {' / '.join(map(repr, parts))}" if parts else "an item"
+
+
+def unreachable(settings: TableSettings, operation: str, cause: str, *, answered: bool) -> EndpointUnreachable:
+    """Nothing answers; ``answered`` when a connection was made and the answer did not come."""
+    if answered:
+        return EndpointUnreachable(
+            f"{settings.place} took {operation} and did not answer ({cause}). If it was a write, it may have been "
+            "carried out; read before you repeat it."
+        )
+    way_out = (
+        "Start the local engine with `manage.py dynamo_local`"
+        if settings.is_local
+        else "Check the network and the region"
+    )
+    return EndpointUnreachable(
+        f"Nothing answers at {settings.place}, so {operation} was not sent. {way_out}, or correct the endpoint in "
+        f"DYNAMO_SINGLE[{settings.alias!r}]. ({cause})"
+    )
+
+
+def foreign(settings: TableSettings, sign: str) -> EndpointUnreachable:
+    """Another kind of server answers at the endpoint."""
+    return EndpointUnreachable(
+        f"What answers at {settings.place} is not DynamoDB: {sign}. Correct the endpoint in "
+        f"DYNAMO_SINGLE[{settings.alias!r}], or start an engine there with `manage.py dynamo_local`."
+    )
+
+
+def access_denied(settings: TableSettings, operation: str, cause: str, *, code: str = "") -> AccessDenied:
+    """The credentials are missing, wrong or too weak."""
+    return AccessDenied(
+        f"{operation} on {settings.table_name!r} at {settings.place} was not allowed. Credentials come from the AWS "
+        f"environment variables, profile or role, and need permission for it. ({cause})",
+        code=code,
+    )

@@ -1,0 +1,335 @@
+"""Bringing a table up to what the settings say: the definition as a value, the differences, and their mending.
+
+``differences`` is pure over DynamoDB's own descriptions. ``apply`` sends DescribeTable, CreateTable, UpdateTable and
+UpdateTimeToLive; it adds, and never deletes anything. Must not know models or commands.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from dynamo_single.conf import TableSettings
+from dynamo_single.exceptions import NotSupported, RequestFailed, TableMismatch, TableNotFound, TableUnavailable
+from dynamo_single.table import names as layout
+from dynamo_single.table.request import Request
+from dynamo_single.table.table import Table
+
+Description = Mapping[str, Any]
+Kind = Literal["table", "keys", "index", "extra index", "billing mode", "capacity", "time to live"]
+
+#: How long ``apply`` waits for the table, in seconds; a new index on a large table takes longer to be filled.
+PATIENCE = 900.0
+_FIRST_PAUSE = 0.02
+_LONGEST_PAUSE = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class TableDefinition:
+    """What a table has to look like: keys of type S, every index projecting ALL, and TTL on ``expiresAt``."""
+
+    settings: TableSettings
+
+    @property
+    def keys(self) -> tuple[str, str]:
+        """Partition key and sort key of the table."""
+        return layout.PARTITION_KEY, layout.SORT_KEY
+
+    @property
+    def indexes(self) -> dict[str, tuple[str, str]]:
+        """Partition key and sort key of each index."""
+        return {name: (layout.index_partition(name), layout.index_sort(name)) for name in self.settings.indexes}
+
+    def create(self) -> Request:
+        """The request that creates the table with all of its indexes."""
+        params: dict[str, Any] = {
+            "KeySchema": key_schema(self.keys),
+            "AttributeDefinitions": _strings(*self.keys, *(name for pair in self.indexes.values() for name in pair)),
+            "BillingMode": self.settings.billing_mode,
+            **self.throughput(),
+        }
+        if self.indexes:
+            params["GlobalSecondaryIndexes"] = [self.index(name) for name in self.indexes]
+        return Request("CreateTable", params)
+
+    def add_index(self, name: str, described: Description) -> Request:
+        """The request that adds one index; DynamoDB takes one at a time."""
+        known = list(described.get("AttributeDefinitions", ()))
+        names = {definition["AttributeName"] for definition in known}
+        added = _strings(*(name for name in self.indexes[name] if name not in names))
+        return Request(
+            "UpdateTable",
+            {
+                "AttributeDefinitions": known + added,
+                "GlobalSecondaryIndexUpdates": [{"Create": self.index(name)}],
+            },
+        )
+
+    def change_billing(self, described: Description) -> Request:
+        """The request that changes the billing mode, of the indexes too."""
+        params: dict[str, Any] = {"BillingMode": self.settings.billing_mode, **self.throughput()}
+        names = [index["IndexName"] for index in described.get("GlobalSecondaryIndexes", ())]
+        if params.get("ProvisionedThroughput") and names:
+            params["GlobalSecondaryIndexUpdates"] = [
+                {"Update": {"IndexName": name, **self.throughput()}} for name in names
+            ]
+        return Request("UpdateTable", params)
+
+    def enable_ttl(self) -> Request:
+        """The request that lets DynamoDB delete items whose ``expiresAt`` has passed."""
+        return Request(
+            "UpdateTimeToLive", {"TimeToLiveSpecification": {"Enabled": True, "AttributeName": layout.EXPIRES_AT}}
+        )
+
+    def index(self, name: str) -> dict[str, Any]:
+        """One index as CreateTable and UpdateTable take it."""
+        return {
+            "IndexName": name,
+            "KeySchema": key_schema(self.indexes[name]),
+            "Projection": {"ProjectionType": "ALL"},
+            **self.throughput(),
+        }
+
+    def throughput(self) -> dict[str, Any]:
+        """The capacity, where the billing mode has one."""
+        if self.settings.billing_mode != "PROVISIONED":
+            return {}
+        units = {
+            "ReadCapacityUnits": self.settings.read_capacity,
+            "WriteCapacityUnits": self.settings.write_capacity,
+        }
+        return {"ProvisionedThroughput": units}
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One way in which the table is not as the settings say.
+
+    ``mend`` is ``"automatic"`` where ``apply`` does it, ``"impossible"`` where only the sentence's way out helps, and
+    ``"unneeded"`` where everything works all the same.
+    """
+
+    kind: Kind
+    sentence: str
+    mend: Literal["automatic", "impossible", "unneeded"] = "automatic"
+    subject: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """DynamoDB's descriptions of a table; ``table`` is ``None`` where there is none."""
+
+    table: Description | None
+    ttl: Description
+
+
+def observe(table: Table) -> Observed:
+    """Describe the table and its TTL: two requests, one if there is no table."""
+    try:
+        described = table.send(Request("DescribeTable"))["Table"]
+        ttl = table.send(Request("DescribeTimeToLive")).get("TimeToLiveDescription", {})
+    except TableNotFound:
+        return Observed(None, {})
+    return Observed(described, ttl)
+
+
+def differences(settings: TableSettings, observed: Observed) -> list[Difference]:
+    """What differs, in the order of mending; empty if nothing does. Pure."""
+    definition = TableDefinition(settings)
+    if observed.table is None:
+        missing = Difference("table", f"The table {settings.table_name!r} does not exist at {settings.place}.")
+        return [missing, *_ttl({})]
+    found = _keys(definition, observed.table)
+    if not found:  # indexes of a table with other keys are nothing that we could use
+        found += _billing(settings, observed.table)
+        found += _indexes(definition, observed.table)
+        found += _ttl(observed.ttl)
+    return found
+
+
+def apply(
+    table: Table, *, report: Callable[[Difference], None] = lambda _: None, patience: float = PATIENCE
+) -> list[Difference]:
+    """Mend every difference, one at a time, and wait until the table is usable; returns what was mended.
+
+    Safe to repeat and to run in two processes at once. What cannot be mended is a ``TableMismatch`` before anything is
+    changed.
+    """
+    definition = TableDefinition(table.settings)
+    deadline = time.monotonic() + patience
+    pause = _FIRST_PAUSE
+    mended: list[Difference] = []
+    while True:
+        observed = observe(table)
+        found = differences(table.settings, observed)
+        refuse(table.settings, found)
+        step = next((each for each in found if each.mend == "automatic"), None)
+        busy = _busy(observed.table)
+        if step is None and not busy:
+            return mended
+        # A description may lag behind the change: wait for what was already asked for.
+        if step is not None and not busy and step not in mended:
+            report(step)
+            _mend(table, definition, step, observed.table or {})
+            mended.append(step)
+            pause = _FIRST_PAUSE
+            continue
+        if time.monotonic() > deadline:
+            waited_for = busy or (step.sentence if step else "")
+            raise TableUnavailable(
+                f"The table {table.name!r} is not usable after {patience:.0f} s: {waited_for} "
+                "DynamoDB goes on with it; run `manage.py dynamo_setup` again later."
+            )
+        time.sleep(pause)
+        pause = min(pause * 2, _LONGEST_PAUSE)
+
+
+def recreate(table: Table) -> Table:
+    """Delete the table with everything in it and create it again; refused unless the endpoint is on this machine."""
+    if not table.settings.is_local:
+        raise NotSupported(
+            f"The table {table.name!r} at {table.settings.place} is not deleted: only a table of a local engine, at a "
+            "loopback address, can be made anew."
+        )
+    with contextlib.suppress(TableNotFound):
+        table.send(Request("DeleteTable"))
+    apply(table)
+    return table
+
+
+def refuse(settings: TableSettings, found: Sequence[Difference]) -> None:
+    """Raise ``TableMismatch`` if one of the differences cannot be mended."""
+    if fatal := [each.sentence for each in found if each.mend == "impossible"]:
+        raise TableMismatch(
+            f"The table {settings.table_name!r} at {settings.place} cannot be brought up to the settings, and nothing "
+            f"was changed. {' '.join(fatal)}"
+        )
+
+
+def key_schema(pair: tuple[str, str]) -> list[dict[str, str]]:
+    """A partition key and a sort key as DynamoDB's API takes them."""
+    return [{"AttributeName": pair[0], "KeyType": "HASH"}, {"AttributeName": pair[1], "KeyType": "RANGE"}]
+
+
+def _mend(table: Table, definition: TableDefinition, step: Difference, described: Description) -> None:
+    if step.kind == "table":
+        request = definition.create()
+    elif step.kind == "billing mode":
+        request = definition.change_billing(described)
+    elif step.kind == "index":
+        request = definition.add_index(step.subject, described)
+    else:
+        request = definition.enable_ttl()
+    try:
+        table.send(request)
+    except RequestFailed as error:
+        # Another process was quicker: the next description shows what it did.
+        if error.code != "ResourceInUseException" and "already" not in str(error):
+            raise
+
+
+def _busy(described: Description | None) -> str:
+    if described is None:
+        return ""
+    if described["TableStatus"] != "ACTIVE":
+        return f"it is {described['TableStatus']}."
+    waiting = [index for index in described.get("GlobalSecondaryIndexes", ()) if index["IndexStatus"] != "ACTIVE"]
+    return " ".join(f"its index {index['IndexName']!r} is {index['IndexStatus']}." for index in waiting)
+
+
+def _keys(definition: TableDefinition, described: Description) -> list[Difference]:
+    wanted = _typed(key_schema(definition.keys), _strings(*definition.keys))
+    present = _typed(described["KeySchema"], described["AttributeDefinitions"])
+    if wanted == present:
+        return []
+    alias = definition.settings.alias
+    return [
+        Difference(
+            "keys",
+            f"Its keys are {_said(present)}, needed are {_said(wanted)}. Keys cannot be changed: name another table in "
+            f"DYNAMO_SINGLE[{alias!r}], and dynamo_setup creates it.",
+            "impossible",
+        )
+    ]
+
+
+def _billing(settings: TableSettings, described: Description) -> list[Difference]:
+    # Tables that were made with provisioned capacity have no summary.
+    present = described.get("BillingModeSummary", {}).get("BillingMode", "PROVISIONED")
+    if present != settings.billing_mode:
+        return [Difference("billing mode", f"The billing mode is {present}, wanted is {settings.billing_mode}.")]
+    units = described.get("ProvisionedThroughput", {})
+    capacity = units.get("ReadCapacityUnits"), units.get("WriteCapacityUnits")
+    wanted = settings.read_capacity, settings.write_capacity
+    if present == "PROVISIONED" and capacity != wanted:
+        return [
+            Difference(
+                "capacity",
+                f"The capacity is {capacity[0]} read and {capacity[1]} write units, the settings say {wanted[0]} and "
+                f"{wanted[1]}. It is left as it is: auto scaling may have set it.",
+                "unneeded",
+            )
+        ]
+    return []
+
+
+def _indexes(definition: TableDefinition, described: Description) -> list[Difference]:
+    present = {index["IndexName"]: index for index in described.get("GlobalSecondaryIndexes", ())}
+    found = []
+    for name, pair in definition.indexes.items():
+        if name not in present:
+            found.append(Difference("index", f"The index {name!r} is missing.", subject=name))
+        elif sentence := _index_fault(name, pair, present[name], described["AttributeDefinitions"]):
+            found.append(Difference("index", sentence, "impossible", name))
+    found += [
+        Difference("extra index", f"The index {name!r} is not in the settings; it is left alone.", "unneeded", name)
+        for name in present
+        if name not in definition.indexes
+    ]
+    return found
+
+
+def _index_fault(name: str, pair: tuple[str, str], index: Description, types: Sequence[Description]) -> str:
+    wanted = _typed(key_schema(pair), _strings(*pair))
+    present = _typed(index["KeySchema"], types)
+    way_out = "Use another name in INDEXES, or delete the index yourself and run dynamo_setup again."
+    if wanted != present:
+        return f"The index {name!r} has the keys {_said(present)}, needed are {_said(wanted)}. {way_out}"
+    projection = index.get("Projection", {}).get("ProjectionType")
+    if projection != "ALL":
+        return f"The index {name!r} projects {projection}, needed is ALL. {way_out}"
+    return ""
+
+
+def _ttl(ttl: Description) -> list[Difference]:
+    status, attribute = ttl.get("TimeToLiveStatus", "DISABLED"), ttl.get("AttributeName")
+    if status == "DISABLED":
+        return [Difference("time to live", f"Time to live on {layout.EXPIRES_AT!r} is not enabled.")]
+    if status == "DISABLING" or attribute != layout.EXPIRES_AT:
+        return [
+            Difference(
+                "time to live",
+                f"Time to live is {status} on {attribute!r}, needed is {layout.EXPIRES_AT!r}. Disable it on the table, "
+                "wait until DynamoDB allows a change (up to an hour), and run dynamo_setup again.",
+                "impossible",
+            )
+        ]
+    return []
+
+
+def _strings(*names: str) -> list[dict[str, str]]:
+    return [{"AttributeName": name, "AttributeType": "S"} for name in names]
+
+
+def _typed(schema: Sequence[Description], types: Sequence[Description]) -> list[tuple[str, str, str]]:
+    """Each key as (kind, name, type), the partition key first."""
+    type_of = {definition["AttributeName"]: definition["AttributeType"] for definition in types}
+    keys = [(key["KeyType"], key["AttributeName"], type_of.get(key["AttributeName"], "?")) for key in schema]
+    return sorted(keys)
+
+
+def _said(keys: list[tuple[str, str, str]]) -> str:
+    return " and ".join(f"{name!r} ({kind}, {type_})" for kind, name, type_ in keys)

@@ -1,0 +1,114 @@
+"""Unique claims: each has an owner that has to have it, and each item has all of its claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from dynamo_single.exceptions import InvalidValue
+from dynamo_single.orm.effects import claims as uniqueness
+from dynamo_single.orm.effects.unique_rules import Rule, claim_prefix, rules_of
+from dynamo_single.orm.requests.actions import Check, Delete, Item, ItemKey, Put
+from dynamo_single.table import names
+from dynamo_single.verification.findings import Finding, Others, Subject, as_read, state_of, still_missing
+
+_OWNER = (names.CLAIM_OWNER_PARTITION, names.CLAIM_OWNER_SORT, names.EXPIRES_AT)
+
+
+def wanted(subject: Subject, others: Others) -> Iterable[ItemKey]:
+    """An item's claims and who else holds them; a claim's owner."""
+    if subject.is_claim:
+        return _owner(subject.item)
+    claims = (_claims(subject.model, subject.item) or {}).values()
+    held = (owner for key in claims if key in others for owner in _owner(others[key]))
+    return [*claims, *(owner for owner in held if owner != subject.key)]
+
+
+def findings(subject: Subject, others: Others) -> Iterator[Finding]:
+    """What is wrong with a claim, or with an item's claims."""
+    if subject.is_claim:
+        yield from _of_claim(subject, others)
+        return
+    for rule, key in (_claims(subject.model, subject.item) or {}).items():
+        yield from _of_item(subject, rule, key, others)
+
+
+def belongs_to(model: Any, key: ItemKey) -> bool:
+    """Whether a claim is one of a model's objects, by its key."""
+    return key[0].startswith(claim_prefix(model))
+
+
+def _claims(model: Any, item: Item) -> dict[Rule, ItemKey] | None:
+    """The claims that an item has to have; ``None`` if nobody can say, because it cannot be read."""
+    if model is None:
+        return None
+    try:
+        return uniqueness.claims_of(model, item)
+    except InvalidValue:
+        return None  # the check of the keys says so
+
+
+def _owner(claim: Item) -> tuple[ItemKey, ...]:
+    """The owner that a claim names; none if it is no claim, or names none."""
+    partition, sort = (claim.get(name, {}).get("S") for name in _OWNER[:2])
+    return ((partition, sort),) if partition and sort else ()
+
+
+def _of_claim(subject: Subject, others: Others) -> Iterator[Finding]:
+    item, key = subject.item, subject.key
+    (owner_key,) = _owner(item) or (None,)
+    if owner_key is None:
+        yield Finding("orphan claim", key, "It names no owner.", (Delete(key, as_read(item, _OWNER)),))
+        return
+    owner = others.get(owner_key)
+    if owner is not None and (holds := _holds(subject.alias, owner, key)) is not False:
+        if holds is None:
+            yield Finding("orphan claim", key, f"Its owner {_said(owner_key)} cannot be read. See there first.")
+        return
+    why = "is not there" if owner is None else "does not have it"
+    repair = (Delete(key, as_read(item, _OWNER)), _as_it_is(subject.alias, owner_key, owner))
+    yield Finding("orphan claim", key, f"Its owner {_said(owner_key)} {why}.", repair)
+
+
+def _of_item(subject: Subject, rule: Rule, key: ItemKey, others: Others) -> Iterator[Finding]:
+    claim = others.get(key)
+    which = rule.worded(rule.values(subject.item) or ())
+    take = uniqueness.put_claim(subject.model, key, subject.item)
+    unchanged = state_of(subject.item, rule.stored_names)
+    if claim is None:
+        yield Finding("missing claim", subject.key, f"It has no claim on {which}.", (take, unchanged))
+        return
+    (owner_key,) = _owner(claim) or (None,)
+    replace = Put(take.item, as_read(claim, _OWNER))
+    if owner_key == subject.key:
+        if claim.get(names.EXPIRES_AT) != subject.item.get(names.EXPIRES_AT):
+            text = f"Its claim on {which} does not expire when it does."
+            yield Finding("claim's expiry", subject.key, text, (replace, unchanged))
+        return
+    if owner_key is None:
+        yield Finding("claim of another", subject.key, f"The claim on {which} names no owner.", (replace, unchanged))
+        return
+    owner = others.get(owner_key)
+    if owner is not None and _holds(subject.alias, owner, key) is not False:
+        text = f"{_said(owner_key)} has {which} too, and holds the claim. Change one of them."
+        yield Finding("value held twice", subject.key, text)
+        return
+    text = f"The claim on {which} is held by {_said(owner_key)}, which does not need it."
+    repair = (replace, unchanged, _as_it_is(subject.alias, owner_key, owner))
+    yield Finding("claim of another", subject.key, text, repair)
+
+
+def _holds(alias: str, owner: Item, key: ItemKey) -> bool | None:
+    """Whether an item has to have a claim; ``None`` if nobody can say."""
+    claims = _claims(Subject.of(alias, owner).model, owner)
+    return None if claims is None else key in claims.values()
+
+
+def _as_it_is(alias: str, key: ItemKey, owner: Item | None) -> Check:
+    model = None if owner is None else Subject.of(alias, owner).model
+    rules = () if model is None else rules_of(model)
+    return still_missing(key, owner, {name for rule in rules for name in rule.stored_names})
+
+
+def _said(key: ItemKey) -> str:
+    return f"{key[0]} / {key[1]}"

@@ -1,0 +1,101 @@
+"""Copies of other objects' attributes: each is what its source has, and no source waits for its copies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from dynamo_single.exceptions import InvalidValue
+from dynamo_single.orm.conditions.algebra import join
+from dynamo_single.orm.conditions.matching import normal
+from dynamo_single.orm.effects import copies
+from dynamo_single.orm.effects import together as following
+from dynamo_single.orm.items import hydration
+from dynamo_single.orm.items import serialization as items
+from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, Update
+from dynamo_single.orm.schema import registry
+from dynamo_single.table import names
+from dynamo_single.table.table import Table
+from dynamo_single.verification.findings import Finding, Others, Subject, as_read
+
+
+def wanted(subject: Subject, others: Others) -> Iterable[ItemKey]:
+    """The sources that an item copies from."""
+    return list(_sources(subject))
+
+
+def findings(subject: Subject, others: Others) -> Iterator[Finding]:
+    """The copies that are not what their sources have; of a source that is not there, nobody can say."""
+    for key, found in _sources(subject).items():
+        source = others.get(key)
+        stale = [copy for copy in found if source is not None and not _is_same(copy, subject.item, source)]
+        if source is None:
+            yield from _of_nobody(subject, found, key)
+        if source is None or not stale:
+            continue
+        said = ", ".join(f"{copy.name} is not as {copy.origin}" for copy in stale)
+        repair = _repair(subject, stale, key, source)
+        yield Finding("copy", subject.key, f"{said} of {key[0]} / {key[1]}.", repair)
+
+
+def _of_nobody(subject: Subject, found: list[Any], key: ItemKey) -> Iterator[Finding]:
+    required = registry.layout_of(subject.model).attributes
+    missing = [copy.name for copy in found if required[copy.name].required and copy.attr_name not in subject.item]
+    if missing:
+        text = f"It has no {', '.join(missing)}, and {key[0]} / {key[1]}, which it refers to, is not stored."
+        yield Finding("copy", subject.key, text)
+
+
+def due(table: Table, subject: Subject) -> Iterator[Finding]:
+    """A source whose copies had not all followed when its writer was interrupted: a Query for each reference to it."""
+    if names.COPIES_DUE not in subject.item:
+        return
+    model, item = subject.model, subject.item
+    found = copies.marked(model, item)
+    pk = hydration.instance(model, {name: dict(value) for name, value in item.items()}).pk
+    left = any(next(group.stale(), None) is not None for group in copies.groups(model, pk, item, found))
+    mark = {names.COPIES_DUE: item[names.COPIES_DUE]}
+    unchanged = as_read(item, {copy.source.attr_name for copy in found})
+    repair = () if left else (Update(subject.key, discard=mark, condition=unchanged),)
+    text = "All copies have followed its last change, and its mark is left."
+    if left:
+        text = "Not all copies have followed its last change. Save it, or run manage.py dynamo_rebuild."
+    yield Finding("copies due", subject.key, text, repair)
+
+
+def _sources(subject: Subject) -> dict[ItemKey, list[Any]]:
+    """The copies of an item by the key of their source."""
+    found: dict[ItemKey, list[Any]] = {}
+    for copy in () if subject.model is None else registry.copied_of(subject.model):
+        attribute = copy.reference_field.attribute
+        reference = subject.item.get(attribute.attr_name)
+        try:
+            pk = None if reference is None else attribute.from_attribute_value(dict(reference))
+            if pk is not None:
+                found.setdefault(items.key_of_pk(copy.source_model, pk), []).append(copy)
+        except InvalidValue:
+            continue  # the check of the keys says so
+    return found
+
+
+def _is_same(copy: Any, item: Item, source: Item) -> bool:
+    one, other = item.get(copy.attr_name), source.get(copy.source.attr_name)
+    return one is other or (one is not None and other is not None and bool(normal(one) == normal(other)))
+
+
+def _repair(subject: Subject, stale: list[Any], key: ItemKey, source: Item) -> tuple[Action, ...]:
+    """The copies with the keys that depend on them, while the source is as it was read."""
+    model, item = subject.model, subject.item
+    try:
+        changed = {copy.name: copies.value_in(copy.source, source) for copy in stale}
+        after = items.item_after(model, item, {**hydration.values_of(model, item), **changed}, changed)
+    except InvalidValue:
+        return ()  # a value that no key of the item can hold
+    written = {name: value for name, value in after.items() if item.get(name) != value}
+    removed = tuple(name for name in item if name in items.known_names(model) and name not in after)
+    conditions = following.conditions(model, item, after, {*written, *removed})
+    condition = join((as_read(item, (copy.attr_name for copy in stale)), *conditions))
+    update = Update(subject.key, set=written, remove=removed, condition=condition)
+    check = Check(key, as_read(source, {copy.source.attr_name for copy in stale}))
+    more = (action for action in following.actions(model, item, after) if action.key != key)
+    return (update, check, *more)

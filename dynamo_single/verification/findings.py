@@ -1,0 +1,111 @@
+"""What a check looks at, and what it finds: values, and the conditions under which a finding may be repaired."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from dynamo_single.orm.conditions.algebra import join
+from dynamo_single.orm.conditions.terms import Condition
+from dynamo_single.orm.items.hydration import has_expired
+from dynamo_single.orm.requests.actions import ITEM_EXISTS, ITEM_MISSING, Action, Check, Item, ItemKey, key_of
+from dynamo_single.orm.requests.changes import as_stored
+from dynamo_single.orm.schema import registry
+from dynamo_single.table import names
+
+Kind = Literal[
+    "unknown item",
+    "unreadable item",
+    "primary key",
+    "half index key",
+    "index key",
+    "live key in the trash",
+    "canonical copy",
+    "orphan claim",
+    "missing claim",
+    "claim of another",
+    "value held twice",
+    "claim's expiry",
+    "missing derived item",
+    "derived item",
+    "derived item left over",
+    "copy",
+    "copies due",
+    "counter",
+]
+
+#: Other items by their keys; one that is not stored, or has expired, is not among them.
+Others = Mapping[ItemKey, Item]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is not as it should be: the ``key`` of the item, a sentence, and what would repair it.
+
+    ``repair`` is one transaction, held to what was read; there is none where somebody has to decide.
+    """
+
+    kind: Kind
+    key: ItemKey
+    text: str
+    repair: tuple[Action, ...] = ()
+
+    def __str__(self) -> str:
+        """One line."""
+        return f"{self.kind}: {self.key[0]} / {self.key[1]}: {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A stored item that has not expired, the alias of its table, and its model; ``None`` if none has its type."""
+
+    alias: str
+    item: Item
+    model: Any | None
+
+    @classmethod
+    def of(cls, alias: str, item: Item) -> Subject:
+        """The item with its model."""
+        item_type = item.get(names.ITEM_TYPE, {}).get("S")
+        return cls(alias, item, None if item_type is None else registry.model_of_type(alias, item_type))
+
+    @property
+    def key(self) -> ItemKey:
+        """The item's key."""
+        return key_of(self.item)
+
+    @property
+    def is_claim(self) -> bool:
+        """Whether the item is a claim."""
+        return self.item.get(names.ITEM_TYPE, {}).get("S") == names.CLAIM_ITEM_TYPE
+
+
+class Checks(Protocol):
+    """What a module of checks has."""
+
+    def wanted(self, subject: Subject, others: Others) -> Iterable[ItemKey]:
+        """The keys of other items to look at; asked again with those that were found, until nothing new is named."""
+
+    def findings(self, subject: Subject, others: Others) -> Iterator[Finding]:
+        """What is wrong with the item."""
+
+
+def as_read(item: Item, stored: Iterable[str]) -> Condition:
+    """The condition that an item is there, and some attributes of it are as they were read."""
+    return join((ITEM_EXISTS, *(as_stored(item, name) for name in sorted(set(stored)))))
+
+
+def state_of(item: Item, stored: Iterable[str]) -> Check:
+    """Lets a repair pass only while an item is as it was read, as far as what follows from it is concerned."""
+    return Check(key_of(item), as_read(item, (*stored, names.ITEM_TYPE, names.DELETED_AT, names.EXPIRES_AT)))
+
+
+def still_missing(key: ItemKey, item: Item | None, stored: Iterable[str]) -> Check:
+    """The same of an item that may not have been there."""
+    return Check(key, ITEM_MISSING) if item is None else state_of(item, stored)
+
+
+def present(items: Iterable[Item]) -> dict[ItemKey, Item]:
+    """The items that have not expired, by key."""
+    return {key_of(item): item for item in items if not has_expired(item)}

@@ -1,0 +1,120 @@
+"""An item by itself: its type is known, it can be read, and its keys and folded copies are what its attributes give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from dynamo_single.cache import entries as cache_items
+from dynamo_single.conf import table_settings
+from dynamo_single.exceptions import EmptyKeyPart, InvalidValue
+from dynamo_single.orm.effects import claims as uniqueness
+from dynamo_single.orm.items import hydration
+from dynamo_single.orm.items import serialization as items
+from dynamo_single.orm.requests.actions import ItemKey, Update
+from dynamo_single.orm.schema import registry
+from dynamo_single.table import names
+from dynamo_single.verification.findings import Finding, Kind, Others, Subject, as_read
+
+#: The types of items that belong to no model.
+OTHER_TYPES = {
+    names.CLAIM_ITEM_TYPE,
+    cache_items.ENTRY_TYPE,
+    cache_items.PART_TYPE,
+    cache_items.GENERATIONS_TYPE,
+}
+
+
+def wanted(subject: Subject, others: Others) -> Iterable[ItemKey]:
+    """None: an item's keys follow from the item."""
+    return ()
+
+
+def findings(subject: Subject, others: Others) -> Iterator[Finding]:
+    """What is wrong with an item by itself."""
+    if subject.model is None:
+        item_type = subject.item.get(names.ITEM_TYPE, {}).get("S")
+        if item_type not in OTHER_TYPES:
+            yield Finding("unknown item", subject.key, f"Its itemType {item_type!r} is of no model that is installed.")
+        return
+    try:
+        read = hydration.values_of(subject.model, subject.item)
+        values = read | {copy.name: copy.current(read) for copy in registry.copies_of(subject.model)}
+        primary = items.computed_key(subject.model, values)
+        expected = items.key_attributes(subject.model, values)
+        uniqueness.claims_of(subject.model, subject.item)
+    except EmptyKeyPart as error:
+        # A copy of another object's attribute is filled by the check of copies, with the keys that need it.
+        if not any(_is_unfilled(subject, copy) for copy in registry.copied_of(subject.model)):
+            yield Finding("unreadable item", subject.key, str(error))
+        return
+    except InvalidValue as error:
+        yield Finding("unreadable item", subject.key, str(error))
+        return
+    if primary != subject.key:
+        yield Finding("primary key", subject.key, f"Its attributes give {primary[0]} / {primary[1]}.")
+    yield from _copies(subject, values)
+    for index in _indexes(subject):
+        yield from _index(subject, index, expected)
+
+
+def _is_unfilled(subject: Subject, copy: Any) -> bool:
+    return copy.reference_field.attribute.attr_name in subject.item and copy.attr_name not in subject.item
+
+
+def _copies(subject: Subject, values: dict[str, Any]) -> Iterator[Finding]:
+    attributes = registry.attributes_of(subject.model)
+    for copy in registry.copies_of(subject.model):
+        source, text = attributes[copy.source], values[copy.name]
+        expected = None if text is None else copy.to_attribute_value(text)
+        if expected == subject.item.get(copy.attr_name):
+            continue
+        condition = as_read(subject.item, (source.attr_name, copy.attr_name))
+        change = {} if expected is None else {copy.attr_name: expected}
+        removed = (copy.attr_name,) if expected is None else ()
+        repair = Update(subject.key, set=change, remove=removed, condition=condition)
+        yield Finding("canonical copy", subject.key, f"{copy.name} is not {text!r}, made of {copy.source}.", (repair,))
+
+
+def _indexes(subject: Subject) -> tuple[str, ...]:
+    own = (key.index for key in registry.layout_of(subject.model).index_keys if key.index)
+    return tuple(dict.fromkeys((*table_settings(subject.alias).indexes, *own)))
+
+
+def _index(subject: Subject, index: str, expected: dict[str, dict[str, Any]]) -> Iterator[Finding]:
+    pair = (names.index_partition(index), names.index_sort(index))
+    stored = {name: subject.item[name] for name in pair if name in subject.item}
+    right = {name: expected[name] for name in pair if name in expected}
+    if stored == right:
+        return
+    change = {name: value for name, value in right.items() if stored.get(name) != value}
+    removed = tuple(name for name in stored if name not in right)
+    condition = as_read(subject.item, (*pair, *_deciding(subject.model, index), names.DELETED_AT))
+    repair = Update(subject.key, set=change, remove=removed, condition=condition)
+    yield Finding(_kind(subject, stored), subject.key, _text(index, pair, stored, right), (repair,))
+
+
+def _kind(subject: Subject, stored: dict[str, Any]) -> Kind:
+    if len(stored) == 1:
+        return "half index key"
+    in_trash = names.DELETED_AT in subject.item
+    partition: dict[str, str] = next(iter(stored.values()), {})
+    if in_trash and stored and not partition.get("S", "").startswith(f"{names.TRASH_PREFIX}#"):
+        return "live key in the trash"
+    return "index key"
+
+
+def _text(index: str, pair: tuple[str, str], stored: dict[str, Any], right: dict[str, Any]) -> str:
+    return f"On {index} it has {_said(pair, stored)}, and its attributes give {_said(pair, right)}."
+
+
+def _said(pair: tuple[str, str], found: dict[str, Any]) -> str:
+    return " / ".join(found[name].get("S", "?") if name in found else "nothing" for name in pair) if found else "no key"
+
+
+def _deciding(model: Any, index: str) -> set[str]:
+    """The physical names of the attributes that the keys on an index are made of; of a folded copy, its source's."""
+    layout = registry.layout_of(model)
+    sources = {copy.name: copy.source for copy in registry.copies_of(model)}
+    variables = {name for key in layout.index_keys if key.index == index for name in key.variables}
+    return {layout.attributes[sources.get(name, name)].stored for name in variables - set(layout.identity)}

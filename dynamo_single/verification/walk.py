@@ -1,0 +1,191 @@
+"""Walking a whole table: whether its items fit together, and repairing what does not.
+
+A Scan, and BatchGetItems of what each page's items have to do with, so that memory does not grow with the table.
+Anything suspicious is read again with all that it has to do with, as of one moment: what is found was so then. This
+module must not know what is checked.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from dynamo_single.exceptions import NotSupported, StaleObject
+from dynamo_single.orm.effects.sending import carry_out
+from dynamo_single.orm.requests import block as pending
+from dynamo_single.orm.requests.actions import Action, Item, ItemKey
+from dynamo_single.orm.requests.compiler import compile_reads, item_key
+from dynamo_single.table.batches import get_batch
+from dynamo_single.table.limits import MAX_ACTIONS, MAX_BATCH_KEYS
+from dynamo_single.table.request import Request
+from dynamo_single.table.table import SentRequest, Table, get_table, listening
+from dynamo_single.verification import child_counters as counts
+from dynamo_single.verification import claims, derived
+from dynamo_single.verification import copies as copied
+from dynamo_single.verification import items as keys
+from dynamo_single.verification.findings import Checks, Finding, Subject, present
+
+__all__ = ["Finding", "repair", "verify"]
+
+CHECKS: Final[tuple[Checks, ...]] = (keys, claims, derived, copied)
+#: Checks that send requests of their own, since a key does not find what they look at: counting, for example.
+Inquiry = Callable[[Table, Subject], Iterator[Finding]]
+INQUIRIES: Final[tuple[Inquiry, ...]] = (copied.due, counts.inquire)
+
+#: How often what an item has to do with is read again because it names further items.
+_ROUNDS: Final = 4
+
+
+def verify(
+    table: Table | str = "default",
+    *,
+    model: Any = None,
+    rate: float | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> Iterator[Finding]:
+    """What is wrong in a table, given as its alias: reads all of it, strongly consistent, and writes nothing.
+
+    One Scan, a BatchGetItem for each hundred items that others have to do with, and one TransactGetItems for each
+    suspicious item. ``model`` looks at this model's items and claims only, though all are read. ``rate`` is the most
+    read units a second on average; ``progress`` is told how many items were read, page by page.
+    """
+    if pending.current() is not None:
+        raise NotSupported("verify() reads what is stored, and this atomic() block has not written yet: call it after.")
+    walk = _Walk(get_table(table) if isinstance(table, str) else table, rate)
+    read = 0
+    for page in walk.pages():
+        subjects = [Subject.of(walk.alias, item) for item in present(page).values()]
+        yield from walk.examine([each for each in subjects if model is None or _concerns(model, each)])
+        read += len(page)
+        if progress is not None:
+            progress(read)
+
+
+def repair(finding: Finding, table: Table | str = "default") -> bool:
+    """Repair what was found: one transaction; ``False``, and nothing written, if there is no repair, or no more need.
+
+    Conditions hold it to what was found, so that nothing that was written since is undone.
+    """
+    if not finding.repair:
+        return False
+
+    def changed(action: Action, found: Item | None) -> Exception:
+        return StaleObject(f"{finding.key[0]} / {finding.key[1]} was changed since it was looked at.")
+
+    alias = table if isinstance(table, str) else table.settings.alias
+    try:
+        carry_out(alias, [(action, changed) for action in finding.repair])
+    except StaleObject:
+        return False
+    return True
+
+
+def _concerns(model: Any, subject: Subject) -> bool:
+    wanted = model._meta.concrete_model
+    return subject.model is wanted or (subject.is_claim and claims.belongs_to(wanted, subject.key))
+
+
+def pause_for(consumed: float, seconds: float, rate: float | None) -> float:
+    """How many seconds to wait before the next request, to stay at ``rate`` units a second."""
+    return 0.0 if rate is None else max(0.0, consumed / rate - seconds)
+
+
+@dataclass(slots=True)
+class _Walk:
+    """The requests of one walk, at its pace."""
+
+    table: Table
+    rate: float | None
+    consumed: float = 0.0
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def alias(self) -> str:
+        """The table's alias."""
+        return self.table.settings.alias
+
+    def pages(self) -> Iterator[list[Item]]:
+        """All items, page by page."""
+        request = Request("Scan", {"ConsistentRead": True})
+        while True:
+            answer = self.paced(self.table.send, request)
+            yield answer["Items"]
+            if not (start := answer.get("LastEvaluatedKey")):
+                return
+            request = replace(request, params={**request.params, "ExclusiveStartKey": start})
+
+    def examine(self, subjects: Sequence[Subject]) -> Iterator[Finding]:
+        """What is wrong with the items of one page."""
+        others: dict[ItemKey, Item] = {}
+        asked: set[ItemKey] = set()
+        for _ in range(_ROUNDS):
+            wanted = {key for each in subjects for key in _wanted(each, others)} - asked
+            if not wanted:
+                break
+            asked |= wanted
+            others |= present(self.batches(sorted(wanted)))
+        for subject in subjects:
+            if next(_findings(subject, others), None) is not None:
+                yield from self.confirmed(subject, others)
+            if subject.model is not None:
+                for inquiry in INQUIRIES:
+                    yield from self.paced(_asked, inquiry, self.table, subject)
+
+    def confirmed(self, subject: Subject, others: dict[ItemKey, Item]) -> Iterator[Finding]:
+        """What is wrong with an item as it is now, with all that it has to do with as of the same moment."""
+        wanted = dict.fromkeys((subject.key, *_wanted(subject, others)))
+        fresh = subject
+        for _ in range(_ROUNDS):
+            found = present(self.at_once(list(wanted)))
+            if subject.key not in found:
+                return
+            fresh, others = Subject.of(self.alias, found[subject.key]), found
+            further = dict.fromkeys(_wanted(fresh, others))
+            if further.keys() <= wanted.keys():
+                break
+            wanted |= further
+        yield from _findings(fresh, others)
+
+    def batches(self, wanted: Sequence[ItemKey]) -> Iterator[Item]:
+        """Items by their keys, strongly consistent."""
+        for start in range(0, len(wanted), MAX_BATCH_KEYS):
+            chunk = list(map(item_key, wanted[start : start + MAX_BATCH_KEYS]))
+            request = Request(
+                "BatchGetItem", {"RequestItems": {self.table.name: {"Keys": chunk, "ConsistentRead": True}}}
+            )
+            yield from self.paced(get_batch, self.table, request)
+
+    def at_once(self, wanted: Sequence[ItemKey]) -> Iterable[Item]:
+        """Items by their keys as of one moment; more than DynamoDB reads in a transaction, batch by batch."""
+        if len(wanted) > MAX_ACTIONS:
+            return self.batches(wanted)
+        request = compile_reads(wanted, self.table.name)
+        answers = self.paced(self.table.send_patiently, request)["Responses"]
+        return [answer["Item"] for answer in answers if answer.get("Item")]
+
+    def paced(self, work: Callable[..., Any], *given: Any) -> Any:
+        """The result of requests, after as long a pause as they have to be followed by."""
+
+        def note(request: SentRequest) -> None:
+            self.consumed += request.consumed
+
+        with listening(note):
+            result = work(*given)
+        time.sleep(pause_for(self.consumed, time.monotonic() - self.started, self.rate))
+        return result
+
+
+def _asked(inquiry: Inquiry, table: Table, subject: Subject) -> list[Finding]:
+    return list(inquiry(table, subject))
+
+
+def _wanted(subject: Subject, others: dict[ItemKey, Item]) -> Iterator[ItemKey]:
+    for checks in CHECKS:
+        yield from checks.wanted(subject, others)
+
+
+def _findings(subject: Subject, others: dict[ItemKey, Item]) -> Iterator[Finding]:
+    for checks in CHECKS:
+        yield from checks.findings(subject, others)

@@ -1,0 +1,104 @@
+"""What a project may write into its code and its settings keeps working, wherever the code behind it moves."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from django.core.management import get_commands
+from django.template.loader import get_template
+from django.utils.module_loading import import_string
+
+ROOT = Path(__file__).resolve().parents[2]
+#: A line for each public module, with what it has.
+NAMES = dict(line.split(": ") for line in (Path(__file__).parent / "public_names.txt").read_text().splitlines())
+
+SETTINGS = [
+    "dynamo_single.admin.apps.DynamoAdminConfig",
+    "dynamo_single.apps.DynamoSingleConfig",
+    "dynamo_single.authorship.CurrentUserMiddleware",
+    "dynamo_single.backend.base.DatabaseWrapper",
+    "dynamo_single.cache.DynamoCache",
+    "dynamo_single.cached_sessions.SessionStore",
+    "dynamo_single.middleware.RequestCostMiddleware",
+    "dynamo_single.sessions.SessionStore",
+    "accounts.apps.AccountsConfig",
+    "accounts.backends.EmailOrUsernameBackend",
+    "accounts.models.Group",
+    "accounts.models.User",
+]
+COMMANDS = ["dynamo_local", "dynamo_rebuild", "dynamo_setup", "dynamo_status", "dynamo_verify", "dumpdata"]
+TEMPLATES = [
+    "dynamo_single/admin/delete.html",
+    "dynamo_single/admin/delete_selected.html",
+    "dynamo_single/admin/in_trash.html",
+    "dynamo_single/admin/unanswered.html",
+    "dynamo_single/admin/unavailable.html",
+    "accounts/account.html",
+    "accounts/base.html",
+    "accounts/confirm_email.html",
+    "accounts/confirm_email_done.html",
+    "accounts/email_change.html",
+    "accounts/form.html",
+    "accounts/logged_out.html",
+    "accounts/login.html",
+    "accounts/mail/address_changed.txt",
+    "accounts/mail/address_changed_subject.txt",
+    "accounts/mail/address_taken.txt",
+    "accounts/mail/address_taken_subject.txt",
+    "accounts/mail/confirm.txt",
+    "accounts/mail/confirm_subject.txt",
+    "accounts/mail/password_reset.txt",
+    "accounts/mail/password_reset_subject.txt",
+    "accounts/mail_sent.html",
+    "accounts/password_change.html",
+    "accounts/password_change_done.html",
+    "accounts/password_reset.html",
+    "accounts/password_reset_complete.html",
+    "accounts/password_reset_confirm.html",
+    "accounts/password_reset_done.html",
+    "accounts/send_again.html",
+    "accounts/sign_up.html",
+]
+CHECKS = {
+    *(f"dynamo_single.E0{number:02}" for number in range(1, 18)),
+    "dynamo_single.W901",
+    "accounts.W001",
+}
+
+
+@pytest.mark.parametrize("module", NAMES)
+def test_a_public_module_has_its_names(module: str) -> None:
+    """Each name can be imported from the module that it was always imported from."""
+    found = import_module(module)
+    assert [name for name in NAMES[module].split() if not hasattr(found, name)] == []
+
+
+@pytest.mark.parametrize("path", SETTINGS)
+def test_a_string_of_the_settings_leads_to_something(path: str) -> None:
+    """What settings name by a string is there."""
+    assert import_string(path)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_is_this_apps(command: str) -> None:
+    """``manage.py`` finds the command in this app."""
+    assert get_commands()[command] == "dynamo_single"
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_a_template_can_be_loaded(name: str) -> None:
+    """A project that overrides the template overrides something."""
+    assert get_template(name)
+
+
+def test_the_ids_of_the_checks_stay() -> None:
+    """``SILENCED_SYSTEM_CHECKS`` may name each of them; a new one is added here."""
+    given = set()
+    for app in ("dynamo_single", "accounts"):
+        for path in (ROOT / app).rglob("*.py"):
+            for prefix, number in re.findall(r'"(dynamo_single\.|accounts\.)?([EW]\d{3})"', path.read_text()):
+                given.add(f"{prefix or app + '.'}{number}")
+    assert given == CHECKS
