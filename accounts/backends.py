@@ -15,7 +15,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from accounts import lockout
 from accounts.conf import account_settings
-from accounts.managers import ATTRIBUTES, kind_of
+from accounts.identifiers import ATTRIBUTES, kind_of
 from accounts.models import User
 from dynamo_single.permissions import StoredPermissions
 

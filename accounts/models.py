@@ -12,7 +12,8 @@ from typing import ClassVar
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from accounts.managers import ATTRIBUTES, EMAIL, LoginManager, UserManager
+from accounts.identifiers import ATTRIBUTES, EMAIL
+from accounts.managers import LoginManager, UserManager
 from accounts.validators import UsernameValidator
 from dynamo_single import models
 from dynamo_single.auth import AbstractGroup, AbstractMembership, AbstractUser, Groups, Members
@@ -43,7 +44,7 @@ class User(AbstractUser):
     logins = models.Children("Login")
     groups = Groups("Membership")
 
-    objects = UserManager()
+    objects: ClassVar[UserManager[User]] = UserManager()
 
     derived_from: ClassVar[tuple[str, ...]] = (*ATTRIBUTES.values(), "confirmed_email", "group_ids")
 
@@ -101,7 +102,7 @@ class Login(models.Model):
     identifier = models.UnicodeAttribute(max_length=254)
     confirmed = models.BooleanAttribute(null=True)
 
-    objects = LoginManager()
+    objects: ClassVar[LoginManager[Login]] = LoginManager()
 
     derived_by: ClassVar[str] = "user"
 

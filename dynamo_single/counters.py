@@ -11,8 +11,7 @@ from typing import Any, Final, TypeVar
 from dynamo_single.exceptions import ConditionFailed, InvalidValue, NotSupported, StaleObject
 from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.terms import Condition, Or, Stored
-from dynamo_single.orm.effects import claims as uniqueness
-from dynamo_single.orm.effects import together as following
+from dynamo_single.orm.effects import claims, together
 from dynamo_single.orm.items import hydration, versions
 from dynamo_single.orm.items.serialization import item_of
 from dynamo_single.orm.model.model import Model
@@ -53,7 +52,7 @@ def add(obj: M, *numbers: str, seen: M | None = None) -> M:
             if registry.layout_of(model).expires is None:
                 raise
         try:
-            return _sent(obj, Put(item, uniqueness.free(model)))
+            return _sent(obj, Put(item, claims.free(model)))
         except StaleObject:
             continue
     raise StaleObject(f"{model._meta.label} with pk {obj.pk!r} comes and goes; nothing was written. Try again.")
@@ -73,7 +72,7 @@ def _check(model: Any, numbers: tuple[str, ...]) -> None:
         raise NotSupported(
             f"{label} has a version, which nobody would be held to: save() F({numbers[0]!r}) + ... instead."
         )
-    follows = uniqueness.unique_attributes(model) or model.derived_from or following.outside(model)
+    follows = claims.unique_attributes(model) or model.derived_from or together.outside(model)
     if follows or layout.soft_delete:
         raise NotSupported(
             f"{label} has unique attributes, copies, counters, derived items or a trash, which one request cannot keep "

@@ -20,7 +20,7 @@ from django.utils.encoding import escape_uri_path
 
 from dynamo_single.conf import CostSettings, cost_settings
 from dynamo_single.costs import Cost, Costs
-from dynamo_single.table import names as layout
+from dynamo_single.table import names
 from dynamo_single.table.table import SentRequest, listening
 
 __all__ = ["RequestCostMiddleware"]
@@ -117,7 +117,7 @@ class _Key:
     sort: str
 
     def __str__(self) -> str:
-        return f"{layout.PARTITION_KEY}={self.partition!r}, {layout.SORT_KEY}={self.sort!r}"
+        return f"{names.PARTITION_KEY}={self.partition!r}, {names.SORT_KEY}={self.sort!r}"
 
 
 class _Watch:
@@ -150,7 +150,7 @@ class _Watch:
         key = _key(sent.params["TableName"], sent.params["Key"])
         item = (sent.response or {}).get("Item", {})
         with self._lock:
-            self._types[key] = item.get(layout.ITEM_TYPE, {}).get("S", "")
+            self._types[key] = item.get(names.ITEM_TYPE, {}).get("S", "")
             self._reads[key] = self._reads.get(key, 0) + 1
             if self._reads[key] > 1:
                 self._repeated[key] = max(self._reads[key], self._repeated.get(key, 0))
@@ -215,7 +215,7 @@ def _listed(found: Mapping[str, int]) -> str:
 
 
 def _key(table: str, values: Mapping[str, Any]) -> _Key:
-    partition, sort = (values.get(name, {}).get("S", "") for name in (layout.PARTITION_KEY, layout.SORT_KEY))
+    partition, sort = (values.get(name, {}).get("S", "") for name in (names.PARTITION_KEY, names.SORT_KEY))
     return _Key(table, partition, sort)
 
 

@@ -16,8 +16,8 @@ from django.utils.translation import gettext_lazy as _
 
 from dynamo_single import models
 from dynamo_single.exceptions import AlreadyExists, InvalidValue, StaleObject, TableMismatch
-from dynamo_single.orm.requests import block as pending
-from dynamo_single.table import names as layout
+from dynamo_single.orm.requests import block
+from dynamo_single.table import names
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import get_table
 
@@ -32,7 +32,7 @@ class Session(models.Model):
     session_key = models.UnicodeAttribute(_("session key"), attr_name="sessionKey")
     session_data = models.UnicodeAttribute(_("session data"), multiline=True, attr_name=SESSION_DATA)
     expire_date = models.TTLAttribute(_("expire date"), null=False)
-    updated_at = models.TimestampAttribute(_("updated"), attr_name=layout.UPDATED_AT)
+    updated_at = models.TimestampAttribute(_("updated"), attr_name=names.UPDATED_AT)
 
     class Keys:
         primary = models.Key("SESSION#{session_key}", "#METADATA")
@@ -107,7 +107,7 @@ class SessionStore(SessionBase):
         values = self._stored_values(data)
         item = self.get_model_class()(session_key=session_key, updated_at=timezone.now(), **values)
         try:
-            with pending.outside():
+            with block.outside():
                 item.save(force_insert=True)
         except AlreadyExists as error:
             raise CreateError from error
@@ -120,13 +120,13 @@ class SessionStore(SessionBase):
         # Written in any case, not only if they differ from what was read: of two requests the last one's session stays
         # whole, and a session that was deleted meanwhile is noticed.
         item._stored = {
-            name: value for name, value in (item._stored or {}).items() if name not in (SESSION_DATA, layout.EXPIRES_AT)
+            name: value for name, value in (item._stored or {}).items() if name not in (SESSION_DATA, names.EXPIRES_AT)
         }
         item.updated_at = timezone.now()
         for name, value in self._stored_values(data).items():
             setattr(item, name, value)
         try:
-            with pending.outside():
+            with block.outside():
                 item.save(force_update=True)
         except StaleObject as error:
             raise UpdateError from error
@@ -142,13 +142,13 @@ class SessionStore(SessionBase):
         item = self._items.pop(session_key, None) or self._find(session_key)
         self._items.pop(session_key, None)
         if item is not None:
-            with pending.outside():
+            with block.outside():
                 item.delete()
 
     def _find(self, session_key: str) -> Session | None:
         self._items.pop(session_key, None)
         try:
-            with pending.outside():
+            with block.outside():
                 item = self.get_model_class().objects.consistent().filter(session_key=session_key).first()
         except InvalidValue:
             return None  # a cookie that no session's key can be
@@ -165,8 +165,8 @@ class SessionStore(SessionBase):
         """
         table = get_table(cls.get_model_class()._options.alias)
         found = table.send(Request("DescribeTimeToLive")).get("TimeToLiveDescription", {})
-        if found.get("TimeToLiveStatus") not in _DELETES or found.get("AttributeName") != layout.EXPIRES_AT:
+        if found.get("TimeToLiveStatus") not in _DELETES or found.get("AttributeName") != names.EXPIRES_AT:
             raise TableMismatch(
                 f"Expired sessions would stay in the table {table.name!r}: its time to live is not enabled on "
-                f"{layout.EXPIRES_AT!r}. Run `manage.py dynamo_setup`, which enables it."
+                f"{names.EXPIRES_AT!r}. Run `manage.py dynamo_setup`, which enables it."
             )

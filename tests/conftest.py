@@ -7,10 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from dynamo_single.engines import DYNOXIDE, available_engines
 from dynamo_single.table import SentRequest, Table, capture_requests
 from dynamo_single.testing import local_engine, setup_table
+
+# Timings are no matter of tests: another process may take the processor meanwhile.
+settings.register_profile("tests", deadline=None)
+settings.load_profile("tests")
 
 ROOT = Path(__file__).resolve().parent.parent
 #: ``TEST_ENGINE="DynamoDB Local"`` runs the same tests on the stricter engine.

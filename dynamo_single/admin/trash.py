@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy
 
 from dynamo_single.admin.errors import REFUSALS
 from dynamo_single.orm.write import delete as purging
-from dynamo_single.orm.write import trash as soft_delete
+from dynamo_single.orm.write import trash
 
 MOVED = gettext_lazy("Moved to the trash.")
 DELETED = gettext_lazy("Deleted for good.")
@@ -61,7 +61,7 @@ def deleted_objects(
 
 def _along_with(obj: Any) -> list[Any]:
     into_trash = has_trash(type(obj)) and not is_deleted(obj)
-    return soft_delete.along_with(obj) if into_trash else purging.along_with(obj)
+    return trash.along_with(obj) if into_trash else purging.along_with(obj)
 
 
 def _responsible(modeladmin: Any, obj: Any) -> Any:

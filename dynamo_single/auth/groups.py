@@ -18,7 +18,7 @@ from dynamo_single import models
 from dynamo_single.auth.membership import GroupsManager, MembersManager, MembersQuerySet
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, NotSupported
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
-from dynamo_single.orm.effects import claims as uniqueness
+from dynamo_single.orm.effects import claims
 from dynamo_single.permission_fields import PermissionsAttribute
 
 M = TypeVar("M", bound=DjangoModel)
@@ -104,12 +104,12 @@ class ByUnique(models.Manager[M]):
         model: Any = self.model
         described = model._meta.get_field(attribute).attribute
         try:
-            wanted = uniqueness.claim_key(model, described, value)
-            item = uniqueness.owner_item(model, described, value)
+            wanted = claims.claim_key(model, described, value)
+            item = claims.owner_item(model, described, value)
         except InvalidValue:
             item = None  # nothing holds what cannot be stored
         # Between the two reads the value may have gone to another object.
-        if item is None or wanted not in uniqueness.claims_of(model, item).values():
+        if item is None or wanted not in claims.claims_of(model, item).values():
             raise model.DoesNotExist(f"No {model._meta.label} has {attribute} {value!r}.")
         found: M = model.from_item(dict(item))
         return found

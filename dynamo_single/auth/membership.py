@@ -20,7 +20,7 @@ from dynamo_single.exceptions import DynamoSingleError, InvalidValue, NotSupport
 from dynamo_single.orm.effects.write_errors import is_gone
 from dynamo_single.orm.plan.plan import Query
 from dynamo_single.orm.query.queryset import QuerySet
-from dynamo_single.orm.write import job as many
+from dynamo_single.orm.write import job
 
 #: The most groups of one user: all of them are read by one BatchGetItem, and go with the user in one transaction.
 MAX_GROUPS = 90
@@ -278,7 +278,7 @@ class MembersManager(RelatedManager):
 
         # One after the other: all of them lie in the group's partition, and transactions get in each other's way.
         verb = "add" if change is set.union else "remove"
-        many.Job(verb, self.model, total=len(objs), threads=False).write_each(objs, write)
+        job.Job(verb, self.model, total=len(objs), threads=False).write_each(objs, write)
 
 
 # Templates call nothing that writes.

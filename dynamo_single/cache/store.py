@@ -17,7 +17,7 @@ from dynamo_single.exceptions import ConditionFailed, Conflict, NotSupported
 from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import Condition, Not, Stored
-from dynamo_single.orm.reading import plans as reading
+from dynamo_single.orm.reading import plans
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, Delete, Item, ItemKey, Put, Update, key_of
 from dynamo_single.orm.requests.compiler import compile_action, item_key
 from dynamo_single.table import batches, names
@@ -46,7 +46,7 @@ class Store:
 
     def generation(self, version: Any) -> int:
         """The generation of a version: one GetItem."""
-        return generation_of(reading.get_item(self.table, generations_key(self.name)), version)
+        return generation_of(plans.get_item(self.table, generations_key(self.name)), version)
 
     def find(self, keys: Sequence[ItemKey], version: Any) -> tuple[Found, int]:
         """The entries that count, and the generation: one BatchGetItem for each 99 keys, without values' parts."""

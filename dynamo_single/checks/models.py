@@ -21,11 +21,10 @@ from pynamodb.attributes import Attribute as PynamoDBAttribute
 
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.backend.router import uses_engine
-from dynamo_single.cache import entries as cache_items
+from dynamo_single.cache import entries
 from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import ConfigurationError
-from dynamo_single.orm.effects import child_counters as child_counts
-from dynamo_single.orm.effects import copies, unique_rules
+from dynamo_single.orm.effects import child_counters, copies, unique_rules
 from dynamo_single.orm.model.model import Model
 from dynamo_single.orm.schema import attributes, registry
 from dynamo_single.orm.schema.children import Children, declared
@@ -60,7 +59,7 @@ _INSTEAD: Final = {
 #: The keys of items that belong to no model, by what an error calls them.
 _RESERVED: Final[dict[str, Callable[[], Iterable[tuple[str, str]]]]] = {
     "a claim on a unique value": unique_rules.claim_keys,
-    "an item of the cache": lambda: cache_items.KEYS,
+    "an item of the cache": lambda: entries.KEYS,
 }
 
 
@@ -252,7 +251,7 @@ def _check_counters(model: Any) -> Iterator[Error]:
     """E016: a counter of what is no ``Children``, or of children that cannot be counted."""
     for counter in registry.counters_of(model):
         try:
-            problem = child_counts.problem(counter)
+            problem = child_counters.problem(counter)
         except ConfigurationError:
             continue  # E003 and E006 say so
         if problem:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from dynamo_single.exceptions import DynamoSingleError, Throttled
-from dynamo_single.table import threads as parallel
+from dynamo_single.table import threads
 from dynamo_single.table.limits import MAX_BATCH_KEYS
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table
@@ -43,7 +43,7 @@ class Wanted:
     @property
     def batches(self) -> int:
         """How many batches it takes at the least."""
-        return parallel.MAX_THREADS if self.left is None else -(-self.left // MAX_BATCH_KEYS)
+        return threads.MAX_THREADS if self.left is None else -(-self.left // MAX_BATCH_KEYS)
 
 
 def get_batches(table: Table, requests: Iterable[Request], wanted: Wanted) -> Iterator[list[Item]]:
@@ -51,8 +51,8 @@ def get_batches(table: Table, requests: Iterable[Request], wanted: Wanted) -> It
 
     Up to eight requests are under way at once, and no more than there are connections, or than what is wanted takes.
     """
-    most = min(parallel.MAX_THREADS, table.settings.max_pool_connections)
-    return parallel.in_order(partial(get_batch, table), requests, at_once=lambda: min(most, wanted.batches))
+    most = min(threads.MAX_THREADS, table.settings.max_pool_connections)
+    return threads.in_order(partial(get_batch, table), requests, at_once=lambda: min(most, wanted.batches))
 
 
 def get_batch(table: Table, request: Request) -> list[Item]:

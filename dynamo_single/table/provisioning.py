@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import NotSupported, RequestFailed, TableMismatch, TableNotFound, TableUnavailable
-from dynamo_single.table import names as layout
+from dynamo_single.table import names as physical
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table
 
@@ -36,12 +36,12 @@ class TableDefinition:
     @property
     def keys(self) -> tuple[str, str]:
         """Partition key and sort key of the table."""
-        return layout.PARTITION_KEY, layout.SORT_KEY
+        return physical.PARTITION_KEY, physical.SORT_KEY
 
     @property
     def indexes(self) -> dict[str, tuple[str, str]]:
         """Partition key and sort key of each index."""
-        return {name: (layout.index_partition(name), layout.index_sort(name)) for name in self.settings.indexes}
+        return {name: (physical.index_partition(name), physical.index_sort(name)) for name in self.settings.indexes}
 
     def create(self) -> Request:
         """The request that creates the table with all of its indexes."""
@@ -81,7 +81,7 @@ class TableDefinition:
     def enable_ttl(self) -> Request:
         """The request that lets DynamoDB delete items whose ``expiresAt`` has passed."""
         return Request(
-            "UpdateTimeToLive", {"TimeToLiveSpecification": {"Enabled": True, "AttributeName": layout.EXPIRES_AT}}
+            "UpdateTimeToLive", {"TimeToLiveSpecification": {"Enabled": True, "AttributeName": physical.EXPIRES_AT}}
         )
 
     def index(self, name: str) -> dict[str, Any]:
@@ -307,13 +307,13 @@ def _index_fault(name: str, pair: tuple[str, str], index: Description, types: Se
 def _ttl(ttl: Description) -> list[Difference]:
     status, attribute = ttl.get("TimeToLiveStatus", "DISABLED"), ttl.get("AttributeName")
     if status == "DISABLED":
-        return [Difference("time to live", f"Time to live on {layout.EXPIRES_AT!r} is not enabled.")]
-    if status == "DISABLING" or attribute != layout.EXPIRES_AT:
+        return [Difference("time to live", f"Time to live on {physical.EXPIRES_AT!r} is not enabled.")]
+    if status == "DISABLING" or attribute != physical.EXPIRES_AT:
         return [
             Difference(
                 "time to live",
-                f"Time to live is {status} on {attribute!r}, needed is {layout.EXPIRES_AT!r}. Disable it on the table, "
-                "wait until DynamoDB allows a change (up to an hour), and run dynamo_setup again.",
+                f"Time to live is {status} on {attribute!r}, needed is {physical.EXPIRES_AT!r}. Disable it on the "
+                "table, wait until DynamoDB allows a change (up to an hour), and run dynamo_setup again.",
                 "impossible",
             )
         ]

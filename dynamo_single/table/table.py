@@ -45,8 +45,7 @@ from dynamo_single.exceptions import (
     TableUnavailable,
     Throttled,
 )
-from dynamo_single.table import errors as refusals
-from dynamo_single.table import names as layout
+from dynamo_single.table import errors, names
 
 if TYPE_CHECKING:
     from dynamo_single.table.request import Request
@@ -245,15 +244,15 @@ def _explained(
         told: Mapping[str, Any] = error.response.get("Error", {})
         answer: Any = error.response
         code, message = str(told.get("Code", "")), str(told.get("Message", ""))
-        return refusals.Refusal(settings, operation, params, code, message, answer).error()
+        return errors.Refusal(settings, operation, params, code, message, answer).error()
     if isinstance(error, ResponseParserError):
-        return refusals.foreign(settings, "its answer cannot be read")
+        return errors.foreign(settings, "its answer cannot be read")
     if isinstance(error, _CREDENTIALS):
-        return refusals.access_denied(settings, operation, str(error))
+        return errors.access_denied(settings, operation, str(error))
     # Of the errors of a connection that was made, all but ReadTimeoutError derive from HTTPClientError.
     if isinstance(error, (HTTPClientError, NotConnectedError)):
         answered = isinstance(error, ReadTimeoutError) or not isinstance(error, NotConnectedError)
-        return refusals.unreachable(settings, operation, str(error), answered=answered)
+        return errors.unreachable(settings, operation, str(error), answered=answered)
     return RequestFailed(f"{operation} on {settings.table_name!r} could not be sent: {error}")
 
 
@@ -377,8 +376,8 @@ class _PynamodbTable(TableConnection):
 
 
 def _meta_table(settings: TableSettings) -> MetaTable:
-    pairs = {index: (layout.index_partition(index), layout.index_sort(index)) for index in settings.indexes}
-    own = (layout.PARTITION_KEY, layout.SORT_KEY)
+    pairs = {index: (names.index_partition(index), names.index_sort(index)) for index in settings.indexes}
+    own = (names.PARTITION_KEY, names.SORT_KEY)
     return MetaTable(
         {
             "TableName": settings.table_name,

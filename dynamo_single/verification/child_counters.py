@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dynamo_single.orm.effects import child_counters as child_counts
+from dynamo_single.orm.effects import child_counters
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.requests.actions import Update
 from dynamo_single.orm.schema import registry
@@ -22,10 +22,10 @@ def inquire(table: Table, subject: Subject) -> Iterator[Finding]:
         return
     obj = hydration.instance(subject.model, {name: dict(value) for name, value in subject.item.items()})
     for counter in counters:
-        if child_counts.count(subject.model, counter.name, obj.pk) == getattr(obj, counter.name):
+        if child_counters.count(subject.model, counter.name, obj.pk) == getattr(obj, counter.name):
             continue
         fresh = hydration.reload(obj)
-        number = child_counts.count(subject.model, counter.name, obj.pk)
+        number = child_counters.count(subject.model, counter.name, obj.pk)
         held = getattr(fresh, counter.name)
         if number == held or getattr(hydration.reload(obj), counter.name) != held:
             continue

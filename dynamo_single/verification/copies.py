@@ -8,10 +8,8 @@ from typing import Any
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.matching import normal
-from dynamo_single.orm.effects import copies
-from dynamo_single.orm.effects import together as following
-from dynamo_single.orm.items import hydration
-from dynamo_single.orm.items import serialization as items
+from dynamo_single.orm.effects import copies, together
+from dynamo_single.orm.items import hydration, serialization
 from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, Update
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import names
@@ -72,7 +70,7 @@ def _sources(subject: Subject) -> dict[ItemKey, list[Any]]:
         try:
             pk = None if reference is None else attribute.from_attribute_value(dict(reference))
             if pk is not None:
-                found.setdefault(items.key_of_pk(copy.source_model, pk), []).append(copy)
+                found.setdefault(serialization.key_of_pk(copy.source_model, pk), []).append(copy)
         except InvalidValue:
             continue  # the check of the keys says so
     return found
@@ -88,14 +86,14 @@ def _repair(subject: Subject, stale: list[Any], key: ItemKey, source: Item) -> t
     model, item = subject.model, subject.item
     try:
         changed = {copy.name: copies.value_in(copy.source, source) for copy in stale}
-        after = items.item_after(model, item, {**hydration.values_of(model, item), **changed}, changed)
+        after = serialization.item_after(model, item, {**hydration.values_of(model, item), **changed}, changed)
     except InvalidValue:
         return ()  # a value that no key of the item can hold
     written = {name: value for name, value in after.items() if item.get(name) != value}
-    removed = tuple(name for name in item if name in items.known_names(model) and name not in after)
-    conditions = following.conditions(model, item, after, {*written, *removed})
+    removed = tuple(name for name in item if name in serialization.known_names(model) and name not in after)
+    conditions = together.conditions(model, item, after, {*written, *removed})
     condition = join((as_read(item, (copy.attr_name for copy in stale)), *conditions))
     update = Update(subject.key, set=written, remove=removed, condition=condition)
     check = Check(key, as_read(source, {copy.source.attr_name for copy in stale}))
-    more = (action for action in following.actions(model, item, after) if action.key != key)
+    more = (action for action in together.actions(model, item, after) if action.key != key)
     return (update, check, *more)

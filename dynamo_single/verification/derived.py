@@ -7,8 +7,7 @@ from typing import Any
 
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.effects import derived
-from dynamo_single.orm.items import hydration
-from dynamo_single.orm.items import serialization as items
+from dynamo_single.orm.items import hydration, serialization
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Delete, Item, ItemKey, Put
 from dynamo_single.verification.findings import Finding, Others, Subject, as_read, state_of, still_missing
 
@@ -33,7 +32,7 @@ def _following(model: Any, item: Item) -> derived.Items | None:
     if model is None:
         return None
     try:
-        return derived.items_of(model, item, items.item_of)
+        return derived.items_of(model, item, serialization.item_of)
     except InvalidValue:
         return None  # the check of the keys says so
 
@@ -47,7 +46,7 @@ def _source(subject: Subject) -> ItemKey | None:
     try:
         pk = hydration.values_of(model, subject.item)[field.attname]
         target: Any = field.remote_field.model
-        return None if pk is None else items.computed_key(target, target(pk=pk).attribute_values)
+        return None if pk is None else serialization.computed_key(target, target(pk=pk).attribute_values)
     except InvalidValue:
         return None  # see above
 
@@ -61,7 +60,7 @@ def _of_source(subject: Subject, key: ItemKey, expected: Item, found: Item | Non
         return
     model: Any = Subject.of(subject.alias, expected).model
     automatic = {field.attribute.attr_name for field in model._meta.concrete_fields if _is_automatic(field)}
-    if not items.is_same_item(expected, found, model, apart_from=automatic):
+    if not serialization.is_same_item(expected, found, model, apart_from=automatic):
         repair = (Put(expected, as_read(found, {*expected, *found})), unchanged)
         yield Finding("derived item", subject.key, f"{said} follows from it and is not as it gives.", repair)
 

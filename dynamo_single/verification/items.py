@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dynamo_single.cache import entries as cache_items
+from dynamo_single.cache import entries
 from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import EmptyKeyPart, InvalidValue
-from dynamo_single.orm.effects import claims as uniqueness
-from dynamo_single.orm.items import hydration
-from dynamo_single.orm.items import serialization as items
+from dynamo_single.orm.effects import claims
+from dynamo_single.orm.items import hydration, serialization
 from dynamo_single.orm.requests.actions import ItemKey, Update
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import names
@@ -19,9 +18,9 @@ from dynamo_single.verification.findings import Finding, Kind, Others, Subject, 
 #: The types of items that belong to no model.
 OTHER_TYPES = {
     names.CLAIM_ITEM_TYPE,
-    cache_items.ENTRY_TYPE,
-    cache_items.PART_TYPE,
-    cache_items.GENERATIONS_TYPE,
+    entries.ENTRY_TYPE,
+    entries.PART_TYPE,
+    entries.GENERATIONS_TYPE,
 }
 
 
@@ -40,9 +39,9 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
     try:
         read = hydration.values_of(subject.model, subject.item)
         values = read | {copy.name: copy.current(read) for copy in registry.copies_of(subject.model)}
-        primary = items.computed_key(subject.model, values)
-        expected = items.key_attributes(subject.model, values)
-        uniqueness.claims_of(subject.model, subject.item)
+        primary = serialization.computed_key(subject.model, values)
+        expected = serialization.key_attributes(subject.model, values)
+        claims.claims_of(subject.model, subject.item)
     except EmptyKeyPart as error:
         # A copy of another object's attribute is filled by the check of copies, with the keys that need it.
         if not any(_is_unfilled(subject, copy) for copy in registry.copied_of(subject.model)):

@@ -14,25 +14,22 @@ from typing import Any, Final
 
 from dynamo_single.exceptions import NotSupported, StaleObject
 from dynamo_single.orm.effects.sending import carry_out
-from dynamo_single.orm.requests import block as pending
+from dynamo_single.orm.requests import block
 from dynamo_single.orm.requests.actions import Action, Item, ItemKey
 from dynamo_single.orm.requests.compiler import compile_reads, item_key
 from dynamo_single.table.batches import get_batch
 from dynamo_single.table.limits import MAX_ACTIONS, MAX_BATCH_KEYS
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import SentRequest, Table, get_table, listening
-from dynamo_single.verification import child_counters as counts
-from dynamo_single.verification import claims, derived
-from dynamo_single.verification import copies as copied
-from dynamo_single.verification import items as keys
+from dynamo_single.verification import child_counters, claims, copies, derived, items
 from dynamo_single.verification.findings import Checks, Finding, Subject, present
 
 __all__ = ["Finding", "repair", "verify"]
 
-CHECKS: Final[tuple[Checks, ...]] = (keys, claims, derived, copied)
+CHECKS: Final[tuple[Checks, ...]] = (items, claims, derived, copies)
 #: Checks that send requests of their own, since a key does not find what they look at: counting, for example.
 Inquiry = Callable[[Table, Subject], Iterator[Finding]]
-INQUIRIES: Final[tuple[Inquiry, ...]] = (copied.due, counts.inquire)
+INQUIRIES: Final[tuple[Inquiry, ...]] = (copies.due, child_counters.inquire)
 
 #: How often what an item has to do with is read again because it names further items.
 _ROUNDS: Final = 4
@@ -51,7 +48,7 @@ def verify(
     suspicious item. ``model`` looks at this model's items and claims only, though all are read. ``rate`` is the most
     read units a second on average; ``progress`` is told how many items were read, page by page.
     """
-    if pending.current() is not None:
+    if block.current() is not None:
         raise NotSupported("verify() reads what is stored, and this atomic() block has not written yet: call it after.")
     walk = _Walk(get_table(table) if isinstance(table, str) else table, rate)
     read = 0

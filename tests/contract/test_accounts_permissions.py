@@ -14,8 +14,7 @@ from django.test import Client
 
 from accounts.backends import EmailOrUsernameBackend
 from accounts.models import Group, User
-from dynamo_single import models, permissions
-from dynamo_single.auth import users as auth
+from dynamo_single import auth, models, permissions
 from dynamo_single.table import SentRequest, Table
 from dynamo_single.testing import assert_requests
 from project.directory.models import Company

@@ -13,9 +13,9 @@ from django.core.management import load_command_class
 from django.core.management.base import BaseCommand
 
 from dynamo_single import conf, exceptions, models
-from dynamo_single.orm.model import metaclass as modeltype
+from dynamo_single.orm.model import metaclass
 from dynamo_single.orm.query.unsupported import REFUSED
-from dynamo_single.table import names as layout
+from dynamo_single.table import names as physical
 from tests.docs import lookup_table
 from tests.docs.pages import ROOT, code, table
 
@@ -125,14 +125,14 @@ def test_every_option_of_an_attribute_is_listed() -> None:
 
 def test_the_options_of_meta_are_listed() -> None:
     """The models page has this app's options, and those that it decides."""
-    assert set(names("models.md", "Options of `Meta`")) == modeltype.OWN_OPTIONS
-    assert set(names("models.md", "Options that are decided")) == set(modeltype.DECIDED)
+    assert set(names("models.md", "Options of `Meta`")) == metaclass.OWN_OPTIONS
+    assert set(names("models.md", "Options that are decided")) == set(metaclass.DECIDED)
 
 
 def test_the_physical_names_are_listed() -> None:
     """The stored layout has each name that the app writes."""
-    written = {value for name, value in vars(layout).items() if name.isupper() and not name.endswith("PREFIX")}
-    unused = {layout.CREATED_BY, layout.VERSION, layout.CLAIM_ITEM_TYPE}
+    written = {value for name, value in vars(physical).items() if name.isupper() and not name.endswith("PREFIX")}
+    unused = {physical.CREATED_BY, physical.VERSION, physical.CLAIM_ITEM_TYPE}
     listed = {*names("stored-layout.md", "Attributes of an item"), *names("stored-layout.md", "Unique claims")}
     assert written - unused <= listed
 

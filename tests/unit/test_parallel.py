@@ -11,7 +11,7 @@ from contextvars import ContextVar
 import pytest
 from django.core.exceptions import SynchronousOnlyOperation
 
-from dynamo_single.table import threads as parallel
+from dynamo_single.table import threads
 from dynamo_single.table.threads import in_order
 
 _seen: ContextVar[str] = ContextVar("seen", default="")
@@ -62,13 +62,13 @@ def test_no_more_are_begun_than_allowed(bound: int) -> None:
 
 def test_calls_really_overlap() -> None:
     """As many calls are under way as the bound says, and the threads there are."""
-    together = threading.Barrier(parallel.MAX_THREADS)
+    together = threading.Barrier(threads.MAX_THREADS)
 
     def meet(_: int) -> bool:
         together.wait(10)
         return True
 
-    assert all(in_order(meet, range(2 * parallel.MAX_THREADS), at_once=lambda: parallel.MAX_THREADS))
+    assert all(in_order(meet, range(2 * threads.MAX_THREADS), at_once=lambda: threads.MAX_THREADS))
 
 
 def test_calls_see_the_callers_context() -> None:

@@ -14,8 +14,8 @@ from dynamo_single.exceptions import StaleObject
 from dynamo_single.management.base import TableCommand
 from dynamo_single.management.commands.dynamo_verify import model_of
 from dynamo_single.orm.items import hydration
-from dynamo_single.orm.reading import plans as reading
-from dynamo_single.orm.write import save as writes
+from dynamo_single.orm.reading import plans
+from dynamo_single.orm.write import save
 from dynamo_single.table.table import Table
 from dynamo_single.verification.findings import Subject
 from dynamo_single.verification.walk import Finding, repair, verify
@@ -71,12 +71,12 @@ class Command(TableCommand):
 
 def _completed(table: Table, finding: Finding) -> bool:
     """Let the copies of a marked source follow, as saving it again does; ``False`` if somebody else changed it."""
-    item = reading.get_item(table, finding.key)
+    item = plans.get_item(table, finding.key)
     model = None if item is None else Subject.of(table.settings.alias, item).model
     if item is None or model is None:
         return False
     try:
-        writes.update(hydration.instance(model, item))
+        save.update(hydration.instance(model, item))
     except StaleObject:
         return False
     return True

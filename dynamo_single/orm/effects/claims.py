@@ -14,7 +14,7 @@ from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.conditions.terms import And, Condition, Or, Stored
 from dynamo_single.orm.effects.unique_rules import Rule, rules_of
 from dynamo_single.orm.items.hydration import has_expired
-from dynamo_single.orm.reading import plans as reading
+from dynamo_single.orm.reading import plans
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Delete, Item, ItemKey, Put, key_of
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
@@ -142,11 +142,11 @@ def owner_of(claim: Mapping[str, Any]) -> ItemKey:
 
 def holder(model: Any, key: ItemKey) -> ItemKey | None:
     """The key of the item that holds a claim, or ``None`` if it is free: one GetItem, strongly consistent."""
-    claim = reading.get_item(get_table(model._options.alias), key)
+    claim = plans.get_item(get_table(model._options.alias), key)
     return None if claim is None or has_expired(claim) else owner_of(claim)
 
 
 def owner_item(model: Any, attribute: Attribute[Any], value: Any) -> Item | None:
     """The stored item that holds a unique value: two GetItems, strongly consistent; one if nobody holds it."""
     owner = holder(model, claim_key(model, attribute, value))
-    return None if owner is None else reading.get_item(get_table(model._options.alias), owner)
+    return None if owner is None else plans.get_item(get_table(model._options.alias), owner)

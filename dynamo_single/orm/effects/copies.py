@@ -26,7 +26,7 @@ from dynamo_single.orm.conditions.terms import Stored
 from dynamo_single.orm.effects import sending
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.serialization import is_same, key_of_pk
-from dynamo_single.orm.reading import plans as reading
+from dynamo_single.orm.reading import plans
 from dynamo_single.orm.requests import block as pending
 from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, Update, key_of
 from dynamo_single.orm.requests.changes import as_stored
@@ -113,7 +113,7 @@ def _source_item(obj: Any, key: ItemKey) -> Item | None:
     if block is not None and block.writes_to(key):
         return block.item_after(key)
     # Whatever a block counts there, it does not change what is copied.
-    return reading.stored_item(get_table(type(obj)._options.alias), key)
+    return plans.stored_item(get_table(type(obj)._options.alias), key)
 
 
 def checks(model: Any, before: Item | None, after: Item | None) -> list[Action]:

@@ -12,12 +12,10 @@ from typing import Any
 
 from dynamo_single.exceptions import MissingReference, SourceChanged
 from dynamo_single.orm.conditions.terms import Condition
-from dynamo_single.orm.effects import child_counters as child_counts
-from dynamo_single.orm.effects import claims as uniqueness
-from dynamo_single.orm.effects import copies, derived, sending
+from dynamo_single.orm.effects import child_counters, claims, copies, derived, sending
 from dynamo_single.orm.items import versions
 from dynamo_single.orm.items.serialization import item_of, stored_name
-from dynamo_single.orm.requests import block as pending
+from dynamo_single.orm.requests import block
 from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey
 from dynamo_single.orm.requests.block import Explain
 from dynamo_single.orm.requests.changes import as_stored
@@ -31,16 +29,16 @@ def actions(
     """The actions on other items; ``absent`` are the keys of parents that are known to be gone."""
     items = (derived.items_of(model, each, item_of) for each in (before, after))
     return [
-        *uniqueness.actions(model, before, after),
+        *claims.actions(model, before, after),
         *derived.actions(*items),
         *copies.checks(model, before, after),
-        *child_counts.actions(model, before, after, absent),
+        *child_counters.actions(model, before, after, absent),
     ]
 
 
 def outside(model: Any) -> list[str]:
     """The attributes that tie objects to others: copied and counted ones, and the model's own copies and counters."""
-    counting = [field.name for _, _, field in child_counts.counted(model)]
+    counting = [field.name for _, _, field in child_counters.counted(model)]
     copied = [copy.source.name for copy in registry.copied_from(model)]
     own = [*registry.copied_of(model), *registry.counters_of(model)]
     return [*copied, *counting, *(attribute.name for attribute in own)]
@@ -64,7 +62,7 @@ def conditions(model: Any, before: Item, after: Item, written: set[str]) -> list
         elif made_of & written:
             # The same key from other values, or none as before: it has to be the one that is stored.
             as_before |= pair
-    as_before |= uniqueness.depends_on(model, before, after, written)
+    as_before |= claims.depends_on(model, before, after, written)
     derives_from = derived.stored_names(model)
     if derives_from and written & {*derives_from, names.DELETED_AT}:
         as_before |= derives_from
@@ -78,7 +76,7 @@ def conditions(model: Any, before: Item, after: Item, written: set[str]) -> list
 
 def _needed(model: Any, written: set[str]) -> set[str]:
     """The physical names of what has to be as it was read, for copies and counters to be right."""
-    references = child_counts.references(model)
+    references = child_counters.references(model)
     found = references if names.DELETED_AT in written else references & written
     found |= {copy.source.attr_name for copy in registry.copied_from(model)} & written
     for copy in registry.copied_of(model):
@@ -108,7 +106,7 @@ def send(
     along = spread or copies.Spread()
     absent: frozenset[ItemKey] = frozenset()
     while True:
-        whole = pending.combined((main, *beside, *actions(model, before, after, absent), *along.actions))
+        whole = block.combined((main, *beside, *actions(model, before, after, absent), *along.actions))
         try:
             return sending.send(
                 obj,
@@ -117,7 +115,7 @@ def send(
                 lambda: [*along.items, *touched(model, before, after)],
             )
         except MissingReference as error:
-            can_be_left_out = lenient or child_counts.is_left(model, before, after, error.key)
+            can_be_left_out = lenient or child_counters.is_left(model, before, after, error.key)
             if not can_be_left_out or error.key in absent:
                 raise
             absent |= {error.key}
@@ -138,7 +136,7 @@ def explained(
         return explain(action, found)
     if action.key in {each.key for each in along.actions}:
         return SourceChanged(f"{model._meta.label} with pk {obj.pk!r}: an object that copies from it was changed.")
-    if not found and action.key in child_counts.sums(model, *change):
+    if not found and action.key in child_counters.sums(model, *change):
         return MissingReference(
             f"{model._meta.label} with pk {obj.pk!r} is counted by an object that is not stored, pk={action.key[0]!r}, "
             f"sk={action.key[1]!r}; nothing was written. Create that one first, or refer to another object.",

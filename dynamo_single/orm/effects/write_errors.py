@@ -22,7 +22,7 @@ from dynamo_single.exceptions import (
 from dynamo_single.orm.conditions.algebra import word
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Stored
-from dynamo_single.orm.effects import claims as uniqueness
+from dynamo_single.orm.effects import claims
 from dynamo_single.orm.items import hydration, versions
 from dynamo_single.orm.items.serialization import known_names
 from dynamo_single.orm.requests.actions import Action, Check, Delete, Item, Put, Update, key_of
@@ -129,7 +129,7 @@ def _comparison(need: Condition) -> Stored:
 
 def _violation(obj: Any, item: Item, action: Action) -> Exception:
     model = type(obj)
-    for rule, key in uniqueness.claims_of(model, item).items():
+    for rule, key in claims.claims_of(model, item).items():
         values = rule.values(item)
         if key == action.key and values is not None:
             constraint = f" ({rule.name})" if rule.name else ""

@@ -14,15 +14,15 @@ from dynamo_single.orm.model.model import Abstract, Asked, Model
 from dynamo_single.orm.query.manager import Manager, SoftDeleteManager
 from dynamo_single.orm.schema.attributes import AuthorAttribute, TimestampAttribute, UnicodeAttribute
 from dynamo_single.orm.where import preconditions
-from dynamo_single.orm.write import trash as soft_delete
-from dynamo_single.table import names as layout
+from dynamo_single.orm.write import trash
+from dynamo_single.table import names
 
 
 class TimestampedModel(Model):
     """When an object was made and last saved, set on every write path."""
 
-    created_at = TimestampAttribute("created", auto_now_add=True, attr_name=layout.CREATED_AT)
-    updated_at = TimestampAttribute("updated", auto_now=True, attr_name=layout.UPDATED_AT)
+    created_at = TimestampAttribute("created", auto_now_add=True, attr_name=names.CREATED_AT)
+    updated_at = TimestampAttribute("updated", auto_now=True, attr_name=names.UPDATED_AT)
 
     Meta = Abstract
 
@@ -41,9 +41,9 @@ class SoftDeleteModel(Model):
     ``objects`` are the live ones, ``deleted_objects`` the trash, ``all_objects`` both.
     """
 
-    deleted_at = TimestampAttribute("deleted", null=True, editable=False, attr_name=layout.DELETED_AT)
+    deleted_at = TimestampAttribute("deleted", null=True, editable=False, attr_name=names.DELETED_AT)
     #: What an object went to the trash along with: its parent's item type and ``pk``; ``None`` for one by itself.
-    deleted_with = UnicodeAttribute("deleted with", null=True, editable=False, attr_name=layout.DELETED_WITH)
+    deleted_with = UnicodeAttribute("deleted with", null=True, editable=False, attr_name=names.DELETED_WITH)
 
     objects: ClassVar[Manager[Self]] = SoftDeleteManager("live")
     all_objects: ClassVar[Manager[Self]] = SoftDeleteManager("all")
@@ -64,10 +64,10 @@ class SoftDeleteModel(Model):
         One request for an object alone; one transaction if it has unique values or children and all of it fits into one
         (100 actions, 4 MB), else several, the object in the first. Repeating it completes what was interrupted.
         """
-        return soft_delete.delete(self, condition=preconditions.read(type(self), condition))
+        return trash.delete(self, condition=preconditions.read(type(self), condition))
 
     def _delete_under(self, extra: Condition) -> tuple[int, dict[str, int]]:
-        return soft_delete.delete(self, extra=extra)
+        return trash.delete(self, extra=extra)
 
     def restore(self) -> tuple[int, dict[str, int]]:
         """Take the object out of the trash, and what went there along with it; the counts are by model.
@@ -75,10 +75,10 @@ class SoftDeleteModel(Model):
         As many requests as ``delete()``, the object in the last. ``UniqueViolation`` if a unique value was taken since,
         ``ParentInTrash`` if it belongs to an object in the trash, ``DoesNotExist`` if it is gone for good.
         """
-        return soft_delete.restore(self)
+        return trash.restore(self)
 
     def _restore_if(self, condition: Condition) -> tuple[int, dict[str, int]]:
-        return soft_delete.restore(self, extra=condition)
+        return trash.restore(self, extra=condition)
 
     async def arestore(self) -> tuple[int, dict[str, int]]:
         """``restore()`` in a thread."""

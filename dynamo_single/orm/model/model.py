@@ -21,10 +21,8 @@ from pynamodb.expressions.condition import Condition as PynamoDBCondition
 
 from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
-from dynamo_single.orm.items import hydration
-from dynamo_single.orm.items import partial as deferred
-from dynamo_single.orm.items import serialization as items
-from dynamo_single.orm.model import validation as unique_validation
+from dynamo_single.orm.items import hydration, partial, serialization
+from dynamo_single.orm.model import validation
 from dynamo_single.orm.model.metaclass import ModelMeta
 from dynamo_single.orm.model.pynamodb import PynamoDBHooks
 from dynamo_single.orm.model.pynamodb_model import PynamoDBModel
@@ -35,7 +33,7 @@ from dynamo_single.orm.where import preconditions
 from dynamo_single.orm.write import delete as purging
 from dynamo_single.orm.write import save as writes
 from dynamo_single.orm.write.move import Movable
-from dynamo_single.table import names as layout
+from dynamo_single.table import names as physical
 
 #: A condition that a caller gives along with a write.
 Asked = models.Q | PynamoDBCondition | None
@@ -57,7 +55,7 @@ class _KeyValue(PynamoDBAttribute[str]):
     @overload
     def __get__(self, instance: Any, owner: Any) -> str: ...
     def __get__(self, instance: Any, owner: Any) -> Any:
-        return self if instance is None else items.primary_key(instance)[self.attr_name]
+        return self if instance is None else serialization.primary_key(instance)[self.attr_name]
 
     def __set__(self, instance: Any, value: Any) -> None:
         raise NotSupported(f"{self.attr_name} is computed from the attributes that the key template names: set those.")
@@ -85,9 +83,9 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
     own errors.
     """
 
-    partition_key = _KeyValue(hash_key=True, attr_name=layout.PARTITION_KEY)
-    sort_key = _KeyValue(range_key=True, attr_name=layout.SORT_KEY)
-    item_type = _ItemType(attr_name=layout.ITEM_TYPE)
+    partition_key = _KeyValue(hash_key=True, attr_name=physical.PARTITION_KEY)
+    sort_key = _KeyValue(range_key=True, attr_name=physical.SORT_KEY)
+    item_type = _ItemType(attr_name=physical.ITEM_TYPE)
 
     objects: ClassVar[Manager[Self]] = Manager()
 
@@ -304,7 +302,7 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
 
     def get_deferred_fields(self) -> set[str]:
         """The attributes that were not read yet, after ``only()`` or ``defer()``."""
-        return deferred.missing(self)
+        return partial.missing(self)
 
     @classmethod
     def from_item(cls, item: dict[str, dict[str, Any]]) -> Self:
@@ -324,13 +322,13 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
         meta: Any = self._meta
         named = None if fields is None else {meta.get_field(name).attname for name in fields}
         if named and from_queryset is None and named <= self.get_deferred_fields():
-            deferred.complete(self)
+            partial.complete(self)
             return
         fresh = hydration.reload(self) if from_queryset is None else from_queryset.get(pk=self.pk)
-        deferred.complete(fresh)
+        partial.complete(fresh)
         kept: set[str] = set()
         if named is not None and self._stored is not None:
-            kept = deferred.changed_in_memory(self) - named
+            kept = partial.changed_in_memory(self) - named
         hydration.follow(self, fresh, kept)
         for field in meta.concrete_fields:
             if field.is_relation and field.attname not in kept and field.is_cached(self):
@@ -343,20 +341,20 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
 
         An object that was read in part is read whole first: one GetItem.
         """
-        deferred.complete(self)
+        partial.complete(self)
         super().clean_fields(exclude)
         try:
-            items.check_keys(self)
+            serialization.check_keys(self)
         except InvalidValue as error:
             raise ValidationError(str(error), code="invalid_key") from error
 
     def _perform_unique_checks(self, unique_checks: Any) -> dict[str, list[Any]]:
-        own_key = None if self._stored is None else items.stored_key(self)
-        return unique_validation.unique_errors(self, own_key, unique_checks)
+        own_key = None if self._stored is None else serialization.stored_key(self)
+        return validation.unique_errors(self, own_key, unique_checks)
 
     def validate_constraints(self, exclude: Any = None) -> None:
         """Report unique constraints of ``Meta`` that another object is in the way of: one GetItem each."""
-        own_key = None if self._stored is None else items.stored_key(self)
-        found = unique_validation.constraint_errors(self, own_key, exclude or ())
+        own_key = None if self._stored is None else serialization.stored_key(self)
+        found = validation.constraint_errors(self, own_key, exclude or ())
         if found:
             raise ValidationError(found)

@@ -8,12 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dynamo_single.exceptions import NotSupported
-from dynamo_single.orm.effects import claims as uniqueness
-from dynamo_single.orm.effects import together as following
-from dynamo_single.orm.items import hydration, versions
-from dynamo_single.orm.items import partial as deferred
-from dynamo_single.orm.items import serialization as items
-from dynamo_single.orm.requests import block as pending
+from dynamo_single.orm.effects import claims, together
+from dynamo_single.orm.items import hydration, partial, serialization, versions
+from dynamo_single.orm.requests import block
 from dynamo_single.orm.schema import registry
 from dynamo_single.table.table import get_table
 
@@ -54,7 +51,7 @@ class PynamoDBHooks(_Base):
     @classmethod
     def _check_plain_write(cls) -> None:
         """PynamoDB's writers send one item: what has to change with it would be left behind."""
-        follows = [*uniqueness.unique_attributes(cls), *cls.derived_from, *following.outside(cls)]
+        follows = [*claims.unique_attributes(cls), *cls.derived_from, *together.outside(cls)]
         follows += versions.next_values(cls, None)
         if follows:
             raise NotSupported(
@@ -89,8 +86,8 @@ class PynamoDBHooks(_Base):
         obj._state.adding = False
 
     def _container_serialize(self, null_check: bool = True) -> dict[str, dict[str, Any]]:
-        deferred.complete(self)
-        return items.item_of(self)
+        partial.complete(self)
+        return serialization.item_of(self)
 
     @classmethod
     def _instantiate(cls, attribute_values: dict[str, dict[str, Any]]) -> Self:
@@ -100,7 +97,7 @@ class PynamoDBHooks(_Base):
 
     @classmethod
     def _get_connection(cls) -> Any:
-        if pending.current() is not None:
+        if block.current() is not None:
             raise NotSupported(
                 f"PynamoDB's own calls, as of {cls.__name__} here, know nothing of atomic() blocks: they would read "
                 "what was before, and write at once. Use the querysets, save() and delete(), or call it outside the "

@@ -13,11 +13,11 @@ from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.conditions.terms import EVERYTHING
-from dynamo_single.orm.effects import claims as uniqueness
+from dynamo_single.orm.effects import claims
 from dynamo_single.orm.effects.unique_rules import Rule, declared, rules_of
 from dynamo_single.orm.items.hydration import has_expired
 from dynamo_single.orm.items.serialization import computed_key
-from dynamo_single.orm.reading import plans as reading
+from dynamo_single.orm.reading import plans
 from dynamo_single.orm.requests.actions import ItemKey
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import names
@@ -77,7 +77,7 @@ def _error(obj: Any, own_key: ItemKey | None, rule: Rule | None) -> ValidationEr
         key = rule.key_of(_item(obj, rule))
     except InvalidValue as error:
         return ValidationError(str(error), code="invalid_key")
-    holder = None if key is None else uniqueness.holder(rule.model, key)
+    holder = None if key is None else claims.holder(rule.model, key)
     return None if holder is None or holder == own_key else _message(obj, rule)
 
 
@@ -114,7 +114,7 @@ def _primary_key_error(obj: Any, field: Any) -> ValidationError | None:
         key = computed_key(model, obj.attribute_values)
     except InvalidValue as error:
         return ValidationError(str(error), code="invalid_key")
-    item = reading.get_item(get_table(model._options.alias), key)
+    item = plans.get_item(get_table(model._options.alias), key)
     if item is None or has_expired(item):
         return None
     return _djangos(obj, [field.name])

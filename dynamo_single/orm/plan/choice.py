@@ -17,7 +17,7 @@ from dynamo_single.orm.plan.constraints import Constraints
 from dynamo_single.orm.plan.ordering import Unfit
 from dynamo_single.orm.plan.plan import KeyCondition, Plan, Query, Rejection
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
-from dynamo_single.table import names as physical
+from dynamo_single.table import names
 
 _KINDS = {"empty": 0, "get": 1, "batch_get": 2, "query": 3}
 #: What each place of a candidate's rank means, for the one that is worse there.
@@ -164,7 +164,7 @@ def _shared(layout: ModelLayout, key: AccessKey, reading: KeyRange) -> bool:
 
 def _is_foreign(layout: ModelLayout, key: AccessKey, reading: KeyRange) -> bool:
     """Whether items of other models, or unique claims, can lie in the range."""
-    if key.index is None and reading.condition.partition.startswith(f"{physical.UNIQUE_PREFIX}#"):
+    if key.index is None and reading.condition.partition.startswith(f"{names.UNIQUE_PREFIX}#"):
         return True
     return any(_lies_in(other, key, reading) for other in _meeting(key, layout, tuple(layout.neighbours())))
 

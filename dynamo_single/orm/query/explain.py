@@ -12,7 +12,7 @@ from dynamo_single.orm.conditions.algebra import word, word_order
 from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.plan.advice import describe_key, word_query
 from dynamo_single.orm.plan.plan import KeyCondition, Plan
-from dynamo_single.table import names as physical
+from dynamo_single.table import names
 from dynamo_single.table.limits import MAX_BATCH_KEYS
 from dynamo_single.table.request import Request
 
@@ -66,7 +66,7 @@ def _union(plan: Plan) -> Iterable[tuple[str, str]]:
 
 
 def _keys(plan: Plan) -> Iterable[str]:
-    texts = [f"{physical.PARTITION_KEY} = {pk!r}, {physical.SORT_KEY} = {sk!r}" for pk, sk in plan.keys[:_SHOWN]]
+    texts = [f"{names.PARTITION_KEY} = {pk!r}, {names.SORT_KEY} = {sk!r}" for pk, sk in plan.keys[:_SHOWN]]
     index = plan.key.index if plan.key else None
     texts += [_key_condition(condition, index) for condition in plan.conditions[:_SHOWN]]
     yield from texts
@@ -76,9 +76,9 @@ def _keys(plan: Plan) -> Iterable[str]:
 
 
 def _key_condition(condition: KeyCondition, index: str | None) -> str:
-    partition, sort = physical.PARTITION_KEY, physical.SORT_KEY
+    partition, sort = names.PARTITION_KEY, names.SORT_KEY
     if index is not None:
-        partition, sort = physical.index_partition(index), physical.index_sort(index)
+        partition, sort = names.index_partition(index), names.index_sort(index)
     text = f"{partition} = {condition.partition!r}"
     if condition.operator == "begins_with":
         return f"{text} and {sort} begins with {condition.operands[0]!r}"

@@ -15,19 +15,17 @@ from django.utils import timezone
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.terms import Order
-from dynamo_single.orm.items import hydration
-from dynamo_single.orm.items import partial as deferred
+from dynamo_single.orm.items import hydration, partial
 from dynamo_single.orm.plan import planner
 from dynamo_single.orm.plan.plan import Plan, Query, Visibility
 from dynamo_single.orm.plan.projection import attributes_of, project
 from dynamo_single.orm.query import streaming
-from dynamo_single.orm.reading import plans as reading
-from dynamo_single.orm.results import computation
+from dynamo_single.orm.reading import plans
+from dynamo_single.orm.results import computation, sorting
 from dynamo_single.orm.results import related as collections
-from dynamo_single.orm.results import sorting as in_memory
 from dynamo_single.orm.results.columns import Columns
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.where import tree as where
+from dynamo_single.orm.where import tree
 from dynamo_single.orm.where.arguments import asking, check_lists, gives_up_order, in_one_order
 from dynamo_single.orm.write.job import Progress
 from dynamo_single.table.table import Table, get_table
@@ -128,7 +126,7 @@ class PlannedQuerySet(models.QuerySet[M]):
             raise NotSupported("Annotations, set operations and extra() cannot be answered by DynamoDB.")
         return Query(
             layout=registry.layout_of(self.model),
-            where=where.read_where(self.model, query.where),
+            where=tree.read_where(self.model, query.where),
             ordering=self._ordering() if ordered else (),
             visibility=self._visibility,
             using_index=self._using_index,
@@ -144,8 +142,8 @@ class PlannedQuerySet(models.QuerySet[M]):
 
     def _ordering(self) -> tuple[Order, ...]:
         query: Any = self.query
-        names = [in_memory.without_missing(self.model, name) for name in self._ordered_by()]
-        orders = where.read_ordering(self.model, names)
+        names = [sorting.without_missing(self.model, name) for name in self._ordered_by()]
+        orders = tree.read_ordering(self.model, names)
         if query.standard_ordering:
             return orders
         return tuple(Order(order.attribute, not order.descending) for order in orders)
@@ -165,12 +163,12 @@ class PlannedQuerySet(models.QuerySet[M]):
         model: Any = self.model
         if self._columns is not None:
             return project(plan, self._columns.attributes)
-        wanted = deferred.wanted(model, self.query, self._prefetch_related_lookups)
+        wanted = partial.wanted(model, self.query, self._prefetch_related_lookups)
         if wanted is None:
             return plan
         # A reference that is filtered by is what a manager of the other side tells its objects by.
         followed = {*attributes_of(plan.query.where), *(field.attname for field in self._known_related_objects)}
-        return project(plan, {*wanted, *deferred.references(model, followed)})
+        return project(plan, {*wanted, *partial.references(model, followed)})
 
     def _is_plain(self) -> bool:
         """Whether this asks for all live objects, whole, as a default manager that nobody changed does."""
@@ -181,20 +179,20 @@ class PlannedQuerySet(models.QuerySet[M]):
 
     def _page_limit(self, plan: Plan) -> int | None:
         if plan.in_memory is not None:
-            return in_memory.page_limit(plan, plan.in_memory.limit)
+            return sorting.page_limit(plan, plan.in_memory.limit)
         high = self.query.high_mark
-        return high if high is not None and reading.limit_is_exact(plan) else None
+        return high if high is not None and plans.limit_is_exact(plan) else None
 
     def _objects(self) -> Iterator[Any]:
         query: Any = self.query
         if query.is_empty() or (query.high_mark is not None and query.high_mark <= query.low_mark):
             return
-        plan = in_memory.plan(self)
+        plan = sorting.plan(self)
         members = self._collection_members(plan)
         if members is not None:
             yield from collections.read(self._table, self.model, plan, members)
             return
-        yield from map(self._reader(), in_memory.items(self, plan))
+        yield from map(self._reader(), sorting.items(self, plan))
 
     def _reader(self) -> Callable[[hydration.Item], Any]:
         """What makes an object, or a row of ``values()``, of an item that was read."""

@@ -13,17 +13,14 @@ from asgiref.sync import sync_to_async
 from django.db import connections, models
 
 from dynamo_single.exceptions import NotSupported
-from dynamo_single.orm.items import partial as deferred
+from dynamo_single.orm.items import partial
 from dynamo_single.orm.plan.plan import Visibility
 from dynamo_single.orm.query import execution, explain, streaming
 from dynamo_single.orm.query.unsupported import refuse_all
 from dynamo_single.orm.query.writing import WritingQuerySet
-from dynamo_single.orm.reading import plans as reading
+from dynamo_single.orm.reading import plans
 from dynamo_single.orm.results import annotate as annotating
-from dynamo_single.orm.results import computation, pages
-from dynamo_single.orm.results import related as collections
-from dynamo_single.orm.results import rows as results
-from dynamo_single.orm.results import sorting as in_memory
+from dynamo_single.orm.results import computation, pages, related, rows, sorting
 from dynamo_single.orm.results.columns import ColumnIterable, as_dict, as_named_tuple, as_tuple, as_value, columns
 from dynamo_single.orm.results.pages import Page
 from dynamo_single.orm.where.arguments import asking
@@ -67,12 +64,12 @@ class QuerySet(WritingQuerySet[M]):
         """Allow reading the whole table, every model's items included, if no key answers the query."""
         return self._with(_allow_scan=True)
 
-    def allow_in_memory(self, limit: int = in_memory.DEFAULT_LIMIT) -> Self:
+    def allow_in_memory(self, limit: int = sorting.DEFAULT_LIMIT) -> Self:
         """Allow working on up to ``limit`` matches in memory, for what DynamoDB does not compute or put in order.
 
         If there are more, ``TooManyMatches`` is raised; nothing is cut off. What a key answers is read by it as ever.
         """
-        return self._with(_in_memory=in_memory.checked_limit(limit))
+        return self._with(_in_memory=sorting.checked_limit(limit))
 
     def with_visibility(self, visibility: Visibility) -> Self:
         """``live`` objects, ``deleted`` ones, or ``all``."""
@@ -89,11 +86,11 @@ class QuerySet(WritingQuerySet[M]):
         plan = computation.plan(self)
         members = self._collection_members(plan)
         if members is not None:
-            plan = collections.whole(plan, self.model, members)
+            plan = related.whole(plan, self.model, members)
         afterwards = [] if members is not None else [*computation.announce(self), *execution.announce_related(self)]
         if execute:
             afterwards += execution.execute(self)
-        requests = reading.requests(self._table, plan, limit=self._page_limit(plan))
+        requests = plans.requests(self._table, plan, limit=self._page_limit(plan))
         return explain.describe(plan, requests, afterwards=afterwards)
 
     def complex_filter(self, filter_obj: Any) -> Self:
@@ -122,8 +119,8 @@ class QuerySet(WritingQuerySet[M]):
             return 0
         computed = computation.of(self)
         if computed is not None:
-            return sum(1 for _ in results.rows(self)) if computed.makes_rows else int(self._source().count())
-        return reading.count(self._table, self._plan(ordered=False), skip=query.low_mark, stop=query.high_mark)
+            return sum(1 for _ in rows.rows(self)) if computed.makes_rows else int(self._source().count())
+        return plans.count(self._table, self._plan(ordered=False), skip=query.low_mark, stop=query.high_mark)
 
     def exists(self) -> bool:
         """Whether there is one: reads until the first match."""
@@ -131,7 +128,7 @@ class QuerySet(WritingQuerySet[M]):
             return bool(self._result_cache)
         computed = computation.of(self)
         if computed is not None and computed.makes_rows:
-            return next(results.rows(self), None) is not None
+            return next(rows.rows(self), None) is not None
         clone = self._source()
         clone.query.clear_ordering(force=True)
         high = clone.query.low_mark + 1 if clone.query.high_mark is None else clone.query.high_mark
@@ -237,7 +234,7 @@ class QuerySet(WritingQuerySet[M]):
         if self._computation is not None:
             return annotating.with_columns(self, fields, expressions, shape)
         clone = self._with(_columns=columns(self.model, fields, expressions, shape))
-        clone._iterable_class = results.RowIterable if self._distinct else ColumnIterable
+        clone._iterable_class = rows.RowIterable if self._distinct else ColumnIterable
         return clone
 
     def aggregate(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
@@ -269,13 +266,13 @@ class QuerySet(WritingQuerySet[M]):
         The answers become smaller; DynamoDB charges whole items all the same.
         """
         self._check_loadable("only")
-        names = fields if fields == (None,) else deferred.named(self.model, fields, "only")
+        names = fields if fields == (None,) else partial.named(self.model, fields, "only")
         return super().only(*names)
 
     def defer(self, *fields: Any) -> Self:
         """Objects of which all but the named attributes are read; ``defer(None)`` takes back what was deferred."""
         self._check_loadable("defer")
-        names = fields if fields == (None,) else deferred.named(self.model, fields, "defer")
+        names = fields if fields == (None,) else partial.named(self.model, fields, "defer")
         return super().defer(*names)
 
     def _check_loadable(self, name: str) -> None:
@@ -310,12 +307,12 @@ class QuerySet(WritingQuerySet[M]):
             raise TypeError("Cannot create distinct fields once a slice has been taken.")
         clone = self._with(_distinct=True)
         if self._columns is not None:
-            clone._iterable_class = results.RowIterable
+            clone._iterable_class = rows.RowIterable
         return clone
 
     def select_related(self, *fields: Any) -> Self:
         """Read the referenced objects along: one BatchGetItem for each hundred of each reference."""
-        collections.check_references(self.model, fields)
+        related.check_references(self.model, fields)
         clone: Self = super().select_related(*fields)
         return clone
 

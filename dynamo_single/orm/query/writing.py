@@ -1,6 +1,6 @@
 """What a queryset writes: the methods that change or create the objects that it describes, or that it is given.
 
-``bulk`` and ``bulk_objects`` do it; ``queryset`` puts these methods beside the reading ones.
+``queryset_writes`` and ``bulk`` do it; ``queryset`` puts these methods beside the reading ones.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from django.db import models
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.query.planned import PlannedQuerySet
 from dynamo_single.orm.results import computation
-from dynamo_single.orm.write import bulk as bulk_objects
-from dynamo_single.orm.write import queryset_writes as bulk
+from dynamo_single.orm.write import bulk, queryset_writes
 from dynamo_single.orm.write.bulk import Created
 from dynamo_single.orm.write.job import Progress
 
@@ -29,17 +28,17 @@ class WritingQuerySet(PlannedQuerySet[M]):
     def delete(self) -> tuple[int, dict[str, int]]:
         """Delete each object as its own ``delete()`` does, under the queryset's conditions; the counts are by model."""
         self._check_writable("delete()")
-        return self._written(bulk.delete)
+        return self._written(queryset_writes.delete)
 
     def hard_delete(self) -> tuple[int, dict[str, int]]:
         """Delete each object for good, with soft delete too, under the queryset's conditions."""
         self._check_writable("hard_delete()")
-        return self._written(bulk.hard_delete)
+        return self._written(queryset_writes.hard_delete)
 
     def restore(self) -> tuple[int, dict[str, int]]:
         """Take each object out of the trash, under the queryset's conditions; the counts are by model."""
         self._check_writable("restore()")
-        return self._written(bulk.restore)
+        return self._written(queryset_writes.restore)
 
     async def ahard_delete(self) -> tuple[int, dict[str, int]]:
         """``hard_delete()`` in a thread."""
@@ -53,7 +52,7 @@ class WritingQuerySet(PlannedQuerySet[M]):
         """Set values on each object that matches: one Query, then one update an object, under the same conditions."""
         if self.query.is_sliced:
             raise TypeError("Cannot update a query once a slice has been taken.")
-        return self._written(lambda queryset: bulk.update(queryset, kwargs))
+        return self._written(lambda queryset: queryset_writes.update(queryset, kwargs))
 
     def bulk_create(
         self,
@@ -69,7 +68,7 @@ class WritingQuerySet(PlannedQuerySet[M]):
         What two of them cannot both have is found before anything is sent. ``ignore_conflicts`` leaves out what exists;
         ``update_conflicts`` sets ``update_fields`` of it, or writes whole objects over it.
         """
-        creation = bulk_objects.creation(
+        creation = bulk.creation(
             self.model,
             batch_size=batch_size,
             ignore_conflicts=ignore_conflicts,
@@ -87,7 +86,7 @@ class WritingQuerySet(PlannedQuerySet[M]):
         As ``save(update_fields=...)``, every key and unique value follows, and only what changed is sent.
         """
         self._result_cache = None
-        return bulk_objects.update(self.model, objs, fields, batch_size, self._progress)
+        return bulk.update(self.model, objs, fields, batch_size, self._progress)
 
     def on_progress(self, callback: Progress | None) -> Self:
         """Let ``callback(done, total)`` be called after each object that a bulk operation is done with.

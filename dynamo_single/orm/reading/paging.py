@@ -14,7 +14,7 @@ from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.plan.plan import Plan
-from dynamo_single.orm.reading import plans as reading
+from dynamo_single.orm.reading import plans
 from dynamo_single.orm.reading.positions import (
     Item,
     Narrowed,
@@ -30,7 +30,7 @@ from dynamo_single.orm.reading.positions import (
     stream_count,
     within,
 )
-from dynamo_single.orm.requests import block as pending
+from dynamo_single.orm.requests import block
 from dynamo_single.orm.requests.actions import key_of
 from dynamo_single.orm.requests.compiler import compile_plan, with_page
 from dynamo_single.table.limits import MAX_BATCH_KEYS
@@ -72,7 +72,7 @@ class Beginning:
             return at_item(self.plan, stream, item).sort, stream
         # As when everything is read: of equal items those of the first part come first, and backwards last.
         descending = self.plan.merged_by[0].descending
-        return reading.order_of(self.plan, item), -stream if descending else stream
+        return plans.order_of(self.plan, item), -stream if descending else stream
 
     @property
     def takes_least(self) -> bool:
@@ -97,7 +97,7 @@ def read(beginning: Beginning, *, wanted: int, max_requests: int | None = None) 
     Where nothing is filtered, the first request of each stream reads no more than is wanted. Otherwise each further one
     reads four times as much as the one before, up to what one page can hold.
     """
-    pending.check_plan(beginning.table.settings.alias, beginning.plan)
+    block.check_plan(beginning.table.settings.alias, beginning.plan)
     merged = is_merged(beginning.plan)
     budget = _Budget(max_requests)
     # The next one is the last, from where it is taken off.
@@ -255,11 +255,11 @@ class _Range(_Stream):
         elif self.part.filter == EVERYTHING and not self.part.others:
             self.limit = wanted
         else:
-            self.limit = reading.next_limit(self.limit)
+            self.limit = plans.next_limit(self.limit)
         table = self.beginning.table
         (request,) = compile_plan(self.plan)
         answer = table.send(with_page(request, start_key=start_key, limit=self.limit))
-        for item in reading.as_read(self.part, answer["Items"]):
+        for item in plans.as_read(self.part, answer["Items"]):
             # A narrowed condition may hold what a strict bound of its own leaves out.
             if not self.start.overlaps or self._is_covered(item):
                 self._keep(self.stream, item, overlaps=self.start.overlaps)
@@ -305,11 +305,11 @@ class _Keys(_Stream):
 
     def fill(self, wanted: int) -> None:
         # One request at a time: a key that nothing is stored under is followed by more than are missing.
-        self.limit = min(max(wanted, self.limit * reading.PAGE_GROWTH), MAX_BATCH_KEYS)
+        self.limit = min(max(wanted, self.limit * plans.PAGE_GROWTH), MAX_BATCH_KEYS)
         numbers, self.left = self.left[: self.limit], self.left[self.limit :]
         keys = self.part.keys
         part = replace(self.part, keys=tuple(keys[number] for number in numbers))
-        found = {key_of(item): item for item in reading.items(self.beginning.table, part)}
+        found = {key_of(item): item for item in plans.items(self.beginning.table, part)}
         for number in numbers:
             if (item := found.get(keys[number])) is not None:
                 self._keep(number, item, overlaps=self.overlaps)

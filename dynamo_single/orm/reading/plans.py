@@ -18,7 +18,7 @@ from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.plan.projection import PartialItem
-from dynamo_single.orm.requests import block as pending
+from dynamo_single.orm.requests import block
 from dynamo_single.orm.requests.actions import key_of
 from dynamo_single.orm.requests.compiler import compile_plan, compile_reads, item_key, with_page
 from dynamo_single.table import names
@@ -53,7 +53,7 @@ def items(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None) -
 
     Skipped items are read, and paid for, as DynamoDB has no offset.
     """
-    pending.check_plan(table.settings.alias, plan)
+    block.check_plan(table.settings.alias, plan)
     if plan.kind == "empty":
         found: Iterable[Item] = ()
     elif plan.kind == "get":
@@ -77,7 +77,7 @@ def as_read(plan: Plan, found: Iterable[Item]) -> Iterator[Item]:
 
 def count(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None) -> int:
     """The number of matching items; queries and scans only count, they return no item."""
-    pending.check_plan(table.settings.alias, plan)
+    block.check_plan(table.settings.alias, plan)
     if plan.kind not in {"query", "scan"}:
         return sum(1 for _ in items(table, plan, skip=skip, stop=stop))
     total = 0
@@ -186,7 +186,7 @@ def _answers(table: Table, request: Request, wanted: int | None, *, exact: bool)
 def at_once(table: Table, plans: Sequence[Plan]) -> list[list[Item]]:
     """The items of some plans of whole primary keys as of one moment, by one TransactGetItems; again on a conflict."""
     for plan in plans:
-        pending.check_plan(table.settings.alias, plan)
+        block.check_plan(table.settings.alias, plan)
     keys = list(dict.fromkeys(key for plan in plans for key in plan.keys))
     if len(keys) > MAX_ACTIONS:
         raise NotSupported(f"{len(keys)} items cannot be read at once: DynamoDB takes {MAX_ACTIONS}.")
@@ -200,7 +200,7 @@ def at_once(table: Table, plans: Sequence[Plan]) -> list[list[Item]]:
 
 def get_item(table: Table, key: tuple[str, str]) -> Item | None:
     """One item by its key, strongly consistent: one GetItem."""
-    pending.check_keys(table.settings.alias, [key])
+    block.check_keys(table.settings.alias, [key])
     return stored_item(table, key)
 
 

@@ -11,20 +11,20 @@ from typing import Any
 
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Stored
 from dynamo_single.orm.requests.changes import Change
-from dynamo_single.table import names as physical
+from dynamo_single.table import names
 
 #: The texts of an item's partition key and sort key.
 ItemKey = tuple[str, str]
 Item = Mapping[str, Mapping[str, Any]]
 
 #: The condition that there is no item under the key, and the one that there is.
-ITEM_MISSING = Stored(physical.PARTITION_KEY, "missing")
-ITEM_EXISTS = Stored(physical.PARTITION_KEY, "exists")
+ITEM_MISSING = Stored(names.PARTITION_KEY, "missing")
+ITEM_EXISTS = Stored(names.PARTITION_KEY, "exists")
 
 
 def key_of(item: Item) -> ItemKey:
     """The key of an item."""
-    return item[physical.PARTITION_KEY]["S"], item[physical.SORT_KEY]["S"]
+    return item[names.PARTITION_KEY]["S"], item[names.SORT_KEY]["S"]
 
 
 @dataclass(frozen=True, slots=True)

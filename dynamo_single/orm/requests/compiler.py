@@ -17,7 +17,7 @@ from dynamo_single.orm.requests.actions import Action, Check, Delete, ItemKey, P
 from dynamo_single.orm.requests.expressions import ExpressionBuilder, compile_change, compile_condition
 from dynamo_single.orm.schema.encoding.keys import prefix_end
 from dynamo_single.orm.schema.encoding.values import item_size
-from dynamo_single.table import names as physical
+from dynamo_single.table import names
 from dynamo_single.table.limits import MAX_ACTIONS, MAX_BATCH_KEYS, MAX_ITEM_SIZE, MAX_PAGE_ITEMS
 from dynamo_single.table.request import Request
 
@@ -123,7 +123,7 @@ def compile_reads(keys: Sequence[ItemKey], table_name: str) -> Request:
 
 def item_key(key: ItemKey) -> dict[str, Any]:
     """Give an item's key as attribute values."""
-    return {physical.PARTITION_KEY: {"S": key[0]}, physical.SORT_KEY: {"S": key[1]}}
+    return {names.PARTITION_KEY: {"S": key[0]}, names.SORT_KEY: {"S": key[1]}}
 
 
 def _consistency(plan: Plan) -> dict[str, Any]:
@@ -151,9 +151,9 @@ def _query(plan: Plan, condition: KeyCondition) -> dict[str, Any]:
 
 
 def _key_condition(condition: KeyCondition, index: str | None, builder: ExpressionBuilder) -> str:
-    partition, sort = physical.PARTITION_KEY, physical.SORT_KEY
+    partition, sort = names.PARTITION_KEY, names.SORT_KEY
     if index is not None:
-        partition, sort = physical.index_partition(index), physical.index_sort(index)
+        partition, sort = names.index_partition(index), names.index_sort(index)
     text = f"{builder.name(partition)} = {builder.value({'S': condition.partition})}"
     if not condition.operator:
         return text

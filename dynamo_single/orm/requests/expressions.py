@@ -13,7 +13,7 @@ from dynamo_single.orm.conditions.algebra import lower, simplify, word
 from dynamo_single.orm.conditions.terms import And, Condition, Not, Nothing, Or, Stored
 from dynamo_single.orm.requests.changes import Change, Place
 from dynamo_single.orm.schema.layout import ModelLayout
-from dynamo_single.table import names as physical
+from dynamo_single.table import names
 
 #: The most operands of one IN (AWS: "Comparison operator and function reference").
 MAX_IN_OPERANDS = 100
@@ -90,7 +90,7 @@ def _write(condition: Condition, builder: ExpressionBuilder) -> str:
         return _write_stored(condition, builder)
     if isinstance(condition, Nothing):
         # The language has no constant, so what can never hold is spelled out.
-        name = builder.name(physical.ITEM_TYPE)
+        name = builder.name(names.ITEM_TYPE)
         return f"attribute_exists({name}) AND attribute_not_exists({name})"
     raise TypeError(f"{condition!r} is not lowered.")
 

@@ -24,7 +24,7 @@ from dynamo_single.orm.plan import planner
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.plan.projection import attributes_of, project
 from dynamo_single.orm.reading import plans as reading
-from dynamo_single.orm.results import sorting as in_memory
+from dynamo_single.orm.results import sorting
 from dynamo_single.orm.results.measures import NUMBERS, Function, Measure, Tally, checked_default
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.fields import DynamoField, IdentityField
@@ -132,7 +132,7 @@ def _check_attribute(model: Any, function: Function, field: Any) -> None:
             f"{', '.join(model._identity)}: name one of them."
         )
     if function in ("Min", "Max"):
-        in_memory.check_orderable(model, field.attname, f"{function}()")
+        sorting.check_orderable(model, field.attname, f"{function}()")
     elif not isinstance(field.attribute, NUMBERS):
         raise NotSupported(
             f"{model._meta.label}: {function}() adds numbers, and {field.attname} is a "
@@ -197,13 +197,13 @@ def needed(measures: Iterable[Measure]) -> set[str]:
 def _added_up(source: Any, measures: Sequence[Measure]) -> list[Any]:
     what = f"aggregate({', '.join(map(str, measures))})"
     sliced = source.query.is_sliced
-    plan = in_memory.plan(source) if sliced else in_memory.unordered(source)
-    limit = in_memory.limit_of(source, plan, what, sliced=True)
+    plan = sorting.plan(source) if sliced else sorting.unordered(source)
+    limit = sorting.limit_of(source, plan, what, sliced=True)
     plan = project(plan, needed(measures))
     if sliced:
-        found = in_memory.checked(source, in_memory.items(source, plan), limit)
+        found = sorting.checked(source, sorting.items(source, plan), limit)
     else:
-        found = in_memory.matches(source, plan, limit)
+        found = sorting.matches(source, plan, limit)
     tallies = Tallies(source.model, measures)
     for item in found:
         hydration.check_type(source.model, item)

@@ -19,8 +19,7 @@ from dynamo_single.orm.reading import cursors, paging, positions
 from dynamo_single.orm.reading.cursors import Cursor
 from dynamo_single.orm.reading.paging import Beginning, Reading
 from dynamo_single.orm.reading.positions import Narrowed, Position
-from dynamo_single.orm.results import computation
-from dynamo_single.orm.results import sorting as in_memory
+from dynamo_single.orm.results import computation, sorting
 from dynamo_single.orm.schema import registry
 from dynamo_single.table.table import capture_requests
 
@@ -128,7 +127,7 @@ def _plan(queryset: Any, asked: str) -> Plan:
             f"{asked} is not supported where results are computed: every match is read before the first of them is "
             "known. Take pages of the objects and compute in Python, or slice the results."
         )
-    plan = in_memory.plan(queryset)
+    plan = sorting.plan(queryset)
     if plan.in_memory is not None:
         raise NotSupported(
             f"{asked} is not supported after allow_in_memory(): everything is read to put it in order, so that there "

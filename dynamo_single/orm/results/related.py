@@ -16,11 +16,10 @@ from django.db.models.fields.related_descriptors import ReverseManyToOneDescript
 from dynamo_single.exceptions import NoAccessPattern, UnknownField
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import ITEM_TYPE, Compare
-from dynamo_single.orm.items import hydration
-from dynamo_single.orm.items import partial as deferred
+from dynamo_single.orm.items import hydration, partial
 from dynamo_single.orm.plan.constraints import gather
 from dynamo_single.orm.plan.plan import KeyCondition, Plan
-from dynamo_single.orm.reading import plans as reading
+from dynamo_single.orm.reading import plans
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.table import names
@@ -98,7 +97,7 @@ def read(table: Table, model: Any, plan: Plan, wanted: Mapping[str, Member]) -> 
     ((_, sort),) = plan.keys
     root = None
     children: dict[str, list[Any]] = {name: [] for name in wanted}
-    for item in reading.items(table, whole(plan, model, wanted)):
+    for item in plans.items(table, whole(plan, model, wanted)):
         item_type = item[names.ITEM_TYPE]["S"]
         if item[names.SORT_KEY]["S"] == sort and item_type == model._options.item_type:
             root = hydration.instance(model, item) if matches(plan.filter, item, plan.layout) else None
@@ -151,7 +150,7 @@ def related_names(queryset: Any) -> list[str]:
         return []
     if wanted is True:
         references = (f for f in queryset.model._meta.concrete_fields if f.is_relation and not f.null)
-        read = deferred.wanted(queryset.model, queryset.query)
+        read = partial.wanted(queryset.model, queryset.query)
         return [f.name for f in references if read is None or f.attname in {*read, *queryset.model._identity}]
     return ["__".join(path) for path in _paths(wanted)]
 

@@ -14,8 +14,7 @@ from django.db.models.query import BaseIterable, ModelIterable
 
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.plan.plan import InMemory, Plan
-from dynamo_single.orm.results import periods
-from dynamo_single.orm.results import sorting as in_memory
+from dynamo_single.orm.results import periods, sorting
 from dynamo_single.orm.results.aggregates import Tallies
 from dynamo_single.orm.results.columns import Columns
 from dynamo_single.orm.results.computation import Computation, Dates, of, plan_objects, plan_rows
@@ -79,7 +78,7 @@ def _groups(queryset: Any, computation: Computation, columns: Columns) -> list[d
         for values, tallies in groups.values()
     ]
     if plan.in_memory is not None:
-        in_memory.put_in_order(found, plan.in_memory, lambda row, name: row[name])
+        sorting.put_in_order(found, plan.in_memory, lambda row, name: row[name])
     return found
 
 
@@ -89,7 +88,7 @@ def _named(computation: Computation, tallies: Tallies) -> dict[str, Any]:
 
 def _matches(queryset: Any, plan: Plan) -> Iterator[Item]:
     limit = plan.in_memory.limit if plan.in_memory else None
-    for item in in_memory.matches(queryset, plan, limit):
+    for item in sorting.matches(queryset, plan, limit):
         hydration.check_type(queryset.model, item)
         yield item
 
@@ -112,12 +111,12 @@ def _entries(queryset: Any, computation: Computation) -> Iterator[tuple[Item, di
     if plan.in_memory is not None and plan.in_memory.work:
         # All of them are read before the first is measured: one match too many must not cost a count of each.
         found = [(item, _measured(queryset, computation, item)) for item in list(_matches(queryset, plan))]
-        in_memory.put_in_order(found, plan.in_memory, _value(queryset, plan.in_memory, computation))
+        sorting.put_in_order(found, plan.in_memory, _value(queryset, plan.in_memory, computation))
         yield from islice(found, queryset.query.low_mark, queryset.query.high_mark)
         return
-    items = in_memory.items(queryset, plan)
+    items = sorting.items(queryset, plan)
     if any(measure.children for measure in computation.measures):
-        items = iter(list(in_memory.checked(queryset, items, queryset._in_memory)))
+        items = iter(list(sorting.checked(queryset, items, queryset._in_memory)))
     for item in items:
         yield item, _measured(queryset, computation, item)
 

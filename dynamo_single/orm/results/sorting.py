@@ -17,10 +17,10 @@ from dynamo_single.exceptions import InvalidValue, NoAccessPattern, NotSupported
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.plan import planner
 from dynamo_single.orm.plan.plan import InMemory, Plan, Sort
-from dynamo_single.orm.reading import plans as reading
+from dynamo_single.orm.reading import plans
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute, JSONAttribute
-from dynamo_single.orm.where import tree as where
+from dynamo_single.orm.where import tree
 
 #: How many matches ``allow_in_memory()`` allows if it is not told.
 DEFAULT_LIMIT = 1000
@@ -65,7 +65,7 @@ def items(queryset: Any, plan: Plan) -> Iterator[Item]:
     """What a queryset's plan finds, in order, from the beginning to the end of the queryset's slice."""
     start, stop = queryset.query.low_mark, queryset.query.high_mark
     if plan.in_memory is None:
-        return reading.items(queryset._table, plan, skip=start, stop=stop)
+        return plans.items(queryset._table, plan, skip=start, stop=stop)
     readers = {sort.attribute: hydration.value_reader(queryset.model, sort.attribute) for sort in _sorting(plan)}
     found = list(matches(queryset, plan, plan.in_memory.limit))
     put_in_order(found, plan.in_memory, lambda item, name: readers[name](item))
@@ -79,12 +79,12 @@ def _sorting(plan: Plan) -> tuple[Sort, ...]:
 def page_limit(plan: Plan, limit: int | None) -> int | None:
     """How many items a plan's request may read before it is known that too many match, if that can be said."""
     # Where a filter drops items, a Limit would only make more and smaller pages of the same reading.
-    return limit + 1 if limit is not None and reading.limit_is_exact(plan) else None
+    return limit + 1 if limit is not None and plans.limit_is_exact(plan) else None
 
 
 def matches(queryset: Any, plan: Plan, limit: int | None) -> Iterator[Item]:
     """Every match of a plan, in the plan's own order; ``TooManyMatches`` instead of the one behind the limit."""
-    return checked(queryset, reading.items(queryset._table, plan, stop=page_limit(plan, limit)), limit)
+    return checked(queryset, plans.items(queryset._table, plan, stop=page_limit(plan, limit)), limit)
 
 
 def checked(queryset: Any, found: Iterator[Item], limit: int | None) -> Iterator[Item]:
@@ -125,7 +125,7 @@ def read_sorting(model: Any, names: Sequence[Any]) -> tuple[Sort, ...]:
         missing_first = None
         if isinstance(plain, OrderBy) and (plain.nulls_first or plain.nulls_last):
             missing_first, plain = bool(plain.nulls_first), OrderBy(plain.expression, descending=plain.descending)
-        for order in where.read_ordering(model, (plain,)):
+        for order in tree.read_ordering(model, (plain,)):
             found.setdefault(order.attribute, Sort(order.attribute, order.descending, missing_first))
     return tuple(found.values())
 
@@ -136,7 +136,7 @@ def without_missing(model: Any, name: Any) -> Any:
         return name
     plain = OrderBy(name.expression, descending=name.descending)
     attributes = registry.layout_of(model).attributes
-    required = all(attributes[order.attribute].required for order in where.read_ordering(model, (plain,)))
+    required = all(attributes[order.attribute].required for order in tree.read_ordering(model, (plain,)))
     return plain if required else name
 
 

@@ -12,13 +12,13 @@ from typing import Any, TypeVar
 
 from dynamo_single.exceptions import AlreadyExists, Conflict, InvalidValue, NotSupported, StaleObject, UniqueViolation
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
-from dynamo_single.orm.effects import child_counters as child_counts
+from dynamo_single.orm.effects import child_counters
 from dynamo_single.orm.effects import claims as uniqueness
 from dynamo_single.orm.effects.write_errors import insert_error, is_gone, stored_instead
 from dynamo_single.orm.items import hydration, versions
 from dynamo_single.orm.items.partial import complete, missing
 from dynamo_single.orm.items.serialization import Values, automatic_names, item_from, prepared_values
-from dynamo_single.orm.requests import block as pending
+from dynamo_single.orm.requests import block
 from dynamo_single.orm.requests.actions import Item, ItemKey, Put, key_of
 from dynamo_single.orm.requests.compiler import compile_action
 from dynamo_single.orm.schema import registry
@@ -211,7 +211,7 @@ def creation(
             f"bulk_create(unique_fields={sorted(unique_fields)}): {label} objects are told apart by their primary key, "
             f"{', '.join(model._identity)}. Leave unique_fields out, or read the objects and save them."
         )
-    if (ignore_conflicts or update_conflicts) and pending.current() is not None:
+    if (ignore_conflicts or update_conflicts) and block.current() is not None:
         raise NotSupported(
             "Within an atomic() block bulk_create() takes no ignore_conflicts and no update_conflicts: what exists is "
             "known only when the block is sent, and then all of it fails. Call it outside the block, or read first."
@@ -350,7 +350,7 @@ def _stands_alone(model: Any) -> bool:
         model.derived_from,
         registry.layout_of(model).soft_delete,
         registry.copied_from(model),
-        child_counts.counted(model),
+        child_counters.counted(model),
     )
     kept = (
         _is_of_creation(each) or (each.computed and not isinstance(each, CanonicalAttribute))

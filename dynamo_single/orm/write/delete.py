@@ -22,8 +22,7 @@ from dynamo_single.orm.requests.actions import ITEM_EXISTS, ItemKey, key_of
 from dynamo_single.orm.requests.block import Write
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
-from dynamo_single.orm.write import cascade
-from dynamo_single.orm.write import save as writes
+from dynamo_single.orm.write import cascade, save
 from dynamo_single.orm.write.cascade import Cascade, Step
 
 #: How often the children are looked for, if other writers change them meanwhile.
@@ -68,9 +67,9 @@ def children(of: Children[Any], pks: Sequence[Any], *, again: bool = False) -> l
 
 def _alone(obj: Any, extra: Condition, condition: Condition) -> bool:
     def write(extra: Condition) -> bool:
-        return bool(writes.delete(obj, extra=extra, condition=condition))
+        return bool(save.delete(obj, extra=extra, condition=condition))
 
-    return write(extra) if extra == EVERYTHING else writes.only_if(obj, extra, write)
+    return write(extra) if extra == EVERYTHING else save.only_if(obj, extra, write)
 
 
 def _with_children(obj: Any, extra: Condition, condition: Condition, done: list[Any]) -> None:
@@ -103,7 +102,7 @@ def _announce(objects: Sequence[Any], origin: Any, announced: set[ItemKey]) -> N
 
 
 def _step(obj: Any, extra: Condition = EVERYTHING, condition: Condition = EVERYTHING) -> Step:
-    return Step(obj, lambda: bool(writes.delete(obj, extra=extra, condition=condition)))
+    return Step(obj, lambda: bool(save.delete(obj, extra=extra, condition=condition)))
 
 
 def _guards(obj: Any, extra: Condition, condition: Condition) -> list[Write]:

@@ -15,9 +15,7 @@ from django.db.models.signals import post_save, pre_save
 
 from dynamo_single.exceptions import AlreadyExists, NoAccessPattern, NotSupported, TransactionCancelled
 from dynamo_single.orm.conditions.algebra import join
-from dynamo_single.orm.effects import claims as uniqueness
-from dynamo_single.orm.effects import copies
-from dynamo_single.orm.effects import together as following
+from dynamo_single.orm.effects import claims, copies, together
 from dynamo_single.orm.effects.write_errors import delete_error, insert_error
 from dynamo_single.orm.items import hydration, versions
 from dynamo_single.orm.items.partial import complete
@@ -39,8 +37,7 @@ from dynamo_single.orm.requests.actions import ITEM_EXISTS, Action, Delete, Item
 from dynamo_single.orm.requests.changes import as_stored
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import declared
-from dynamo_single.orm.write import assignments
-from dynamo_single.orm.write import save as writes
+from dynamo_single.orm.write import assignments, save
 from dynamo_single.table import names
 
 #: What an object's attributes and its related objects are.
@@ -86,7 +83,7 @@ def move(obj: Any, changes: Mapping[str, Any]) -> None:
         assignments.refuse_changes(obj, "move() puts a new item, for which it is not computed: save() it before.")
         identity = prepared_values(obj, obj._stored, model._identity)
         if computed_key(model, identity) == key_of(obj._stored):
-            writes.update(obj)
+            save.update(obj)
         else:
             _move(obj, _state(obj), before)
     except BaseException:
@@ -113,10 +110,10 @@ def _move(obj: Any, wanted: _State, as_it_was: _State) -> None:
     # What is told of the old item is told with its ``pk``, and a block that is discarded leaves the object as it was.
     _set_state(obj, as_it_was)
     _refuse_orphans(obj)
-    put = Put(item, uniqueness.free(model))
+    put = Put(item, claims.free(model))
     delete = Delete(key_of(before), join((ITEM_EXISTS, *_as_read(model, before))))
     try:
-        following.send(obj, put, before, item, partial(_error, obj, target, before), beside=(delete,))
+        together.send(obj, put, before, item, partial(_error, obj, target, before), beside=(delete,))
     except AlreadyExists as error:
         # An earlier attempt was carried out, and its answer lost.
         found = _moved_already(obj, item, error)
@@ -126,7 +123,7 @@ def _move(obj: Any, wanted: _State, as_it_was: _State) -> None:
         values = hydration.values_of(model, item)
     _set_state(obj, wanted)
     obj._prefetched_objects_cache = {}
-    writes._remember(obj, item, values)
+    save._remember(obj, item, values)
 
 
 def _new_item(obj: Any) -> tuple[Values, hydration.Item]:

@@ -14,7 +14,7 @@ from django.db.models.signals import post_delete, pre_delete
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.algebra import conjuncts, join, lower, simplify
 from dynamo_single.orm.conditions.terms import DELETED_AT, IDENTITY, Compare, Condition, Stored
-from dynamo_single.orm.effects import claims as uniqueness
+from dynamo_single.orm.effects import claims
 from dynamo_single.orm.effects.unique_rules import rules_of
 from dynamo_single.orm.plan.plan import Query
 from dynamo_single.orm.schema import registry
@@ -36,7 +36,7 @@ def update(queryset: Any, changes: Mapping[str, Any]) -> int:
         return written
     values = assigned.values
     objects = many.each_once(queryset)
-    if any(values.get(name) not in (None, "") for name in uniqueness.unique_attributes(model)):
+    if any(values.get(name) not in (None, "") for name in claims.unique_attributes(model)):
         objects = _check_unique(model, values, list(objects))
     query = queryset._query_value(ordered=False)
 

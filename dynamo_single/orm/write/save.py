@@ -21,10 +21,7 @@ from dynamo_single.exceptions import (
 from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
-from dynamo_single.orm.effects import child_counters as child_counts
-from dynamo_single.orm.effects import claims as uniqueness
-from dynamo_single.orm.effects import copies, derived
-from dynamo_single.orm.effects import together as following
+from dynamo_single.orm.effects import child_counters, claims, copies, derived, together
 from dynamo_single.orm.effects.sending import send
 from dynamo_single.orm.effects.write_errors import (
     delete_error,
@@ -52,13 +49,12 @@ from dynamo_single.orm.items.serialization import (
     stored_name,
 )
 from dynamo_single.orm.plan.projection import PartialItem
-from dynamo_single.orm.requests import block as pending
+from dynamo_single.orm.requests import block
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, Action, Check, Delete, Item, Put, Update, key_of
 from dynamo_single.orm.requests.changes import Change, as_stored, needs
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.encoding.values import item_size
-from dynamo_single.orm.write import assignments
-from dynamo_single.orm.write import computed_changes as evaluation
+from dynamo_single.orm.write import assignments, computed_changes
 from dynamo_single.table import names
 from dynamo_single.table.limits import MAX_ITEM_SIZE
 
@@ -74,7 +70,7 @@ def insert(obj: Any, *, raw: bool = False, prepared: tuple[Item, Values] | None 
     item, values = prepared or new_item(obj, raw=raw)
     try:
         explain = partial(insert_error, obj, item)
-        following.send(obj, Put(item, uniqueness.free(model)), None, item, explain, lenient=raw)
+        together.send(obj, Put(item, claims.free(model)), None, item, explain, lenient=raw)
     except AlreadyExists as error:
         cause = error.__cause__
         # The first of botocore's attempts was carried out, and its answer lost.
@@ -130,7 +126,7 @@ def update(
     before = _stored_item(obj)
     copies.fill(obj, None if force else before, only, lenient=raw)
     held = hydration.values_of(model, before)
-    left = evaluation.attribute_names(model, changes)
+    left = computed_changes.attribute_names(model, changes)
     # Against what was read, not against the item: the default of a missing attribute is shown, and written only if it
     # is named.
     attributes = registry.attributes_of(model)
@@ -140,9 +136,9 @@ def update(
         if not is_same(attributes[name], value, held[name])
         or (only is not None and value is not None and attributes[name].attr_name not in before)
     }
-    if changes and not evaluation.is_left_to_dynamodb(model, changes, changed, alone=pending.current() is None):
+    if changes and not computed_changes.is_left_to_dynamodb(model, changes, changed, alone=block.current() is None):
         both = None if only is None else only | left
-        evaluation.compute(
+        computed_changes.compute(
             obj,
             changes,
             lambda unchanged: update(
@@ -203,7 +199,7 @@ def replace(obj: Any) -> bool:
     """Write an object as it is given, whether or not it exists (fixtures); ``True`` if it did."""
     try:
         insert(obj, raw=True)
-        child_counts.catch_up(obj)
+        child_counters.catch_up(obj)
         copies.catch_up(obj, _change_actions)
     except AlreadyExists:
         stored = hydration.reload(obj)
@@ -231,17 +227,17 @@ def delete(obj: Any, *, extra: Condition = EVERYTHING, condition: Condition = EV
     stored = obj._stored
     # The claims to free are those that this object knows of: another writer's rename, or restore, must not leave its
     # own behind.
-    depends = {stored_name(model, name) for name in uniqueness.unique_attributes(model)} | derived.stored_names(model)
-    depends |= child_counts.references(model)
+    depends = {stored_name(model, name) for name in claims.unique_attributes(model)} | derived.stored_names(model)
+    depends |= child_counters.references(model)
     if depends and hydration.has_expired(stored):
         depends.add(names.EXPIRES_AT)  # if another writer has prolonged it, its claims are to be given free
-    if (depends or child_counts.counted(model)) and registry.layout_of(model).soft_delete:
+    if (depends or child_counters.counted(model)) and registry.layout_of(model).soft_delete:
         depends.add(names.DELETED_AT)
     unchanged = (as_stored(stored, name) for name in sorted(depends))
     conditions = (ITEM_EXISTS, *versions.conditions(model, stored), *unchanged, extra, condition)
     action = Delete(key_of(stored), join(conditions))
     try:
-        following.send(obj, action, stored, None, partial(delete_error, obj, stored, condition=condition))
+        together.send(obj, action, stored, None, partial(delete_error, obj, stored, condition=condition))
     except StaleObject as error:
         if not is_gone(error):
             raise
@@ -306,7 +302,7 @@ def _save_changes(
     along = copies.spread(obj, before, item, _change_actions)
     stored = _send_changes(obj, before, item, along, extra, condition, changes)
     now_held = values if stored is item else hydration.values_of(model, stored)
-    left = evaluation.attribute_names(model, changes) & now_held.keys()
+    left = computed_changes.attribute_names(model, changes) & now_held.keys()
     known: dict[str, Any] = {**stored, **copies.mark_after(along, before)}
     _remember(
         obj,
@@ -323,7 +319,7 @@ def _change_actions(obj: Any, changes: Values) -> tuple[list[Action], Item]:
     changes = {**changes, **automatic_values(obj, add=False), **versions.next_values(model, before)}
     item = item_after(model, before, {**hydration.values_of(model, before), **changes}, changes)
     update = _update_action(obj, before, item, EVERYTHING, ())
-    return ([] if update is None else [update, *following.actions(model, before, item)]), item
+    return ([] if update is None else [update, *together.actions(model, before, item)]), item
 
 
 def _update_action(obj: Any, before: Item, item: Item, extra: Condition, changes: Sequence[Change]) -> Update | None:
@@ -340,7 +336,7 @@ def _update_action(obj: Any, before: Item, item: Item, extra: Condition, changes
     removed = tuple(name for name in before if name in known and name not in item)
     if not changed and not removed and not changes:
         return None
-    unchanged = following.conditions(model, before, item, {*changed, *removed})
+    unchanged = together.conditions(model, before, item, {*changed, *removed})
     condition = join((ITEM_EXISTS, *unchanged, needs(changes), extra))
     return Update(key_of(before), set=changed, remove=removed, changes=tuple(changes), condition=condition)
 
@@ -365,14 +361,14 @@ def _send_changes(
         return item  # an automatic time that is the same to the millisecond
     explain = partial(update_error, obj, item, before=before, extra=extra, condition=asked, changes=changes)
     try:
-        answer = following.send(obj, copies.with_mark(update, along, before), before, item, explain, spread=along)
+        answer = together.send(obj, copies.with_mark(update, along, before), before, item, explain, spread=along)
     except (StaleObject, ConditionNotMet) as error:
         demanded = (*versions.conditions(type(obj), before), extra, asked)
         found = _written_already(obj, item, error, only_if_retried=join(demanded) != EVERYTHING)
         if found is None or changes:
             raise
         return found
-    return evaluation.remembered(obj, item, changes, None if answer is None else answer.get("Attributes"))
+    return computed_changes.remembered(obj, item, changes, None if answer is None else answer.get("Attributes"))
 
 
 def _written_already(

@@ -25,11 +25,10 @@ from dynamo_single.orm.requests.actions import Action, Item
 from dynamo_single.orm.requests.block import Write
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
-from dynamo_single.orm.write import cascade
-from dynamo_single.orm.write import save as writes
+from dynamo_single.orm.write import cascade, save
 from dynamo_single.orm.write.cascade import Cascade, Step
 from dynamo_single.signals import post_restore, post_soft_delete
-from dynamo_single.table import names as layout
+from dynamo_single.table import names
 
 #: How often a step is begun anew because another writer was faster.
 ATTEMPTS = 3
@@ -193,7 +192,7 @@ def _restoration(obj: Any, extra: Condition, *, again: bool) -> Cascade:
 
 def _step(obj: Any, changes: Values, extra: Condition = EVERYTHING, condition: Condition = EVERYTHING) -> Step:
     def write() -> bool:
-        writes.change(obj, changes, extra=extra, condition=condition)
+        save.change(obj, changes, extra=extra, condition=condition)
         return True
 
     return Step(obj, write)
@@ -211,7 +210,7 @@ def _guards(obj: Any) -> list[Write]:
         if pk is not None:
             name = f"{parent._meta.label} with pk {pk!r}"
             explain = partial(_in_trash, obj, name)
-            guards.append(cascade.guard(name, key_of_pk(parent, pk), Stored(layout.DELETED_AT, "missing"), explain))
+            guards.append(cascade.guard(name, key_of_pk(parent, pk), Stored(names.DELETED_AT, "missing"), explain))
     return guards
 
 
@@ -228,7 +227,7 @@ def _in_trash(obj: Any, parent: str, action: Action, found: Item | None) -> Pare
 
 
 def _is_in_trash(obj: Any) -> bool:
-    return layout.DELETED_AT in obj._stored
+    return names.DELETED_AT in obj._stored
 
 
 def _purges(obj: Any) -> bool:

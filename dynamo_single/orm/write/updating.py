@@ -20,12 +20,12 @@ from dynamo_single.orm.effects.write_errors import unmet_error
 from dynamo_single.orm.items import hydration, versions
 from dynamo_single.orm.items.serialization import automatic_values, stored_name
 from dynamo_single.orm.plan.plan import Plan
-from dynamo_single.orm.requests import block as pending
+from dynamo_single.orm.requests import block
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, Update
 from dynamo_single.orm.requests.changes import Change, Place, clashing, needs, unmet
 from dynamo_single.orm.requests.compiler import compile_action
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.write import computed_changes as evaluation
+from dynamo_single.orm.write import computed_changes
 from dynamo_single.orm.write.assignments import Target, is_asked, settled, target_of
 from dynamo_single.table.names import ITEM_TYPE
 from dynamo_single.table.table import get_table
@@ -106,9 +106,9 @@ def _checked_value(field: Any, value: Any) -> Any:
 def at_once(queryset: Any, assigned: Assigned) -> int | None:
     """Update the one object that is asked for by one request; ``None`` where objects have to be read first."""
     model = queryset.model
-    if pending.current() is not None or queryset.query.is_empty():
+    if block.current() is not None or queryset.query.is_empty():
         return None
-    if not evaluation.is_left_to_dynamodb(model, assigned.changes, assigned.values, alone=True):
+    if not computed_changes.is_left_to_dynamodb(model, assigned.changes, assigned.values, alone=True):
         return None
     plan: Plan = queryset._plan(ordered=False)
     condition = simplify(lower(plan.filter, plan.layout))

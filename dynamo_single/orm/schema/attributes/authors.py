@@ -15,7 +15,7 @@ from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.schema.attributes.base import Label
 from dynamo_single.orm.schema.attributes.references import ReferenceAttribute
 from dynamo_single.orm.schema.fields import fields
-from dynamo_single.table import names as layout
+from dynamo_single.table import names
 
 #: Gives the ``pk`` of the user that acts in this context; called only when an object is made.
 author: ContextVar[Callable[[], Any] | None] = ContextVar("author", default=None)
@@ -54,7 +54,7 @@ class AuthorAttribute(ReferenceAttribute[Any]):
     field_class = AuthorField
     settled = True
 
-    def __init__(self, verbose_name: Label | None = None, *, attr_name: str = layout.CREATED_BY) -> None:
+    def __init__(self, verbose_name: Label | None = None, *, attr_name: str = names.CREATED_BY) -> None:
         super().__init__(
             settings.AUTH_USER_MODEL,
             verbose_name,

@@ -19,7 +19,7 @@ from dynamo_single.exceptions import ConfigurationError, InvalidValue
 from dynamo_single.orm.schema.attributes.base import Attribute, Label
 from dynamo_single.orm.schema.encoding import values
 from dynamo_single.orm.schema.fields import fields
-from dynamo_single.table import names as layout
+from dynamo_single.table import names
 
 MILLISECOND = datetime.timedelta(milliseconds=1)
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
@@ -317,10 +317,10 @@ class TTLAttribute(TimestampAttribute):
     unit = datetime.timedelta(seconds=1)
 
     def __init__(self, verbose_name: Label | None = None, **options: Any) -> None:
-        super().__init__(verbose_name, **{"attr_name": layout.EXPIRES_AT, "null": True, **options})
-        if self.attr_name != layout.EXPIRES_AT:
+        super().__init__(verbose_name, **{"attr_name": names.EXPIRES_AT, "null": True, **options})
+        if self.attr_name != names.EXPIRES_AT:
             raise ConfigurationError(
-                f"A TTLAttribute is stored as {layout.EXPIRES_AT!r}, the one attribute that the table's time to live "
+                f"A TTLAttribute is stored as {names.EXPIRES_AT!r}, the one attribute that the table's time to live "
                 f"is set to, not as {self.attr_name!r}."
             )
 

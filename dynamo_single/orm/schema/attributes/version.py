@@ -10,7 +10,7 @@ from typing import Any
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.schema.attributes.base import Label
 from dynamo_single.orm.schema.attributes.scalars import IntegerAttribute
-from dynamo_single.table import names as layout
+from dynamo_single.table import names
 
 
 class VersionAttribute(IntegerAttribute):
@@ -26,10 +26,10 @@ class VersionAttribute(IntegerAttribute):
     origin = "the number of writes"
 
     def __init__(
-        self, verbose_name: Label | None = None, *, help_text: Label = "", attr_name: str = layout.VERSION
+        self, verbose_name: Label | None = None, *, help_text: Label = "", attr_name: str = names.VERSION
     ) -> None:
-        if attr_name != layout.VERSION:
-            raise ConfigurationError(f"A VersionAttribute is stored as {layout.VERSION!r}, not as {attr_name!r}.")
+        if attr_name != names.VERSION:
+            raise ConfigurationError(f"A VersionAttribute is stored as {names.VERSION!r}, not as {attr_name!r}.")
         super().__init__(verbose_name, null=True, editable=False, help_text=help_text, attr_name=attr_name)
 
     def next_after(self, version: Any) -> int:
