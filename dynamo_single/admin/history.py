@@ -23,7 +23,7 @@ from django.template.response import TemplateResponse
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
-from dynamo_single.admin.paginator import KeyPaginator
+from dynamo_single.admin.changelist import KeyPaginator
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 
 ENTRIES_PER_PAGE = 100

@@ -21,13 +21,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from dynamo_single.admin import content_types, trash
-from dynamo_single.admin.changelist import KeyChangeList, TrashFilter, shows_trash
+from dynamo_single.admin.changelist import KeyChangeList, KeyPaginator, TrashFilter, shows_trash
 from dynamo_single.admin.errors import REFUSALS, RelatedRefused, refused_form
-from dynamo_single.admin.forms import KeyModelFormSet
+from dynamo_single.admin.forms import KeyModelFormSet, PermissionsFilter, with_members
 from dynamo_single.admin.history import LoggedModelAdmin
-from dynamo_single.admin.paginator import KeyPaginator
-from dynamo_single.admin.readonly import with_members
-from dynamo_single.admin.widgets import PermissionsFilter
 from dynamo_single.exceptions import NoAccessPattern, NotSupported, UnknownField
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.registry import layout_of

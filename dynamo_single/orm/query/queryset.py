@@ -15,7 +15,7 @@ from django.db import connections, models
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.items import partial
 from dynamo_single.orm.plan.plan import Visibility
-from dynamo_single.orm.query import execution, explain, streaming
+from dynamo_single.orm.query import explain, streaming
 from dynamo_single.orm.query.unsupported import refuse_all
 from dynamo_single.orm.query.writing import WritingQuerySet
 from dynamo_single.orm.reading import plans
@@ -87,9 +87,9 @@ class QuerySet(WritingQuerySet[M]):
         members = self._collection_members(plan)
         if members is not None:
             plan = related.whole(plan, self.model, members)
-        afterwards = [] if members is not None else [*computation.announce(self), *execution.announce_related(self)]
+        afterwards = [] if members is not None else [*computation.announce(self), *explain.announce_related(self)]
         if execute:
-            afterwards += execution.execute(self)
+            afterwards += explain.execute(self)
         requests = plans.requests(self._table, plan, limit=self._page_limit(plan))
         return explain.describe(plan, requests, afterwards=afterwards)
 

@@ -22,9 +22,8 @@ from django.utils import timezone
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.terms import Condition, Nothing, Or
 from dynamo_single.orm.where.comparisons import whole
+from dynamo_single.orm.where.days import END, FIRST, Spans, intersection, moments, union
 from dynamo_single.orm.where.lookup import column, direct_value, operator_of, two_bounds
-from dynamo_single.orm.where.moments import END, FIRST, moments
-from dynamo_single.orm.where.spans import Spans, intersection, union
 
 EVERY_DAY: Spans[int] = ((FIRST, END),)
 #: Over how many years a month or a day may be asked for; each year is a range of its own at least.

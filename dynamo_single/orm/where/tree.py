@@ -19,7 +19,7 @@ from dynamo_single.orm.conditions.terms import And, Condition, Not, Nothing, Or,
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.where.comparisons import read_lookup, whole
 from dynamo_single.orm.where.dates import EVERY_DAY, DatePart, condition_of, days_of, read_part
-from dynamo_single.orm.where.spans import Spans
+from dynamo_single.orm.where.days import Spans
 
 #: The days that surrounding conditions leave, by attribute and time zone: a month is one of the years around it.
 Around = Mapping[tuple[str, datetime.tzinfo | None], Spans[int]]

@@ -12,9 +12,8 @@ from django.utils.functional import Promise
 
 from dynamo_single.exceptions import ConfigurationError, NotSupported
 from dynamo_single.orm.schema.attributes.base import Attribute, Label
-from dynamo_single.orm.schema.attributes.references import ReferenceAttribute
+from dynamo_single.orm.schema.attributes.references import ReferenceAttribute, StandIn
 from dynamo_single.orm.schema.attributes.scalars import IntegerAttribute
-from dynamo_single.orm.schema.attributes.standing_in import StandIn
 from dynamo_single.orm.schema.attributes.version import VersionAttribute
 from dynamo_single.orm.schema.fields import fields
 

@@ -7,11 +7,14 @@ must not know queries.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
 
-from dynamo_single.orm.where.spans import Spans, complement, intersection, union
+T = TypeVar("T")
+#: Days or moments as the spans that they consist of: sorted, apart from each other, without their ends.
+Spans = tuple[tuple[T, T], ...]
 
-#: The calendar's days as ordinals, from the first that Python knows to the one behind the last.
+#: The calendar's days as ordinals, from the first that Python knows to the one after the last.
 FIRST, END = datetime.date.min.toordinal(), datetime.date.max.toordinal() + 1
 BEGINNING = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 ETERNITY = datetime.datetime.max.replace(tzinfo=datetime.UTC)
@@ -60,3 +63,25 @@ def _change(low: datetime.datetime, high: datetime.datetime, zone: datetime.tzin
         else:
             high = middle
     return high
+
+
+def union(spans: Iterable[tuple[Any, Any]]) -> Spans[Any]:
+    """What lies in any of these spans; empty ones disappear, and those that touch become one."""
+    merged: list[tuple[Any, Any]] = []
+    for low, high in sorted(span for span in spans if span[0] < span[1]):
+        if merged and low <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
+        else:
+            merged.append((low, high))
+    return tuple(merged)
+
+
+def intersection(one: Spans[Any], other: Spans[Any]) -> Spans[Any]:
+    """What lies in both."""
+    return union((max(low, begin), min(high, end)) for low, high in one for begin, end in other)
+
+
+def complement(spans: Spans[Any], first: Any, end: Any) -> Spans[Any]:
+    """What lies between ``first`` and ``end`` and in none of these spans."""
+    edges = [first, *(edge for span in spans for edge in span), end]
+    return union(zip(edges[::2], edges[1::2], strict=True))
