@@ -15,8 +15,8 @@ import pytest
 from django.db.models import F, Q
 
 from dynamo_single.exceptions import DynamoSingleError
-from dynamo_single.orm.conditions.algebra import word
 from dynamo_single.orm.conditions.terms import EVERYTHING
+from dynamo_single.orm.conditions.wording import word
 from dynamo_single.orm.plan.plan import KeyCondition, Plan
 from project.directory.models import Company, Office, Person
 from tests.catalog import boards, models

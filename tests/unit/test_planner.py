@@ -8,8 +8,8 @@ from uuid import UUID
 
 import pytest
 
-from dynamo_single.orm.conditions.algebra import word
 from dynamo_single.orm.conditions.terms import And, Compare, Not, Nothing, Or
+from dynamo_single.orm.conditions.wording import word
 from dynamo_single.orm.plan.plan import KeyCondition
 from dynamo_single.orm.plan.planner import plan
 from tests.unit.factories import ACCOUNT, COMPANY, EVENT, ORDER_LINE, PERSON, ask, moment

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dynamo_single.orm.conditions.algebra import word
+from dynamo_single.orm.conditions.wording import word
 from dynamo_single.orm.plan.planner import plan
 from tests.unit.factories import EVENT, PERSON, SESSION, Space, ask, moment
 

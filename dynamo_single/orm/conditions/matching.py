@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from dynamo_single.exceptions import NotSupported
-from dynamo_single.orm.conditions.algebra import lower, order_value
+from dynamo_single.orm.conditions.lowering import lower, order_value
 from dynamo_single.orm.conditions.terms import And, Condition, Not, Or, Stored
 from dynamo_single.orm.schema.encoding.codecs import canonical
 from dynamo_single.orm.schema.layout import ModelLayout

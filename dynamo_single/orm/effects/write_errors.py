@@ -19,9 +19,9 @@ from dynamo_single.exceptions import (
     TransactionCancelled,
     UniqueViolation,
 )
-from dynamo_single.orm.conditions.algebra import word
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Stored
+from dynamo_single.orm.conditions.wording import word
 from dynamo_single.orm.effects import claims
 from dynamo_single.orm.items import hydration, versions
 from dynamo_single.orm.items.serialization import known_names

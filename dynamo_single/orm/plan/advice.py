@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dynamo_single.exceptions import NoAccessPattern
-from dynamo_single.orm.conditions.algebra import word, word_order
 from dynamo_single.orm.conditions.terms import DELETED_AT, EVERYTHING, IDENTITY, ITEM_TYPE, Compare
+from dynamo_single.orm.conditions.wording import word, word_order
 from dynamo_single.orm.plan.constraints import Constraints
 from dynamo_single.orm.plan.plan import Query, Rejection
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dynamo_single.orm.conditions.algebra import conjuncts, lower, operand, simplify
+from dynamo_single.orm.conditions.algebra import conjuncts, simplify
+from dynamo_single.orm.conditions.lowering import lower, operand
 from dynamo_single.orm.conditions.matching import matches, normal
 from dynamo_single.orm.conditions.terms import IDENTITY, Compare, Condition, Nothing, Or
 from dynamo_single.orm.schema.layout import ModelLayout

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dynamo_single.orm.conditions.algebra import word_order
 from dynamo_single.orm.conditions.terms import Order
+from dynamo_single.orm.conditions.wording import word_order
 from dynamo_single.orm.plan.constraints import Constraints
 from dynamo_single.orm.plan.plan import Merge, Query
 from dynamo_single.orm.schema.encoding.keys import KeyPart

@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from dynamo_single.exceptions import UnknownField
-from dynamo_single.orm.conditions.algebra import conjuncts, join, lower, simplify
+from dynamo_single.orm.conditions.algebra import conjuncts, join, simplify
+from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.terms import DELETED_AT, EVERYTHING, ITEM_TYPE, Compare, Condition, Order
 from dynamo_single.orm.plan.advice import no_access_pattern, unknown_key
 from dynamo_single.orm.plan.alternatives import MAX_PARTS, Alternative, alternatives

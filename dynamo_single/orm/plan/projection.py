@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from dynamo_single.orm.conditions.algebra import lower
+from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.terms import DELETED_AT, ITEM_TYPE, And, Compare, Condition, Not, Or, Stored
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.schema.layout import ModelLayout

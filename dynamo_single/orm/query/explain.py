@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dynamo_single.costs import Cost, Costs, counted
-from dynamo_single.orm.conditions.algebra import word, word_order
 from dynamo_single.orm.conditions.terms import EVERYTHING
+from dynamo_single.orm.conditions.wording import word, word_order
 from dynamo_single.orm.plan.advice import describe_key, word_query
 from dynamo_single.orm.plan.plan import KeyCondition, Plan
 from dynamo_single.orm.results import related as collections

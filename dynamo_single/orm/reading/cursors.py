@@ -19,7 +19,7 @@ from django.core import signing
 from django.utils.crypto import salted_hmac
 
 from dynamo_single.exceptions import InvalidCursor
-from dynamo_single.orm.conditions.algebra import lower
+from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.reading.positions import Position
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout

@@ -13,7 +13,7 @@ from itertools import chain, islice
 from typing import Any
 
 from dynamo_single.exceptions import NotSupported
-from dynamo_single.orm.conditions.algebra import order_value
+from dynamo_single.orm.conditions.lowering import order_value
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.plan.plan import Plan

@@ -9,8 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from dynamo_single.exceptions import NotSupported
-from dynamo_single.orm.conditions.algebra import lower, simplify, word
+from dynamo_single.orm.conditions.algebra import simplify
+from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.terms import And, Condition, Not, Nothing, Or, Stored
+from dynamo_single.orm.conditions.wording import word
 from dynamo_single.orm.requests.changes import Change, Place
 from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.table import names

@@ -16,7 +16,8 @@ from django.db.models.fields.json import KeyTransform
 from django.utils import timezone
 
 from dynamo_single.exceptions import NoAccessPattern, NotSupported
-from dynamo_single.orm.conditions.algebra import join, lower
+from dynamo_single.orm.conditions.algebra import join
+from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Compare, Condition, Order
 from dynamo_single.orm.items import hydration

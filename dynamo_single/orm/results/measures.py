@@ -11,9 +11,9 @@ from decimal import Context, Decimal, Inexact, InvalidOperation
 from fractions import Fraction
 from typing import Any, Literal
 
-from dynamo_single.orm.conditions.algebra import word
 from dynamo_single.orm.conditions.matching import normal
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
+from dynamo_single.orm.conditions.wording import word
 from dynamo_single.orm.schema.attributes import (
     Attribute,
     DecimalAttribute,

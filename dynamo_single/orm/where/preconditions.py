@@ -14,7 +14,8 @@ from pynamodb.expressions import condition as pynamodb
 from pynamodb.expressions.operand import Path, Value, _Size
 
 from dynamo_single.exceptions import InvalidValue, NotSupported
-from dynamo_single.orm.conditions.algebra import join, lower, simplify
+from dynamo_single.orm.conditions.algebra import join, simplify
+from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.terms import EVERYTHING, And, Condition, Not, Or, Stored
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.where.tree import read_where

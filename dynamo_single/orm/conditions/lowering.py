@@ -1,0 +1,188 @@
+"""Lowering conditions to an item's own names and values, as DynamoDB compares them.
+
+This module must not know keys, plans or requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from dynamo_single.exceptions import InvalidValue, NotSupported, UnknownField
+from dynamo_single.orm.conditions.algebra import simplify
+from dynamo_single.orm.conditions.terms import (
+    IDENTITY,
+    And,
+    Compare,
+    Condition,
+    Not,
+    Nothing,
+    Or,
+    Stored,
+)
+from dynamo_single.orm.conditions.wording import word
+from dynamo_single.orm.schema.encoding.codecs import canonical
+from dynamo_single.orm.schema.encoding.values import to_attribute_value
+from dynamo_single.orm.schema.layout import AttributeInfo, AttributeValue, ModelLayout
+
+NULL: AttributeValue = {"NULL": True}
+
+
+_ORDERINGS = {"lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
+
+
+_SIZES = {f"size_{name}": f"size{sign}" for name, sign in {"exact": "=", **_ORDERINGS}.items()}
+
+
+_ORDERED_TYPES = ("S", "N", "B")
+
+
+_SET_MEMBERS = {"SS": "S", "NS": "N", "BS": "B"}
+
+
+def lower(condition: Condition, layout: ModelLayout | None) -> Condition:
+    """Put a condition into the item's own names and values; what DynamoDB cannot compare is ``NotSupported``."""
+    if isinstance(condition, Compare):
+        if layout is None:
+            raise UnknownField(f"{condition.attribute}: without a layout only stored names can be compared.")
+        return _lower_compare(condition, layout)
+    if isinstance(condition, And):
+        return And(tuple(lower(child, layout) for child in condition.children))
+    if isinstance(condition, Or):
+        return Or(tuple(lower(child, layout) for child in condition.children))
+    if isinstance(condition, Not):
+        return Not(lower(condition.child, layout))
+    return condition
+
+
+def order_value(attribute_value: Mapping[str, Any]) -> tuple[str, Any]:
+    """Give what DynamoDB orders a text, number or binary value by; values of two types are not comparable."""
+    ((kind, value),) = attribute_value.items()
+    if kind == "N":
+        return kind, Decimal(value)
+    return kind, value.encode() if kind == "S" else bytes(value)
+
+
+def _lower_compare(compare: Compare, layout: ModelLayout) -> Condition:
+    if compare.attribute == IDENTITY:
+        return _lower_identity(compare, layout)
+    if any(isinstance(step, int) and step < 0 for step in compare.path):
+        raise NotSupported(f"{word(compare)}: DynamoDB counts list elements from the front only, from 0 up.")
+    info = layout.attributes.get(compare.attribute)
+    if info is None:
+        known = ", ".join(sorted(layout.attributes))
+        raise UnknownField(f"{layout.label} has no attribute {compare.attribute!r}; it has {known}.")
+    if compare.operator == "isnull" and compare.path:
+        # As in Django: JSON's null is a value, and a key that holds it is there.
+        return Stored(info.stored, "missing" if compare.value else "exists", (), compare.path)
+    if compare.operator == "isnull":
+        absent = Or((Stored(info.stored, "missing", (), compare.path), Stored(info.stored, "=", (NULL,), compare.path)))
+        return absent if compare.value else Not(absent)
+    if compare.operator == "has_key":
+        return Stored(info.stored, "exists", (), (*compare.path, compare.value))
+    lowering = _LOWERINGS.get(compare.operator)
+    if lowering is None:
+        raise NotSupported(
+            f"{layout.label}: DynamoDB has no answer for {word(compare)}; it has exact, in, {', '.join(_ORDERINGS)}, "
+            "range, startswith, contains, isnull, has_key, attribute_type and size comparisons."
+        )
+    return lowering(compare, info)
+
+
+def _lower_identity(compare: Compare, layout: ModelLayout) -> Condition:
+    if compare.operator != "in":
+        raise NotSupported(f"{layout.label}: an identity can be compared with 'in' only, not {compare.operator!r}.")
+    alternatives = (
+        And(tuple(Compare(name, "exact", value) for name, value in identity.items())) for identity in compare.value
+    )
+    return lower(simplify(Or(tuple(alternatives))), layout)
+
+
+def _lower_exact(compare: Compare, info: AttributeInfo) -> Condition:
+    return Stored(info.stored, "=", (operand(compare, info, compare.value),), compare.path)
+
+
+def _lower_in(compare: Compare, info: AttributeInfo) -> Condition:
+    given = [operand(compare, info, value) for value in compare.value]
+    operands = {repr(each): each for each in given}  # a list of thousands must not be compared with itself
+    return Stored(info.stored, "in", tuple(operands.values()), compare.path) if operands else Nothing()
+
+
+def _lower_ordering(compare: Compare, info: AttributeInfo) -> Condition:
+    bound = _ordered_operand(compare, info, compare.value)
+    return Stored(info.stored, _ORDERINGS[compare.operator], (bound,), compare.path)
+
+
+def _lower_range(compare: Compare, info: AttributeInfo) -> Condition:
+    low, high = (_ordered_operand(compare, info, value) for value in compare.value)
+    if low.keys() != high.keys():
+        raise InvalidValue(f"{word(compare)}: the two bounds are of different types.")
+    # DynamoDB refuses a BETWEEN of which the bounds are the wrong way round.
+    if order_value(low) > order_value(high):
+        return Nothing()
+    return Stored(info.stored, "between", (low, high), compare.path)
+
+
+def _lower_startswith(compare: Compare, info: AttributeInfo) -> Condition:
+    if not isinstance(compare.value, str | bytes) or (not compare.path and info.type not in ("S", "B")):
+        raise NotSupported(
+            f"{word(compare)}: only text and binary can start with something; {info.name} is {info.type}."
+        )
+    return Stored(info.stored, "begins_with", (to_attribute_value(compare.value, path=info.name),), compare.path)
+
+
+def _lower_contains(compare: Compare, info: AttributeInfo) -> Condition:
+    part = to_attribute_value(compare.value, path=info.name)
+    (kind,) = part
+    member = _SET_MEMBERS.get(info.type, info.type)
+    if not compare.path and info.type != "L" and member != kind:
+        raise NotSupported(
+            f"{word(compare)}: {info.name} is stored as {info.type}, which cannot contain a value of {kind}."
+        )
+    if not compare.path and info.type in ("N", "M", "BOOL", "NULL"):
+        raise NotSupported(f"{word(compare)}: {info.name} is stored as {info.type}; text, sets and lists can contain.")
+    return Stored(info.stored, "contains", (part,), compare.path)
+
+
+def _lower_size(compare: Compare, info: AttributeInfo) -> Condition:
+    if not compare.path and info.type in ("N", "BOOL"):
+        raise NotSupported(f"{word(compare)}: {info.name} is stored as {info.type}, which has no size.")
+    size = to_attribute_value(compare.value, path=info.name)
+    return Stored(info.stored, _SIZES[compare.operator], (size,), compare.path)
+
+
+def _lower_canonical(compare: Compare, info: AttributeInfo) -> Condition:
+    return Stored(info.stored, "canonical", ({"S": canonical(compare.value)},), compare.path)
+
+
+def _lower_type(compare: Compare, info: AttributeInfo) -> Condition:
+    return Stored(info.stored, "type", ({"S": compare.value},), compare.path)
+
+
+_LOWERINGS = {
+    "exact": _lower_exact,
+    "in": _lower_in,
+    "range": _lower_range,
+    "startswith": _lower_startswith,
+    "contains": _lower_contains,
+    "canonical": _lower_canonical,
+    "attribute_type": _lower_type,
+    **dict.fromkeys(_ORDERINGS, _lower_ordering),
+    **dict.fromkeys(_SIZES, _lower_size),
+}
+
+
+def operand(compare: Compare, info: AttributeInfo, value: Any) -> AttributeValue:
+    """Give one of a comparison's values as it is stored; ``None`` is refused, for nothing equals it."""
+    if value is None and not compare.path:
+        raise InvalidValue(f"{word(compare)}: nothing equals None; ask with {compare.attribute}__isnull=True.")
+    return to_attribute_value(value, path=info.name) if compare.path else info.serialize(value)
+
+
+def _ordered_operand(compare: Compare, info: AttributeInfo, value: Any) -> AttributeValue:
+    given = operand(compare, info, value)
+    (kind,) = given
+    if kind not in _ORDERED_TYPES:
+        raise NotSupported(f"{word(compare)}: DynamoDB orders text, numbers and binary, not values stored as {kind}.")
+    return given

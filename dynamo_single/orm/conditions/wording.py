@@ -1,0 +1,57 @@
+"""Conditions and orderings in words, as a Django developer would write them.
+
+This module must not know keys, plans or requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dynamo_single.orm.conditions.terms import (
+    And,
+    Condition,
+    Not,
+    Nothing,
+    Or,
+    Order,
+    Stored,
+)
+
+
+def word(condition: Condition) -> str:
+    """Write a condition as a Django developer would: ``company_id='1', name__startswith='A'``."""
+    if isinstance(condition, And | Or):
+        return _word_group(condition)
+    if isinstance(condition, Not):
+        return f"not ({word(condition.child)})"
+    if isinstance(condition, Nothing):
+        return "nothing"
+    if isinstance(condition, Stored):
+        steps = "__".join(map(str, (condition.name, *condition.path)))
+        return f"{steps} {condition.operator} {', '.join(map(repr, condition.operands))}".rstrip()
+    steps = "__".join(map(str, (condition.attribute, *condition.path)))
+    operator = condition.operator.replace("size_", "size__").removesuffix("exact").removesuffix("__")
+    lookup = f"__{operator}" if operator else ""
+    return f"{steps}{lookup}={_short(condition.value)}"
+
+
+def _word_group(condition: And | Or) -> str:
+    # A step of a path that may be a key or a position reads the same either way.
+    texts = tuple(dict.fromkeys(map(word, condition.children)))
+    if isinstance(condition, And):
+        return ", ".join(texts) if texts else "everything"
+    return texts[0] if len(texts) == 1 else f"({' | '.join(texts)})"
+
+
+def word_order(ordering: Sequence[Order]) -> str:
+    """Write an ordering as ``order_by`` takes it: ``-name, person_id``."""
+    return ", ".join(("-" if order.descending else "") + order.attribute for order in ordering)
+
+
+def _short(value: Any) -> str:
+    """A list of a thousand identities must not drown the rest of a message."""
+    if isinstance(value, list | tuple | set | frozenset) and len(value) > 5:
+        first = ", ".join(repr(element) for element in list(value)[:3])
+        return f"[{first}, … {len(value)} in all]"
+    return repr(value)
