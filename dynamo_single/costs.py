@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from dynamo_single.table.table import SentRequest, listening
+from dynamo_single.table.listeners import SentRequest, listening
 
 __all__ = ["Cost", "Costs", "measure_requests"]
 

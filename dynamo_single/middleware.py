@@ -21,7 +21,7 @@ from django.utils.encoding import escape_uri_path
 from dynamo_single.conf import CostSettings, cost_settings
 from dynamo_single.costs import Cost, Costs
 from dynamo_single.table import names
-from dynamo_single.table.table import SentRequest, listening
+from dynamo_single.table.listeners import SentRequest, listening
 
 __all__ = ["RequestCostMiddleware"]
 

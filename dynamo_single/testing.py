@@ -16,16 +16,9 @@ from django.test import override_settings
 from dynamo_single.conf import parse
 from dynamo_single.engines import Engine, LocalEngine, find_engine
 from dynamo_single.table import provisioning
-from dynamo_single.table.table import (
-    Interceptor,
-    SentRequest,
-    Table,
-    capture_requests,
-    get_table,
-    intercept,
-    refusal,
-    unreachable,
-)
+from dynamo_single.table.listeners import Interceptor, SentRequest, capture_requests, intercept
+from dynamo_single.table.table import Table, get_table
+from dynamo_single.table.transport import refusal, unreachable
 
 __all__ = [
     "Interceptor",

@@ -3,7 +3,8 @@
 The one package that talks to DynamoDB. What a project may use of it is handed on here.
 """
 
+from dynamo_single.table.listeners import SentRequest, capture_requests, intercept, listening
 from dynamo_single.table.request import Request
-from dynamo_single.table.table import SentRequest, Table, capture_requests, get_table, intercept, listening
+from dynamo_single.table.table import Table, get_table
 
 __all__ = ["Request", "SentRequest", "Table", "capture_requests", "get_table", "intercept", "listening"]

@@ -19,8 +19,9 @@ from dynamo_single.orm.requests.actions import Action, Item, ItemKey
 from dynamo_single.orm.requests.compiler import compile_reads, item_key
 from dynamo_single.table.batches import get_batch
 from dynamo_single.table.limits import MAX_ACTIONS, MAX_BATCH_KEYS
+from dynamo_single.table.listeners import SentRequest, listening
 from dynamo_single.table.request import Request
-from dynamo_single.table.table import SentRequest, Table, get_table, listening
+from dynamo_single.table.table import Table, get_table
 from dynamo_single.verification import child_counters, claims, copies, derived, items
 from dynamo_single.verification.findings import Checks, Finding, Subject, present
 

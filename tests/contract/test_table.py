@@ -19,9 +19,10 @@ from pynamodb.transactions import TransactWrite
 
 from dynamo_single import exceptions
 from dynamo_single.engines import free_port
-from dynamo_single.table import Request
-from dynamo_single.table import table as table_module
-from dynamo_single.table.table import SentRequest, Table, capture_requests, get_table, intercept, refusal, unreachable
+from dynamo_single.table import Request, transport
+from dynamo_single.table.listeners import SentRequest, capture_requests, intercept
+from dynamo_single.table.table import Table, get_table
+from dynamo_single.table.transport import refusal, unreachable
 
 KEY = {"pk": {"S": "COMPANY#1"}, "sk": {"S": "#METADATA"}}
 FORK_SECONDS = 20
@@ -340,16 +341,16 @@ def test_the_table_is_one_object_for_all_threads(table: Table) -> None:
 def test_a_forked_process_makes_a_client_of_its_own(table: Table) -> None:
     """A child shares no client with its parent and waits for no lock that the parent held; both can send."""
     table.send(Request("PutItem", {"Item": KEY}))
-    with table_module._clients._lock:
+    with transport._clients._lock:
         child = os.fork()
         if child == 0:
             status = 1
             try:
                 signal.alarm(FORK_SECONDS)  # a lock that nobody is there to release
-                shared = bool(table_module._clients._clients)
+                shared = bool(transport._clients._clients)
                 status = 3 if shared else 0 if table.send(Request("GetItem", {"Key": KEY})).get("Item") == KEY else 2
             finally:
                 os._exit(status)
     assert os.waitpid(child, 0)[1] == 0
-    assert table_module._clients._clients
+    assert transport._clients._clients
     assert table.send(Request("GetItem", {"Key": KEY}))["Item"] == KEY

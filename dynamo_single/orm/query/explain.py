@@ -17,8 +17,8 @@ from dynamo_single.orm.plan.plan import KeyCondition, Plan
 from dynamo_single.orm.results import related as collections
 from dynamo_single.table import names
 from dynamo_single.table.limits import MAX_BATCH_KEYS
+from dynamo_single.table.listeners import SentRequest, listening
 from dynamo_single.table.request import Request
-from dynamo_single.table.table import SentRequest, listening
 
 #: How many keys and requests are printed before the rest is only counted.
 _SHOWN = 3

@@ -11,7 +11,7 @@ from typing import Any
 
 from asgiref.sync import sync_to_async
 
-from dynamo_single.table.table import SentRequest, listening
+from dynamo_single.table.listeners import SentRequest, listening
 
 #: Django's own default (QuerySet.iterator), where related objects are read along.
 CHUNK_SIZE = 2000

@@ -21,7 +21,7 @@ from dynamo_single.orm.reading.paging import Beginning, Reading
 from dynamo_single.orm.reading.positions import Narrowed, Position
 from dynamo_single.orm.results import computation, sorting
 from dynamo_single.orm.schema import registry
-from dynamo_single.table.table import capture_requests
+from dynamo_single.table.listeners import capture_requests
 
 T = TypeVar("T", covariant=True)
 

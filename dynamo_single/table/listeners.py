@@ -1,0 +1,97 @@
+"""Who hears of requests, and who answers in DynamoDB's place: listeners, captures and interceptors of a block.
+
+This module must not know botocore, tables or settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+Interceptor = Callable[[str, Mapping[str, Any]], dict[str, Any] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class SentRequest:
+    """One request as it was sent.
+
+    ``response`` is ``None`` and ``error`` DynamoDB's error code if it failed; botocore's own retries are not counted.
+    """
+
+    operation: str
+    params: Mapping[str, Any]
+    response: Mapping[str, Any] | None
+    seconds: float
+    consumed: float
+    error: str = ""
+
+
+Listener = Callable[[SentRequest], object]
+
+_listeners: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
+_interceptors: ContextVar[tuple[Interceptor, ...]] = ContextVar("interceptors", default=())
+
+
+@contextmanager
+def capture_requests() -> Iterator[list[SentRequest]]:
+    """Collect the requests that the block sends, in the order of their answers; blocks may be nested.
+
+    Requests of other threads are not seen, except of those that the block's own reads and ``sync_to_async`` use.
+    """
+    sent: list[SentRequest] = []
+    with listening(sent.append):
+        yield sent
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Tell ``listener`` of each request of the block after its answer; several threads may call it at once."""
+    token = _listeners.set((*_listeners.get(), listener))
+    try:
+        yield
+    finally:
+        _listeners.reset(token)
+
+
+@contextmanager
+def intercept(interceptor: Interceptor) -> Iterator[None]:
+    """Ask ``interceptor(operation, params)`` before each request of the block: it may raise, answer, or return None.
+
+    The innermost is asked first; an answer or an error keeps the request from being sent.
+    """
+    token = _interceptors.set((*_interceptors.get(), interceptor))
+    try:
+        yield
+    finally:
+        _interceptors.reset(token)
+
+
+def is_heard() -> bool:
+    """Whether anybody listens."""
+    return bool(_listeners.get())
+
+
+def tell(
+    operation: str, params: Mapping[str, Any], response: Mapping[str, Any] | None, seconds: float, error: str
+) -> None:
+    """Tell each listener of a request that was answered, or failed."""
+    sent = SentRequest(operation, params, response, seconds, _consumed(response), error)
+    for listener in _listeners.get():
+        listener(sent)
+
+
+def intercepted(operation: str, params: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What an interceptor answers in DynamoDB's place, the innermost first; ``None`` if the request is to be sent."""
+    for interceptor in reversed(_interceptors.get()):
+        if (answer := interceptor(operation, params)) is not None:
+            return answer
+    return None
+
+
+def _consumed(response: Mapping[str, Any] | None) -> float:
+    consumed = (response or {}).get("ConsumedCapacity") or ()
+    parts = [consumed] if isinstance(consumed, Mapping) else consumed
+    return float(sum(part.get("CapacityUnits", 0.0) for part in parts))

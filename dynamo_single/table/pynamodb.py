@@ -1,0 +1,82 @@
+"""What PynamoDB takes for a connection: its own calls pass the table as ours do.
+
+The only importer of PynamoDB's connections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pynamodb.connection import Connection, TableConnection
+from pynamodb.connection.base import MetaTable
+
+from dynamo_single.conf import TableSettings
+from dynamo_single.exceptions import NotSupported
+from dynamo_single.table import names
+
+#: Sends an operation with its parameters, and gives the answer.
+Call = Callable[[str, Mapping[str, Any]], dict[str, Any]]
+
+_READS = frozenset({"BatchGetItem", "GetItem", "Query", "Scan"})
+
+
+class _PynamodbClient:
+    """What PynamoDB takes for its botocore client."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+
+    def _make_api_call(self, operation: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        asked = [params, *params.get("RequestItems", {}).values()] if operation in _READS else []
+        if any("ProjectionExpression" in each for each in asked):
+            raise NotSupported(
+                "attributes_to_get is not supported: an object that lacks attributes would be saved with wrong keys. "
+                "Leave it out; values() and values_list() of a queryset pick attributes."
+            )
+        return self._call(operation, params)
+
+
+class _PynamodbConnection(Connection):
+    """PynamoDB's connection, sending through the table; it keeps turning errors into PynamoDB's own."""
+
+    def __init__(self, settings: TableSettings, call: Call) -> None:
+        super().__init__(region=settings.region, host=settings.endpoint_url)
+        self._seam: Any = _PynamodbClient(call)
+
+    def __repr__(self) -> str:
+        return f"Connection<{self.host or self.region}>"
+
+    @property
+    def client(self) -> Any:
+        return self._seam
+
+
+class PynamodbTable(TableConnection):
+    """PynamoDB's view of one table; knows its keys beforehand, so that no DescribeTable is sent."""
+
+    def __init__(self, settings: TableSettings, call: Call) -> None:
+        self.table_name = settings.table_name
+        self.connection = _PynamodbConnection(settings, call)
+        self.connection.add_meta_table(_meta_table(settings))
+
+
+def _meta_table(settings: TableSettings) -> MetaTable:
+    pairs = {index: (names.index_partition(index), names.index_sort(index)) for index in settings.indexes}
+    own = (names.PARTITION_KEY, names.SORT_KEY)
+    return MetaTable(
+        {
+            "TableName": settings.table_name,
+            "KeySchema": _key_schema(own),
+            "AttributeDefinitions": [
+                {"AttributeName": name, "AttributeType": "S"} for pair in (own, *pairs.values()) for name in pair
+            ],
+            "GlobalSecondaryIndexes": [
+                {"IndexName": index, "KeySchema": _key_schema(pair)} for index, pair in pairs.items()
+            ],
+        }
+    )
+
+
+def _key_schema(pair: tuple[str, str]) -> list[dict[str, str]]:
+    return [{"AttributeName": pair[0], "KeyType": "HASH"}, {"AttributeName": pair[1], "KeyType": "RANGE"}]
