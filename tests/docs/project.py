@@ -22,13 +22,13 @@ _ASSIGNMENT = re.compile(r"(?P<name>[A-Z_]+)=(?P<value>.*)")
 
 #: Lines that a page shows and the harness does not run: how each begins, and what runs it instead.
 RUN_ELSEWHERE = {
-    "make run": "tests/contract/test_demo.py",
+    "make run": "tests/contract/commands/test_demo.py",
     "make test": ".ci/run",
     "pip install": "Makefile",
     "npm install": "Makefile",
     "npm ci": "Makefile",
-    "python manage.py dynamo_local": "tests/contract/test_engines.py",
-    "python manage.py runserver": "tests/contract/test_demo.py",
+    "python manage.py dynamo_local": "tests/contract/table/test_engines.py",
+    "python manage.py runserver": "tests/contract/commands/test_demo.py",
 }
 
 

@@ -1,0 +1,151 @@
+"""The admin's list page: which requests it sends, what it sorts and finds by, and what it says where no key answers."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.contrib.admin.sites import AdminSite
+from django.test import RequestFactory
+
+from dynamo_single.admin import DynamoModelAdmin
+from dynamo_single.admin.log import LogEntry
+from dynamo_single.testing import assert_requests
+from project.directory.models import Company, Person
+from tests.contract.conftest import Pages, text_of
+
+COMPANY = "directory/company/"
+PERSON = "directory/person/"
+
+
+@pytest.fixture
+def paged(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> Pages:
+    """Five companies, two on a page."""
+    monkeypatch.setattr(type(admin.site.get_model_admin(Company)), "list_per_page", 2)
+    for name in "EBDAC":
+        Company.objects.create(name=name, stock=f"X{name}")
+    return pages
+
+
+def shown(response: Any) -> list[str]:
+    """The names in the first column."""
+    return re.findall(r'class="field-name"><a [^>]*>([^<]*)</a>', response.content.decode())
+
+
+def test_a_short_list_is_one_query(pages: Pages) -> None:
+    """A list of one page is read once, in the order of its key, and counted by what was read."""
+    for name in ("Bolt", "Acme"):
+        Company.objects.create(name=name)
+    response = pages.get(COMPANY, sends=["Query"])
+    assert shown(response) == ["Acme", "Bolt"]
+    assert "2 companies" in text_of(response)
+
+
+@pytest.mark.parametrize(
+    ("page", "names", "sends"),
+    [
+        ("", ["A", "B"], ["Query", "Query"]),
+        ("?p=2", ["C", "D"], ["Query", "Query"]),
+        ("?p=3", ["E"], ["Query"]),
+        ("?all=", ["A", "B", "C", "D", "E"], ["Query", "Query", "Query"]),
+    ],
+)
+def test_pages(paged: Pages, page: str, names: list[str], sends: list[str]) -> None:
+    """A page is one Query and one that counts; the last page needs no count."""
+    response = paged.get(f"{COMPANY}{page}", sends=sends)
+    assert shown(response) == names
+    assert "5 companies" in text_of(response)
+
+
+@pytest.mark.parametrize("page", ["?p=4", "?p=0", "?p=-1"])
+def test_a_page_that_is_not_there_leads_back(paged: Pages, page: str) -> None:
+    """A wrong page number is answered as Django does."""
+    assert paged.get(f"{COMPANY}{page}").headers["Location"] == f"/admin/{COMPANY}?e=1"
+
+
+def test_only_columns_that_a_key_serves_can_be_sorted(pages: Pages) -> None:
+    """The name has an index, so its column sorts, in both directions; no other column offers to."""
+    for name in ("Acme", "Bolt"):
+        Company.objects.create(name=name)
+    response = pages.get(COMPANY)
+    assert re.findall(r'class="sortable column-(\w+)', response.content.decode()) == ["name"]
+    assert shown(pages.get(f"{COMPANY}?o=-1", sends=["Query"])) == ["Bolt", "Acme"]
+
+
+def test_an_order_that_no_key_serves_is_explained(pages: Pages) -> None:
+    """Asking for it by hand sends nothing, and the page names the keys and the ways out."""
+    response = pages.get(f"{COMPANY}?o=4", sends=[])
+    assert response.status_code == 400
+    text = text_of(response)
+    assert "This list cannot be read" in text
+    assert "directory.Company: no key answers" in text
+    assert "models.IndexKey(" in text
+    assert "Show the list without search, filters and order" in text
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("founded=soon", "founded takes a date, not str 'soon'"),
+        ("nosuch=1", "Cannot resolve keyword 'nosuch' into field."),
+        ("name__icontains=a", "name__icontains is not supported: DynamoDB compares bytes"),
+    ],
+)
+def test_a_wrong_question_is_explained(pages: Pages, question: str, answer: str) -> None:
+    """A value or a lookup that DynamoDB cannot compare with sends nothing, and the page says what is wrong with it."""
+    response = pages.get(f"{COMPANY}?{question}", sends=[])
+    assert response.status_code == 400
+    assert answer in text_of(response)
+
+
+@pytest.mark.parametrize(("term", "names"), [("Ac", ["Acme"]), ("ac", []), ("Acme B", []), ("", ["Acme", "Bolt"])])
+def test_searching_finds_what_begins_with_the_text(pages: Pages, term: str, names: list[str]) -> None:
+    """The search box is a prefix of the key: one Query that reads only what it finds."""
+    for name in ("Acme", "Bolt"):
+        Company.objects.create(name=name)
+    assert shown(pages.get(f"{COMPANY}?q={term}", sends=["Query"])) == names
+
+
+def test_filters_and_references(pages: Pages) -> None:
+    """A filter is a filter expression of the list's Query; the companies of a page are read together."""
+    acme, bolt = (Company.objects.create(name=name) for name in ("Acme", "Bolt"))
+    Person.objects.create(company=acme, name="Mike", role="founder")
+    Person.objects.create(company=bolt, name="Nora")
+    response = pages.get(PERSON, sends=["Query", "BatchGetItem"])
+    assert shown(response) == ["Mike", "Nora"]
+    assert shown(pages.get(f"{PERSON}?role__exact=founder", sends=["Query", "GetItem"])) == ["Mike"]
+    assert shown(pages.get(f"{PERSON}?company__exact={bolt.pk}", sends=["Query", "GetItem"])) == ["Nora"]
+
+
+def test_the_trash_is_a_filter(pages: Pages) -> None:
+    """Live objects are listed unless the trash is asked for, each with one Query and its own actions."""
+    Company.objects.create(name="Acme")
+    Company.objects.create(name="Bolt").delete()
+    live, deleted = pages.get(COMPANY, sends=["Query"]), pages.get(f"{COMPANY}?trash=yes", sends=["Query"])
+    assert (shown(live), shown(deleted)) == (["Acme"], ["Bolt"])
+    assert "Delete selected companies Go" in text_of(live)
+    assert "Restore selected companies Delete selected companies for good Go" in text_of(deleted)
+
+
+def test_a_model_without_a_listing_is_explained(pages: Pages) -> None:
+    """A model whose keys all need a value has no list; its page says which key to add, and sends nothing."""
+    request = RequestFactory().get("/")
+    request.user = pages.user
+    with assert_requests([]):
+        response: Any = DynamoModelAdmin(LogEntry, AdminSite()).changelist_view(request)
+    assert response.status_code == 400
+    assert "no key answers" in response.context_data["message"]
+
+
+def test_list_editable_saves_rows(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows can be edited in the list, in the order that they are shown."""
+    monkeypatch.setattr(type(admin.site.get_model_admin(Company)), "list_editable", ("stock",))
+    acme, bolt = (Company.objects.create(name=name) for name in ("Acme", "Bolt"))
+    pages.get(COMPANY, sends=["Query"])
+    data = {"form-TOTAL_FORMS": "2", "form-INITIAL_FORMS": "2", "_save": "Save"}
+    for number, company in enumerate([acme, bolt]):
+        data |= {f"form-{number}-company_id": company.pk, f"form-{number}-stock": f"S{number}"}
+    assert pages.post(COMPANY, data).status_code == 302
+    assert [company.stock for company in Company.objects.all()] == ["S0", "S1"]

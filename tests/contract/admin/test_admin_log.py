@@ -1,0 +1,192 @@
+"""Who may do what in the admin, and what is remembered of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django import get_version
+from django.contrib import admin
+from django.contrib.auth.models import Group
+from django.contrib.contenttypes.models import ContentType
+
+from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
+from dynamo_single.admin.history import LoggedModelAdmin
+from dynamo_single.admin.log import LogEntry
+from dynamo_single.table import Table
+from dynamo_single.testing import refuse
+from project.directory.models import Company, Person
+from tests.contract.conftest import NO_INLINES, Pages, text_of
+
+COMPANY = "directory/company/"
+
+
+def test_every_action_is_logged_beside_the_user(pages: Pages, table: Table) -> None:
+    """Add, change, delete and restore are one entry each, in the user's partition, newest last."""
+    pages.post(f"{COMPANY}add/", {"name": "Acme", **NO_INLINES})
+    (acme,) = Company.objects.all()
+    pages.post(f"{COMPANY}{acme.pk}/change/", {"name": "Acme Ltd", **NO_INLINES})
+    pages.post(f"{COMPANY}{acme.pk}/delete/", {"post": "yes"})
+    pages.post(f"{COMPANY}{acme.pk}/restore/")
+
+    entries = list(LogEntry.objects.filter(user_id=pages.user.pk).order_by("action_time"))
+    assert [(entry.action_flag, entry.get_change_message()) for entry in entries] == [
+        (1, "Added."),
+        (2, "Changed Name."),
+        (3, "Moved to the trash."),
+        (2, "Restored from the trash."),
+    ]
+    item = entries[0]._stored
+    assert item["pk"]["S"] == f"LOG#USER#{pages.user.pk}"
+    assert item["gs1pk"]["S"] == f"LOG#OBJECT#directory.company#{acme.pk}"
+    assert item["itemType"]["S"] == "AdminLogEntry"
+
+    history = text_of(pages.get(f"{COMPANY}{acme.pk}/history/", sends=["GetItem", "Query", "GetItem"]))
+    assert "Added." in history
+    assert "Changed Name." in history
+    assert "4 entries" in history
+    index = pages.get("", sends=["Query"])
+    assert f'<a href="/admin/{COMPANY}{acme.pk}/change/">Acme Ltd</a>' in index.content.decode()
+    assert entries[0].get_edited_object() == acme
+
+
+def test_recent_actions_read_ten_entries(pages: Pages) -> None:
+    """The index asks for the newest ten only."""
+    for number in range(12):
+        pages.post(f"{COMPANY}add/", {"name": f"Number {number}", **NO_INLINES})
+    pages.get("")  # shows the messages of the additions
+    text = text_of(pages.get("", sends=["Query"]))
+    assert [number for number in range(12) if f"Number {number} " in text] == list(range(2, 12))
+
+
+def test_a_failed_deletion_is_not_logged(pages: Pages) -> None:
+    """The entry of a deletion is written after it, so that the log never says what did not happen."""
+    acme = Company.objects.create(name="Acme")
+    with refuse("ProvisionedThroughputExceededException", operation="UpdateItem"):
+        assert pages.post(f"{COMPANY}{acme.pk}/delete/", {"post": "yes"}).status_code == 503
+    assert not LogEntry.objects.filter(user_id=pages.user.pk).exists()
+
+
+def test_staff_without_permissions_is_refused(staff: Callable[..., Pages]) -> None:
+    """Being staff opens the index, and nothing on it."""
+    acme = Company.objects.create(name="Acme")
+    pages = staff()
+    assert "permission to view or edit anything." in text_of(pages.get(""))
+    for path in (COMPANY, f"{COMPANY}add/", f"{COMPANY}{acme.pk}/change/", f"{COMPANY}{acme.pk}/delete/"):
+        assert pages.get(path).status_code == 403
+    for path in (f"{COMPANY}add/", f"{COMPANY}{acme.pk}/delete/", f"{COMPANY}{acme.pk}/restore/"):
+        assert pages.post(path, {"name": "x", "post": "yes", **NO_INLINES}).status_code == 403
+    assert [company.name for company in Company.objects.all()] == ["Acme"]
+
+
+def test_visitors_are_sent_to_the_login_page(pages: Pages) -> None:
+    """Somebody who is no staff sees no page of the admin."""
+    pages.client.logout()
+    response = pages.client.get(f"/admin/{COMPANY}")
+    assert response.headers["Location"] == f"/admin/login/?next=/admin/{COMPANY}"
+
+
+def test_permissions_of_the_parent_do_not_open_its_inlines(staff: Callable[..., Pages]) -> None:
+    """Who may change companies, and no people, neither sees nor adds people on a company's page."""
+    acme = Company.objects.create(name="Acme")
+    Person.objects.create(company=acme, name="Mike")
+    pages = staff("directory.change_company")
+    assert "Mike" not in text_of(pages.get(f"{COMPANY}{acme.pk}/change/"))
+    row = {"identity": "", "company": acme.pk, "name": "Nora", "email": "", "role": "member"}
+    rows = {f"person_set-0-{field}": value for field, value in row.items()}
+    data = {"name": "Acme", **NO_INLINES, **rows, "person_set-TOTAL_FORMS": "1"}
+    assert pages.post(f"{COMPANY}{acme.pk}/change/", data).status_code == 302
+    assert [person.name for person in Person.objects.filter(company=acme)] == ["Mike"]
+
+
+@pytest.mark.parametrize(
+    ("permissions", "names"),
+    [
+        (["view_company", "view_person"], ["Mike"]),
+        (["change_company", "view_person"], ["Mike"]),
+        (["change_company", "change_person"], ["Nora"]),
+        (["change_company", "add_person"], ["Mike"]),
+        (["change_company", "delete_person"], ["Mike"]),
+    ],
+)
+def test_an_inline_asks_for_its_own_models_permission_to_change(
+    staff: Callable[..., Pages], permissions: list[str], names: list[str]
+) -> None:
+    """Who may see people reads them on a company's page, and only who may change people can rename one there."""
+    acme = Company.objects.create(name="Acme")
+    mike = Person.objects.create(company=acme, name="Mike")
+    pages = staff(*(f"directory.{permission}" for permission in permissions))
+    page = pages.get(f"{COMPANY}{acme.pk}/change/")
+    assert ("Mike" in page.content.decode()) == bool({"view_person", "change_person"} & set(permissions))
+    assert ('name="person_set-0-name" value="Mike"' in page.content.decode()) == ("change_person" in permissions)
+    row = {"identity": mike.pk, "company": acme.pk, "name": "Nora", "email": "", "role": "member"}
+    rows = {f"person_set-0-{field}": value for field, value in row.items()}
+    counts = {"person_set-TOTAL_FORMS": "1", "person_set-INITIAL_FORMS": "1"}
+    pages.post(f"{COMPANY}{acme.pk}/change/", {"name": "Acme", **NO_INLINES, **rows, **counts})
+    assert [person.name for person in Person.objects.filter(company=acme)] == names
+
+
+@pytest.mark.parametrize(
+    ("permission", "allowed"),
+    [
+        ("view", {"list", "change"}),
+        ("change", {"list", "change"}),
+        ("add", {"add"}),
+        ("delete", {"delete"}),
+        ("restore", {"restore"}),
+        ("hard_delete", set()),
+    ],
+)
+def test_each_permission_opens_its_own_pages(staff: Callable[..., Pages], permission: str, allowed: set[str]) -> None:
+    """The four permissions of a model are asked for as in Django; restoring takes a permission of its own."""
+    acme = Company.objects.create(name="Acme")
+    pages = staff(f"directory.{permission}_company")
+    paths = {"list": COMPANY, "add": f"{COMPANY}add/"}
+    paths |= {page: f"{COMPANY}{acme.pk}/{page}/" for page in ("change", "delete")}
+    opened = {page for page, path in paths.items() if pages.get(path).status_code == 200}
+    acme.delete()
+    pages.post(f"{COMPANY}{acme.pk}/restore/")
+    if Company.objects.filter(pk=acme.pk).exists():
+        opened.add("restore")
+    assert opened == allowed
+
+
+def test_an_sql_models_admin_logs_where_the_users_are() -> None:
+    """The site puts our logging beneath a project's own methods, and above Django's, whatever the model."""
+
+    class GroupAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
+        def log_addition(self, request: Any, obj: Any, message: Any) -> str:
+            return "the project's own"
+
+    site = DynamoAdminSite()
+    site.register(Group, GroupAdmin)
+    registered = site.get_model_admin(Group)
+    assert isinstance(registered, GroupAdmin)
+    assert registered.log_addition(None, None, "") == "the project's own"  # type: ignore[arg-type]  # it looks at none
+    assert type(registered).log_change is LoggedModelAdmin.log_change
+    site.unregister(Group)
+    site.register(Group)
+    assert isinstance(site.get_model_admin(Group), LoggedModelAdmin)
+
+
+def test_content_types_survive_a_cleared_cache(pages: Pages) -> None:
+    """The change form works without SQL content types, also after their cache was cleared (Django 5.2)."""
+    assert get_version().startswith("5.2"), "look at admin/content_types.py: the manager's cache is private to Django"
+    acme = Company.objects.create(name="Acme")
+    ContentType.objects.clear_cache()
+    assert pages.get(f"{COMPANY}{acme.pk}/change/").status_code == 200
+    stand_in = ContentType.objects.get_for_model(Company)
+    assert (stand_in.pk, stand_in.model_class()) == (None, Company)
+
+
+def test_view_on_site_is_the_objects_own_address() -> None:
+    """An object with an address is linked to directly, without a content type."""
+
+    class Addressed:
+        def get_absolute_url(self) -> str:
+            return "/companies/1/"
+
+    model_admin = DynamoModelAdmin(Company, DynamoAdminSite())
+    assert model_admin.get_view_on_site_url(Addressed()) == "/companies/1/"
+    assert model_admin.get_view_on_site_url(Company(name="x")) is None

@@ -1,0 +1,74 @@
+"""The admin beside an SQL database: log and permissions are where the users are, for the models of both."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dynamo_single.table import Table
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+PROJECTS = pytest.mark.parametrize(("project", "in_dynamodb"), [("sql_users", False), ("dynamo_users", True)])
+
+
+@pytest.fixture
+def run(table: Table, project: str) -> Any:
+    """What the project's steps answered."""
+    settings = table.settings
+    endpoint = str(settings.endpoint_url).removeprefix("http://")
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": f"tests.admin_project.{project}",
+        "DYNAMO_URL": f"dynamodb://{endpoint}/{settings.table_name}?region={settings.region}",
+        "PYTHONPATH": str(ROOT),
+    }
+    command = [sys.executable, "-W", "error", "-m", "tests.admin_project.run"]
+    done = subprocess.run(  # noqa: S603 - a fixed command of ours
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@PROJECTS
+def test_an_sql_database_and_our_models_share_a_site(run: Any, in_dynamodb: bool) -> None:
+    """Companies in DynamoDB and groups in SQL are edited on one site: one log holds it all, and permissions count.
+
+    SQL gets the permissions of our models once, the two of the trash among them. Who is in a group has its permissions,
+    and no others, and has lost them with the next request.
+    """
+    assert set(run["answers"].values()) == {200, 302}
+    assert run["in_dynamodb"] == in_dynamodb
+    assert run["log"] == [
+        "Deleted “Editors.”",
+        "Added “Editors”.",
+        "Changed “Acme” — Restored from the trash.",
+        "Deleted “Acme.”",
+        "Added “Acme”.",
+    ]
+    assert run["permissions"] == [
+        "add_company: Can add company",
+        "change_company: Can change company",
+        "delete_company: Can delete company",
+        "hard_delete_company: Can delete company for good",
+        "restore_company: Can restore company",
+        "view_company: Can view company",
+    ]
+    assert run["after_migrating_again"] == run["permissions"]
+    assert run["sql_groups_on_the_index"] == (not in_dynamodb)
+    assert run["staff"] == {
+        "restore button": True,
+        "delete button": False,
+        "delete": 403,
+        "restore": 302,
+        "restored": True,
+        "list after leaving the group": 403,
+    }

@@ -1,0 +1,155 @@
+"""What the admin says when a save is refused although its form was valid, and when DynamoDB cannot be reached."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.test import Client, override_settings
+
+from dynamo_single.table import get_table
+from dynamo_single.testing import intercept, refuse, unreachable
+from project.directory.models import Company, Office, Person
+from tests.contract.conftest import NO_INLINES, Pages, text_of
+
+COMPANY = "directory/company/"
+PERSON = "directory/person/"
+
+
+@contextmanager
+def just_before(operation: str, act: Callable[[], Any]) -> Iterator[None]:
+    """Let another writer act right before the first request of an operation."""
+    acted = False
+
+    def interceptor(asked: str, params: Mapping[str, Any]) -> None:
+        nonlocal acted
+        if asked == operation and not acted:
+            acted = True
+            act()
+
+    with intercept(interceptor):
+        yield
+
+
+@pytest.fixture
+def acme(pages: Pages) -> Company:
+    """A stored company."""
+    return Company.objects.create(name="Acme")
+
+
+def test_a_change_by_another_writer_is_the_forms_error(pages: Pages, acme: Company) -> None:
+    """A stale object is not saved: the form comes back with what was typed and the reason, and can be sent again."""
+
+    def rename() -> None:
+        Company.objects.filter(pk=acme.pk).update(name="Other")
+
+    data = {"name": "Mine", **NO_INLINES}
+    with just_before("UpdateItem", rename):
+        response = pages.post(f"{COMPANY}{acme.pk}/change/", data)
+    assert response.status_code == 200
+    assert "was changed by another writer since it was read" in text_of(response)
+    assert 'value="Mine"' in response.content.decode()
+    assert Company.objects.get(pk=acme.pk).name == "Other"
+    assert pages.post(f"{COMPANY}{acme.pk}/change/", data).status_code == 302
+    assert Company.objects.get(pk=acme.pk).name == "Mine"
+
+
+def test_a_taken_unique_value_is_the_fields_error(pages: Pages, acme: Company) -> None:
+    """Validation finds a taken address beforehand, and the form comes back with nothing written.
+
+    The company is read for the field, for the model's validation, and for its name in the form that is shown again.
+    """
+    Person.objects.create(company=acme, name="Nora", email="mike@example.com")
+    data = {"company": acme.pk, "name": "Mike", "email": "Mike@example.com", "role": "member"}
+    response = pages.post(f"{PERSON}add/", data, sends=["GetItem", "GetItem", "GetItem", "GetItem"])
+    assert response.context_data["adminform"].form.errors == {
+        "email": ["Person with this E-mail address already exists."]
+    }
+
+
+def test_losing_the_race_for_a_unique_value_is_the_fields_error_too(pages: Pages, acme: Company) -> None:
+    """Where another writer takes the address between validation and save, the answer is the same."""
+
+    def take() -> None:
+        Person.objects.create(company=acme, name="Nora", email="mike@example.com")
+
+    data = {"company": acme.pk, "name": "Mike", "email": "mike@example.com", "role": "member"}
+    with just_before("TransactWriteItems", take):
+        response = pages.post(f"{PERSON}add/", data)
+    assert response.context_data["adminform"].form.errors["email"] == [
+        "Person with this E-mail address already exists."
+    ]
+    assert [person.name for person in Person.objects.filter(company=acme)] == ["Nora"]
+
+
+def test_an_item_over_the_limit_is_the_forms_error(pages: Pages, acme: Company) -> None:
+    """More than DynamoDB stores in an item is refused with the sizes, and nothing is written."""
+    data = {"company": acme.pk, "city": "Rome", "address": "x" * 410_000, "opened": ""}
+    response = pages.post("directory/office/add/", data)
+    assert response.status_code == 200
+    assert "409600" in text_of(response)
+    assert not Office.objects.all().exists()
+
+
+def test_a_refused_child_does_not_lose_the_parent(pages: Pages, acme: Company) -> None:
+    """If an inline is refused, the page says that the company was saved and what was not."""
+
+    def take() -> None:
+        Person.objects.create(company=acme, name="Nora", email="mike@example.com")
+
+    row = {"identity": "", "company": acme.pk, "name": "Mike", "email": "mike@example.com", "role": "member"}
+    rows = {f"person_set-0-{field}": value for field, value in row.items()}
+    data = {"name": "Acme Ltd", **NO_INLINES, **rows, "person_set-TOTAL_FORMS": "1"}
+    with just_before("TransactWriteItems", take):
+        response = pages.post(f"{COMPANY}{acme.pk}/change/", data)
+    assert response.headers["Location"] == f"/admin/{COMPANY}{acme.pk}/change/"
+    text = text_of(pages.get(""))
+    assert "The company “Acme Ltd” was saved, but not everything below it: Another directory.Person has email" in text
+    assert Company.objects.get(pk=acme.pk).name == "Acme Ltd"
+    assert [person.name for person in Person.objects.filter(company=acme)] == ["Nora"]
+
+
+def test_restoring_what_lost_its_unique_value_is_refused(pages: Pages, acme: Company) -> None:
+    """An address that was taken while its first owner was in the trash stays with the new owner."""
+    mike = Person.objects.create(company=acme, name="Mike", email="mike@example.com")
+    mike.delete()
+    Person.objects.create(company=acme, name="Nora", email="mike@example.com")
+    pages.post(f"{PERSON}{mike.pk}/restore/", sends=["GetItem", "TransactWriteItems"])
+    assert "Another directory.Person has email 'mike@example.com'; nothing was written." in text_of(pages.get(""))
+    assert [person.name for person in Person.deleted_objects.all()] == ["Mike"]
+
+
+def no_engine(operation: str, params: Mapping[str, Any]) -> None:
+    """Nothing listens at the table's endpoint."""
+    raise unreachable(get_table().settings)
+
+
+@pytest.mark.parametrize("debug", [True, False])
+def test_an_engine_that_does_not_answer_is_a_page_of_its_own(pages: Pages, debug: bool) -> None:
+    """Without DynamoDB every page is a 503 that says so; only developers are told the endpoint."""
+    with override_settings(DEBUG=debug), intercept(no_engine):
+        responses = [pages.get(""), pages.post(f"{COMPANY}add/", {"name": "x"})]
+        responses.append(Client().post("/admin/login/", {"username": "admin", "password": "secret"}))
+    for response in responses:
+        assert response.status_code == 503
+        assert "Changes that were not confirmed may not have been saved. Try again in a moment." in text_of(response)
+        assert ("127.0.0.1" in text_of(response)) == debug
+
+
+def test_a_table_that_is_not_there_is_not_waited_for(pages: Pages) -> None:
+    """Without its table a page says so, and does not ask to try again."""
+    with refuse("ResourceNotFoundException"):
+        response = pages.get("")
+    assert response.status_code == 503
+    assert "There is no table to read from" in text_of(response)
+    assert "again" not in text_of(response)
+
+
+def test_a_throttled_save_is_a_page_of_its_own(pages: Pages) -> None:
+    """A save that DynamoDB puts off is told as such, and nothing is written."""
+    with refuse("ProvisionedThroughputExceededException", operation="PutItem"):
+        response = pages.post(f"{COMPANY}add/", {"name": "Acme", **NO_INLINES})
+    assert response.status_code == 503
+    assert not Company.objects.all().exists()

@@ -1,0 +1,100 @@
+"""Who may do what in the admin's trash: restoring and deleting for good have permissions of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from project.directory.models import Company
+from tests.contract.conftest import Pages
+
+COMPANY = "directory/company/"
+TRASH = f"{COMPANY}?trash=yes"
+Staff = Callable[..., Pages]
+
+
+def in_trash(name: str = "Acme") -> Company:
+    """A company in the trash."""
+    company = Company.objects.create(name=name)
+    company.delete()
+    return company
+
+
+def offered(pages: Pages, company: Company) -> set[str]:
+    """The buttons on the company's page and the actions of the trash's list."""
+    page = pages.get(f"{COMPANY}{company.pk}/change/").content.decode()
+    listing = pages.get(TRASH).content.decode()
+    buttons = {name for name in ("restore", "delete") if f"/{company.pk}/{name}/" in page}
+    return buttons | {name for name in ("restore_selected", "delete_selected") if f'value="{name}"' in listing}
+
+
+@pytest.mark.parametrize(
+    ("permissions", "expected"),
+    [
+        (["add", "change", "delete", "view"], set()),
+        (["view", "restore"], {"restore", "restore_selected"}),
+        (["view", "hard_delete"], {"delete", "delete_selected"}),
+        (["change", "restore", "hard_delete"], {"restore", "restore_selected", "delete", "delete_selected"}),
+    ],
+)
+def test_the_pages_offer_what_is_allowed(staff: Staff, permissions: list[str], expected: set[str]) -> None:
+    """Neither a button nor an action is shown to whom it would be refused."""
+    company = in_trash()
+    assert offered(staff(*(f"directory.{name}_company" for name in permissions)), company) == expected
+
+
+def test_a_superuser_is_offered_everything(pages: Pages) -> None:
+    """As everywhere."""
+    assert offered(pages, in_trash()) == {"restore", "restore_selected", "delete", "delete_selected"}
+
+
+@pytest.mark.parametrize("permission", ["restore", "hard_delete", "other"])
+def test_the_views_refuse_what_is_not_allowed(staff: Staff, permission: str) -> None:
+    """Who sends a form that no page shows gets 403, and nothing happens."""
+    company = in_trash()
+    others = {"add", "change", "delete", "view"}
+    pages = staff(*(f"directory.{name}_company" for name in {*others, permission} - {"other"}))
+    page = f"{COMPANY}{company.pk}/"
+    may_delete, may_restore = permission == "hard_delete", permission == "restore"
+    assert pages.get(f"{page}delete/").status_code == (200 if may_delete else 403)
+    if not may_delete:
+        assert pages.post(f"{page}delete/", {"post": "yes"}).status_code == 403
+        assert Company.all_objects.filter(pk=company.pk).exists()
+    answer = pages.post(f"{page}restore/")
+    assert answer.status_code == (302 if may_restore else 403)
+    assert Company.objects.filter(pk=company.pk).exists() == may_restore
+
+
+@pytest.mark.parametrize("action", ["restore_selected", "delete_selected"])
+def test_an_action_that_is_not_allowed_does_nothing(staff: Staff, action: str) -> None:
+    """The list's actions are checked when they are sent, in the trash and outside."""
+    company = in_trash()
+    pages = staff(*(f"directory.{name}_company" for name in ("add", "change", "delete", "view")))
+    data = {"action": action, "_selected_action": company.pk, "post": "yes", "index": "0", "select_across": "0"}
+    for path in (TRASH, COMPANY):
+        pages.post(path, data)
+    assert [each.pk for each in Company.deleted_objects.all()] == [company.pk]
+
+
+@pytest.mark.parametrize(
+    ("action", "permission", "live", "deleted"),
+    [("restore_selected", "restore", 1, 0), ("delete_selected", "hard_delete", 0, 0)],
+)
+def test_an_allowed_action_works_without_the_permission_to_delete(
+    staff: Staff, action: str, permission: str, live: int, deleted: int
+) -> None:
+    """The permissions of the trash stand alone."""
+    company = in_trash()
+    pages = staff("directory.view_company", f"directory.{permission}_company")
+    data = {"action": action, "_selected_action": company.pk, "post": "yes"}
+    assert pages.post(TRASH, data).status_code == 302
+    assert (Company.objects.count(), Company.deleted_objects.count()) == (live, deleted)
+
+
+def test_moving_to_the_trash_takes_the_permission_to_delete_only(staff: Staff) -> None:
+    """What can be restored is deleted as in Django."""
+    company = Company.objects.create(name="Acme")
+    pages = staff("directory.view_company", "directory.delete_company")
+    assert pages.post(f"{COMPANY}{company.pk}/delete/", {"post": "yes"}).status_code == 302
+    assert Company.deleted_objects.filter(pk=company.pk).exists()

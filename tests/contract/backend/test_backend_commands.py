@@ -1,0 +1,226 @@
+"""Django's own commands in a project with the stock apps and no SQL database.
+
+Each group of command lines runs in one child process, because the stock apps are not among the apps of the tests.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import django
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+NO_SQL = "this project has no SQL database (DATABASES['default'] is dynamo_single.backend)"
+NOTHING_TO_APPLY = "No migrations to apply."
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+@cache
+def run(settings: str, *lines: str) -> dict[str, Outcome]:
+    """Run the command lines in one child process with a settings module of ``tests.backend_project``."""
+    environment = os.environ | {
+        "DJANGO_SETTINGS_MODULE": f"tests.backend_project.{settings}",
+        "PYTHONPATH": str(ROOT),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    child = subprocess.run(
+        [sys.executable, "-m", "tests.backend_project.run"],
+        input=json.dumps(lines),
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=ROOT,
+        check=False,
+    )
+    assert child.returncode == 0, child.stderr
+    return {line: Outcome(*outcome) for line, outcome in zip(lines, json.loads(child.stdout), strict=True)}
+
+
+ANSWERS = {
+    "check": "System check identified no issues",
+    "check --database default": "System check identified no issues",
+    "makemigrations --dry-run": "No changes detected",
+    "makemigrations --check --dry-run": "No changes detected",
+    "migrate": NOTHING_TO_APPLY,
+    "migrate shop": NOTHING_TO_APPLY,
+    "migrate --run-syncdb": NOTHING_TO_APPLY,
+    "migrate --verbosity 2": "Running post-migrate handlers for application sites",
+    "migrate --check": "",
+    "migrate --plan": "No planned migration operations.",
+    "migrate --prune sites": "No migrations to prune.",
+    "showmigrations": "[X] 0012_alter_user_first_name_max_length",
+    "showmigrations shop": "[X] 0001_squashed_0002_code (2 squashed migrations)\n [X] 0003_name",
+    "showmigrations --plan shop": "[X]  shop.0003_name",
+    "showmigrations --verbosity 2 shop": "[X] 0003_name (applied at ",
+    "looks_for_migrations": "ran",
+    "inspectdb": "from django.db import models\n",
+    "inspectdb things": f"# The error was: Cannot describe the SQL table 'things': {NO_SQL}",
+    "createcachetable": "",
+    "remove_stale_contenttypes --noinput": "",
+    "dumpdata": "[]",
+}
+REFUSALS = {
+    "sqlmigrate shop 0003": "Cannot print the SQL of a migration",
+    "migrate shop zero": "Cannot delete from the record of migrations",
+    "migrate --fake shop zero": "Cannot delete from the record of migrations",
+    "dbshell": "Cannot open a database shell",
+}
+
+
+@pytest.mark.parametrize(("line", "answer"), ANSWERS.items())
+def test_a_command_answers(line: str, answer: str) -> None:
+    """A command that can answer without SQL does, without a warning."""
+    outcome = run("settings", *ANSWERS)[line]
+    assert (outcome.code, outcome.err) == (0, "")
+    assert answer in outcome.out
+    assert "unapplied migration" not in outcome.out
+
+
+@pytest.mark.parametrize("line", [line for line in ANSWERS if line.startswith("migrate")])
+def test_no_operation_of_a_migration_runs(line: str) -> None:
+    """Migrations count as applied, and their code does not run."""
+    assert "RunPython ran" not in run("settings", *ANSWERS)[line].out
+
+
+@pytest.mark.parametrize(("line", "refusal"), REFUSALS.items())
+def test_a_command_is_refused_in_one_line(line: str, refusal: str) -> None:
+    """A command that needs SQL ends with one line that says why."""
+    outcome = run("settings", *REFUSALS)[line]
+    assert outcome.code == 1
+    assert outcome.err.startswith(f"CommandRefused: {refusal}: {NO_SQL}. ")
+    assert outcome.err.count("\n") == 1
+
+
+def test_flush_says_that_it_empties_nothing() -> None:
+    """Whoever runs flush learns that DynamoDB is left as it is."""
+    outcome = run("settings", "flush --noinput")["flush --noinput"]
+    assert outcome.code == 0
+    assert "Items in DynamoDB are not touched" in outcome.err
+
+
+def test_the_test_runner_runs_every_test_class() -> None:
+    """`manage.py test` sets up, runs Django's four test classes, and tears down."""
+    line = "test tests.backend_project.shop.tests"
+    outcome = run("settings", line)[line]
+    assert "Ran 17 tests" in outcome.err
+    assert outcome.code == 0, outcome.err
+    assert "'default' (no SQL: nothing to do; tests use the tables of DYNAMO_SINGLE as they are)" in outcome.err
+
+
+def test_parallel_tests_are_refused() -> None:
+    """Processes that would share one table are refused before a test runs."""
+    line = "test --parallel 2 tests.backend_project.shop.tests"
+    outcome = run("settings", line)[line]
+    assert outcome.code == 1
+    assert "Run the tests without --parallel." in outcome.err
+
+
+def test_atomic_requests_is_warned_of() -> None:
+    """A setting that promises a rollback gets a warning from the check."""
+    line = "check --database default"
+    assert "(dynamo_single.W901)" in run("settings_atomic", line)[line].err
+
+
+def test_a_project_with_sql_keeps_its_database() -> None:
+    """With SQL only, the app changes nothing: migrations run, and content types and permissions are filled in."""
+    lines = (
+        "migrate",
+        "dumpdata auth.permission --natural-foreign",
+        "dumpdata sites.site",
+    )
+    outcomes = run("settings_sql", *lines)
+    assert "RunPython ran" in outcomes["migrate"].out
+    assert '"codename": "add_thing"' in outcomes[lines[1]].out
+    assert '"domain": "example.com"' in outcomes[lines[2]].out
+
+
+@pytest.mark.parametrize(("settings", "routers"), [("settings", 1), ("settings_mixed", 1), ("settings_sql", 0)])
+def test_the_router_is_there_from_the_start_where_it_is_needed(settings: str, routers: int) -> None:
+    """The app installs its router at start-up, and only if an alias has the engine."""
+    line = "shell --verbosity 0 --command print(len(__import__('django').db.router.routers))"
+    assert run(settings, line)[line].out == f"{routers}\n"
+
+
+def test_the_engine_on_a_second_alias_leaves_the_first_alone() -> None:
+    """Beside an SQL database, the engine answers for its own alias only."""
+    lines = (
+        "migrate",
+        "migrate --database nosql",
+        "createcachetable --dry-run",
+        "check --database default --database nosql",
+    )
+    outcomes = run("settings_mixed", *lines)
+    assert "Applying shop.0003_name...RunPython ran" in outcomes["migrate"].out
+    assert NOTHING_TO_APPLY in outcomes["migrate --database nosql"].out
+    assert outcomes["createcachetable --dry-run"].out.count('CREATE TABLE "cache"') == 1
+    assert outcomes[lines[3]].code == 0
+
+
+DEMO_ANSWERS = {
+    "check": "System check identified no issues",
+    "makemigrations --check": "No changes detected",
+    "migrate": NOTHING_TO_APPLY,
+    "migrate --run-syncdb": NOTHING_TO_APPLY,
+    "migrate --plan": "No planned migration operations.",
+    "showmigrations": "auth\n [X] 0001_initial",
+}
+
+
+@pytest.mark.parametrize(("line", "answer"), DEMO_ANSWERS.items())
+def test_users_in_dynamodb_need_no_setting_for_migrations(line: str, answer: str) -> None:
+    """The admin's own migrations, which refer to the user, are left out where the users are in DynamoDB."""
+    outcome = run("settings_dynamo_users", *DEMO_ANSWERS)[line]
+    assert (outcome.code, outcome.err) == (0, "")
+    assert answer in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("settings", "message", "hint"),
+    [
+        (
+            "settings_stock_admin",
+            "admin.LogEntry: (dynamo_single.E010) user refers to accounts.User",
+            "DynamoAdminConfig",
+        ),
+        (
+            "settings_sql_reference",
+            "parcels.Parcel: (dynamo_single.E010) company refers to directory.Company",
+            "Keep the other object's pk in a field of its own",
+        ),
+    ],
+)
+@pytest.mark.parametrize("line", ["check", "migrate"])
+def test_a_migration_that_would_not_find_a_model_is_named(settings: str, message: str, hint: str, line: str) -> None:
+    """An SQL model that refers to one in DynamoDB is an error of the check, which ``migrate`` runs first."""
+    outcome = run(settings, "check", "migrate")[line]
+    assert outcome.code == 1
+    assert f"{message}, which is stored in DynamoDB: migrations do not know it, and migrate would fail." in outcome.err
+    assert hint in outcome.err
+
+
+def test_a_reference_that_would_get_no_column_is_named() -> None:
+    """Without migrations the table would be made, and the reference left out of it."""
+    outcome = run("settings_sql_reference_unmigrated", "migrate --run-syncdb")["migrate --run-syncdb"]
+    assert outcome.code == 1
+    assert "parcels.Parcel: (dynamo_single.E010) company refers to directory.Company" in outcome.err
+    assert "which is stored in DynamoDB: the table would be made without a column for it." in outcome.err
+
+
+def test_these_answers_hold_for_django_5_2() -> None:
+    """The private parts of Django that the engine relies on are those of Django 5.2."""
+    assert django.VERSION[:2] == (5, 2)

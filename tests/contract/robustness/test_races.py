@@ -1,0 +1,216 @@
+"""Several processes write at once: DynamoDB's conditions decide, and what is left is consistent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from dynamo_single.table import Table
+from tests.catalog.chat import ChatChannel, ChatMembership, ChatServer, ChatUser
+from tests.catalog.models import Member, Order
+from tests.catalog.seats import Seat
+from tests.catalog.stocks import Ledger, Stock
+from tests.contract.robustness.race_processes import answer, started, tell
+from tests.contract.tables import assert_consistent, claims
+
+PROCESSES = 8
+
+
+class Racers:
+    """Processes that wait for the name of a race; they are started once for all tests."""
+
+    def __init__(self, table: Table) -> None:
+        self.processes = [started(table, number) for number in range(PROCESSES)]
+        for process in self.processes:
+            assert answer(process) == "ready\n"
+
+    def run(self, race: str) -> list[Any]:
+        """Start every process at once; what each of them tells."""
+        for process in self.processes:
+            tell(process, race)
+        return [json.loads(answer(process)) for process in self.processes]
+
+    def end(self) -> None:
+        """Let the processes end."""
+        for process in self.processes:
+            process.communicate(timeout=30)
+
+
+@pytest.fixture(scope="module")
+def racers(engine: Table) -> Iterator[Racers]:
+    """The processes, which write to this worker's engine."""
+    found = Racers(engine)
+    yield found
+    found.end()
+
+
+def test_one_value_is_created_once_of_512_times(racers: Racers, table: Table) -> None:
+    """One object, with one claim, and every other writer is told that the value is taken."""
+    assert sum(racers.run("same_value")) == 1
+    (member,) = Member.objects.all()
+    assert claims(table) == {"UNIQUE#Member#email#same@example.org": member.partition_key}
+    assert_consistent()
+
+
+def test_a_unique_value_is_created_once_whoever_is_first(racers: Racers, table: Table) -> None:
+    """Each value has exactly one holder, and each claim belongs to a stored object."""
+    won = [number for outcome in racers.run("many_values") for number in outcome]
+    members = list(Member.objects.all())
+    assert sorted(won) == sorted(int(member.email.split("@")[0]) for member in members) == list(range(20))
+    assert claims(table) == {f"UNIQUE#Member#email#{each.email}": each.partition_key for each in members}
+    assert_consistent()
+
+
+def test_renames_that_cross_both_fail(racers: Racers, table: Table) -> None:
+    """Neither object can take what the other one has, however often both try at once."""
+    for name in "ab":
+        Member.objects.create(member_id=name, email=f"{name}@example.org")
+    assert sum(racers.run("crossing")) == 0
+    assert {each.pk: each.email for each in Member.objects.all()} == {"a": "a@example.org", "b": "b@example.org"}
+    assert_consistent()
+
+
+def test_renames_within_a_few_values(racers: Racers, table: Table) -> None:
+    """Objects that take each other's former values never hold one value twice, nor lose a claim."""
+    for number in range(8):
+        Member.objects.create(member_id=str(number), email=f"start{number}@example.org")
+    assert sum(racers.run("rotating")) > 0
+    members = list(Member.objects.all())
+    badges = [each.badge for each in members if each.badge is not None]
+    assert len(members) == len({each.email for each in members}) == 8
+    assert len(badges) == len({*badges})
+    assert len(claims(table)) == 8 + len(badges)
+    assert_consistent()
+
+
+def test_a_rename_against_a_deletion(racers: Racers, table: Table) -> None:
+    """Whatever came last, an object that is deleted for good leaves no claim, and one in the trash holds none."""
+    Member.objects.create(member_id="a", email="a@example.org")
+    assert sum(racers.run("renamed_and_deleted")) > 0
+    assert Member.all_objects.filter(pk="a").count() == 0
+    assert claims(table) == {}
+    assert_consistent()
+
+
+def test_a_restoration_against_a_creation(racers: Racers, table: Table) -> None:
+    """A value that a deletion freed goes to the object that comes back, or to a new one, never to both."""
+    for number in range(15):
+        Member.objects.create(member_id=f"old{number}", email=f"{number}@example.org").delete()
+    created = [number for outcome in racers.run("restored_and_created") for number in outcome]
+    live = {each.email: each.pk for each in Member.objects.all()}
+    assert len(live) == Member.objects.count() == 15
+    assert len(set(created)) == len(created)
+    assert {number for number in range(15) if live[f"{number}@example.org"] != f"old{number}"} == {*created}
+    assert_consistent()
+
+
+def test_concurrent_sums_are_exact(racers: Racers, table: Table) -> None:
+    """No addition is lost, whether it is a queryset's, an object's or a transaction's."""
+    Stock.objects.create(code="s", qty=5)
+    added = sum(racers.run("counted"))
+    assert Stock.objects.get(code="s").qty == 5 + added == 5 + 60 * PROCESSES
+    assert_consistent()
+
+
+def test_concurrent_additions_to_lists_and_sets_are_complete(racers: Racers, table: Table) -> None:
+    """Everything that was appended is there, each once and in the order of its writer."""
+    Stock.objects.create(code="s")
+    outcomes = racers.run("appended")
+    stock = Stock.objects.get(code="s")
+    assert sorted(stock.tags) == sorted(mark for marks in outcomes for mark in marks)
+    assert all([tag for tag in stock.tags if tag in marks] == marks for marks in outcomes)
+    assert stock.labels == {*stock.tags}
+
+
+def test_counters_of_children_are_exact(racers: Racers, table: Table) -> None:
+    """Creations, deletions, restorations and changes of the parent count once each."""
+    for number in "12":
+        ChatServer.objects.create(server_id=number, name="A")
+    for process in range(PROCESSES):
+        for number in range(8):
+            ChatUser.objects.create(user_id=f"{process}-{number}", username="John")
+    ChatChannel.objects.create(channel_id="shared", server_id="1")
+    live = sum(racers.run("children_counted"))
+    one, two = (ChatServer.objects.get(pk=number) for number in "12")
+    assert one.member_count == ChatMembership.objects.filter(server="1").count() == live
+    assert one.channel_count + two.channel_count == 1
+    assert_consistent()
+
+
+def test_a_version_prevents_lost_updates(racers: Racers, table: Table) -> None:
+    """Who was slower is told so; every addition that was saved is in the sum, and the version counts the writes."""
+    created = Ledger.objects.create(code="l")
+    done, refused = map(sum, zip(*racers.run("versioned"), strict=True))
+    ledger = Ledger.objects.get(code="l")
+    assert (ledger.total, ledger.version) == (done, created.version + done)
+    assert done == 20 * PROCESSES
+    assert refused > 0
+
+
+def test_a_condition_keeps_a_number_from_falling_below_zero(racers: Racers, table: Table) -> None:
+    """As many are taken as there were."""
+    Stock.objects.create(code="s", qty=50)
+    assert sum(racers.run("conditional")) == 50
+    assert Stock.objects.get(code="s").qty == 0
+
+
+def test_an_object_moves_to_one_place(racers: Racers, table: Table) -> None:
+    """Of those who move it to keys of their own exactly one does."""
+    for number in range(10):
+        Order.objects.create(customer="start", number=number)
+    won = [number for outcome in racers.run("moved") for number in outcome]
+    assert sorted(won) == list(range(10))
+    assert Order.objects.filter(customer="start").count() == 0
+    assert sum(Order.objects.filter(customer=f"to{process}").count() for process in range(PROCESSES)) == 10
+    assert_consistent()
+
+
+def test_one_object_moves_to_a_place(racers: Racers, table: Table) -> None:
+    """Of those who move objects to one key exactly one does; the others' objects stay where they are."""
+    for process in range(PROCESSES):
+        for number in range(10):
+            Order.objects.create(customer=f"from{process}", number=number, total=process)
+    outcomes = racers.run("moved_to_one")
+    arrived = {each.number: int(each.total) for each in Order.objects.filter(customer="one")}
+    assert arrived == {number: process for process, numbers in enumerate(outcomes) for number in numbers}
+    assert sorted(arrived) == list(range(10))
+    left = sum(Order.objects.filter(customer=f"from{process}").count() for process in range(PROCESSES))
+    assert left == 10 * (PROCESSES - 1)
+    assert_consistent()
+
+
+def test_copies_follow_a_source_that_is_renamed_while_holders_are_made(racers: Racers, table: Table) -> None:
+    """In the end every copy is the source's name."""
+    ChatUser.objects.create(user_id="1", username="start")
+    assert sum(racers.run("source_and_holders")) > 0
+    (name,) = {each.username for each in ChatMembership.objects.filter(user="1")}
+    assert name == ChatUser.objects.get(pk="1").username != "start"
+    assert ChatMembership.objects.filter(user="1").count() == 10 * PROCESSES // 2
+    assert_consistent()
+
+
+def test_what_is_unique_under_a_condition(racers: Racers, table: Table) -> None:
+    """Two writers who each change another part of what decides about a claim leave none that fits neither."""
+    for number in range(6):
+        Seat.objects.create(seat_id=str(number), hall="h", row=number)
+    assert sum(racers.run("seats_taken")) > 0
+    taken = [each.guest for each in Seat.objects.filter(hall="h") if each.status == "taken"]
+    assert len(taken) == len({*taken})
+    assert_consistent()
+
+
+def test_objects_that_several_create_in_bulk_are_created_once(racers: Racers, table: Table) -> None:
+    """Each object is written by one process, and all of them together write every one."""
+    assert sum(racers.run("bulk_created")) == Member.objects.count() == 50
+    assert_consistent()
+
+
+def test_transactions_move_amounts_without_losing_any(racers: Racers, table: Table) -> None:
+    """The sum over all objects stays what it was."""
+    for name in "abc":
+        Ledger.objects.create(code=name, total=100)
+    assert sum(racers.run("swapped")) > 0
+    assert sum(each.total for each in Ledger.objects.all()) == 300

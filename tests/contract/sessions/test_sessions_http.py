@@ -1,0 +1,154 @@
+"""Sessions through Django's middleware: what each page sends, what its cookie says, and the messages framework."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from django.test import AsyncClient, Client, override_settings
+
+from dynamo_single import exceptions, testing
+from dynamo_single.sessions import Session
+from dynamo_single.table import SentRequest, Table
+from dynamo_single.testing import assert_requests
+
+Sent = list[SentRequest]
+MEMORY = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "sessions-over-http"}}
+MIDDLEWARE = [
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+]
+STORAGES = ["cookie.CookieStorage", "session.SessionStorage", "fallback.FallbackStorage"]
+
+
+@pytest.fixture
+def pages(table: Table) -> Iterator[None]:
+    """Pages behind the middleware of sessions and messages, and nothing else."""
+    with override_settings(ROOT_URLCONF="tests.contract.sessions.session_views", MIDDLEWARE=MIDDLEWARE, CACHES=MEMORY):
+        yield
+
+
+@pytest.fixture
+def browser(pages: None) -> Client:
+    """Somebody with a session."""
+    browser = Client()
+    browser.get("/change/?colour=green")
+    return browser
+
+
+def get(browser: Client, address: str, sends: Sequence[str]) -> Any:
+    """Open a page that sends exactly these requests."""
+    with assert_requests(sends):
+        return browser.get(address)
+
+
+def test_a_page_sends_what_it_needs(browser: Client) -> None:
+    """One read if the session is used, one write if it changed, nothing if it is not used."""
+    get(browser, "/ignore/", [])
+    assert get(browser, "/show/", ["GetItem"]).json() == {"colour": "green"}
+    get(browser, "/change/?colour=red", ["GetItem", "UpdateItem"])
+    assert get(browser, "/show/", ["GetItem"]).json() == {"colour": "red"}
+
+
+def test_a_first_page(pages: None) -> None:
+    """A session is made by one write when something is stored, and not before."""
+    browser = Client()
+    get(browser, "/show/", [])
+    assert "sessionid" not in browser.cookies
+    get(browser, "/change/?a=1", ["PutItem"])
+    assert Session.objects.get(pk=browser.cookies["sessionid"].value).get_decoded() == {"a": "1"}
+
+
+def test_saving_with_every_request(browser: Client) -> None:
+    """SESSION_SAVE_EVERY_REQUEST writes once for each page, also one that does not use the session."""
+    with override_settings(SESSION_SAVE_EVERY_REQUEST=True):
+        get(browser, "/show/", ["GetItem", "UpdateItem"])
+        before = Session.objects.get(pk=browser.cookies["sessionid"].value).updated_at
+        get(browser, "/ignore/", ["GetItem", "UpdateItem"])
+        assert Session.objects.get(pk=browser.cookies["sessionid"].value).updated_at > before
+
+
+def test_logging_out(browser: Client) -> None:
+    """The item and the cookie are gone, and the old cookie opens nothing."""
+    cookie = browser.cookies["sessionid"].value
+    get(browser, "/log_out/", ["GetItem", "DeleteItem"])
+    assert browser.cookies["sessionid"].value == ""
+    browser.cookies["sessionid"] = cookie
+    assert get(browser, "/show/", ["GetItem"]).json() == {}
+
+
+def test_a_page_that_fails_saves_nothing(browser: Client) -> None:
+    """Django does not save the session of a page with a server error."""
+    browser.raise_request_exception = False
+    get(browser, "/fail/", ["GetItem"])
+    assert browser.get("/show/").json() == {"colour": "green"}
+
+
+def test_a_session_that_ends_while_a_page_is_made(browser: Client) -> None:
+    """The page is refused as Django refuses it, and the session does not come back."""
+    answer = browser.get("/overtaken/")
+    assert answer.status_code == 400
+    assert Session.objects.using_index("primary").allow_scan().count() == 0
+
+
+@pytest.mark.parametrize("code", ["ProvisionedThroughputExceededException", "ResourceNotFoundException"])
+@pytest.mark.parametrize("address", ["/show/", "/change/?a=1", "/log_out/"])
+def test_a_table_that_does_not_answer_is_no_logout(browser: Client, code: str, address: str) -> None:
+    """The page fails, the cookie stays, and afterwards the session is as it was."""
+    with testing.refuse(code), pytest.raises(exceptions.TableUnavailable):
+        browser.get(address)
+    browser.raise_request_exception = False
+    cookie = browser.cookies["sessionid"].value
+    with testing.refuse(code):
+        answer = browser.get(address)
+    assert answer.status_code == 500
+    assert not answer.cookies
+    assert browser.cookies["sessionid"].value == cookie
+    assert browser.get("/show/").json() == {"colour": "green"}
+
+
+def test_a_write_that_fails_is_no_logout(browser: Client) -> None:
+    """The same if the session can be read and not written."""
+    with testing.refuse("ThrottlingException", operation="UpdateItem"), pytest.raises(exceptions.Throttled):
+        browser.get("/change/?a=1")
+    assert browser.get("/show/").json() == {"colour": "green"}
+
+
+def test_an_asynchronous_page(pages: None) -> None:
+    """It sends what a synchronous one sends, and none of it in the event loop."""
+
+    async def visit() -> list[int]:
+        browser = AsyncClient()
+        return [(await browser.get("/count/")).json()["visits"] for _ in range(3)]
+
+    with assert_requests(["PutItem", *["GetItem", "UpdateItem"] * 2]):
+        assert asyncio.run(visit()) == [1, 2, 3]
+
+
+def test_a_cached_session(pages: None) -> None:
+    """Once it is read it is not read again; a change is written, and the table is read until it is cached again."""
+    with override_settings(SESSION_ENGINE="dynamo_single.cached_sessions"):
+        browser = Client()
+        get(browser, "/change/?colour=green", ["PutItem"])
+        get(browser, "/show/", ["GetItem"])
+        assert get(browser, "/show/", []).json() == {"colour": "green"}
+        get(browser, "/ignore/", [])
+        get(browser, "/change/?colour=red", ["GetItem", "UpdateItem"])
+        assert get(browser, "/show/", ["GetItem"]).json() == {"colour": "red"}
+        get(browser, "/log_out/", ["GetItem", "DeleteItem"])
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("engine", ["dynamo_single.sessions", "dynamo_single.cached_sessions"])
+def test_messages(pages: None, storage: str, engine: str) -> None:
+    """A message is shown once, whichever storage carries it; long ones of the fallback go to the session."""
+    long = "x" * 3000
+    with override_settings(MESSAGE_STORAGE=f"django.contrib.messages.storage.{storage}", SESSION_ENGINE=engine):
+        browser = Client()
+        texts = ["saved", "sent"] if "Cookie" in storage else ["saved", long]
+        for text in texts:
+            browser.get("/say/", {"text": text})
+        assert browser.get("/hear/").json() == texts
+        assert browser.get("/hear/").json() == []

