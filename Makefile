@@ -9,7 +9,7 @@ export WEB_PORT ?= 8000
 export DYNAMO_PORT ?= 8001
 export PYTHONUNBUFFERED := 1
 
-.PHONY: help run test docs bench check lint format install install-dev
+.PHONY: help run test docs bench bench-walks bench-cpu check lint format install install-dev
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -25,6 +25,12 @@ docs: install-dev ## run every example of README and docs/, and compare the refe
 
 bench: install-dev ## measure what reading costs in a partition of 100,000 items (two minutes)
 	@$(BIN)/python -m benchmarks.large_partition.run
+
+bench-walks: install-dev ## count the calls, modules and moves of single operations (ten seconds)
+	@$(BIN)/python -m benchmarks.walks.run
+
+bench-cpu: install-dev ## measure the client CPU of single operations against PynamoDB (a minute)
+	@$(BIN)/python -m benchmarks.client_cpu.run
 
 check: lint ## lint, import contract and types, without tests
 	@said=$$($(BIN)/lint-imports --no-cache 2>&1) || { echo "$$said"; exit 1; }

@@ -1,0 +1,1 @@
+"""What reading and writing through the app costs the client, against plain PynamoDB on the same items."""

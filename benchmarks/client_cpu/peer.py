@@ -1,0 +1,71 @@
+"""The baseline: the items of ``tests.catalog.models.Order`` as a model of PynamoDB, as its documentation has it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from pynamodb.attributes import Attribute, NumberAttribute, UnicodeAttribute
+from pynamodb.constants import NUMBER
+from pynamodb.models import Model
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MILLISECOND = timedelta(milliseconds=1)
+
+
+class MomentAttribute(Attribute[datetime]):
+    """Epoch milliseconds, which PynamoDB has no attribute for."""
+
+    attr_type = NUMBER
+
+    def serialize(self, value: datetime) -> str:
+        """As it is stored."""
+        return str((value - EPOCH) // MILLISECOND)
+
+    def deserialize(self, value: str) -> datetime:
+        """As it was."""
+        return EPOCH + int(value) * MILLISECOND
+
+
+class DecimalAttribute(Attribute[Decimal]):
+    """A number with all its digits; PynamoDB's ``NumberAttribute`` makes a float of it."""
+
+    attr_type = NUMBER
+
+    def serialize(self, value: Decimal) -> str:
+        """As it is stored."""
+        return str(value)
+
+    def deserialize(self, value: str) -> Decimal:
+        """As it was."""
+        return Decimal(value)
+
+
+def model_of(endpoint_url: str | None, region: str, table: str) -> type[Any]:
+    """The model of one table."""
+
+    class PeerOrder(Model):
+        class Meta:
+            host = endpoint_url
+            table_name = table
+            aws_access_key_id = "local"
+            aws_secret_access_key = "local"  # noqa: S105 - an engine on this machine, which checks none
+
+        Meta.region = region
+
+        pk = UnicodeAttribute(hash_key=True)
+        sk = UnicodeAttribute(range_key=True)
+        item_type = UnicodeAttribute(attr_name="itemType")
+        gs1pk = UnicodeAttribute(null=True)
+        gs1sk = UnicodeAttribute(null=True)
+        gs2pk = UnicodeAttribute(null=True)
+        gs2sk = UnicodeAttribute(null=True)
+        customer = UnicodeAttribute()
+        number = NumberAttribute()
+        placed_at = MomentAttribute(null=True)
+        status = UnicodeAttribute()
+        coupon = UnicodeAttribute(null=True)
+        total = DecimalAttribute(null=True)
+
+    return PeerOrder

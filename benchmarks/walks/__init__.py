@@ -1,0 +1,1 @@
+"""How far an operation walks through the app's code: calls, modules entered, and moves between them."""

@@ -1,0 +1,95 @@
+"""The operations that are followed: how each is made ready, and what is then done.
+
+Everything here is public, so that the figures of one commit can be taken on another. Identifiers are fixed, since some
+walks depend on what a value begins with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from django.apps import apps
+from django.contrib.auth import get_user_model
+from django.test import Client
+
+from project.directory.models import Company
+
+#: Makes one operation ready, however often it is asked; only what it returns is followed.
+Prepare = Callable[[], Callable[[], Any]]
+
+PASSWORD = "a walk in the park"  # noqa: S105 - of a user in a table in memory
+LISTED = 100
+COMPANY = "company-3f0d2a54-7d2b-4c1e-9a0e-5b8f6c7d1e22"
+PRODUCT = "product-3f0d2a54-7d2b-4c1e-9a0e-5b8f6c{:06d}"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """Something that a project does all day."""
+
+    name: str
+    prepare: Prepare
+
+
+def operations() -> Iterator[Operation]:
+    """All that the installed apps have models for: the demo's, and the tests' if ``tests.catalog`` is installed."""
+    yield from _of_the_demo()
+    if apps.is_installed("tests.catalog"):
+        yield from _of_the_catalog()
+
+
+def _of_the_demo() -> Iterator[Operation]:
+    company = Company.objects.create(company_id=COMPANY, name="Walkers")
+    values = count()
+
+    def save(**options: Any) -> Callable[[], Any]:
+        company.stock = f"W{next(values)}"
+        return lambda: company.save(**options)
+
+    yield Operation("get(pk=), Company", lambda: lambda: Company.objects.get(pk=company.pk))
+    yield Operation("filter(name=) to an object, Company", lambda: lambda: list(Company.objects.filter(name="Walkers")))
+    yield Operation("save() of one attribute, Company", save)
+    yield Operation("save(update_fields=) of one, Company", lambda: save(update_fields=["stock"]))
+    get_user_model().objects.create_user("walker", "walker@example.com", PASSWORD)
+    yield Operation("login, a POST of the login page", _login)
+
+
+def _login() -> Callable[[], Any]:
+    client = Client(SERVER_NAME="localhost")
+
+    def login() -> None:
+        answer = client.post("/accounts/login/", {"username": "walker", "password": PASSWORD})
+        if answer.status_code != 302:
+            raise RuntimeError("The login was refused.")
+
+    return login
+
+
+def _of_the_catalog() -> Iterator[Operation]:
+    # By name, since without their app being installed they cannot even be imported.
+    Firm, Order, Product = (apps.get_model("catalog", name) for name in ("Firm", "Order", "Product"))
+    firm = Firm.objects.create(firm_id="f1", name="Walkers", stock="W")
+    values = count()
+
+    def save(**options: Any) -> Callable[[], Any]:
+        firm.stock = f"W{next(values)}"
+        return lambda: firm.save(**options)
+
+    def create() -> Callable[[], Any]:
+        identifier = f"firm{next(values)}"
+        return lambda: Firm.objects.create(firm_id=identifier, name="Walkers", stock="W")
+
+    yield Operation("get(pk=), Firm (plain)", lambda: lambda: Firm.objects.get(pk=firm.pk))
+    yield Operation("save() of one attribute, Firm (plain)", save)
+    yield Operation("save(update_fields=) of one, Firm (plain)", lambda: save(update_fields=["stock"]))
+    yield Operation("create(), Firm (plain)", create)
+    yield Operation(
+        "soft delete without children, Product",
+        lambda: Product.objects.create(product_id=PRODUCT.format(next(values))).delete,
+    )
+    for number in range(LISTED):
+        Order.objects.create(customer="walker", number=number, total=number)
+    yield Operation(f"list of {LISTED} objects, Order", lambda: lambda: list(Order.objects.filter(customer="walker")))

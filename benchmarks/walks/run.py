@@ -1,0 +1,92 @@
+"""How far does an operation walk through the app's own code? Calls, modules entered with their sizes, and moves.
+
+``python -m benchmarks.walks.run [--modules N|all] [--json]`` starts a local engine in memory, carries each operation
+out twice, and follows it the third time. What counts as a call, a module and a move is in ``trace``. With
+``DJANGO_SETTINGS_MODULE=project.settings`` only the demo's models are installed, and the tests' operations left out.
+Then the package's largest module and longest function are printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+from pathlib import Path
+from typing import Any
+
+import django
+from django.conf import settings
+
+import dynamo_single
+from benchmarks.walks.operations import Operation, operations
+from benchmarks.walks.shape import LONG_FUNCTION, LONG_MODULE, Shape, shape_of
+from benchmarks.walks.trace import follow
+from dynamo_single.testing import capture_requests, local_engine
+
+PACKAGE = Path(dynamo_single.__file__).resolve().parent
+
+
+def measure(operation: Operation, shape: Shape) -> dict[str, Any]:
+    """Carry an operation out until it is warm, count its requests, and follow it once."""
+    operation.prepare()()
+    warm = operation.prepare()
+    with capture_requests() as sent:
+        warm()
+    walk = follow(operation.prepare(), PACKAGE)
+    largest = sorted(walk.modules.items(), key=lambda entered: (-shape.modules[entered[0]], entered[0]))
+    return {
+        "name": operation.name,
+        "requests": len(sent),
+        "calls": walk.calls,
+        "comprehensions": walk.comprehensions,
+        "moves": walk.moves,
+        "modules": [{"name": name, "lines": shape.modules[name], "calls": calls} for name, calls in largest],
+    }
+
+
+def print_walk(walk: dict[str, Any], shown: int | None) -> None:
+    """One row, and below it the modules that were entered, the largest first."""
+    modules = walk["modules"]
+    lines = sum(module["lines"] for module in modules)
+    print(
+        f"{walk['name']:<42} {walk['requests']:>8} {walk['calls']:>6} {walk['comprehensions']:>6} "
+        f"{len(modules):>8} {walk['moves']:>6} {lines:>7}"
+    )
+    for module in modules[:shown]:
+        print(f"    {module['name']:<38} {module['lines']:>5} lines {module['calls']:>6} calls")
+
+
+def print_shape(shape: Shape) -> None:
+    """The largest module and the longest function."""
+    module = max(shape.modules, key=lambda name: shape.modules[name])
+    function = max(shape.functions, key=lambda name: shape.functions[name])
+    print(
+        f"\n{len(shape.modules)} modules, the largest {module} with {shape.modules[module]} lines; "
+        f"{shape.long_modules} above {LONG_MODULE}\n"
+        f"{len(shape.functions)} functions, the longest {function} with {shape.functions[function]} lines; "
+        f"{shape.long_functions} above {LONG_FUNCTION}"
+    )
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--modules", default="3", help="how many of the entered modules to print: a number, or 'all'")
+    parser.add_argument("--json", action="store_true", help="print everything as one JSON document")
+    options = parser.parse_args()
+    shape = shape_of(PACKAGE)
+    with local_engine():
+        walks = [measure(operation, shape) for operation in operations()]
+    where = {"python": platform.python_version(), "django": django.__version__, "settings": settings.SETTINGS_MODULE}
+    if options.json:
+        print(json.dumps({**where, "walks": walks, "modules": shape.modules, "functions": shape.functions}, indent=1))
+        return
+    print(f"Python {where['python']}, Django {where['django']}, {where['settings']}\n")
+    print(f"{'operation':<42} {'requests':>8} {'calls':>6} {'compr.':>6} {'modules':>8} {'moves':>6} {'lines':>7}")
+    for walk in walks:
+        print_walk(walk, None if options.modules == "all" else int(options.modules))
+    print_shape(shape)
+
+
+if __name__ == "__main__":
+    main()
