@@ -11,9 +11,10 @@ from typing import Any, Final, TypeVar
 from dynamo_single.exceptions import ConditionFailed, InvalidValue, NotSupported, StaleObject
 from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.terms import Condition, Or, Stored
-from dynamo_single.orm.effects import claims, together
+from dynamo_single.orm.effects import together
 from dynamo_single.orm.items import hydration, versions
-from dynamo_single.orm.items.serialization import item_of
+from dynamo_single.orm.items.expiry import free
+from dynamo_single.orm.items.form import item_of
 from dynamo_single.orm.model.model import Model
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, ITEM_MISSING, Put, Update, key_of
 from dynamo_single.orm.requests.compiler import compile_action
@@ -52,7 +53,7 @@ def add(obj: M, *numbers: str, seen: M | None = None) -> M:
             if registry.layout_of(model).expires is None:
                 raise
         try:
-            return _sent(obj, Put(item, claims.free(model)))
+            return _sent(obj, Put(item, free(model)))
         except StaleObject:
             continue
     raise StaleObject(f"{model._meta.label} with pk {obj.pk!r} comes and goes; nothing was written. Try again.")
@@ -72,8 +73,7 @@ def _check(model: Any, numbers: tuple[str, ...]) -> None:
         raise NotSupported(
             f"{label} has a version, which nobody would be held to: save() F({numbers[0]!r}) + ... instead."
         )
-    follows = claims.unique_attributes(model) or model.derived_from or together.outside(model)
-    if follows or layout.soft_delete:
+    if together.tied(model) or layout.soft_delete:
         raise NotSupported(
             f"{label} has unique attributes, copies, counters, derived items or a trash, which one request cannot keep "
             "right. Count in an object of a model of its own."

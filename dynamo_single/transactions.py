@@ -18,13 +18,15 @@ from asgiref.sync import sync_to_async
 from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.effects import sending
+from dynamo_single.orm.effects.effect import Subject
 from dynamo_single.orm.effects.write_errors import not_met
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.reading import plans as reading
 from dynamo_single.orm.requests import block as pending
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, Action, Check, Item, key_of
-from dynamo_single.orm.requests.block import Block, Write
+from dynamo_single.orm.requests.block import Block, Entry
 from dynamo_single.orm.where import preconditions
+from dynamo_single.table.flow import run
 from dynamo_single.table.table import get_table
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -104,7 +106,7 @@ class _Entered:
     def __init__(self, block: Block, outer: Token[Block | None] | None) -> None:
         self.block = block
         self.outer = outer
-        self.writes = len(block.writes)
+        self.writes = len(block.entries)
         self.callbacks = len(block.callbacks)
 
 
@@ -134,7 +136,7 @@ def _leave(entered: _Entered, *, failed: bool) -> bool:
 
 def _finish(block: Block) -> None:
     try:
-        sending.commit(block)
+        run(sending.commit(block))
     except BaseException:
         block.discard()
         raise
@@ -171,9 +173,9 @@ def require(obj: Any, condition: Any = None) -> None:
     name = f"{model._meta.label} with pk {obj.pk!r}"
 
     def explain(action: Action, found: Item | None) -> Exception:
-        return not_met(obj, wanted, found)
+        return not_met(Subject(obj), wanted, found)
 
-    block.add(model._options.alias, Write(name, (check,), (), explain, lambda: None))
+    block.add(model._options.alias, Entry(name, (check,), (), explain, lambda: None))
 
 
 def read(*querysets: Any) -> list[list[Any]]:

@@ -17,8 +17,8 @@ from django.utils.translation import gettext_lazy as _
 from dynamo_single import models
 from dynamo_single.auth.membership import GroupsManager, MembersManager, MembersQuerySet
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, NotSupported
-from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
 from dynamo_single.orm.effects import claims
+from dynamo_single.orm.effects.terms import Terms
 from dynamo_single.permission_fields import PermissionsAttribute
 
 M = TypeVar("M", bound=DjangoModel)
@@ -151,9 +151,9 @@ class AbstractGroup(models.Model):
         """The name."""
         return (self.name,)
 
-    def _hard_delete(self, extra: Condition, condition: Condition = EVERYTHING) -> tuple[int, dict[str, int]]:
+    def _hard_delete(self, terms: Terms) -> tuple[int, dict[str, int]]:
         # Without the group there are no rights, whatever the users hold; that is tidied up afterwards.
-        counts = super()._hard_delete(extra, condition)
+        counts = super()._hard_delete(terms)
         members = next((value for value in vars(type(self)).values() if isinstance(value, Members)), None)
         if counts[0] and members is not None:
             members.__get__(self, type(self)).dissolve()
@@ -184,7 +184,7 @@ class AbstractMembership(models.Model):
         """Refused: the user's item decides who is in a group."""
         raise self._refused("saved")
 
-    def _hard_delete(self, extra: Condition, condition: Condition = EVERYTHING) -> NoReturn:
+    def _hard_delete(self, terms: Terms) -> NoReturn:
         raise self._refused("deleted")
 
     def _refused(self, done: str) -> NotSupported:

@@ -24,7 +24,7 @@ from dynamo_single.backend.router import uses_engine
 from dynamo_single.cache import entries
 from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import ConfigurationError
-from dynamo_single.orm.effects import child_counters, copies, unique_rules
+from dynamo_single.orm.effects import child_counters, spreading, unique_rules
 from dynamo_single.orm.model.model import Model
 from dynamo_single.orm.schema import attributes, registry
 from dynamo_single.orm.schema.children import Children, declared
@@ -235,7 +235,7 @@ def _check_copies(model: Any) -> Iterator[Error]:
     for copy in registry.copied_of(model):
         try:
             registry.layout_of(model)
-            problem = copies.problem(copy)
+            problem = spreading.problem(copy)
         except ConfigurationError:
             continue  # E003 says so
         if problem:

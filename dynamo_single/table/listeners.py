@@ -31,8 +31,9 @@ class SentRequest:
 
 Listener = Callable[[SentRequest], object]
 
-_listeners: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
-_interceptors: ContextVar[tuple[Interceptor, ...]] = ContextVar("interceptors", default=())
+#: Who listens, and who may answer; empty for nobody. The table looks before it asks.
+HEARD: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
+INTERCEPTING: ContextVar[tuple[Interceptor, ...]] = ContextVar("interceptors", default=())
 
 
 @contextmanager
@@ -49,11 +50,11 @@ def capture_requests() -> Iterator[list[SentRequest]]:
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
     """Tell ``listener`` of each request of the block after its answer; several threads may call it at once."""
-    token = _listeners.set((*_listeners.get(), listener))
+    token = HEARD.set((*HEARD.get(), listener))
     try:
         yield
     finally:
-        _listeners.reset(token)
+        HEARD.reset(token)
 
 
 @contextmanager
@@ -62,16 +63,11 @@ def intercept(interceptor: Interceptor) -> Iterator[None]:
 
     The innermost is asked first; an answer or an error keeps the request from being sent.
     """
-    token = _interceptors.set((*_interceptors.get(), interceptor))
+    token = INTERCEPTING.set((*INTERCEPTING.get(), interceptor))
     try:
         yield
     finally:
-        _interceptors.reset(token)
-
-
-def is_heard() -> bool:
-    """Whether anybody listens."""
-    return bool(_listeners.get())
+        INTERCEPTING.reset(token)
 
 
 def tell(
@@ -79,13 +75,13 @@ def tell(
 ) -> None:
     """Tell each listener of a request that was answered, or failed."""
     sent = SentRequest(operation, params, response, seconds, _consumed(response), error)
-    for listener in _listeners.get():
+    for listener in HEARD.get():
         listener(sent)
 
 
 def intercepted(operation: str, params: Mapping[str, Any]) -> dict[str, Any] | None:
     """What an interceptor answers in DynamoDB's place, the innermost first; ``None`` if the request is to be sent."""
-    for interceptor in reversed(_interceptors.get()):
+    for interceptor in reversed(INTERCEPTING.get()):
         if (answer := interceptor(operation, params)) is not None:
             return answer
     return None

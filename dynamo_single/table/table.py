@@ -13,11 +13,14 @@ from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any
 
+from asgiref.sync import sync_to_async
+from django.core.signals import setting_changed
 from django.utils.asyncio import async_unsafe
 
 from dynamo_single.conf import TableSettings, table_settings
 from dynamo_single.exceptions import Conflict, TableUnavailable, Throttled
-from dynamo_single.table import listeners, transport
+from dynamo_single.table import flow, listeners, transport
+from dynamo_single.table.listeners import HEARD, INTERCEPTING
 from dynamo_single.table.pynamodb import PynamodbTable
 from dynamo_single.table.request import Request
 
@@ -62,13 +65,21 @@ class Table:
 
         Within ``patience()`` also while DynamoDB asks to slow down.
         """
+        return flow.run(self.ask_patiently(request))
+
+    async def ask(self, request: Request) -> dict[str, Any]:
+        """``send()`` for a coroutine: at once within ``flow.run()``, and in an event loop in a thread."""
+        return self.send(request) if flow.is_run() else await sync_to_async(self.send)(request)
+
+    async def ask_patiently(self, request: Request) -> dict[str, Any]:
+        """``send_patiently()`` for a coroutine."""
         for attempt in range(CONFLICT_ATTEMPTS - 1):
             try:
-                return self.send(request)
+                return await self.ask(request)
             except _waited_for.get():
                 longest = min(LONGEST_PAUSE, 0.05 * 2**attempt)
-                time.sleep(random.uniform(0, longest))  # noqa: S311 - jitter is no secret
-        return self.send(request)
+                await flow.pause(random.uniform(0, longest))  # noqa: S311 - jitter is no secret
+        return await self.ask(request)
 
     @async_unsafe("A request would hold up the event loop: use the method's asynchronous twin, or sync_to_async().")
     def call(self, operation: str, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,7 +87,7 @@ class Table:
 
         In a thread that runs an event loop it is Django's ``SynchronousOnlyOperation``: the loop would stand still.
         """
-        if not listeners.is_heard():
+        if not HEARD.get():
             return self._answer(operation, params)
         started = time.perf_counter()
         response: dict[str, Any] | None = None
@@ -91,18 +102,33 @@ class Table:
         return response
 
     def _answer(self, operation: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        answer = listeners.intercepted(operation, params)
+        answer = listeners.intercepted(operation, params) if INTERCEPTING.get() else None
         return transport.send(self.settings, operation, params) if answer is None else answer
 
 
 def get_table(alias: str = "default") -> Table:
     """The table of an alias; one object for as long as the settings stay the same. Sends nothing."""
-    return _table(table_settings(alias))
+    found = _tables.get(alias)
+    if found is None:
+        found = _tables[alias] = _table(table_settings(alias))
+    return found
+
+
+_tables: dict[str, Table] = {}
 
 
 @lru_cache(maxsize=64)
 def _table(settings: TableSettings) -> Table:
     return Table(settings)
+
+
+def _forget(*, setting: str, **kwargs: Any) -> None:
+    if setting == "DYNAMO_SINGLE":
+        _tables.clear()
+
+
+# Tests override settings.
+setting_changed.connect(_forget)
 
 
 @contextmanager

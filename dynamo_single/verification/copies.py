@@ -6,13 +6,15 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dynamo_single.exceptions import InvalidValue
-from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.matching import normal
-from dynamo_single.orm.effects import copies, together
+from dynamo_single.orm.effects import copies, spreading
+from dynamo_single.orm.effects.compose import Draft, compose
+from dynamo_single.orm.effects.together import effects_of
 from dynamo_single.orm.items import hydration, serialization
 from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, Update
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import names
+from dynamo_single.table.flow import run
 from dynamo_single.table.table import Table
 from dynamo_single.verification.findings import Finding, Others, Subject, as_read
 
@@ -49,9 +51,9 @@ def due(table: Table, subject: Subject) -> Iterator[Finding]:
     if names.COPIES_DUE not in subject.item:
         return
     model, item = subject.model, subject.item
-    found = copies.marked(model, item)
+    found = spreading.marked(model, item)
     pk = hydration.instance(model, {name: dict(value) for name, value in item.items()}).pk
-    left = any(next(group.stale(), None) is not None for group in copies.groups(model, pk, item, found))
+    left = any(next(group.stale(), None) is not None for group in spreading.groups(model, pk, item, found))
     mark = {names.COPIES_DUE: item[names.COPIES_DUE]}
     unchanged = as_read(item, {copy.source.attr_name for copy in found})
     repair = () if left else (Update(subject.key, discard=mark, condition=unchanged),)
@@ -86,14 +88,13 @@ def _repair(subject: Subject, stale: list[Any], key: ItemKey, source: Item) -> t
     model, item = subject.model, subject.item
     try:
         changed = {copy.name: copies.value_in(copy.source, source) for copy in stale}
-        after = serialization.item_after(model, item, {**hydration.values_of(model, item), **changed}, changed)
+        obj = hydration.instance(model, {name: dict(value) for name, value in item.items()})
+        draft = Draft(item, hydration.values_of(model, item), changed, raw=True)
+        effects = tuple(effect for effect in effects_of(model) if not effect.spreads)
+        write = run(compose(obj, effects, draft))
     except InvalidValue:
         return ()  # a value that no key of the item can hold
-    written = {name: value for name, value in after.items() if item.get(name) != value}
-    removed = tuple(name for name in item if name in serialization.known_names(model) and name not in after)
-    conditions = together.conditions(model, item, after, {*written, *removed})
-    condition = join((as_read(item, (copy.attr_name for copy in stale)), *conditions))
-    update = Update(subject.key, set=written, remove=removed, condition=condition)
+    if write is None:
+        return ()
     check = Check(key, as_read(source, {copy.source.attr_name for copy in stale}))
-    more = (action for action in together.actions(model, item, after) if action.key != key)
-    return (update, check, *more)
+    return (*write.own, check, *(action for action in write.actions if action.key not in (key, subject.key)))

@@ -32,7 +32,7 @@ def _following(model: Any, item: Item) -> derived.Items | None:
     if model is None:
         return None
     try:
-        return derived.items_of(model, item, serialization.item_of)
+        return derived.items_of(model, item)
     except InvalidValue:
         return None  # the check of the keys says so
 

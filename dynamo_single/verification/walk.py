@@ -18,6 +18,7 @@ from dynamo_single.orm.requests import block
 from dynamo_single.orm.requests.actions import Action, Item, ItemKey
 from dynamo_single.orm.requests.compiler import compile_reads, item_key
 from dynamo_single.table.batches import get_batch
+from dynamo_single.table.flow import run
 from dynamo_single.table.limits import MAX_ACTIONS, MAX_BATCH_KEYS
 from dynamo_single.table.listeners import SentRequest, listening
 from dynamo_single.table.request import Request
@@ -74,7 +75,7 @@ def repair(finding: Finding, table: Table | str = "default") -> bool:
 
     alias = table if isinstance(table, str) else table.settings.alias
     try:
-        carry_out(alias, [(action, changed) for action in finding.repair])
+        run(carry_out(alias, [(action, changed) for action in finding.repair]))
     except StaleObject:
         return False
     return True

@@ -16,6 +16,8 @@ from dynamo_single.management.commands.dynamo_verify import model_of
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.reading import plans
 from dynamo_single.orm.write import save
+from dynamo_single.orm.write.intentions import SAVE
+from dynamo_single.table.flow import run
 from dynamo_single.table.table import Table
 from dynamo_single.verification.findings import Subject
 from dynamo_single.verification.walk import Finding, repair, verify
@@ -76,7 +78,7 @@ def _completed(table: Table, finding: Finding) -> bool:
     if item is None or model is None:
         return False
     try:
-        save.update(hydration.instance(model, item))
+        run(save.save(hydration.instance(model, item), SAVE, None))
     except StaleObject:
         return False
     return True

@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
-from dynamo_single.exceptions import NoAccessPattern
-from dynamo_single.orm.conditions.algebra import join
+from dynamo_single.exceptions import MissingReference, NoAccessPattern, SourceChanged
 from dynamo_single.orm.effects import sending
-from dynamo_single.orm.effects.write_errors import stale
+from dynamo_single.orm.effects.effect import Along, Effect, Subject, Transition, standing
+from dynamo_single.orm.effects.terms import Conditions
+from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items.serialization import key_of_pk
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, ITEM_MISSING, Action, Check, Item, ItemKey, Update, key_of
+from dynamo_single.orm.requests.block import Block
 from dynamo_single.orm.requests.changes import as_stored
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import CounterAttribute
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.table import names
+from dynamo_single.table.flow import local
 
 #: A model that counts, its counter's physical name, and the children's reference to it.
 Counted = tuple[Any, str, Any]
@@ -29,6 +32,44 @@ Counted = tuple[Any, str, Any]
 _SOME_PK = {"number": 1, "uuid": uuid.UUID(int=1)}
 #: By the key of a parent and the physical name of its counter, what is to be added.
 Sums = dict[ItemKey, dict[str, int]]
+
+
+class Counters(Effect):
+    """The counters of other models that count one model's objects."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.references = frozenset(references(model))
+        counting = (field.attribute.attr_name for _, _, field in counted(model))
+        self.watches = frozenset({names.DELETED_AT, *counting})
+
+    async def follow(self, transition: Transition) -> Along:
+        """What is to be added where; without reading."""
+        before, after = transition.before, transition.after
+        as_read = set(self.references & transition.written)
+        if before is not None and after is None:
+            as_read = {*self.references, *standing(self.model, before)}
+        elif names.DELETED_AT in transition.written:
+            as_read = set(self.references)
+        found = tuple(actions(self.model, before, after, transition.absent))
+        return Along(found, frozenset(as_read), explain=partial(_explained, transition))
+
+    def can_lack(self, transition: Transition, key: ItemKey) -> bool:
+        """A parent that only loses children needs no counting."""
+        return is_left(self.model, transition.before, transition.after, key)
+
+
+def _explained(transition: Transition, action: Action, found: Item | None) -> Exception | None:
+    subject = transition.subject
+    if action.key in transition.absent and isinstance(action, Check):
+        return SourceChanged(f"{subject.name}: an object that counts it, and was gone, is there again.")
+    if found or action.key not in sums(subject.model, transition.before, transition.after):
+        return None
+    return MissingReference(
+        f"{subject.name} is counted by an object that is not stored, pk={action.key[0]!r}, sk={action.key[1]!r}; "
+        "nothing was written. Create that one first, or refer to another object.",
+        key=action.key,
+    )
 
 
 def counted(model: Any) -> tuple[Counted, ...]:
@@ -114,21 +155,22 @@ def problem(counter: CounterAttribute) -> tuple[str, str] | None:
     return None
 
 
-def catch_up(obj: Any) -> None:
+async def catch_up(obj: Any, pending: Block | None) -> None:
     """Count the children that were stored before their parent: a Query for each counter, and an UpdateItem."""
     model = type(obj)
     for counter in registry.counters_of(model):
-        number = count(model, counter.name, obj.pk)
+        number = await local(partial(count, model, counter.name, obj.pk))
         if number:
-            send_count(obj, counter.attr_name, number)
+            await send_count(obj, counter.attr_name, number, pending)
 
 
-def send_count(obj: Any, name: str, number: int) -> None:
+async def send_count(obj: Any, name: str, number: int, pending: Block | None) -> None:
     """Set a counter that is as the object was read: one UpdateItem; raises ``StaleObject`` if it was counted since."""
-    before = obj._stored
-    value = {"N": str(number)}
-    update = Update(key_of(before), set={name: value}, condition=join((ITEM_EXISTS, as_stored(before, name))))
-    sending.send(obj, [update], lambda action, found: stale(obj, found), lambda: [before, before])
+    before, value = obj._stored, {"N": str(number)}
+    conditions = Conditions(as_read=(as_stored(before, name),))
+    update = Update(key_of(before), set={name: value}, condition=conditions.whole())
+    transition = Transition(Subject(obj), before, {**before, name: value}, frozenset({name}), pending)
+    await sending.deliver(obj, Write(transition, type(obj)._options.alias, (update,), conditions))
     obj._stored = {**before, name: value}
     attribute = next(each for each in registry.counters_of(type(obj)) if each.attr_name == name)
     obj.attribute_values[attribute.name] = number

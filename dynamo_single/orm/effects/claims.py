@@ -6,13 +6,15 @@ two objects can never hold the same values; which of two racing writers loses is
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from functools import partial
 from typing import Any
 
-from dynamo_single.exceptions import ConfigurationError
-from dynamo_single.orm.conditions.terms import And, Condition, Or, Stored
+from dynamo_single.exceptions import ConfigurationError, UniqueViolation
+from dynamo_single.orm.conditions.terms import And, Or, Stored
+from dynamo_single.orm.effects.effect import Along, Effect, Subject, Transition, standing
 from dynamo_single.orm.effects.unique_rules import Rule, rules_of
+from dynamo_single.orm.items.expiry import free
 from dynamo_single.orm.items.hydration import has_expired
 from dynamo_single.orm.reading import plans
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Delete, Item, ItemKey, Put, key_of
@@ -31,6 +33,49 @@ def unique_attributes(model: Any) -> dict[str, Attribute[Any]]:
 def claim_key(model: Any, attribute: Attribute[Any], value: Any) -> ItemKey:
     """The key of the claim on a value of an attribute that is unique by itself."""
     return _rule_of(model, attribute).key((value,))
+
+
+class Claims(Effect):
+    """The claims of one model's objects."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        stored = (rule.stored_names for rule in rules_of(model))
+        self.watches = frozenset({names.EXPIRES_AT, names.DELETED_AT}.union(*stored))
+
+    async def follow(self, transition: Transition) -> Along:
+        """Claims to take and to release; without reading."""
+        before, after = transition.before, transition.after
+        as_read: set[str] = set()
+        if before is not None and after is None:
+            # Another writer's rename, or restore, must not leave its own claim behind.
+            as_read = {stored for rule in rules_of(self.model) for stored in rule.stored_names}
+            as_read |= standing(self.model, before)
+        elif before is not None and after is not None:
+            as_read = depends_on(self.model, before, after, transition.written)
+        found = tuple(actions(self.model, before, after))
+        return Along(found, frozenset(as_read), explain=partial(_explained, transition))
+
+
+def _explained(transition: Transition, action: Action, found: Item | None) -> Exception | None:
+    return None if transition.after is None else violation(transition.subject, transition.after, action)
+
+
+def violation(subject: Subject, item: Item, action: Action) -> UniqueViolation | None:
+    """The error for a claim of an item that another object holds; ``None`` if the action takes no claim of it."""
+    label = subject.model._meta.label
+    for rule, key in claims_of(subject.model, item).items():
+        values = rule.values(item)
+        if key == action.key and values is not None:
+            constraint = f" ({rule.name})" if rule.name else ""
+            return UniqueViolation(
+                f"Another {label} has {rule.worded(values)}{constraint}; nothing was written.",
+                label=label,
+                field=", ".join(rule.fields),
+                value=values[0] if len(values) == 1 else values,
+                fields=rule.fields,
+            )
+    return None
 
 
 def _rule_of(model: Any, attribute: Attribute[Any]) -> Rule:
@@ -73,7 +118,7 @@ def _expiry(item: Item | None) -> Any:
     return (item or {}).get(names.EXPIRES_AT)
 
 
-def depends_on(model: Any, before: Item, after: Item, written: set[str]) -> set[str]:
+def depends_on(model: Any, before: Item, after: Item, written: Collection[str]) -> set[str]:
     """The physical names that have to be as they were read for the claims to be right after an update.
 
     All that decides about a claim, if any of it is written: two writers who each change another part would leave claims
@@ -85,10 +130,10 @@ def depends_on(model: Any, before: Item, after: Item, written: set[str]) -> set[
         return set()
     old, new = claims_of(model, before), claims_of(model, after)
     expires = {names.EXPIRES_AT} if registry.layout_of(model).expires else set()
-    decides_about_all = bool({names.DELETED_AT, *expires} & written)
+    decides_about_all = not {names.DELETED_AT, *expires}.isdisjoint(written)
     found: set[str] = set()
     for rule in rules:
-        if decides_about_all or rule.stored_names & written or old.get(rule) != new.get(rule):
+        if decides_about_all or not rule.stored_names.isdisjoint(written) or old.get(rule) != new.get(rule):
             found |= rule.stored_names | expires
     return found
 
@@ -114,15 +159,8 @@ def claim_item(key: ItemKey, owner: Item) -> dict[str, dict[str, Any]]:
     return item
 
 
-def free(model: Any) -> Condition:
-    """The condition that nothing is stored under a key; where items expire, nothing that has not expired yet."""
-    if registry.layout_of(model).expires is None:
-        return ITEM_MISSING
-    return Or((ITEM_MISSING, Stored(names.EXPIRES_AT, "<=", ({"N": str(int(time.time()))},))))
-
-
 def delete_claim(key: ItemKey, owner: ItemKey) -> Delete:
-    """Give a claim free, if it is this owner's."""
+    """Release a claim, if it is this owner's."""
     return Delete(key, Or((ITEM_MISSING, _held_by(owner))))
 
 

@@ -6,15 +6,36 @@ the items before and after a write; it sends nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
+from dynamo_single.orm.effects.effect import Along, Effect, Transition, standing
 from dynamo_single.orm.items import hydration
+from dynamo_single.orm.items.form import item_of
 from dynamo_single.orm.requests.actions import Action, Delete, Item, ItemKey, Put, key_of
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import names
+from dynamo_single.table.flow import local
 
 Items = Mapping[ItemKey, Item]
+
+
+class Derived(Effect):
+    """The items that follow from one model's objects."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.made_of = frozenset(stored_names(model))
+        self.watches = self.made_of | {names.DELETED_AT}
+
+    async def follow(self, transition: Transition) -> Along:
+        """Items to put and to delete; what the model's ``derived_objects()`` reads is its own matter."""
+        before, after = transition.before, transition.after
+        old = await local(partial(items_of, self.model, before))
+        new = await local(partial(items_of, self.model, after))
+        removed = standing(self.model, before) if before is not None and after is None else set()
+        return Along(tuple(actions(old, new)), self.made_of | removed, (*old.values(), *new.values()))
 
 
 def stored_names(model: Any) -> set[str]:
@@ -23,7 +44,7 @@ def stored_names(model: Any) -> set[str]:
     return {*found, names.EXPIRES_AT} if found and registry.layout_of(model).expires else found
 
 
-def items_of(model: Any, item: Item | None, item_of: Callable[[Any], Item]) -> Items:
+def items_of(model: Any, item: Item | None) -> Items:
     """The items that follow from a stored one: none from one that is deleted, or not there."""
     if item is None or names.DELETED_AT in item or not model.derived_from:
         return {}

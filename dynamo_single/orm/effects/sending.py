@@ -9,35 +9,44 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dynamo_single.exceptions import ConditionFailed, DynamoSingleError, NotSupported, TransactionCancelled
+from dynamo_single.exceptions import (
+    AlreadyExists,
+    ConditionFailed,
+    ConditionNotMet,
+    DynamoSingleError,
+    NotSupported,
+    StaleObject,
+    TransactionCancelled,
+)
 from dynamo_single.orm.conditions.matching import normal
+from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.serialization import touched
-from dynamo_single.orm.requests import block as pending
 from dynamo_single.orm.requests.actions import Action, Check, Item, Update
-from dynamo_single.orm.requests.block import Block, Explain, Write
+from dynamo_single.orm.requests.block import Block, Explain
 from dynamo_single.orm.requests.compiler import compile_action, compile_transaction
 from dynamo_single.orm.schema.encoding.values import item_size
 from dynamo_single.table.limits import MAX_TRANSACTION_SIZE
 from dynamo_single.table.table import get_table
 
 
-def send(
-    obj: Any, actions: Sequence[Action], explain: Explain, changed: Callable[[], Sequence[Item | None]]
-) -> dict[str, Any] | None:
-    """Send one object's actions, or leave them to the ``atomic()`` block; gives the answer, ``None`` if not sent yet.
+async def deliver(obj: Any, write: Write) -> Item:
+    """Send an object's write, or leave it to the block that it joins; gives the object's item as it is stored then.
 
-    ``changed`` gives the items that change, as they are and as they will be, the object's own new one last.
+    Where DynamoDB makes changes itself and nothing was answered yet, they are left out of the item, as not read.
     """
-    alias = type(obj)._options.alias
-    block = pending.current()
-    if block is None:
-        return carry_out(alias, [(action, explain) for action in actions])
-    name = f"{type(obj)._meta.label} with pk {obj.pk!r}"
-    items = changed()
-    present = tuple(item for item in items if item is not None)
-    block.add(alias, Write(name, tuple(actions), present, explain, _undo(obj, items[-1])))
-    return None
+    block = write.transition.pending
+    if block is not None:
+        block.add(write.alias, write.entry(_undo(obj, write.transition.after)))
+        return write.stored_after(None)
+    try:
+        answer = await carry_out(write.alias, [(action, write.explain) for action in write.actions])
+    except (AlreadyExists, StaleObject, ConditionNotMet) as error:
+        found = write.carried_out(error)
+        if found is None:
+            raise
+        return found
+    return write.stored_after(answer.get("Attributes"))
 
 
 def _undo(obj: Any, after: Item | None) -> Callable[[], None]:
@@ -55,22 +64,22 @@ def _undo(obj: Any, after: Item | None) -> Callable[[], None]:
     return undo
 
 
-def commit(block: Block) -> None:
+async def commit(block: Block) -> None:
     """Send all that a block has collected, as one request; nothing, if it has collected nothing."""
-    if not block.writes or block.alias is None:
+    if not block.entries or block.alias is None:
         return
-    size = sum(max(map(item_size, write.touched), default=0) for write in block.writes)
+    size = sum(max(map(item_size, entry.touched), default=0) for entry in block.entries)
     if size > MAX_TRANSACTION_SIZE:
         raise NotSupported(
             f"The block writes items of {size} bytes together; a transaction takes {MAX_TRANSACTION_SIZE}. Write fewer "
             "objects in one block."
         )
-    explained = [(action, write.explain) for action, write in block.actions()]
+    explained = [(action, entry.explain) for action, entry in block.actions()]
     # What depends on what is stored must not be made twice, if an answer is lost and the request sent again.
     counts = any(isinstance(action, Update) and (action.add or action.changes) for action, _ in explained)
     token = block.token or (str(uuid.uuid4()) if counts else None)
     try:
-        carry_out(block.alias, explained, token=token)
+        await carry_out(block.alias, explained, token=token)
     except DynamoSingleError as error:
         if not _was_carried_out(block, error):
             raise
@@ -90,7 +99,9 @@ def _was_carried_out(block: Block, error: DynamoSingleError) -> bool:
     }
 
 
-def carry_out(alias: str, explained: Sequence[tuple[Action, Explain]], *, token: str | None = None) -> dict[str, Any]:
+async def carry_out(
+    alias: str, explained: Sequence[tuple[Action, Explain]], *, token: str | None = None
+) -> dict[str, Any]:
     """Send actions at once, all or none of them; a failure is the error that its action's ``Explain`` makes.
 
     One action is a plain request, unless there is a ``token``, or it is a check.
@@ -103,7 +114,7 @@ def carry_out(alias: str, explained: Sequence[tuple[Action, Explain]], *, token:
         # One token for all attempts: DynamoDB carries a transaction out once.
         request = compile_transaction(actions, table.name, token or str(uuid.uuid4()))
     try:
-        return table.send_patiently(request)
+        return await table.ask_patiently(request)
     except ConditionFailed as error:
         action, explain = explained[0]
         raise explain(action, error.item) from error

@@ -121,6 +121,12 @@ def follow(obj: Any, fresh: Any, changed: Collection[str]) -> None:
     obj._stored = fresh._stored
 
 
+def remember(obj: Any, item: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+    """Let an object know what is stored of it, and what its attributes are by that."""
+    obj._stored = PartialItem(item, item.names) if isinstance(item, PartialItem) else dict(item)
+    obj.attribute_values.update(values)
+
+
 def _key(obj: Any) -> ItemKey:
     """The key that the object is stored under, or would be."""
     if obj._stored is not None:

@@ -5,51 +5,23 @@ All write paths compute keys here and nowhere else. Nothing here sends a request
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from dynamo_single.exceptions import EmptyKeyPart, InvalidValue, NotSupported
+from dynamo_single.exceptions import EmptyKeyPart, InvalidValue
 from dynamo_single.orm.conditions.matching import normal
 from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.attributes import Attribute, VersionAttribute
+from dynamo_single.orm.schema.attributes import Attribute
 from dynamo_single.orm.schema.encoding.keys import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, Template
 from dynamo_single.orm.schema.fields.fields import IdentityField
-from dynamo_single.orm.schema.layout import AccessKey
+from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 from dynamo_single.table import names
 
 Values = dict[str, Any]
-
-
-def prepared_values(
-    obj: Any, before: Item | None = None, only: Collection[str] | None = None, *, without: Collection[str] = ()
-) -> Values:
-    """The object's values in their stored Python form; raises ``InvalidValue`` for the first that is wrong.
-
-    ``only`` names the attributes to look at, ``without`` those to leave out. What a stored item lacked ``before`` may
-    stay missing: the attribute may be younger than the item.
-    """
-    values: Values = {}
-    if only is not None:
-        only = with_copies(type(obj), only)
-    for name, attribute in registry.attributes_of(type(obj)).items():
-        if name in without or (only is not None and name not in only):
-            continue
-        try:
-            values[name] = attribute.prepare(attribute.current(obj.attribute_values))
-        except InvalidValue as error:
-            raise InvalidValue(f"{obj._meta.label}: {error}") from error
-        if values[name] is None and not attribute.null and (before is None or attribute.attr_name in before):
-            raise InvalidValue(f"{obj._meta.label}: {name} is missing: it takes {attribute.expects}, or null=True.")
-    return values
-
-
-def with_copies(model: Any, only: Collection[str]) -> set[str]:
-    """The attributes, and the folded copies that have to follow them."""
-    folded = (copy.name for copy in registry.copies_of(model) if copy.source in only)
-    copied = (copy.name for copy in registry.copied_of(model) if copy.reference_field.attname in only)
-    return {*only, *folded, *copied}
 
 
 def touched(obj: Any, held: Values) -> set[str]:
@@ -94,35 +66,56 @@ def attributes_item(model: Any, values: Values) -> dict[str, dict[str, Any]]:
     }
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class IndexKey:
+    """An index key of a model as it is written: the physical names of its pair, and what it is made of."""
+
+    key: AccessKey
+    index: str
+    pair: tuple[str, str]
+    #: The attributes that the key needs, and whether each is required; an item without one is left out of the index.
+    needs: tuple[tuple[str, bool], ...]
+
+
+@cache
+def index_keys(model: Any) -> tuple[tuple[IndexKey, ...], tuple[IndexKey, ...]]:
+    """The index keys of live objects, and those of objects in the trash."""
+    layout = registry.layout_of(model)
+    live = tuple(_index_key_of(layout, key) for key in layout.indexes)
+    return live, () if layout.trash is None else (_index_key_of(layout, layout.trash),)
+
+
+def _index_key_of(layout: ModelLayout, key: AccessKey) -> IndexKey:
+    index = key.index or ""
+    pair = (names.index_partition(index), names.index_sort(index))
+    return IndexKey(key, index, pair, tuple((name, layout.attributes[name].required) for name in key.variables))
+
+
 def key_attributes(model: Any, values: Values) -> dict[str, dict[str, Any]]:
     """The index keys that the values give: those of a live object, or the trash's for a deleted one."""
-    layout = registry.layout_of(model)
-    if values.get(registry.DELETED_AT) is not None:
-        keys: Sequence[AccessKey] = () if layout.trash is None else (layout.trash,)
-    else:
-        keys = layout.indexes
+    live, trash = index_keys(model)
     found: dict[str, dict[str, Any]] = {}
-    for key in keys:
-        texts = _index_key(model, key, values)
-        if texts is not None and key.index is not None:
-            found[names.index_partition(key.index)] = {"S": texts[0]}
-            found[names.index_sort(key.index)] = {"S": texts[1]}
+    for each in live if values.get(registry.DELETED_AT) is None else trash:
+        texts = _index_key(model, each, values)
+        if texts is not None:
+            found |= {name: {"S": text} for name, text in zip(each.pair, texts, strict=True)}
     return found
 
 
-def _index_key(model: Any, key: AccessKey, values: Values) -> tuple[str, str] | None:
+def _index_key(model: Any, index_key: IndexKey, values: Values) -> tuple[str, str] | None:
     """Both halves of an index key, or neither: a part that is missing leaves the item out of the index."""
-    infos = registry.layout_of(model).attributes
-    for name in key.variables:
+    for name, required in index_key.needs:
         if values.get(name) is None or values[name] == "":
-            if infos[name].required:
+            if required:
                 given = registry.attributes_of(model)[name].origin or name
                 another, it = ("a value", "it") if given == name else ("a text of which something is left", name)
                 raise EmptyKeyPart(
-                    f"{model._meta.label}: {name} is empty, and the key {key.name} on {key.index} needs it. Give "
-                    f"{given} {another}, or declare {it} blank=True to leave objects without one out of that index."
+                    f"{model._meta.label}: {name} is empty, and the key {index_key.key.name} on {index_key.index} "
+                    f"needs it. Give {given} {another}, or declare {it} blank=True to leave objects without one out of "
+                    "that index."
                 )
             return None
+    key = index_key.key
     return _render(model, key.partition, values, PARTITION_KEY_LIMIT), _render(model, key.sort, values, SORT_KEY_LIMIT)
 
 
@@ -160,12 +153,6 @@ def stored_key(obj: Any) -> ItemKey:
     return key_of(obj._stored)
 
 
-def item_of(obj: Any) -> dict[str, dict[str, Any]]:
-    """The whole item with its automatic timestamps, as PynamoDB's own writers put it. Sends nothing."""
-    set_automatic(obj, add=obj._state.adding)
-    return item_from(type(obj), prepared_values(obj))
-
-
 def item_from(model: Any, values: Values) -> dict[str, dict[str, Any]]:
     """The whole item that the values give: key, type, index keys and attributes."""
     partition, sort = computed_key(model, values)
@@ -178,41 +165,9 @@ def item_from(model: Any, values: Values) -> dict[str, dict[str, Any]]:
     }
 
 
-def item_after(model: Any, before: Item, values: Values, changed: Values) -> dict[str, dict[str, Any]]:
-    """The item with some attributes changed; the others stay to the letter, missing ones missing.
-
-    A set has several spellings, and a default that was only shown is not written.
-    """
-    item = item_from(model, values)
-    for name in values:
-        stored = stored_name(model, name)
-        if name in changed:
-            continue
-        if stored in before:
-            item[stored] = dict(before[stored])
-        else:
-            item.pop(stored, None)
-    return item
-
-
 def stored_name(model: Any, name: str) -> str:
     """The physical name of an attribute."""
     return registry.layout_of(model).attributes[name].stored
-
-
-def refuse_fixed(model: Any, changed: Values) -> None:
-    """Raise for a change of what nobody changes: a version, and what is set when an object is made."""
-    for name, value in changed.items():
-        attribute = registry.attributes_of(model)[name]
-        if isinstance(attribute, VersionAttribute):
-            raise InvalidValue(
-                f"{model._meta.label}.{name} counts the writes and cannot be set to {value!r}: read the object again "
-                "to write over another's change."
-            )
-        if attribute.settled:
-            raise NotSupported(
-                f"{model._meta.label}.{name} is set when an object is made, and never changes; nothing was written."
-            )
 
 
 def known_names(model: Any) -> set[str]:
@@ -236,15 +191,6 @@ def set_automatic(obj: Any, *, add: bool) -> None:
 def automatic_names(obj: Any) -> list[str]:
     """The attributes that follow every write."""
     return [f.attname for f in obj._meta.concrete_fields if getattr(f, "auto_now", False)]
-
-
-def automatic_values(obj: Any, *, add: bool) -> Values:
-    """The attributes that follow every write, such as ``updated_at``."""
-    values = {}
-    for name in automatic_names(obj):
-        field = obj._meta.get_field(name)
-        values[name] = field.attribute.prepare(field.pre_save(obj, add))
-    return values
 
 
 def check_keys(obj: Any) -> None:

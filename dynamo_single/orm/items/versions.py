@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dynamo_single.orm.conditions.terms import Condition
+from dynamo_single.orm.conditions.terms import Stored
 from dynamo_single.orm.requests.actions import Item
 from dynamo_single.orm.requests.changes import as_stored
 from dynamo_single.orm.schema import registry
@@ -32,7 +32,7 @@ def next_values(model: Any, before: Item | None) -> dict[str, Any]:
     return {} if attribute is None else {attribute.name: attribute.next_after(of_item(model, before))}
 
 
-def conditions(model: Any, before: Item) -> tuple[Condition, ...]:
+def conditions(model: Any, before: Item) -> tuple[Stored, ...]:
     """That the item has the version that was read."""
     attribute = attribute_of(model)
     return () if attribute is None else (as_stored(before, attribute.attr_name),)

@@ -10,12 +10,14 @@ from typing import ClassVar, Self
 from asgiref.sync import sync_to_async
 
 from dynamo_single.orm.conditions.terms import Condition
+from dynamo_single.orm.effects.terms import NO_TERMS, Terms
 from dynamo_single.orm.model.model import Abstract, Asked, Model
 from dynamo_single.orm.query.manager import Manager, SoftDeleteManager
+from dynamo_single.orm.requests.block import current
 from dynamo_single.orm.schema.attributes import AuthorAttribute, TimestampAttribute, UnicodeAttribute
-from dynamo_single.orm.where import preconditions
 from dynamo_single.orm.write import trash
 from dynamo_single.table import names
+from dynamo_single.table.flow import run
 
 
 class TimestampedModel(Model):
@@ -64,10 +66,10 @@ class SoftDeleteModel(Model):
         One request for an object alone; one transaction if it has unique values or children and all of it fits into one
         (100 actions, 4 MB), else several, the object in the first. Repeating it completes what was interrupted.
         """
-        return trash.delete(self, condition=preconditions.read(type(self), condition))
+        return self._delete_under(self._demanding(condition))
 
-    def _delete_under(self, extra: Condition) -> tuple[int, dict[str, int]]:
-        return trash.delete(self, extra=extra)
+    def _delete_under(self, terms: Terms) -> tuple[int, dict[str, int]]:
+        return run(trash.delete(self, terms, current()))
 
     def restore(self) -> tuple[int, dict[str, int]]:
         """Take the object out of the trash, and what went there along with it; the counts are by model.
@@ -75,10 +77,10 @@ class SoftDeleteModel(Model):
         As many requests as ``delete()``, the object in the last. ``UniqueViolation`` if a unique value was taken since,
         ``ParentInTrash`` if it belongs to an object in the trash, ``DoesNotExist`` if it is gone for good.
         """
-        return trash.restore(self)
+        return run(trash.restore(self, NO_TERMS, current()))
 
     def _restore_if(self, condition: Condition) -> tuple[int, dict[str, int]]:
-        return trash.restore(self, extra=condition)
+        return run(trash.restore(self, Terms(queried=condition), current()))
 
     async def arestore(self) -> tuple[int, dict[str, int]]:
         """``restore()`` in a thread."""

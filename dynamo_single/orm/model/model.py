@@ -21,19 +21,23 @@ from pynamodb.expressions.condition import Condition as PynamoDBCondition
 
 from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
+from dynamo_single.orm.effects.terms import NO_TERMS, Terms
 from dynamo_single.orm.items import hydration, partial, serialization
 from dynamo_single.orm.model import validation
 from dynamo_single.orm.model.metaclass import ModelMeta
 from dynamo_single.orm.model.pynamodb import PynamoDBHooks
 from dynamo_single.orm.model.pynamodb_model import PynamoDBModel
 from dynamo_single.orm.query.manager import Manager
+from dynamo_single.orm.requests.block import current
 from dynamo_single.orm.requests.changes import Change
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.where import preconditions
+from dynamo_single.orm.write import create, save
 from dynamo_single.orm.write import delete as purging
-from dynamo_single.orm.write import save as writes
+from dynamo_single.orm.write.intentions import Save
 from dynamo_single.orm.write.move import Movable
 from dynamo_single.table import names as physical
+from dynamo_single.table.flow import run
 
 #: A condition that a caller gives along with a write.
 Asked = models.Q | PynamoDBCondition | None
@@ -150,7 +154,7 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
             raise ValueError("Cannot force both insert and updating in model saving.")
         self._prepare_related_fields_for_save(operation_name="save")  # type: ignore[attr-defined]  # private to Django
         names = self._update_names(update_fields)
-        demanded = preconditions.read(type(self), condition)
+        demanded = EVERYTHING if condition is None else preconditions.read(type(self), condition)
         creates = force_insert or (self._state.adding and not force_update and update_fields is None)
         if creates and condition is not None:
             raise NotSupported(
@@ -230,12 +234,13 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
     ) -> bool:
         # Django's serializers call ``Model.save_base`` unbound, which ends here.
         if raw:
-            return writes.replace(self)
+            return run(create.replace(self, current()))
         if force_insert or (self._state.adding and not force_update and update_fields is None):
-            writes.insert(self)
+            run(create.create(self, current()))
             return False
         names = None if update_fields is None else frozenset(update_fields)
-        writes.update(self, names, condition=condition, force=force_update and names is None)
+        terms = NO_TERMS if condition == EVERYTHING else Terms(demanded=condition)
+        run(save.save(self, Save(names, terms=terms, force=force_update and names is None), current()))
         return True
 
     # By keyword only: PynamoDB's condition in the first place would be dropped in silence.
@@ -257,12 +262,12 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
     save.alters_data = delete.alters_data = asave.alters_data = adelete.alters_data = True  # type: ignore[attr-defined]
 
     def hard_delete(self, *, condition: Asked = None) -> tuple[int, dict[str, int]]:
-        """Delete the item for good and give its unique values free, with Django's signals around it.
+        """Delete the item for good and release its unique values, with Django's signals around it.
 
         Children that cascade are deleted for good first. One transaction if all of it fits into one. ``condition`` is
         as of ``delete()``.
         """
-        return self._hard_delete(EVERYTHING, preconditions.read(type(self), condition))
+        return self._hard_delete(self._demanding(condition))
 
     async def ahard_delete(self, *, condition: Asked = None) -> tuple[int, dict[str, int]]:
         """``hard_delete()`` in a thread."""
@@ -270,8 +275,12 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
 
     hard_delete.alters_data = ahard_delete.alters_data = True  # type: ignore[attr-defined]  # templates call neither
 
-    def _hard_delete(self, extra: Condition, condition: Condition = EVERYTHING) -> tuple[int, dict[str, int]]:
-        return purging.delete(self, extra, condition)
+    @classmethod
+    def _demanding(cls, condition: Asked) -> Terms:
+        return NO_TERMS if condition is None else Terms(demanded=preconditions.read(cls, condition))
+
+    def _hard_delete(self, terms: Terms) -> tuple[int, dict[str, int]]:
+        return run(purging.delete(self, terms, current()))
 
     def _write_if(self, condition: Condition, *, update_fields: Iterable[str], changes: Sequence[Change] = ()) -> bool:
         """Save attributes if the stored item meets a condition; ``False`` if it does not, or is gone.
@@ -280,18 +289,19 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
         """
         names = self._update_names(update_fields) or frozenset()
 
-        def write(extra: Condition) -> bool:
-            writes.update(self, names, extra=extra, changes=changes, given=names)
+        async def write(terms: Terms) -> bool:
+            await save.save(self, Save(names, tuple(changes), given=names, terms=terms), current())
             return True
 
-        return writes.only_if(self, condition, write)
+        return run(save.only_if(self, condition, write))
 
     def _delete_if(self, condition: Condition, *, for_good: bool = False) -> tuple[int, dict[str, int]]:
         """Delete if the stored item meets a condition; nothing if it does not, or is gone."""
-        return self._hard_delete(condition) if for_good else self._delete_under(condition)
+        terms = Terms(queried=condition)
+        return self._hard_delete(terms) if for_good else self._delete_under(terms)
 
-    def _delete_under(self, extra: Condition) -> tuple[int, dict[str, int]]:
-        return self._hard_delete(extra)
+    def _delete_under(self, terms: Terms) -> tuple[int, dict[str, int]]:
+        return self._hard_delete(terms)
 
     def derived_objects(self) -> Iterable[Model]:
         """The objects of other models that follow from this one's ``derived_from`` attributes, and from nothing else.

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dynamo_single.exceptions import NotSupported
-from dynamo_single.orm.effects import claims, together
-from dynamo_single.orm.items import hydration, partial, serialization, versions
+from dynamo_single.orm.effects import together
+from dynamo_single.orm.items import hydration, partial
+from dynamo_single.orm.items.form import item_of
 from dynamo_single.orm.requests import block
 from dynamo_single.orm.schema import registry
 from dynamo_single.table.table import get_table
@@ -51,11 +52,10 @@ class PynamoDBHooks(_Base):
     @classmethod
     def _check_plain_write(cls) -> None:
         """PynamoDB's writers send one item: what has to change with it would be left behind."""
-        follows = [*claims.unique_attributes(cls), *cls.derived_from, *together.outside(cls)]
-        follows += versions.next_values(cls, None)
+        follows = together.tied(cls)
         if follows:
             raise NotSupported(
-                f"PynamoDB's writers do not keep what depends on {', '.join(dict.fromkeys(follows))} of "
+                f"PynamoDB's writers do not keep what depends on {', '.join(follows)} of "
                 f"{registry.layout_of(cls).label}: unique values, copies, counters, versions or items of their own. "
                 "Use save() and delete()."
             )
@@ -87,7 +87,7 @@ class PynamoDBHooks(_Base):
 
     def _container_serialize(self, null_check: bool = True) -> dict[str, dict[str, Any]]:
         partial.complete(self)
-        return serialization.item_of(self)
+        return item_of(self)
 
     @classmethod
     def _instantiate(cls, attribute_values: dict[str, dict[str, Any]]) -> Self:

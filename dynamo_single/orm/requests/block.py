@@ -25,7 +25,7 @@ Explain = Callable[[Action, Item | None], Exception]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Write:
+class Entry:
     """One object's write: its actions, every item that they change, and how to take it back from the object.
 
     ``touched`` are the items as they are and as they will be.
@@ -44,33 +44,33 @@ class Block:
 
     token: str | None = None
     alias: str | None = None
-    writes: list[Write] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
     callbacks: list[Callable[[], None]] = field(default_factory=list)
     #: Nothing joins it any more. Who began within it may still be running: a task that nobody has awaited.
     ended: bool = False
 
-    def add(self, alias: str, write: Write) -> None:
+    def add(self, alias: str, entry: Entry) -> None:
         """Collect a write; one on another table, or on an item that is written already, is refused."""
-        self.check_open(f"{write.name} cannot be written")
+        self.check_open(f"{entry.name} cannot be written")
         if self.alias not in (None, alias):
             raise NotSupported(
-                f"{write.name} is in the table {alias!r}, and this block has written to {self.alias!r}: one "
+                f"{entry.name} is in the table {alias!r}, and this block has written to {self.alias!r}: one "
                 "transaction has one table here. Use a block for each."
             )
         collected = {action.key: (action, earlier) for action, earlier in self.actions()}
-        for action in write.actions:
+        for action in entry.actions:
             other, earlier = collected.get(action.key, (None, None))
             if other is not None and earlier is not None and merge(other, action) is None:
                 if isinstance(other, Put) and isinstance(action, Put) and _is_claim(other):
                     # The first one has it, once both are written.
-                    raise write.explain(action, dict(other.item))
+                    raise entry.explain(action, dict(other.item))
                 raise NotSupported(
-                    f"{write.name} cannot be written in this block: {earlier.name} is written in it, and both change "
+                    f"{entry.name} cannot be written in this block: {earlier.name} is written in it, and both change "
                     f"the item pk={action.key[0]!r}, sk={action.key[1]!r}, which a transaction can do once. "
                     f"{_way_out(action.key)}"
                 )
         self.alias = alias
-        self.writes.append(write)
+        self.entries.append(entry)
 
     def check_open(self, what: str) -> None:
         """Refuse what comes too late to be a part of the block."""
@@ -80,39 +80,39 @@ class Block:
                 "Await the task within the block, or begin it outside."
             )
 
-    def actions(self) -> list[tuple[Action, Write]]:
+    def actions(self) -> list[tuple[Action, Entry]]:
         """Everything to send, each item once, and whose it is."""
-        found: dict[ItemKey, tuple[Action, Write]] = {}
-        for write in self.writes:
-            for action in write.actions:
+        found: dict[ItemKey, tuple[Action, Entry]] = {}
+        for entry in self.entries:
+            for action in entry.actions:
                 earlier = found.get(action.key)
                 both = None if earlier is None else merge(earlier[0], action)
                 if earlier is None or both is None:
-                    found[action.key] = action, write
+                    found[action.key] = action, entry
                 else:
                     # Whoever writes more than a counter says what is wrong with the item.
-                    found[action.key] = both, earlier[1] if _is_addition(action) else write
+                    found[action.key] = both, earlier[1] if _is_addition(action) else entry
         return list(found.values())
 
     def writes_to(self, key: ItemKey) -> bool:
         """Whether more than a counter of an item is changed."""
-        return any(_changes(action, key) for write in self.writes for action in write.actions)
+        return any(_changes(action, key) for entry in self.entries for action in entry.actions)
 
     def item_after(self, key: ItemKey) -> Item | None:
         """An item that the block writes, as it will be; ``None`` if it will not be there."""
-        for write in reversed(self.writes):
-            for action in write.actions:
+        for entry in reversed(self.entries):
+            for action in entry.actions:
                 if _changes(action, key):
-                    found = [item for item in write.touched if key_of(item) == key]
+                    found = [item for item in entry.touched if key_of(item) == key]
                     return None if isinstance(action, Delete) or not found else found[-1]
         return None
 
     def discard(self, count: int = 0) -> None:
-        """Forget the writes behind the first ``count``, and let their objects forget them too."""
-        for write in reversed(self.writes[count:]):
-            write.undo()
-        del self.writes[count:]
-        if not self.writes:
+        """Forget the writes after the first ``count``, and let their objects forget them too."""
+        for entry in reversed(self.entries[count:]):
+            entry.undo()
+        del self.entries[count:]
+        if not self.entries:
             self.alias = None
 
 
@@ -195,11 +195,8 @@ def _sum(one: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
 _block: ContextVar[Block | None] = ContextVar("block", default=None)
 
 
-def current() -> Block | None:
-    """The block of this context."""
-    return _block.get()
-
-
+#: The block of this context, if there is one.
+current: Callable[[], Block | None] = _block.get
 enter, leave = _block.set, _block.reset
 
 
@@ -218,7 +215,9 @@ def check_keys(alias: str, keys: Iterable[ItemKey]) -> None:
     block = _block.get()
     if block is None or block.ended or block.alias != alias:
         return
-    written = {action.key: write for write in block.writes for action in write.actions if not isinstance(action, Check)}
+    written = {
+        action.key: entry for entry in block.entries for action in entry.actions if not isinstance(action, Check)
+    }
     for key in keys:
         if key in written:
             raise _refusal(written[key])
@@ -227,10 +226,10 @@ def check_keys(alias: str, keys: Iterable[ItemKey]) -> None:
 def check_plan(alias: str, plan: Plan) -> None:
     """Refuse a plan of which the requests would read what is pending, as it was before or as it will be."""
     block = _block.get()
-    if block is None or block.ended or block.alias != alias or not block.writes:
+    if block is None or block.ended or block.alias != alias or not block.entries:
         return
     if plan.kind == "scan":
-        raise _refusal(block.writes[0])
+        raise _refusal(block.entries[0])
     check_keys(alias, plan.keys)
     for part in plan.parts:
         check_plan(alias, part)
@@ -238,21 +237,21 @@ def check_plan(alias: str, plan: Plan) -> None:
     partition, sort = names.PARTITION_KEY, names.SORT_KEY
     if index is not None:
         partition, sort = names.index_partition(index), names.index_sort(index)
-    for write in block.writes:
-        keys = (action.key for action in write.actions if not isinstance(action, Check))
+    for entry in block.entries:
+        keys = (action.key for action in entry.actions if not isinstance(action, Check))
         if index is None and any(_reads(plan.conditions, *key) for key in keys):
-            raise _refusal(write)
-        for item in write.touched:
+            raise _refusal(entry)
+        for item in entry.touched:
             if partition in item and _reads(plan.conditions, item[partition]["S"], item[sort]["S"]):
-                raise _refusal(write)
+                raise _refusal(entry)
 
 
 def _reads(conditions: Sequence[KeyCondition], partition: str, sort: str) -> bool:
     return any(each.partition == partition and each.includes(sort) for each in conditions)
 
 
-def _refusal(write: Write) -> PendingWrite:
+def _refusal(entry: Entry) -> PendingWrite:
     return PendingWrite(
-        f"{write.name} is written in this atomic() block, and not sent before its end: a read would give what was "
-        "before. Read first and write then, or read behind the block."
+        f"{entry.name} is written in this atomic() block, and not sent before its end: a read would give what was "
+        "before. Read first and write then, or read after the block."
     )

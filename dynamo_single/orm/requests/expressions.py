@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dynamo_single.exceptions import NotSupported
+from dynamo_single.exceptions import NotSupported, UnknownField
 from dynamo_single.orm.conditions.algebra import simplify
 from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.terms import And, Condition, Not, Nothing, Or, Stored
@@ -68,7 +68,7 @@ def compile_condition(condition: Condition, layout: ModelLayout | None, builder:
 
     ``layout`` is needed only if the condition uses the model's own names. One that is too long for DynamoDB is refused.
     """
-    lowered = simplify(lower(condition, layout))
+    lowered = simplify(condition if layout is None else lower(condition, layout))
     text = _write(lowered, builder)
     size, operators = len(text.encode()), _operators(lowered)
     if size > MAX_EXPRESSION or operators > MAX_OPERATORS:
@@ -94,7 +94,7 @@ def _write(condition: Condition, builder: ExpressionBuilder) -> str:
         # The language has no constant, so what can never hold is spelled out.
         name = builder.name(names.ITEM_TYPE)
         return f"attribute_exists({name}) AND attribute_not_exists({name})"
-    raise TypeError(f"{condition!r} is not lowered.")
+    raise UnknownField(f"{word(condition)}: without a layout only stored names can be compared.")
 
 
 def _operators(condition: Condition) -> int:

@@ -27,6 +27,8 @@ from dynamo_single.orm.schema.layout import AccessKey, AttributeInfo, ModelLayou
 from dynamo_single.table import names
 
 _MODELS: dict[str, Any] = {}
+#: Another number whenever there are other models: what is worked out of all of them is kept by it.
+generation = 0
 
 TRASH = "trash"
 DELETED_AT = "deleted_at"
@@ -46,7 +48,9 @@ def register(model: Any) -> None:
                 f"{model._meta.label} and {other._meta.label} would both be stored with itemType {item_type!r}. "
                 'Give one of them another: class Meta: item_type = "...".'
             )
+    global generation
     _MODELS[model._meta.label_lower] = model
+    generation += 1
 
 
 def all_models() -> tuple[Any, ...]:

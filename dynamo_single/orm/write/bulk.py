@@ -11,22 +11,28 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from dynamo_single.exceptions import AlreadyExists, Conflict, InvalidValue, NotSupported, StaleObject, UniqueViolation
-from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
-from dynamo_single.orm.effects import child_counters
+from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.effects import claims as uniqueness
-from dynamo_single.orm.effects.write_errors import insert_error, is_gone, stored_instead
+from dynamo_single.orm.effects.effect import Subject
+from dynamo_single.orm.effects.terms import NO_TERMS, Terms
+from dynamo_single.orm.effects.together import effects_of
+from dynamo_single.orm.effects.write_errors import is_gone, stored_instead
 from dynamo_single.orm.items import hydration, versions
+from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.partial import complete, missing
-from dynamo_single.orm.items.serialization import Values, automatic_names, item_from, prepared_values
+from dynamo_single.orm.items.serialization import Values, automatic_names, item_from
 from dynamo_single.orm.requests import block
 from dynamo_single.orm.requests.actions import Item, ItemKey, Put, key_of
 from dynamo_single.orm.requests.compiler import compile_action
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import CanonicalAttribute
 from dynamo_single.orm.write import assignments
-from dynamo_single.orm.write import save as writes
+from dynamo_single.orm.write.create import create, new_item
+from dynamo_single.orm.write.intentions import Save
 from dynamo_single.orm.write.job import Job, Outcome, Progress, outcome_of
+from dynamo_single.orm.write.save import only_if, save
 from dynamo_single.table import batches, names
+from dynamo_single.table.flow import run
 from dynamo_single.table.limits import MAX_BATCH_WRITES
 from dynamo_single.table.table import get_table
 
@@ -95,7 +101,7 @@ class Creation:
         if not isinstance(obj, self.model):
             raise TypeError(f"bulk_create() of {self.model._meta.label} got {obj!r}.")
         obj._prepare_related_fields_for_save(operation_name="bulk_create")
-        return _New(obj, *writes.new_item(obj))
+        return _New(obj, *run(new_item(obj, block.current())))
 
     def _note(self, new: _New) -> int:
         new.obj._state.adding = False
@@ -121,7 +127,7 @@ class Creation:
     # ways to create
 
     def _create(self, new: _New) -> int:
-        writes.insert(new.obj, prepared=(new.item, new.values))
+        run(create(new.obj, block.current(), new=(new.item, new.values)))
         return self._note(new)
 
     def _create_if_new(self, new: _New) -> int:
@@ -149,14 +155,14 @@ class Creation:
         """Set the attributes of an object that exists; ``False`` if it is gone by now."""
         only = _settable(self.model) if self.update_names is None else self.update_names
 
-        def write(extra: Condition) -> bool:
-            writes.update(obj, only, extra=extra)
+        async def write(terms: Terms) -> bool:
+            await save(obj, Save(only=only, terms=terms), block.current())
             return True
 
         as_it_was, written = obj._stored, False
         obj._stored = {name: dict(value) for name, value in found.items()}
         try:
-            written = writes.only_if(obj, EVERYTHING, write)
+            written = run(only_if(obj, EVERYTHING, write))
         finally:
             if not written:
                 obj._stored = as_it_was
@@ -181,7 +187,7 @@ class Creation:
                 if rest is not None and key_of(each.item) in left:
                     outcomes.append(Outcome(each.obj.pk, {}, rest.error))
                     continue
-                writes._remember(each.obj, each.item, each.values)
+                hydration.remember(each.obj, each.item, each.values)
                 outcomes.append(Outcome(each.obj.pk, {self.model._meta.label: self._note(each)}))
             return outcomes
 
@@ -240,14 +246,14 @@ def update(model: Any, objs: Iterable[Any], fields: Iterable[str], batch_size: i
     _check_together(model, objects, only)
 
     def write(obj: Any) -> Mapping[str, int]:
-        def save(extra: Condition) -> bool:
-            writes.update(obj, only, extra=extra)
+        async def saved(terms: Terms) -> bool:
+            await save(obj, Save(only=only, terms=terms), block.current())
             return True
 
         try:
             # Another version is not written over.
             versioned = versions.attribute_of(model) is not None
-            written = save(EVERYTHING) if versioned else writes.only_if(obj, EVERYTHING, save)
+            written = run(saved(NO_TERMS) if versioned else only_if(obj, EVERYTHING, saved))
         except StaleObject as error:
             if not is_gone(error):
                 raise
@@ -272,7 +278,7 @@ def _check_together(model: Any, objects: Sequence[Any], only: frozenset[str]) ->
         if not _is_read(obj, only):
             continue
         asked = {name for name in only if assignments.is_asked(obj.attribute_values.get(name))}
-        values = prepared_values(obj, obj._stored, only, without=asked)
+        values = form_of(model).prepared(obj.attribute_values, obj._stored, only, asked)
         if not decides or decides & asked or obj._stored is None:
             continue
         held = {**hydration.values_of(model, obj._stored), **values}
@@ -327,8 +333,8 @@ def _two_of_one(verb: str, one: _New, other: _New, key: ItemKey) -> Exception:
 
 def _violation(new: _New, claim: ItemKey) -> UniqueViolation:
     at = {names.PARTITION_KEY: {"S": claim[0]}, names.SORT_KEY: {"S": claim[1]}}
-    error = insert_error(new.obj, new.item, Put(at), None)
-    assert isinstance(error, UniqueViolation)  # noqa: S101 - the claim is one of the object's own
+    error = uniqueness.violation(Subject(new.obj), new.item, Put(at))
+    assert error is not None  # noqa: S101 - the claim is one of the object's own
     return error
 
 
@@ -345,18 +351,11 @@ def _is_of_creation(attribute: Any) -> bool:
 
 def _stands_alone(model: Any) -> bool:
     """Whether a model's items can be written over blindly: nothing follows from them, and nothing of them is kept."""
-    follows = (
-        uniqueness.unique_attributes(model),
-        model.derived_from,
-        registry.layout_of(model).soft_delete,
-        registry.copied_from(model),
-        child_counters.counted(model),
-    )
     kept = (
         _is_of_creation(each) or (each.computed and not isinstance(each, CanonicalAttribute))
         for each in registry.attributes_of(model).values()
     )
-    return not any(follows) and not any(kept)
+    return not (effects_of(model) or registry.layout_of(model).soft_delete or any(kept))
 
 
 def _check_batch_size(batch_size: int | None) -> None:

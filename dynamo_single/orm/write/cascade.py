@@ -14,16 +14,18 @@ from typing import Any
 
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING
-from dynamo_single.orm.effects.sending import commit
+from dynamo_single.orm.effects import sending
+from dynamo_single.orm.effects.terms import NO_TERMS, Terms
+from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.plan.plan import Visibility
-from dynamo_single.orm.requests import block as pending
 from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, Put, key_of
-from dynamo_single.orm.requests.block import Block, Explain, Write
+from dynamo_single.orm.requests.block import Block, Entry, Explain
 from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children, declared
 from dynamo_single.orm.schema.encoding.values import item_size
 from dynamo_single.table.batches import Wanted, get_batches
+from dynamo_single.table.flow import local
 from dynamo_single.table.limits import MAX_ACTIONS, MAX_BATCH_KEYS, MAX_TRANSACTION_SIZE
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import get_table
@@ -92,12 +94,33 @@ def listed(
     return [obj for obj in fresh if getattr(obj, name) in pks]
 
 
-@dataclass(frozen=True, slots=True)
 class Step:
-    """What is done to one object of several; ``write`` tells whether there was anything to do."""
+    """What is done to one object of several, under which terms: by itself or in a block, or as a part of them all."""
 
-    obj: Any
-    write: Callable[[], bool]
+    def __init__(self, obj: Any, terms: Terms = NO_TERMS) -> None:
+        self.obj = obj
+        self.terms = terms
+
+    async def send(self, pending: Block | None) -> bool:
+        """Do it by itself, or leave it to the block; whether there was anything to do."""
+        raise NotImplementedError
+
+    async def compose(self, pending: Block) -> Write | None:
+        """Its write; ``pending`` has those of the steps before. ``None`` if there is nothing to do."""
+        raise NotImplementedError
+
+    async def remember(self, write: Write, stored: Item) -> None:
+        """Let the object know that its write was carried out."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """One step's write, and its place among those of the others."""
+
+    step: Step
+    write: Write
+    entry: Entry
 
 
 class Cascade:
@@ -105,142 +128,124 @@ class Cascade:
 
     ``guards`` are checked with every transaction that does not write their item. With ``ask_first`` what is to be made
     and cannot be is found out before the first of several transactions. Inside of an ``atomic()`` block everything
-    joins the block. ``done`` are the objects that are written.
+    joins the block. ``done`` are the objects that are written, ``failed`` is the one that could not be.
     """
 
-    def __init__(self, steps: Sequence[Step], guards: Sequence[Write] = (), *, ask_first: bool = False) -> None:
+    def __init__(self, steps: Sequence[Step], guards: Sequence[Entry] = (), *, ask_first: bool = False) -> None:
         self.steps = steps
         self.guards = guards
         self.ask_first = ask_first
         self.done: list[Any] = []
         self.failed: Any = None
-        self._unsent: list[Write] = []
-        self._callbacks: list[Callable[[], Any]] = []
 
-    def send(self) -> None:
-        """Send everything; what was not sent when it fails is taken back from its objects."""
-        block = pending.current()
-        if block is not None:
-            self._join(block)
+    async def send(self, pending: Block | None) -> None:
+        """Send everything; an object knows of its write once that is sent."""
+        if pending is not None:
+            await self._join(pending)
         elif len(self.steps) == 1 and not self.guards:
             (step,) = self.steps
             self.failed = step.obj
-            self.done += [step.obj] if step.write() else []
+            self.done += [step.obj] if await step.send(None) else []
         elif self.steps:
-            self._send_parts(self._collected())
-            # What was left to the commit while the writes were collected, as by a handler of a signal.
-            for callback in self._callbacks:
-                callback()
+            await self._send_parts()
 
-    def _join(self, block: Block) -> None:
-        count = len(block.writes)
+    async def _join(self, block: Block) -> None:
+        count = len(block.entries)
         try:
             for guard in self.guards:
                 block.add(_alias(self.steps[0].obj), guard)
-            self.done += [step.obj for step in self.steps if step.write()]
+            for step in self.steps:
+                self.done += [step.obj] if await step.send(block) else []
         except BaseException:
             block.discard(count)
             self.done.clear()
             raise
 
-    def _collected(self) -> list[tuple[Any, Write]]:
-        """The writes of all steps, and whose they are."""
-        block = Block()
-        token = pending.enter(block)
-        found: list[tuple[Any, Write]] = []
-        try:
-            for step in self.steps:
-                count = len(block.writes)
-                step.write()
-                for write in block.writes[count:]:
-                    explain = partial(self._explained, step.obj, write.explain)
-                    found.append((step.obj, replace(write, explain=explain)))
-        except BaseException:
-            block.discard()
-            raise
-        finally:
-            pending.leave(token)
-        self._callbacks = block.callbacks
-        return found
+    async def _send_parts(self) -> None:
+        # It collects the writes, so that each is composed knowing those before it, and nothing is written twice.
+        collected = Block()
+        parts = await self._composed(collected)
+        groups = [*self._groups(parts)]
+        if self.ask_first and len(groups) > 1:
+            await self._ask(parts)
+        for group in groups:
+            await sending.commit(self._block(group))
+            self.done += [part.step.obj for part in group]
+            for part in group:
+                await part.step.remember(part.write, part.write.stored_after(None))
+        for callback in collected.callbacks:
+            await local(callback)
+
+    async def _composed(self, collected: Block) -> list[_Part]:
+        parts = []
+        for step in self.steps:
+            write = await step.compose(collected)
+            if write is not None:
+                explain = partial(self._explained, step.obj, write.explain)
+                entry = replace(write.entry(_nothing), explain=explain)
+                collected.add(write.alias, entry)
+                parts.append(_Part(step, write, entry))
+        return parts
 
     def _explained(self, obj: Any, explain: Explain, action: Action, found: Item | None) -> Exception:
-        # What is wrong with an object is told from what it was read as.
-        self._take_back()
         self.failed = obj
         return explain(action, found)
 
-    def _take_back(self) -> None:
-        for write in reversed(self._unsent):
-            write.undo()
-        self._unsent = []
+    def _groups(self, parts: Sequence[_Part]) -> Iterator[list[_Part]]:
+        group: list[_Part] = []
+        for each in parts:
+            if group and not self._fits([*group, each]):
+                yield group
+                group = []
+            group.append(each)
+        if group:
+            yield group
 
-    def _send_parts(self, writes: list[tuple[Any, Write]]) -> None:
-        self._unsent = [write for _, write in writes]
-        try:
-            parts = [*self._parts(writes)]
-            if self.ask_first and len(parts) > 1:
-                self._ask(self._unsent)
-            for part in parts:
-                commit(self._block([write for _, write in part]))
-                del self._unsent[: len(part)]
-                self.done += [obj for obj, _ in part]
-        except BaseException:
-            self._take_back()
-            raise
+    def _fits(self, group: Sequence[_Part]) -> bool:
+        size = sum(max(map(item_size, part.entry.touched), default=0) for part in group)
+        return size <= MAX_TRANSACTION_SIZE and len(self._block(group).actions()) <= MAX_ACTIONS
 
-    def _parts(self, writes: Sequence[tuple[Any, Write]]) -> Iterator[list[tuple[Any, Write]]]:
-        part: list[tuple[Any, Write]] = []
-        for each in writes:
-            if part and not self._fits([write for _, write in (*part, each)]):
-                yield part
-                part = []
-            part.append(each)
-        if part:
-            yield part
-
-    def _fits(self, writes: Sequence[Write]) -> bool:
-        size = sum(max(map(item_size, write.touched), default=0) for write in writes)
-        return size <= MAX_TRANSACTION_SIZE and len(self._block(writes).actions()) <= MAX_ACTIONS
-
-    def _block(self, writes: Sequence[Write]) -> Block:
-        block = Block(alias=_alias(self.steps[0].obj), writes=[*writes])
+    def _block(self, group: Sequence[_Part]) -> Block:
+        block = Block(alias=_alias(self.steps[0].obj), entries=[part.entry for part in group])
         guards = [
             replace(guard, explain=partial(self._explained, None, guard.explain))
             for guard in self.guards
             # A counter of the guarded item goes together with its check.
             if not any(block.writes_to(action.key) for action in guard.actions)
         ]
-        block.writes += guards
+        block.entries += guards
         return block
 
-    def _ask(self, writes: Sequence[Write]) -> None:
+    async def _ask(self, parts: Sequence[_Part]) -> None:
         """Raise the error of an item that is to be made where another is: it would be found out in the middle."""
         wanted = {
-            action.key: (action, write)
-            for write in writes
-            for action in write.actions
+            action.key: (action, part.entry)
+            for part in parts
+            for action in part.entry.actions
             if isinstance(action, Put) and action.condition != EVERYTHING
         }
+        for item in await local(partial(self._stored, list(wanted))):
+            action, entry = wanted[key_of(item)]
+            if not matches(action.condition, item):
+                raise entry.explain(action, item)
+
+    def _stored(self, keys: Sequence[ItemKey]) -> list[Item]:
         table = get_table(_alias(self.steps[0].obj))
-        keys = [item_key(key) for key in wanted]
+        asked = [item_key(key) for key in keys]
         requests = (
-            Request("BatchGetItem", {"RequestItems": {table.name: {"Keys": keys[start:end], "ConsistentRead": True}}})
-            for start, end in ((n, n + MAX_BATCH_KEYS) for n in range(0, len(keys), MAX_BATCH_KEYS))
+            Request("BatchGetItem", {"RequestItems": {table.name: {"Keys": asked[start:end], "ConsistentRead": True}}})
+            for start, end in ((n, n + MAX_BATCH_KEYS) for n in range(0, len(asked), MAX_BATCH_KEYS))
         )
-        for batch in get_batches(table, requests, Wanted(None)):
-            for item in batch:
-                action, write = wanted[key_of(item)]
-                if not matches(action.condition, item):
-                    raise write.explain(action, item)
+        return [item for batch in get_batches(table, requests, Wanted(None)) for item in batch]
 
 
-def guard(name: str, key: ItemKey, condition: Any, explain: Explain) -> Write:
-    """A write that only checks an item."""
-    return Write(name, (Check(key, condition),), (), explain, _nothing)
+def guard(name: str, check: Check, explain: Explain) -> Entry:
+    """A check that goes with other objects' writes."""
+    return Entry(name, (check,), (), explain, _nothing)
 
 
 def _nothing() -> None:
-    """What there is to take back of a check."""
+    """What there is to take back of a check, and of what an object does not know of yet."""
 
 
 def _alias(obj: Any) -> str:

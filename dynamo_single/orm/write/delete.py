@@ -1,6 +1,6 @@
 """Deleting for good: an object, and the children that go along, with Django's signals around it.
 
-It must not know the trash: an object there is deleted like any other.
+It must not know the trash: an object there is deleted like any other. What sends is a coroutine.
 """
 
 from __future__ import annotations
@@ -11,46 +11,92 @@ from typing import Any
 
 from django.db.models.signals import post_delete, pre_delete
 
-from dynamo_single.exceptions import StaleObject
-from dynamo_single.orm.conditions.algebra import join
+from dynamo_single.exceptions import MissingReference, StaleObject
 from dynamo_single.orm.conditions.matching import matches
-from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
-from dynamo_single.orm.effects.write_errors import delete_error
+from dynamo_single.orm.conditions.terms import EVERYTHING
+from dynamo_single.orm.effects import sending
+from dynamo_single.orm.effects.compose import compose_removal
+from dynamo_single.orm.effects.effect import Subject, Transition
+from dynamo_single.orm.effects.terms import Conditions, Terms
+from dynamo_single.orm.effects.together import effects_of
+from dynamo_single.orm.effects.write import Write
+from dynamo_single.orm.effects.write_errors import is_gone
 from dynamo_single.orm.items import hydration, versions
-from dynamo_single.orm.items.partial import changed_in_memory
-from dynamo_single.orm.requests.actions import ITEM_EXISTS, ItemKey, key_of
-from dynamo_single.orm.requests.block import Write
+from dynamo_single.orm.items.partial import changed_in_memory, complete
+from dynamo_single.orm.plan.projection import PartialItem
+from dynamo_single.orm.requests.actions import Check, Item, ItemKey, key_of
+from dynamo_single.orm.requests.block import Block, Entry
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
-from dynamo_single.orm.write import cascade, save
+from dynamo_single.orm.write import cascade
 from dynamo_single.orm.write.cascade import Cascade, Step
+from dynamo_single.orm.write.save import only_if, without
+from dynamo_single.table.flow import local
 
 #: How often the children are looked for, if other writers change them meanwhile.
 ATTEMPTS = 3
 
 
-def delete(obj: Any, extra: Condition, condition: Condition = EVERYTHING) -> tuple[int, dict[str, int]]:
+async def delete(obj: Any, terms: Terms, pending: Block | None) -> tuple[int, dict[str, int]]:
     """Delete the item for good, after the children that go along; the counts are by model.
 
-    Where the stored item does not meet ``extra``, nothing is deleted; where it does not meet ``condition``, that is
-    ``ConditionNotMet``.
+    Where the stored item does not meet what is queried, nothing is deleted; where it does not meet what is demanded,
+    that is ``ConditionNotMet``.
     """
     if obj._stored is None:
         raise ValueError(f"{obj._meta.object_name} object can't be deleted because it is not stored.")
     done: list[Any] = []
     try:
         if cascade.followers(type(obj), for_good=True):
-            _with_children(obj, extra, condition, done)
+            await _with_children(obj, terms, done, pending)
         else:
-            _announce([obj], obj, set())
-            if _alone(obj, extra, condition):
+            await local(partial(_announce, [obj], obj, set()))
+            if await _alone(obj, terms, pending):
                 done.append(obj)
     finally:
-        for each in done:
-            each._state.adding = True
-            post_delete.send(sender=each._meta.concrete_model, instance=each, using=None, origin=obj)
+        await local(partial(_tell, obj, done))
     obj._state.adding = True
     return cascade.counts(type(obj), done)
+
+
+def _tell(origin: Any, done: Sequence[Any]) -> None:
+    for each in done:
+        each._state.adding = True
+        post_delete.send(sender=each._meta.concrete_model, instance=each, using=None, origin=origin)
+
+
+async def remove(obj: Any, terms: Terms, pending: Block | None) -> int:
+    """Delete one item for good, with its unique values; the number of items deleted, 0 if there was none.
+
+    An object that was read in part is read whole first.
+    """
+    if not await _is_whole(obj):
+        return 0
+    effects = effects_of(type(obj))
+    absent: frozenset[ItemKey] = frozenset()
+    while True:
+        write = await compose_removal(obj, effects, terms, pending=pending, absent=absent)
+        try:
+            await sending.deliver(obj, write)
+        except MissingReference as error:
+            absent = without(write, effects, error)
+        except StaleObject as error:
+            if not is_gone(error):
+                raise
+            return 0
+        else:
+            obj._stored = None
+            return 1
+
+
+async def _is_whole(obj: Any) -> bool:
+    """Read the rest of an object that was read in part; ``False`` if it is not there any more."""
+    try:
+        if isinstance(obj._stored, PartialItem):
+            await local(partial(complete, obj))
+    except type(obj).DoesNotExist:
+        return False
+    return True
 
 
 def along_with(obj: Any) -> list[Any]:
@@ -65,26 +111,26 @@ def children(of: Children[Any], pks: Sequence[Any], *, again: bool = False) -> l
     return [*cascade.listed(of, pks, "live", again=again), *cascade.listed(of, pks, "deleted", again=again)]
 
 
-def _alone(obj: Any, extra: Condition, condition: Condition) -> bool:
-    def write(extra: Condition) -> bool:
-        return bool(save.delete(obj, extra=extra, condition=condition))
+async def _alone(obj: Any, terms: Terms, pending: Block | None) -> bool:
+    if terms.queried == EVERYTHING:
+        return bool(await remove(obj, terms, pending))
+    return await only_if(obj, terms.queried, lambda again: remove(obj, Terms(again.queried, terms.demanded), pending))
 
-    return write(extra) if extra == EVERYTHING else save.only_if(obj, extra, write)
 
-
-def _with_children(obj: Any, extra: Condition, condition: Condition, done: list[Any]) -> None:
+async def _with_children(obj: Any, terms: Terms, done: list[Any], pending: Block | None) -> None:
     announced: set[ItemKey] = set()
     for attempt in range(ATTEMPTS):
-        below = cascade.below(obj, partial(children, again=attempt > 0), for_good=True)
-        _announce([*below, obj], obj, announced)
-        steps = [*(_step(each) for each in reversed(below)), _step(obj, extra, condition)]
-        work = Cascade(steps, _guards(obj, extra, condition))
+        listed = partial(children, again=attempt > 0)
+        below = await local(partial(cascade.below, obj, listed, for_good=True))
+        await local(partial(_announce, [*below, obj], obj, announced))
+        steps = [*(_Removal(each, Terms()) for each in reversed(below)), _Removal(obj, terms)]
+        work = Cascade(steps, _guards(obj, terms))
         try:
-            work.send()
+            await work.send(pending)
         except StaleObject:
-            if not _may_go_on(obj, extra):
+            if not await local(partial(_may_go_on, obj, terms)):
                 return
-            if attempt == ATTEMPTS - 1 or (work.failed is obj and extra == EVERYTHING):
+            if attempt == ATTEMPTS - 1 or (work.failed is obj and terms.queried == EVERYTHING):
                 raise
         else:
             return
@@ -101,28 +147,43 @@ def _announce(objects: Sequence[Any], origin: Any, announced: set[ItemKey]) -> N
             pre_delete.send(sender=obj._meta.concrete_model, instance=obj, using=None, origin=origin)
 
 
-def _step(obj: Any, extra: Condition = EVERYTHING, condition: Condition = EVERYTHING) -> Step:
-    return Step(obj, lambda: bool(save.delete(obj, extra=extra, condition=condition)))
+class _Removal(Step):
+    """Deleting one object of several."""
+
+    async def send(self, pending: Block | None) -> bool:
+        """Delete it by itself, or within a block."""
+        return bool(await remove(self.obj, self.terms, pending))
+
+    async def compose(self, pending: Block) -> Write | None:
+        """Its write, among those of the others."""
+        if not await _is_whole(self.obj):
+            return None
+        return await compose_removal(self.obj, effects_of(type(self.obj)), self.terms, pending=pending)
+
+    async def remember(self, write: Write, stored: Item) -> None:
+        """It is not stored any more."""
+        self.obj._stored = None
 
 
-def _guards(obj: Any, extra: Condition, condition: Condition) -> list[Write]:
+def _guards(obj: Any, terms: Terms) -> list[Entry]:
     """The conditions on the object, for the transactions that delete children before it."""
-    required = join((*versions.conditions(type(obj), obj._stored), extra, condition))
-    if required == EVERYTHING:
+    before = dict(obj._stored)
+    conditions = Conditions(terms, as_read=versions.conditions(type(obj), before))
+    if not conditions.as_read and not terms:
         return []
-    name = f"{obj._meta.label} with pk {obj.pk!r}"
-    explain = partial(delete_error, obj, dict(obj._stored), condition=condition)
-    return [cascade.guard(name, key_of(obj._stored), join((ITEM_EXISTS, required)), explain)]
+    check = Check(key_of(before), conditions.whole())
+    write = Write(Transition(Subject(obj), before, None, frozenset()), type(obj)._options.alias, (check,), conditions)
+    return [cascade.guard(write.transition.subject.name, check, write.explain)]
 
 
-def _may_go_on(obj: Any, extra: Condition) -> bool:
-    """Bring the object up to its item; whether it is there and meets the condition."""
+def _may_go_on(obj: Any, terms: Terms) -> bool:
+    """Bring the object up to its item; whether it is there and meets what is queried."""
     try:
         fresh = hydration.reload(obj)
     except type(obj).DoesNotExist:
         return False
-    if not matches(extra, fresh._stored, registry.layout_of(type(obj))):
+    if not matches(terms.queried, fresh._stored, registry.layout_of(type(obj))):
         return False
-    if extra != EVERYTHING:
+    if terms.queried != EVERYTHING:
         hydration.follow(obj, fresh, changed_in_memory(obj))
     return True

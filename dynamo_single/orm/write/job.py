@@ -71,7 +71,7 @@ class Job:
         """Do some work on each unit of one or more objects; ``pks`` gives those of a unit that was not begun."""
         rest = iter(units)
         block = pending.current()
-        begun = (0, 0) if block is None else (len(block.writes), len(block.callbacks))
+        begun = (0, 0) if block is None else (len(block.entries), len(block.callbacks))
         with patience():
             for outcomes in parallel.in_order(work, self._while_well(rest), at_once=self._at_once):
                 for outcome in outcomes:

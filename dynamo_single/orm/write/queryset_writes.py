@@ -20,10 +20,12 @@ from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.matching import is_comparable, matches
 from dynamo_single.orm.conditions.terms import DELETED_AT, IDENTITY, Compare, Condition, Stored
 from dynamo_single.orm.effects import claims
+from dynamo_single.orm.effects.effect import Subject
 from dynamo_single.orm.effects.unique_rules import rules_of
 from dynamo_single.orm.effects.write_errors import unmet_error
 from dynamo_single.orm.items import hydration, versions
-from dynamo_single.orm.items.serialization import automatic_values, stored_name
+from dynamo_single.orm.items.form import form_of
+from dynamo_single.orm.items.serialization import stored_name
 from dynamo_single.orm.plan.plan import Plan, Query
 from dynamo_single.orm.requests import block
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, Update
@@ -248,7 +250,7 @@ def at_once(queryset: Any, assigned: Assigned) -> int | None:
 def _action(model: Any, plan: Plan, assigned: Assigned, condition: Condition) -> Update:
     blank = model.__new__(model)
     blank._stored, blank.attribute_values = None, {}
-    values = {**automatic_values(blank, add=False), **assigned.values}
+    values = {**form_of(model).automatic_values(blank), **assigned.values}
     attributes = registry.attributes_of(model)
     version = versions.attribute_of(model)
     return Update(
@@ -268,4 +270,4 @@ def _explain(model: Any, error: ConditionFailed, condition: Condition, assigned:
     hydration.check_type(model, error.item)
     missing = unmet(assigned.changes, error.item)
     if missing is not None and matches(condition, error.item):
-        raise unmet_error(hydration.instance(model, error.item), missing, error.item) from error
+        raise unmet_error(Subject(hydration.instance(model, error.item)), missing, error.item) from error

@@ -13,22 +13,31 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
+from django.dispatch import Signal
 from django.utils import timezone
 
 from dynamo_single.exceptions import MissingReference, ParentInTrash, StaleObject, UniqueViolation
 from dynamo_single.orm.conditions.matching import matches
-from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Stored
+from dynamo_single.orm.conditions.terms import EVERYTHING, Stored
+from dynamo_single.orm.effects.compose import assigned, compose
+from dynamo_single.orm.effects.effect import Subject
+from dynamo_single.orm.effects.terms import NO_TERMS, Terms
+from dynamo_single.orm.effects.together import effects_of
+from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.partial import changed_in_memory, complete
 from dynamo_single.orm.items.serialization import Values, key_of_pk
-from dynamo_single.orm.requests.actions import Action, Item
-from dynamo_single.orm.requests.block import Write
+from dynamo_single.orm.plan.projection import PartialItem
+from dynamo_single.orm.requests.actions import Action, Check, Item
+from dynamo_single.orm.requests.block import Block, Entry
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
-from dynamo_single.orm.write import cascade, save
+from dynamo_single.orm.write import cascade
 from dynamo_single.orm.write.cascade import Cascade, Step
+from dynamo_single.orm.write.save import assign, remember
 from dynamo_single.signals import post_restore, post_soft_delete
 from dynamo_single.table import names
+from dynamo_single.table.flow import local
 
 #: How often a step is begun anew because another writer was faster.
 ATTEMPTS = 3
@@ -75,25 +84,24 @@ class Batch:
         ]
 
 
-def delete(obj: Any, *, extra: Condition = EVERYTHING, condition: Condition = EVERYTHING) -> tuple[int, dict[str, int]]:
+async def delete(obj: Any, terms: Terms, pending: Block | None) -> tuple[int, dict[str, int]]:
     """Move an object to the trash with the children that go along; what is there already is left alone.
 
     For an object that is in the trash this completes a deletion that was interrupted. Where the stored item does not
-    meet ``extra``, nothing is written; where it does not meet ``condition``, that is ``ConditionNotMet``.
+    meet what is queried, nothing is written; where it does not meet what is demanded, that is ``ConditionNotMet``.
     """
     done: list[Any] = []
     _check_stored(obj, "deleted")
     try:
-        _carry_out(obj, extra, done, condition, into_trash=True)
+        await _carry_out(obj, terms, done, pending, into_trash=True)
     except type(obj).DoesNotExist:
         pass  # somebody else deleted it for good
     finally:
-        for each in done:
-            post_soft_delete.send(sender=type(each), instance=each)
+        await local(partial(_tell, post_soft_delete, done))
     return cascade.counts(type(obj), done)
 
 
-def restore(obj: Any, *, extra: Condition = EVERYTHING) -> tuple[int, dict[str, int]]:
+async def restore(obj: Any, terms: Terms, pending: Block | None) -> tuple[int, dict[str, int]]:
     """Bring an object back from the trash with what went there along with it; a live one is left alone.
 
     Raises the model's ``DoesNotExist`` if it is gone for good, ``UniqueViolation`` if a value of it or of a child was
@@ -102,18 +110,23 @@ def restore(obj: Any, *, extra: Condition = EVERYTHING) -> tuple[int, dict[str, 
     done: list[Any] = []
     _check_stored(obj, "restored")
     try:
-        _carry_out(obj, extra, done, into_trash=False)
+        await _carry_out(obj, terms, done, pending, into_trash=False)
     except UniqueViolation as error:
         if done:  # taken between the question and the answer
             error.args = (
                 f"{str(error).removesuffix('; nothing was written.')}. {len(done)} objects that belong to "
-                f"{_name(obj)} were restored before that: delete() puts them back, restore() goes on from there.",
+                f"{Subject(obj).name} were restored before that: delete() puts them back, restore() goes on from "
+                "there.",
             )
         raise
     finally:
-        for each in done:
-            post_restore.send(sender=type(each), instance=each)
+        await local(partial(_tell, post_restore, done))
     return cascade.counts(type(obj), done)
+
+
+def _tell(signal: Signal, done: Sequence[Any]) -> None:
+    for each in done:
+        signal.send(sender=type(each), instance=each)
 
 
 def along_with(obj: Any) -> list[Any]:
@@ -126,29 +139,27 @@ def _check_stored(obj: Any, done: str) -> None:
         raise ValueError(f"{obj._meta.object_name} object can't be {done} because it is not stored.")
 
 
-def _carry_out(
-    obj: Any, extra: Condition, done: list[Any], condition: Condition = EVERYTHING, *, into_trash: bool
-) -> None:
+async def _carry_out(obj: Any, terms: Terms, done: list[Any], pending: Block | None, *, into_trash: bool) -> None:
     """Do what there is to do, and again if another writer was faster; ``done`` takes in what is written.
 
     What the object remembers may be outdated: where it says that there is nothing to do, it is read again. Changes of
     the object that are not saved stay as they are.
     """
-    prepare = partial(_deletion, condition=condition) if into_trash else _restoration
-    is_fresh = complete(obj)
+    prepare = _deletion if into_trash else _restoration
+    is_fresh = isinstance(obj._stored, PartialItem) and await local(partial(complete, obj))
     for attempt in range(ATTEMPTS):
         if not is_fresh and _is_in_trash(obj) == into_trash:
-            _read_again(obj)
+            await local(partial(_read_again, obj))
             is_fresh = True
-        if is_fresh and not matches(extra, obj._stored, registry.layout_of(type(obj))):
+        if is_fresh and not matches(terms.queried, obj._stored, registry.layout_of(type(obj))):
             return
-        work = prepare(obj, extra, again=attempt > 0)
+        work = await local(partial(prepare, obj, terms, again=attempt > 0))
         try:
-            work.send()
+            await work.send(pending)
         except StaleObject as error:
-            outdated = error.expected != error.found and work.failed is obj and extra == EVERYTHING
+            outdated = error.expected != error.found and work.failed is obj and terms.queried == EVERYTHING
             as_it_was = obj._stored, dict(obj.attribute_values)
-            _read_again(obj)
+            await local(partial(_read_again, obj))
             is_fresh = True
             # Another version is not written over, unless there is nothing left to do.
             if attempt == ATTEMPTS - 1 or (outdated and _is_in_trash(obj) != into_trash):
@@ -161,7 +172,7 @@ def _carry_out(
             done += work.done
 
 
-def _deletion(obj: Any, extra: Condition, *, again: bool, condition: Condition = EVERYTHING) -> Cascade:
+def _deletion(obj: Any, terms: Terms, *, again: bool) -> Cascade:
     """The object first, so that an interrupted deletion says so, then its children."""
     interrupted = _is_in_trash(obj)
     batch = Batch.of(obj) if interrupted else Batch.begun_with(obj)
@@ -172,56 +183,70 @@ def _deletion(obj: Any, extra: Condition, *, again: bool, condition: Condition =
             found += batch.listed(children, pks, again=again)
         return found
 
-    steps = [] if interrupted else [_step(obj, batch.changes(obj, follows=False), extra, condition)]
+    steps = [] if interrupted else [_Assignment(obj, batch.changes(obj, follows=False), terms)]
     for child in cascade.below(obj, children_of):
         if not _is_in_trash(child):
-            steps.append(_step(child, batch.changes(child, follows=True)))
+            steps.append(_Assignment(child, batch.changes(child, follows=True)))
     return Cascade(steps)
 
 
-def _restoration(obj: Any, extra: Condition, *, again: bool) -> Cascade:
+def _restoration(obj: Any, terms: Terms, *, again: bool) -> Cascade:
     """The children first, so that what is not restored yet still belongs to an object in the trash."""
     if not _is_in_trash(obj):
         return Cascade(())
     if hydration.has_expired(obj._stored):
-        raise type(obj).DoesNotExist(f"{_name(obj)} is past the time until which the trash keeps it.")
+        raise type(obj).DoesNotExist(f"{Subject(obj).name} is past the time until which the trash keeps it.")
     children = cascade.below(obj, partial(Batch.of(obj).listed, again=again))
-    steps = [*(_step(child, _restored(child)) for child in reversed(children)), _step(obj, _restored(obj), extra)]
-    return Cascade(steps, _guards(obj), ask_first=True)
+    steps = [*(_Assignment(child, _restored(child)) for child in reversed(children))]
+    return Cascade([*steps, _Assignment(obj, _restored(obj), Terms(terms.queried))], _guards(obj), ask_first=True)
 
 
-def _step(obj: Any, changes: Values, extra: Condition = EVERYTHING, condition: Condition = EVERYTHING) -> Step:
-    def write() -> bool:
-        save.change(obj, changes, extra=extra, condition=condition)
+class _Assignment(Step):
+    """Setting the marks of the trash on one object of several, or taking them away."""
+
+    def __init__(self, obj: Any, values: Values, terms: Terms = NO_TERMS) -> None:
+        super().__init__(obj, terms)
+        self.values = values
+
+    async def send(self, pending: Block | None) -> bool:
+        """Set them by themselves, or within a block."""
+        await assign(self.obj, self.values, self.terms, pending)
         return True
 
-    return Step(obj, write)
+    async def compose(self, pending: Block) -> Write | None:
+        """The object's write, among those of the others."""
+        draft = assigned(self.obj, self.values)
+        return await compose(self.obj, effects_of(type(self.obj)), draft, self.terms, pending=pending)
+
+    async def remember(self, write: Write, stored: Item) -> None:
+        """The object has them now."""
+        await remember(self.obj, write, stored)
 
 
 def _restored(obj: Any) -> Values:
     return {name: None for name in _MARKS if name != registry.PURGE_AT or _purges(obj)}
 
 
-def _guards(obj: Any) -> list[Write]:
+def _guards(obj: Any) -> list[Entry]:
     """What has to be out of the trash for the object to be live: the objects that it goes along with."""
     guards = []
     for parent, field in cascade.parents(obj._meta.concrete_model):
         pk = hydration.values_of(type(obj), obj._stored)[field.attname]
         if pk is not None:
             name = f"{parent._meta.label} with pk {pk!r}"
-            explain = partial(_in_trash, obj, name)
-            guards.append(cascade.guard(name, key_of_pk(parent, pk), Stored(names.DELETED_AT, "missing"), explain))
+            check = Check(key_of_pk(parent, pk), Stored(names.DELETED_AT, "missing"))
+            guards.append(cascade.guard(name, check, partial(_in_trash, obj, name)))
     return guards
 
 
 def _in_trash(obj: Any, parent: str, action: Action, found: Item | None) -> ParentInTrash | MissingReference:
     if not found:
         return MissingReference(
-            f"{_name(obj)} cannot be restored: {parent}, which counts it, is not stored; nothing was written.",
+            f"{Subject(obj).name} cannot be restored: {parent}, which counts it, is not stored; nothing was written.",
             key=action.key,
         )
     return ParentInTrash(
-        f"{_name(obj)} cannot be restored by itself: it belongs to {parent}, which is in the trash; nothing was "
+        f"{Subject(obj).name} cannot be restored by itself: it belongs to {parent}, which is in the trash; nothing was "
         "written. Restore that: what was deleted along with it comes back too."
     )
 
@@ -236,10 +261,6 @@ def _purges(obj: Any) -> bool:
 
 def _mark(obj: Any) -> str:
     return f"{type(obj)._options.item_type}#{obj.pk}"
-
-
-def _name(obj: Any) -> str:
-    return f"{obj._meta.label} with pk {obj.pk!r}"
 
 
 def _read_again(obj: Any) -> None:

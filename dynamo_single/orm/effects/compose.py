@@ -1,0 +1,157 @@
+"""Making the write of one object: the difference of two items, what follows from it, and what all of it depends on.
+
+The one place that does it for every way to write. It must not know which effects there are, or how a write is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Stored
+from dynamo_single.orm.effects.effect import Along, Effects, Subject, Transition
+from dynamo_single.orm.effects.terms import NO_TERMS, Conditions, Terms
+from dynamo_single.orm.effects.write import Write
+from dynamo_single.orm.items import hydration
+from dynamo_single.orm.items.expiry import free
+from dynamo_single.orm.items.form import ItemForm, form_of
+from dynamo_single.orm.items.serialization import Values
+from dynamo_single.orm.requests.actions import Delete, Item, ItemKey, Put, Update, key_of
+from dynamo_single.orm.requests.block import Block
+from dynamo_single.orm.requests.changes import Change, as_stored, needs
+from dynamo_single.table import names
+
+_KEY = (names.PARTITION_KEY, names.SORT_KEY)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draft:
+    """What is wanted of one stored item: the values to set, of those that it ``held`` as it was read.
+
+    ``changes`` are left to DynamoDB; ``computed`` is the condition under which what was computed here, ``set_to``, is
+    right. ``shown`` is what the object's attributes are besides, once it is written. ``raw`` (fixtures) gives no
+    version and does without what is missing.
+    """
+
+    before: Item
+    held: Values
+    changed: Values
+    changes: tuple[Change, ...] = ()
+    computed: Condition = EVERYTHING
+    raw: bool = False
+    set_to: Mapping[str, Any] = field(default_factory=dict)
+    shown: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def shows(self) -> Values:
+        """What the object's attributes are where nothing has to be written."""
+        return {**self.shown, **self.set_to, **self.changed}
+
+
+def assigned(obj: Any, values: Mapping[str, Any]) -> Draft:
+    """The draft that sets some attributes of an object's item, whatever the object's own are by now."""
+    before = obj._stored
+    changed = {**values, **form_of(type(obj)).automatic_values(obj)}
+    return Draft(before, hydration.values_of(type(obj), before), changed)
+
+
+async def compose(
+    obj: Any,
+    effects: Effects,
+    draft: Draft,
+    terms: Terms = NO_TERMS,
+    *,
+    pending: Block | None = None,
+    absent: frozenset[ItemKey] = frozenset(),
+) -> Write | None:
+    """The write that a draft asks for; ``None`` if the item would be as it is."""
+    form, before = form_of(type(obj)), draft.before
+    changed = draft.changed
+    for effect in effects if not draft.raw else ():
+        changed = changed | effect.stamp(before)
+    after = form.after(before, draft.held, changed)
+    form.check_size(obj, after)
+    put = {name: value for name, value in after.items() if before.get(name) != value}
+    removed = tuple(name for name in before if name in form.known and name not in after)
+    if not (put or removed or draft.changes):
+        return None
+    written = frozenset((*put, *removed))
+    transition = Transition(Subject(obj), before, after, written, pending, absent, lenient=draft.raw)
+    along = await _along(effects, transition)
+    conditions = Conditions(
+        terms, draft.computed, needs(draft.changes) if draft.changes else EVERYTHING, _as_read(form, transition, along)
+    )
+    own = Update(key_of(before), set=put, remove=removed, changes=draft.changes, condition=conditions.whole())
+    for each in along:
+        own = own if each.amend is None else each.amend(own)
+    return Write(transition, form.alias, (own,), conditions, along, draft.changes, values=changed)
+
+
+async def compose_new(
+    obj: Any,
+    effects: Effects,
+    item: Item,
+    values: Values,
+    *,
+    pending: Block | None = None,
+    absent: frozenset[ItemKey] = frozenset(),
+    lenient: bool = False,
+) -> Write:
+    """The write of a new item, over none that has not expired."""
+    form = form_of(type(obj))
+    transition = Transition(Subject(obj), None, item, form.known, pending, absent, lenient)
+    put = Put(item, free(type(obj)))
+    return Write(transition, form.alias, (put,), Conditions(), await _along(effects, transition), values=values)
+
+
+async def compose_removal(
+    obj: Any,
+    effects: Effects,
+    terms: Terms = NO_TERMS,
+    *,
+    pending: Block | None = None,
+    absent: frozenset[ItemKey] = frozenset(),
+) -> Write:
+    """The write that removes a stored object's item."""
+    form, before = form_of(type(obj)), obj._stored
+    transition = Transition(Subject(obj), before, None, form.known, pending, absent)
+    along = await _along(effects, transition)
+    as_read = {name for each in along for name in each.as_read}
+    conditions = Conditions(terms, as_read=_as_stored(before, as_read))
+    delete = Delete(key_of(before), conditions.whole())
+    return Write(transition, form.alias, (delete,), conditions, along)
+
+
+async def compose_move(
+    obj: Any, effects: Effects, target: Any, values: Values, *, pending: Block | None, absent: frozenset[ItemKey]
+) -> Write:
+    """The write that stores an object under another key, as its ``target``; the old item has to be as it was read."""
+    form, before, item = form_of(type(obj)), obj._stored, target._stored
+    transition = Transition(Subject(obj), before, item, form.known, pending, absent)
+    conditions = Conditions(as_read=_as_stored(before, {*before, *form.known}.difference(_KEY)))
+    put, delete = Put(item, free(type(obj))), Delete(key_of(before), conditions.whole())
+    along = await _along(effects, transition)
+    return Write(transition, form.alias, (put, delete), conditions, along, target=Subject(target), values=values)
+
+
+async def _along(effects: Effects, transition: Transition) -> tuple[Along, ...]:
+    found: list[Along] = []
+    for effect in effects:
+        if effect.concerns(transition):
+            along = await effect.follow(transition)
+            found += [] if along is None else [along]
+    return tuple(found)
+
+
+def _as_read(form: ItemForm, transition: Transition, along: tuple[Along, ...]) -> tuple[Stored, ...]:
+    """What an update depends on, as it was read."""
+    stored = form.as_read(transition.written)
+    for each in along:
+        stored |= each.as_read
+    return _as_stored(transition.before or {}, stored)
+
+
+def _as_stored(before: Item, stored: Iterable[str]) -> tuple[Stored, ...]:
+    """The conditions that attributes are as they were read, the version first, for whoever reads the request."""
+    return tuple(as_stored(before, name) for name in sorted(stored, key=lambda name: (name != names.VERSION, name)))

@@ -1,0 +1,141 @@
+"""What an effect is: something else that is written with the items of a model, such as claims or counters.
+
+It compares an item before and after a write. This module knows no effect, and must not know how an object's own item
+is computed or how anything is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dynamo_single.orm.items.hydration import has_expired
+from dynamo_single.orm.items.serialization import Values
+from dynamo_single.orm.requests.actions import Action, Item, ItemKey, Update
+from dynamo_single.orm.requests.block import Block
+from dynamo_single.orm.schema import registry
+from dynamo_single.table import names
+
+#: Tells what a refused action means; ``None`` if it is another's.
+Explain = Callable[[Action, Item | None], Exception | None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subject:
+    """Whose item is written, for messages and for what goes by the object's ``pk``."""
+
+    _obj: Any
+
+    @property
+    def model(self) -> Any:
+        """Its model."""
+        return type(self._obj)
+
+    @property
+    def pk(self) -> Any:
+        """Its identity."""
+        return self._obj.pk
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return f"{self.model._meta.label} with pk {self.pk!r}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Transition:
+    """One item's way from what is stored to what will be; ``None`` is an item that is not there.
+
+    ``written`` are the physical names that the write sets or removes. ``pending`` is the ``atomic()`` block that the
+    write joins, ``absent`` are parents that are known to be gone; ``lenient`` (fixtures) does without any.
+    """
+
+    subject: Subject
+    before: Item | None
+    after: Item | None
+    written: frozenset[str]
+    pending: Block | None = None
+    absent: frozenset[ItemKey] = frozenset()
+    lenient: bool = False
+
+
+def _silent(action: Action, found: Item | None) -> Exception | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Along:
+    """What one effect adds to one write.
+
+    ``actions`` are on other items than the object's own; ``touched`` are the items that they change, as they are and as
+    they will be. ``as_read`` has to be as it was read for them to be right. ``amend`` changes the object's own update,
+    and ``mark`` gives what of it the object's item has then. ``afterwards`` is done once all is written. An
+    ``exclusive`` write must not be taken for another's that did the same.
+    """
+
+    actions: tuple[Action, ...] = ()
+    as_read: frozenset[str] = frozenset()
+    touched: tuple[Item, ...] = ()
+    explain: Explain = _silent
+    amend: Callable[[Update], Update] | None = None
+    mark: Item | None = None
+    exclusive: bool = False
+    afterwards: Callable[[Any], Awaitable[None]] | None = None
+
+
+class Effect:
+    """One effect of one model: made once a model, it holds no object and sends nothing but what it has to read."""
+
+    #: The physical names that it follows from: an update that writes none of them passes it by.
+    watches: frozenset[str] = frozenset()
+    #: Whether every write concerns it.
+    always: bool = False
+    #: Whether it writes the objects that copy from this one, which have effects of their own.
+    spreads: bool = False
+
+    def concerns(self, transition: Transition) -> bool:
+        """Whether a write has anything to do with it."""
+        return self.always or bool(self.watches & transition.written)
+
+    async def fill(
+        self,
+        subject: Subject,
+        values: Values,
+        before: Item | None,
+        only: frozenset[str] | None,
+        pending: Block | None,
+        *,
+        lenient: bool,
+    ) -> Values:
+        """Values of the object's own that come from elsewhere, where ``values`` ask for other ones than ``before``."""
+        return {}
+
+    def stamp(self, before: Item | None) -> Values:
+        """Values that go with every write that has a difference."""
+        return {}
+
+    async def follow(self, transition: Transition) -> Along | None:
+        """What goes along with a write; ``None`` for nothing."""
+        return None
+
+    async def idle(self, obj: Any, pending: Block | None) -> None:
+        """What an earlier write left undone, where there is nothing to write."""
+
+    async def catch_up(self, obj: Any, pending: Block | None) -> None:
+        """What other objects have to follow, that were stored before this one (fixtures)."""
+
+    def can_lack(self, transition: Transition, key: ItemKey) -> bool:
+        """Whether the write can do without an item that turned out to be missing."""
+        return False
+
+
+def standing(model: Any, before: Item) -> set[str]:
+    """The physical names that say whether an item is live: what a deletion's effects depend on."""
+    found = {names.DELETED_AT} if registry.layout_of(model).soft_delete else set()
+    # If another writer has prolonged an expired item, its claims are to be released.
+    return found | ({names.EXPIRES_AT} if has_expired(before) else set())
+
+
+#: Effects in the order of their actions.
+Effects = tuple[Effect, ...]

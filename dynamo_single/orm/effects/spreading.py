@@ -1,0 +1,302 @@
+"""Copies that follow their source: what goes along with a change of an attribute that other objects copy.
+
+Where the copies do not fit into the transaction, the source is marked, and they follow in batches until none is stale.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from dynamo_single.exceptions import CopiesDue, DynamoSingleError, NoAccessPattern, SourceChanged
+from dynamo_single.orm.conditions.algebra import join
+from dynamo_single.orm.effects import sending
+from dynamo_single.orm.effects.compose import assigned, compose
+from dynamo_single.orm.effects.copies import value_in
+from dynamo_single.orm.effects.effect import Along, Effect, Effects, Subject, Transition
+from dynamo_single.orm.effects.write import Write
+from dynamo_single.orm.items.serialization import is_same
+from dynamo_single.orm.requests.actions import Action, Item, ItemKey, Update, key_of
+from dynamo_single.orm.requests.block import Block, combined
+from dynamo_single.orm.requests.changes import as_stored
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes import CopiedAttribute
+from dynamo_single.orm.schema.encoding.values import item_size
+from dynamo_single.table import names
+from dynamo_single.table.flow import local, run
+from dynamo_single.table.limits import MAX_ACTIONS
+
+#: How many actions go along with their source's, which may have some for claims and derived items itself.
+MAX_ALONG = MAX_ACTIONS - 10
+#: The most bytes of the copies' items that go along with their source; more follow in batches.
+MAX_SIZE = 3 * 1024 * 1024
+#: How often the copies in one model are gone through, because their holders are changed by others meanwhile.
+ATTEMPTS = 5
+
+#: A ``pk`` of each kind that is not a text, to plan by.
+_SOME_PK = {"number": 1, "uuid": uuid.UUID(int=1)}
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The copies of one source that the objects of one model hold by one reference, and what they are to be."""
+
+    holder: Any
+    field: Any
+    pk: Any
+    values: Mapping[str, Any]
+
+    def stale(self, *, deleted: bool = True) -> Iterator[Any]:
+        """The objects whose copies are otherwise: a Query by the key that the relation has; ``deleted`` ones too.
+
+        From the table itself, strongly consistent, if that has a key for them.
+        """
+        attributes = registry.attributes_of(self.holder)
+        for queryset in _holders(self.holder, self.field, self.pk, deleted=deleted):
+            for obj in queryset.iterator():
+                held = obj.attribute_values
+                if not all(is_same(attributes[name], value, held[name]) for name, value in self.values.items()):
+                    yield obj
+
+
+def _holders(holder: Any, field: Any, pk: Any, *, deleted: bool) -> list[Any]:
+    """The querysets that find the objects which refer to one; raises ``NoAccessPattern`` if no key does."""
+    every = holder._base_manager.filter(**{field.attname: pk})
+    querysets = [every]
+    if registry.layout_of(holder).soft_delete and not _is_one_reading(every):
+        # Deleted objects have left the live keys.
+        querysets = [every.with_visibility("live"), every.with_visibility("deleted")][: 1 + deleted]
+    return [_as_consistent_as_possible(queryset) for queryset in querysets]
+
+
+def _is_one_reading(queryset: Any) -> bool:
+    try:
+        return queryset._plan(ordered=False).kind in ("query", "get", "batch_get")
+    except NoAccessPattern:
+        return False
+
+
+def _as_consistent_as_possible(queryset: Any) -> Any:
+    plan = queryset._plan(ordered=False)
+    from_table = plan.kind == "query" and plan.key is not None and plan.key.index is None
+    return queryset.consistent() if from_table or plan.kind in ("get", "batch_get") else queryset
+
+
+def problem(copy: CopiedAttribute) -> str | None:
+    """What is wrong with how a copy's holders are found, if anything is."""
+    kind = copy.reference_field.attribute.key_kind
+    try:
+        _holders(copy.field.model, copy.reference_field, _SOME_PK.get(kind, "1"), deleted=True)
+    except NoAccessPattern as error:
+        return str(error)
+    return None
+
+
+def groups(model: Any, pk: Any, item: Item, copies: Iterable[CopiedAttribute]) -> list[Group]:
+    """Some copies of an object's attributes, as its item says they are to be."""
+    values: dict[tuple[Any, Any], dict[str, Any]] = {}
+    for copy in copies:
+        at = values.setdefault((copy.field.model, copy.reference_field), {})
+        at[copy.name] = value_in(copy.source, item)
+    return [Group(holder, field, pk, found) for (holder, field), found in values.items()]
+
+
+def marks(copies: Iterable[CopiedAttribute]) -> list[str]:
+    """Copies as a source's mark names them."""
+    return sorted(f"{copy.field.model._options.item_type}.{copy.attr_name}" for copy in copies)
+
+
+def marked(model: Any, item: Item) -> list[CopiedAttribute]:
+    """The copies that an item's mark says have not followed yet."""
+    due = item.get(names.COPIES_DUE, {}).get("SS", ())
+    return [copy for copy in registry.copied_from(model) if set(marks([copy])) & set(due)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Spread:
+    """What a change of a source takes along: the holders' actions and items, or a mark."""
+
+    copies: tuple[CopiedAttribute, ...] = ()
+    actions: tuple[Action, ...] = ()
+    items: tuple[Item, ...] = ()
+    mark: tuple[str, ...] = ()
+
+
+class Spreading(Effect):
+    """The copies that other objects hold of one model's.
+
+    ``effects_of`` gives the effects of a holder, which follow from what is written of it.
+    """
+
+    spreads = True
+
+    def __init__(self, model: Any, effects_of: Callable[[Any], Effects]) -> None:
+        self.model = model
+        self.effects_of = effects_of
+        self.watches = frozenset(copy.source.attr_name for copy in registry.copied_from(model))
+
+    async def follow(self, transition: Transition) -> Along | None:
+        """The holders' writes: a Query for each kind of them, and nothing if no copied attribute changes.
+
+        Copies that do not fit into the transaction are marked. Within an atomic() block they have to fit.
+        """
+        before, after = transition.before, transition.after
+        if before is None or after is None or key_of(before) != key_of(after):
+            return None
+        changed = [
+            copy
+            for copy in registry.copied_from(self.model)
+            if before.get(copy.source.attr_name) != after.get(copy.source.attr_name)
+        ]
+        if not changed:
+            return None
+        copies = tuple(dict.fromkeys([*changed, *marked(self.model, before)]))
+        spread = await self._spread(transition, key_of(before), copies)
+        return Along(
+            actions=spread.actions,
+            as_read=self.watches & transition.written,
+            touched=spread.items,
+            explain=partial(_explained, transition.subject, spread),
+            amend=partial(_with_mark, spread, before),
+            mark={names.COPIES_DUE: {"SS": list(spread.mark)}} if spread.mark else {},
+            afterwards=partial(self._finish, spread, transition.pending),
+        )
+
+    async def _spread(self, transition: Transition, own: ItemKey, copies: tuple[CopiedAttribute, ...]) -> _Spread:
+        actions: list[Action] = []
+        items: list[Item] = []
+        for group in groups(self.model, transition.subject.pk, transition.after or {}, copies):
+            async for holder in _each(group.stale()):
+                write = await self._holder_write(holder, group, transition.pending)
+                if write is None:
+                    continue
+                actions += (action for action in write.actions if action.key != own)
+                items += (item for item in (write.transition.before, write.transition.after) if item is not None)
+                too_many = len({action.key for action in actions}) > MAX_ALONG
+                if transition.pending is None and (too_many or sum(map(item_size, items)) > MAX_SIZE):
+                    return _Spread(copies, mark=tuple(marks(copies)))
+        return _Spread(copies, tuple(combined(actions)), tuple(items))
+
+    async def _holder_write(self, holder: Any, group: Group, pending: Block | None) -> Write | None:
+        """The write that sets a holder's copies, with the holder's own effects but for copies of its copies."""
+        effects = tuple(each for each in self.effects_of(type(holder)) if not each.spreads)
+        return await compose(holder, effects, assigned(holder, group.values), pending=pending)
+
+    async def idle(self, obj: Any, pending: Block | None) -> None:
+        """Let the copies that an object's mark names follow."""
+        if names.COPIES_DUE not in obj._stored:
+            return
+        if pending is not None:
+            pending.callbacks.append(lambda: run(self._complete(obj)))
+        else:
+            await self._complete(obj)
+
+    async def catch_up(self, obj: Any, pending: Block | None) -> None:
+        """Fill the copies of objects that were stored before their source: a Query for each reference to it."""
+        await self._finish(_Spread(registry.copied_from(self.model)), pending, obj)
+
+    async def _finish(self, spread: _Spread, pending: Block | None, obj: Any) -> None:
+        """What has to happen after a source's change: copies that were made meanwhile, or that did not fit, follow."""
+        if pending is not None:
+            item = dict(obj._stored)
+            pending.callbacks.append(lambda: run(self._follow(obj, item, spread.copies)))
+        elif spread.mark:
+            await self._complete(obj)
+        else:
+            await self._follow(obj, obj._stored, spread.copies)
+
+    async def _complete(self, obj: Any) -> None:
+        """Let the copies that a mark names follow, and take the mark away: batches, then one UpdateItem."""
+        item = obj._stored
+        due = item.get(names.COPIES_DUE)
+        if due is None:
+            return
+        copies = marked(self.model, item)
+        await self._follow(obj, item, copies, deleted=True)
+        unchanged = [as_stored(item, name) for name in sorted({copy.source.attr_name for copy in copies})]
+        update = Update(key_of(item), discard={names.COPIES_DUE: due}, condition=join(unchanged))
+        try:
+            await sending.carry_out(self.model._options.alias, [(update, _superseded)])
+        except SourceChanged:
+            return  # another writer changed the source, and takes the copies and the mark along
+        obj._stored = {name: value for name, value in item.items() if name != names.COPIES_DUE}
+
+    async def _follow(self, obj: Any, item: Item, copies: Sequence[CopiedAttribute], *, deleted: bool = False) -> None:
+        """Write the copies that are not as an item of their source says, until there are none."""
+        try:
+            for group in groups(self.model, obj.pk, item, copies):
+                await self._follow_group(group, item, deleted=deleted)
+        except DynamoSingleError as error:
+            raise CopiesDue(
+                f"{self.model._meta.label} with pk {obj.pk!r} is saved, but not every copy of it has followed: {error} "
+                "Save it again, or run manage.py dynamo_rebuild."
+            ) from error
+
+    async def _follow_group(self, group: Group, item: Item, *, deleted: bool) -> None:
+        # The source has its value already, so that nothing can be copied of an earlier one any more: one passage finds
+        # all.
+        for _ in range(ATTEMPTS):
+            again = False
+            async for batch in self._batches(group, deleted=deleted):
+                explain = partial(_changed, key_of(item))
+                try:
+                    await sending.carry_out(self.model._options.alias, [(action, explain) for action in batch])
+                except _HolderChanged:
+                    again = True
+                except SourceChanged:
+                    return  # another writer changed the source, and takes the copies along
+            if not again:
+                return
+        raise SourceChanged(f"The copies in {group.holder._meta.label} are changed by others all the time.")
+
+    async def _batches(self, group: Group, *, deleted: bool) -> AsyncIterator[list[Action]]:
+        """The holders' actions in transactions, each with the check of the source."""
+        batch: list[Action] = []
+        async for holder in _each(group.stale(deleted=deleted)):
+            write = await self._holder_write(holder, group, None)
+            more = [] if write is None else write.actions
+            larger = combined([*batch, *more])
+            if batch and len(larger) > MAX_ACTIONS:
+                yield batch
+                larger = combined(more)
+            batch = larger
+        if batch:
+            yield batch
+
+
+async def _each(found: Iterator[Any]) -> AsyncIterator[Any]:
+    """What an iterator that reads gives, one by one."""
+    while (obj := await local(partial(next, found, None))) is not None:
+        yield obj
+
+
+def _with_mark(spread: _Spread, before: Item, update: Update) -> Update:
+    """A source's change that leaves the mark, or takes an earlier one away with what it was about."""
+    if spread.mark:
+        return replace(update, add={**update.add, names.COPIES_DUE: {"SS": list(spread.mark)}})
+    if names.COPIES_DUE in before:
+        return replace(update, remove=(*update.remove, names.COPIES_DUE))
+    return update
+
+
+def _explained(subject: Subject, spread: _Spread, action: Action, found: Item | None) -> Exception | None:
+    if any(action.key == each.key for each in spread.actions):
+        return SourceChanged(f"{subject.name}: an object that copies from it was changed.")
+    return None
+
+
+def _superseded(action: Action, found: Item | None) -> Exception:
+    return SourceChanged("A copied attribute was changed again meanwhile.")
+
+
+class _HolderChanged(SourceChanged):
+    """An object that holds a copy was changed since it was read."""
+
+
+def _changed(source: ItemKey, action: Action, found: Item | None) -> Exception:
+    if action.key == source:
+        return _superseded(action, found)
+    return _HolderChanged("An object that holds a copy was changed meanwhile.")

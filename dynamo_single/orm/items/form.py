@@ -1,0 +1,240 @@
+"""How the objects of one model are written as items: all that does not depend on an object, made once a model.
+
+A form prepares an object's values, takes the difference from the item that is stored, and gives the item as it will be.
+It must not know effects, conditions of callers or how an item is sent.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from dynamo_single.exceptions import InvalidValue, ItemTooLarge, NotSupported
+from dynamo_single.orm.items.serialization import (
+    Values,
+    computed_key,
+    is_same,
+    item_from,
+    key_attributes,
+    known_names,
+    set_automatic,
+)
+from dynamo_single.orm.requests.actions import Item, key_of
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes import Attribute, VersionAttribute
+from dynamo_single.orm.schema.attributes.operations import Operation
+from dynamo_single.orm.schema.encoding.values import item_size
+from dynamo_single.table import names
+from dynamo_single.table.limits import MAX_ITEM_SIZE
+
+#: Of these, two values of one type are stored alike exactly if they are equal.
+_PLAIN = {str, int, bool, datetime.datetime, datetime.date, type(None)}
+_KEY = (names.PARTITION_KEY, names.SORT_KEY)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyForm:
+    """One index key: the physical names of its pair, and of what it is made of beside the identity."""
+
+    pair: frozenset[str]
+    made_of: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ItemForm:
+    """The form of one model's items.
+
+    ``stored`` are the physical names by attribute, ``known`` all that the model writes. ``automatic`` are the fields
+    that follow every write, ``fixed`` the attributes that nobody sets. ``followers`` are the attributes that follow
+    another one, as ``(follower, source)``; ``folded`` the same by physical names, for the folded copies of texts.
+    ``depended_on`` is what keys and folded copies are made of, and what says whether an item is live.
+    """
+
+    model: Any
+    alias: str
+    attributes: Mapping[str, Attribute[Any]]
+    stored: Mapping[str, str]
+    known: frozenset[str]
+    identity: tuple[str, ...]
+    automatic: Mapping[str, Any]
+    fixed: frozenset[str]
+    keys: tuple[KeyForm, ...]
+    followers: tuple[tuple[str, str], ...]
+    folded: tuple[tuple[str, str], ...]
+    always: frozenset[str]
+    depended_on: frozenset[str]
+
+    @property
+    def label(self) -> str:
+        """What messages call the model."""
+        label: str = self.model._meta.label
+        return label
+
+    def asks(self, values: Values) -> bool:
+        """Whether an attribute was set to a change, such as ``F()``."""
+        return any(isinstance(value, Operation) or hasattr(value, "resolve_expression") for value in values.values())
+
+    def prepared(
+        self, values: Values, before: Item | None, only: Collection[str] | None = None, without: Collection[str] = ()
+    ) -> Values:
+        """An object's values in their stored Python form; raises ``InvalidValue`` for the first that is wrong.
+
+        ``only`` names the attributes to look at, with those that follow them; ``without`` those to leave out. What a
+        stored item lacked ``before`` may stay missing: the attribute may be younger than the item.
+        """
+        if only is not None:
+            only = {*only, *(follower for follower, source in self.followers if source in only)}
+        found: Values = {}
+        for name, attribute in self.attributes.items():
+            if name in without or (only is not None and name not in only):
+                continue
+            try:
+                value = found[name] = attribute.prepare(attribute.current(values))
+            except InvalidValue as error:
+                raise InvalidValue(f"{self.label}: {error}") from error
+            if value is None and not attribute.null and (before is None or attribute.attr_name in before):
+                raise InvalidValue(f"{self.label}: {name} is missing: it takes {attribute.expects}, or null=True.")
+        return found
+
+    def difference(self, prepared: Values, held: Values, before: Item, *, named: bool) -> Values:
+        """The prepared values that are otherwise than ``held``, which is what was read.
+
+        The default of a missing attribute is shown as its value, and is written only where attributes are ``named``.
+        """
+        found = {}
+        for name, value in prepared.items():
+            other = held[name]
+            if type(value) is type(other) and type(value) in _PLAIN:
+                same = value == other
+            else:
+                same = is_same(self.attributes[name], value, other)
+            if not same or (named and value is not None and self.stored[name] not in before):
+                found[name] = value
+        return found
+
+    def refuse_fixed(self, changed: Values) -> None:
+        """Raise for a change of what nobody changes: a version, and what is set when an object is made."""
+        for name in changed if self.fixed & changed.keys() else ():
+            if name not in self.fixed:
+                continue
+            if isinstance(self.attributes[name], VersionAttribute):
+                raise InvalidValue(
+                    f"{self.label}.{name} counts the writes and cannot be set to {changed[name]!r}: read the object "
+                    "again to write over another's change."
+                )
+            raise NotSupported(
+                f"{self.label}.{name} is set when an object is made, and never changes; nothing was written."
+            )
+
+    def refuse_move(self, held: Values, changed: Values, before: Item) -> None:
+        """Raise for a change of what makes up the primary key."""
+        moved = [name for name in self.identity if name in changed]
+        if moved and computed_key(self.model, {**held, **changed}) != key_of(before):
+            raise NotSupported(
+                f"{self.label}: {', '.join(self.identity)} make up the primary key, which save() does not change: "
+                f"move({moved[0]}=...) does, with everything else that is set. Nothing was written."
+            )
+
+    def automatic_values(self, obj: Any) -> Values:
+        """The values of the attributes that follow every write, such as ``updated_at``; the object gets them later."""
+        held = {name: obj.attribute_values[name] for name in self.automatic if name in obj.attribute_values}
+        found = {
+            name: self.attributes[name].prepare(field.pre_save(obj, False)) for name, field in self.automatic.items()
+        }
+        obj.attribute_values.update(held)
+        return found
+
+    def after(self, before: Item, held: Values, changed: Values) -> dict[str, dict[str, Any]]:
+        """The item with some attributes changed; the others stay to the letter, missing ones missing.
+
+        A set has several spellings, and a default that was only shown is not written. Every index key is computed anew,
+        so that a write fills an index that is younger than the item.
+        """
+        item = {name: dict(before[name]) for name in _KEY}
+        item[names.ITEM_TYPE] = {"S": self.model._options.item_type}
+        if self.keys:
+            item |= key_attributes(self.model, {**held, **changed})
+        for name, stored in self.stored.items():
+            if name in changed:
+                if changed[name] is not None:
+                    item[stored] = self.attributes[name].to_attribute_value(changed[name])
+            elif stored in before:
+                item[stored] = dict(before[stored])
+        return item
+
+    def as_read(self, written: frozenset[str]) -> set[str]:
+        """The physical names that have to be as they were read, for the keys and folded copies that are written to fit.
+
+        A key that stays as it was although a part of it is written has to be the one that is stored.
+        """
+        found = set(self.always)
+        for key in self.keys:
+            if key.pair & written:
+                found |= key.made_of
+            elif key.made_of & written:
+                found |= key.pair
+        for copy, source in self.folded:
+            # If only one of them changes, the other one has to be what it goes with.
+            found |= {copy, source} - written if copy in written or source in written else set()
+        return found
+
+    def check_size(self, obj: Any, item: Item) -> None:
+        """Refuse an item that is larger than DynamoDB stores."""
+        size = item_size(item)
+        if size > MAX_ITEM_SIZE:
+            raise ItemTooLarge(
+                f"{self.label} with pk {obj.pk!r} would have {size} bytes; DynamoDB stores {MAX_ITEM_SIZE} an item. "
+                "Keep large contents elsewhere and store where they are, or divide them among several items."
+            )
+
+
+def _form_of(model: Any) -> ItemForm:
+    layout, attributes = registry.layout_of(model), registry.attributes_of(model)
+    stored = {name: attribute.attr_name for name, attribute in attributes.items()}
+    followers = [(copy.name, copy.source) for copy in registry.copies_of(model)]
+    return ItemForm(
+        model=model,
+        alias=model._options.alias,
+        attributes=attributes,
+        stored=stored,
+        known=frozenset(known_names(model)),
+        identity=tuple(model._identity),
+        automatic={f.attname: f for f in model._meta.concrete_fields if getattr(f, "auto_now", False)},
+        fixed=frozenset(n for n, each in attributes.items() if isinstance(each, VersionAttribute) or each.settled),
+        keys=tuple(
+            KeyForm(
+                frozenset({names.index_partition(key.index), names.index_sort(key.index)}),
+                frozenset(layout.attributes[name].stored for name in key.variables if name not in layout.identity),
+            )
+            for key in layout.index_keys
+            if key.index
+        ),
+        followers=(
+            *followers,
+            *((copy.name, copy.reference_field.attname) for copy in registry.copied_of(model)),
+        ),
+        folded=tuple((stored[copy], stored[source]) for copy, source in followers),
+        always=frozenset({names.DELETED_AT} if layout.soft_delete else ()),
+        depended_on=frozenset(
+            {
+                names.DELETED_AT,
+                *((names.EXPIRES_AT,) if layout.expires else ()),
+                *(stored[name] for key in (layout.primary, *layout.index_keys) for name in key.variables),
+                *(stored[source] for _, source in followers),
+                *(stored[field.attname] for field in model._meta.concrete_fields if field.is_relation),
+            }
+        ),
+    )
+
+
+#: The form of a model's items; the models have to be complete.
+form_of: Callable[[Any], ItemForm] = cache(_form_of)
+
+
+def item_of(obj: Any) -> dict[str, dict[str, Any]]:
+    """The whole item with its automatic times, as PynamoDB's own writers put it. Sends nothing."""
+    set_automatic(obj, add=obj._state.adding)
+    return item_from(type(obj), form_of(type(obj)).prepared(obj.attribute_values, None))

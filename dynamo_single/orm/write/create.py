@@ -1,0 +1,104 @@
+"""Creating one object: its identifier, automatic values and copies, its item, and what follows from it.
+
+Nothing is overwritten but an item that has expired. What sends is a coroutine; ``flow.run()`` carries it out.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from dynamo_single.exceptions import AlreadyExists, MissingReference
+from dynamo_single.orm.effects import child_counters, sending
+from dynamo_single.orm.effects.compose import compose_new
+from dynamo_single.orm.effects.effect import Subject
+from dynamo_single.orm.effects.together import effects_of
+from dynamo_single.orm.items import hydration
+from dynamo_single.orm.items.form import form_of
+from dynamo_single.orm.items.partial import complete
+from dynamo_single.orm.items.serialization import Values, item_from, set_automatic
+from dynamo_single.orm.requests.actions import Item, ItemKey
+from dynamo_single.orm.requests.block import Block
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.write import assignments
+from dynamo_single.orm.write.intentions import Save
+from dynamo_single.orm.write.save import begun_anew, remember, save, without
+from dynamo_single.table.flow import local
+
+#: What is to be written of a new object, and what its attributes are then.
+New = tuple[Item, Values]
+
+
+async def create(obj: Any, pending: Block | None, *, raw: bool = False, new: New | None = None) -> None:
+    """Write a new object: PutItem, or one transaction with its unique values and derived items; never over an item.
+
+    ``raw`` (fixtures) keeps automatic times as they are given. ``new`` is what ``new_item`` gave.
+    """
+    prepared = [] if new is None else [new]
+
+    async def attempt() -> None:
+        # Made anew where a source has changed since.
+        item, values = prepared.pop() if prepared else await new_item(obj, pending, raw=raw)
+        await _send(obj, item, values, pending, raw=raw)
+
+    await begun_anew(attempt)
+
+
+async def _send(obj: Any, item: Item, values: Values, pending: Block | None, *, raw: bool) -> None:
+    effects = effects_of(type(obj))
+    absent: frozenset[ItemKey] = frozenset()
+    while True:
+        write = await compose_new(obj, effects, item, values, pending=pending, absent=absent, lenient=raw)
+        try:
+            stored = await sending.deliver(obj, write)
+        except MissingReference as error:
+            absent = without(write, effects, error)
+        else:
+            await remember(obj, write, stored)
+            return
+
+
+async def new_item(obj: Any, pending: Block | None, *, raw: bool = False) -> New:
+    """The item and the values of an object that is to be created, which gets its identifier and automatic values."""
+    model = type(obj)
+    if obj._stored is not None:
+        await local(partial(complete, obj))
+    _make_identity(obj)
+    form, effects = form_of(model), effects_of(model)
+    if form.asks(obj.attribute_values):
+        assignments.refuse_changes(obj, "A new object has none: give it a value.")
+    values = obj.attribute_values
+    if not raw:
+        set_automatic(obj, add=True)
+        for effect in effects:
+            values.update(effect.stamp(None))
+    for effect in effects:
+        values = {**values, **await effect.fill(Subject(obj), values, None, None, pending, lenient=raw)}
+    prepared = form.prepared(values, None)
+    return item_from(model, prepared), prepared
+
+
+def _make_identity(obj: Any) -> None:
+    """Give a copied object, whose ``pk`` was set to ``None``, an identifier of its own, as Django does."""
+    for name in type(obj)._identity:
+        field = obj._meta.get_field(name)
+        if obj.attribute_values.get(name) is None and field.has_default():
+            setattr(obj, name, field.get_default())
+
+
+async def replace(obj: Any, pending: Block | None) -> bool:
+    """Write an object as it is given, whether or not it exists (fixtures); ``True`` if it did."""
+    try:
+        await create(obj, pending, raw=True)
+        await child_counters.catch_up(obj, pending)
+        for effect in effects_of(type(obj)):
+            await effect.catch_up(obj, pending)
+    except AlreadyExists:
+        stored = await local(partial(hydration.reload, obj))
+        obj._stored = stored._stored
+        # What is kept in step is so already; a fixture says how it was.
+        for kept in (*registry.counters_of(type(obj)), *registry.copied_of(type(obj))):
+            obj.attribute_values[kept.name] = stored.attribute_values[kept.name]
+        await save(obj, Save(raw=True), pending)
+        return True
+    return False

@@ -1,0 +1,36 @@
+"""What a caller wants of one object, as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dynamo_single.orm.conditions.terms import EVERYTHING
+from dynamo_single.orm.effects.terms import NO_TERMS, Terms
+from dynamo_single.orm.requests.changes import Change
+
+
+@dataclass(frozen=True, slots=True)
+class Save:
+    """Write what a stored object's attributes are by now.
+
+    ``only`` names the attributes to look at; ``None`` is all of them. Automatic times always follow, and one that is
+    named is written by itself, with its value if it is ``given``. ``changes`` are made besides those that attributes
+    are set to. ``raw`` (fixtures) writes values as they are given. ``force`` computes every key also without a change,
+    which fills an index that is younger than the item.
+    """
+
+    only: frozenset[str] | None = None
+    changes: tuple[Change, ...] = ()
+    given: frozenset[str] = frozenset()
+    terms: Terms = NO_TERMS
+    raw: bool = False
+    force: bool = False
+
+    @property
+    def looks_for_changes(self) -> bool:
+        """Whether there is something to do only if an attribute was set since the object was read."""
+        asked = self.only is not None or self.force or self.changes or self.terms.demanded != EVERYTHING
+        return not asked
+
+
+SAVE = Save()
