@@ -15,12 +15,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
 from accounts.conf import AccountSettings, account_settings
 from accounts.models import LoginFailures
-from dynamo_single import counters
+from dynamo_single import clock, counters
 from dynamo_single.exceptions import StaleObject
 from dynamo_single.keys import canonical
 
@@ -87,7 +86,7 @@ def begin(request: HttpRequest, identifier: str) -> Attempt:
             continue
         delay = _delay(counter.failures - free, settings.first_delay, longest)
         delaying.append((counter, delay))
-        _wait_for(attempt, counter.last_failure + delay - timezone.now())
+        _wait_for(attempt, counter.last_failure + delay - clock.now())
     if attempt.wait is not None:
         return attempt
     for counter, delay in delaying:
@@ -174,16 +173,16 @@ def _read(identifier: str, address: str) -> Attempt:
 
 
 def _counter(period: timedelta, *about: str) -> LoginFailures:
-    number, _ = divmod(timezone.now() - _EPOCH, period)
+    number, _ = divmod(clock.now() - _EPOCH, period)
     expires = _EPOCH + (number + 1) * period
     scope = salted_hmac("accounts.lockout", "|".join((*about, str(number))), algorithm="sha256").hexdigest()
-    return LoginFailures(scope=scope, failures=0, last_failure=timezone.now(), expires=expires)
+    return LoginFailures(scope=scope, failures=0, last_failure=clock.now(), expires=expires)
 
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _count(counter: LoginFailures, number: int = 1, *, seen: LoginFailures | None = None) -> None:
-    now = timezone.now() if number > 0 else counter.last_failure
+    now = clock.now() if number > 0 else counter.last_failure
     more = LoginFailures(scope=counter.scope, failures=number, last_failure=now, expires=counter.expires)
     counters.add(more, "failures", seen=seen)

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.identifiers import ATTRIBUTES, EMAIL
 from accounts.managers import LoginManager, UserManager
 from accounts.validators import UsernameValidator
-from dynamo_single import models
+from dynamo_single import clock, models
 from dynamo_single.auth import AbstractGroup, AbstractMembership, AbstractUser, Groups, Members
 from dynamo_single.keys import canonical
 
@@ -84,7 +83,7 @@ class User(AbstractUser):
     def confirm_email(self) -> None:
         """Take the present address for the user's own; ``save()`` writes it, to the login item too."""
         if not self.has_confirmed_email:
-            self.confirmed_at = timezone.now()
+            self.confirmed_at = clock.now()
         self.confirmed_email = self.email
         self.must_confirm = None
 

@@ -1,21 +1,23 @@
-"""The signed links that confirm an e-mail address: what a link says, and whether it still holds.
+"""The signed links in mails: what one that confirms an address says, and whether it still holds; when one expires.
 
-A link is bound to a user and to the address it was sent to; one that puts this address in another's place also to the
-user's password and address, and to the last time that an address was confirmed. Nothing is stored for it, and this
-module sends no request.
+A link that confirms an address is bound to a user and to the address it was sent to; one that puts this address in
+another's place also to the user's password and address, and to the last time that an address was confirmed. Nothing is
+stored for it, and this module sends no request.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
+from django.contrib.auth.tokens import PasswordResetTokenGenerator
 from django.core import signing
 from django.utils.crypto import constant_time_compare, salted_hmac
 
 from accounts.conf import account_settings
 from accounts.models import User
+from dynamo_single import clock
 
 _SALT: Final = "accounts.tokens"
 
@@ -41,16 +43,37 @@ class Confirmation:
 def make(user: User, address: str) -> str:
     """The link's token, for the user's own address or for one to take its place."""
     found = Confirmation(user=user.pk, address=address, is_change=address != user.email, mark=_mark(user))
-    return signing.dumps(asdict(found), salt=_SALT)
+    return _ClockSigner(salt=_SALT).sign_object(asdict(found))
 
 
 def read(token: str) -> Confirmation | None:
     """What a token says; ``None`` for one that is forged or older than ``CONFIRMATION_LIFETIME``."""
     lifetime = timedelta(seconds=account_settings().confirmation_lifetime)
     try:
-        return Confirmation(**signing.loads(token, salt=_SALT, max_age=lifetime))
+        return Confirmation(**_ClockSigner(salt=_SALT).unsign_object(token, max_age=lifetime))
     except signing.BadSignature:
         return None
+
+
+class ResetTokens(PasswordResetTokenGenerator):
+    """Django's tokens for setting a password, by the app's clock."""
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(clock.timestamp())
+
+
+class _ClockSigner(signing.TimestampSigner):
+    """Django's signer, by the app's clock: what one of the two signs, the other reads."""
+
+    def timestamp(self) -> str:
+        return signing.b62_encode(int(clock.timestamp()))
+
+    def unsign(self, value: str, max_age: int | timedelta | None = None) -> str:
+        text, _, signed_at = signing.Signer.unsign(self, value).rpartition(self.sep)
+        longest = max_age.total_seconds() if isinstance(max_age, timedelta) else max_age
+        if longest is not None and clock.timestamp() - signing.b62_decode(signed_at) > longest:
+            raise signing.SignatureExpired(f"It was signed more than {longest} seconds ago.")
+        return text
 
 
 def _mark(user: User) -> str:

@@ -58,6 +58,7 @@ class PasswordChangeDoneView(views.PasswordChangeDoneView):
 class PasswordResetView(views.PasswordResetView):
     """Ask for a mail with a link that sets a new password."""
 
+    token_generator = tokens.ResetTokens()
     form_class = forms.PasswordResetForm
     template_name = "accounts/password_reset.html"
     email_template_name = "accounts/mail/password_reset.txt"
@@ -75,6 +76,7 @@ class PasswordResetDoneView(views.PasswordResetDoneView):
 class PasswordResetConfirmView(views.PasswordResetConfirmView):
     """Set a new password with the link from the mail."""
 
+    token_generator = tokens.ResetTokens()
     form_class = forms.ResetPasswordForm
     template_name = "accounts/password_reset_confirm.html"
     title = _("Set a new password")

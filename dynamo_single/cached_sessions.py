@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import logging
 import math
-import time
 from typing import Any
 
 from django.conf import settings
 from django.contrib.sessions.backends.base import VALID_KEY_CHARS
 from django.core.cache import caches
 
-from dynamo_single import sessions
+from dynamo_single import clock, sessions
 from dynamo_single.sessions import KEY_LENGTH, Session
 
 #: How long a fence stands, in seconds: far longer than between a request's reading a session and adding its copy.
@@ -90,13 +89,13 @@ class SessionStore(sessions.SessionStore):
             logger.exception("Error reading from cache (%s)", self._cache)
             return None
         expires, found, data = cached.partition(":")
-        return data if found and float(expires) > time.time() else None
+        return data if found and float(expires) > clock.timestamp() else None
 
     def _add_copy(self, session_key: str, item: Session) -> None:
         expires = item.expire_date.timestamp()
         copy = f"{expires}:{item.session_data}"
         try:
-            self._cache.add(self._cache_key(session_key), copy, math.ceil(expires - time.time()))
+            self._cache.add(self._cache_key(session_key), copy, math.ceil(expires - clock.timestamp()))
         except Exception:  # as above
             logger.exception("Error saving to cache (%s)", self._cache)
 

@@ -5,9 +5,9 @@ It writes one object at a time, and must not know what is counted, or why.
 
 from __future__ import annotations
 
-import time
 from typing import Any, Final, TypeVar
 
+from dynamo_single import clock
 from dynamo_single.exceptions import ConditionFailed, InvalidValue, NotSupported, StaleObject
 from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.terms import Condition, Or, Stored
@@ -92,7 +92,7 @@ _KEY: Final = {names.PARTITION_KEY, names.SORT_KEY}
 def _not_expired(model: Any) -> Condition:
     if registry.layout_of(model).expires is None:
         return join(())
-    later = Stored(names.EXPIRES_AT, ">", ({"N": str(int(time.time()))},))
+    later = Stored(names.EXPIRES_AT, ">", ({"N": str(int(clock.timestamp()))},))
     return Or((ITEM_MISSING, Stored(names.EXPIRES_AT, "missing"), later))
 
 

@@ -7,14 +7,14 @@ block of a view has a part in it: a logout stays one when the block around it fa
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.sessions.backends.base import VALID_KEY_CHARS, CreateError, SessionBase, UpdateError
-from django.utils import timezone
 from django.utils.crypto import get_random_string
 from django.utils.translation import gettext_lazy as _
 
-from dynamo_single import models
+from dynamo_single import clock, models
 from dynamo_single.exceptions import AlreadyExists, InvalidValue, StaleObject, TableMismatch
 from dynamo_single.orm.requests import block
 from dynamo_single.table import names
@@ -105,7 +105,7 @@ class SessionStore(SessionBase):
 
     def _insert(self, session_key: str, data: dict[str, Any]) -> None:
         values = self._stored_values(data)
-        item = self.get_model_class()(session_key=session_key, updated_at=timezone.now(), **values)
+        item = self.get_model_class()(session_key=session_key, updated_at=clock.now(), **values)
         try:
             with block.outside():
                 item.save(force_insert=True)
@@ -122,7 +122,7 @@ class SessionStore(SessionBase):
         item._stored = {
             name: value for name, value in (item._stored or {}).items() if name not in (SESSION_DATA, names.EXPIRES_AT)
         }
-        item.updated_at = timezone.now()
+        item.updated_at = clock.now()
         for name, value in self._stored_values(data).items():
             setattr(item, name, value)
         try:
@@ -133,6 +133,30 @@ class SessionStore(SessionBase):
 
     def _stored_values(self, data: dict[str, Any]) -> dict[str, Any]:
         return {"session_data": self.encode(data), "expire_date": self.get_expiry_date()}
+
+    def get_expiry_age(self, **kwargs: Any) -> int:
+        """See Django; ``modification`` is the present of the app's clock unless it is given."""
+        return super().get_expiry_age(**{"modification": clock.now(), **kwargs})
+
+    async def aget_expiry_age(self, **kwargs: Any) -> int:
+        """See ``get_expiry_age()``."""
+        return await super().aget_expiry_age(**{"modification": clock.now(), **kwargs})
+
+    def get_expiry_date(self, **kwargs: Any) -> datetime:
+        """See ``get_expiry_age()``."""
+        return super().get_expiry_date(**{"modification": clock.now(), **kwargs})
+
+    async def aget_expiry_date(self, **kwargs: Any) -> datetime:
+        """See ``get_expiry_age()``."""
+        return await super().aget_expiry_date(**{"modification": clock.now(), **kwargs})
+
+    def set_expiry(self, value: datetime | timedelta | int | None) -> None:
+        """See Django; a ``timedelta`` counts from the present of the app's clock."""
+        super().set_expiry(clock.now() + value if isinstance(value, timedelta) else value)
+
+    async def aset_expiry(self, value: datetime | timedelta | int | None) -> None:
+        """See ``set_expiry()``."""
+        await super().aset_expiry(clock.now() + value if isinstance(value, timedelta) else value)
 
     def delete(self, session_key: str | None = None) -> None:
         """Delete a session, by default this one: one DeleteItem, and a GetItem before it if it was not read yet."""

@@ -1,4 +1,4 @@
-"""For tests of projects that use the app: an engine, the requests that were sent, and faults.
+"""For tests of projects that use the app: an engine, the requests that were sent, faults, and the time.
 
 Nothing here is needed at run time, and nothing depends on a test framework.
 """
@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings as django_settings
 from django.test import override_settings
+from django.utils import timezone
 
+from dynamo_single import clock
 from dynamo_single.conf import parse
 from dynamo_single.engines import Engine, LocalEngine, find_engine
 from dynamo_single.table import provisioning
@@ -21,13 +24,16 @@ from dynamo_single.table.table import Table, get_table
 from dynamo_single.table.transport import refusal, unreachable
 
 __all__ = [
+    "FrozenTime",
     "Interceptor",
     "LocalEngine",
     "SentRequest",
     "assert_requests",
     "capture_requests",
+    "frozen_time",
     "intercept",
     "local_engine",
+    "moved_time",
     "refusal",
     "refuse",
     "setup_table",
@@ -71,6 +77,43 @@ def refuse(code: str, *, operation: str | None = None, times: int | None = None,
 
     with intercept(interceptor):
         yield
+
+
+@contextmanager
+def moved_time(by: timedelta) -> Iterator[None]:
+    """Within the block the app's clock is ahead by a span of time, or behind by a negative one; nested blocks add up.
+
+    It is the clock of ``dynamo_single.clock``, of all threads, and not the computer's.
+    """
+    clock.adjustment.moved += by
+    try:
+        yield
+    finally:
+        clock.adjustment.moved -= by
+
+
+class FrozenTime:
+    """The app's clock while it stands still."""
+
+    def move(self, by: timedelta) -> None:
+        """Set the clock ahead, or back by a negative span."""
+        clock.adjustment.moved += by
+
+
+@contextmanager
+def frozen_time(at: datetime | None = None) -> Iterator[FrozenTime]:
+    """Within the block the app's clock stands still, at a moment or at the present, until ``move()`` is called.
+
+    A naive moment is taken in Django's default time zone. As for ``moved_time()``, it is the app's clock alone.
+    """
+    before = clock.adjustment.stopped, clock.adjustment.moved
+    moment = datetime.fromtimestamp(clock.timestamp(), UTC) if at is None else at
+    aware = timezone.make_aware(moment, timezone.get_default_timezone()) if timezone.is_naive(moment) else moment
+    clock.adjustment.stopped, clock.adjustment.moved = aware, timedelta()
+    try:
+        yield FrozenTime()
+    finally:
+        clock.adjustment.stopped, clock.adjustment.moved = before
 
 
 @contextmanager

@@ -16,10 +16,9 @@ from django.contrib.auth import models as auth_models
 from django.contrib.auth.signals import user_logged_in
 from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from dynamo_single import models
+from dynamo_single import clock, models
 from dynamo_single.auth.groups import ByUnique, Groups
 from dynamo_single.exceptions import UniqueViolation
 from dynamo_single.permission_fields import PermissionsAttribute
@@ -153,7 +152,7 @@ class AbstractUser(AbstractBaseUser, PermissionsMixin, auth_models.AbstractUser)
         ),
         attr_name="isActive",
     )
-    date_joined = models.TimestampAttribute(_("date joined"), default=timezone.now, attr_name="dateJoined")
+    date_joined = models.TimestampAttribute(_("date joined"), default=clock.now, attr_name="dateJoined")
     groups: Any = None
     user_permissions = None  # type: ignore[assignment]  # see PermissionsMixin
 

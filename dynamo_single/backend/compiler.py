@@ -16,8 +16,8 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.models.sql import compiler as django_compiler
 from django.db.models.sql.constants import GET_ITERATOR_CHUNK_SIZE, MULTI, ROW_COUNT
-from django.utils.timezone import now
 
+from dynamo_single import clock
 from dynamo_single.backend.errors import command_refused, condition_refused, query_refused
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class SQLCompiler(django_compiler.SQLCompiler):
     def _applied_migrations(self) -> Iterator[list[tuple[Any, ...]]]:
         """Yield the rows in one chunk, each with the columns that the queryset selects."""
         names = [expression.target.name for expression, _, _ in self.select]
-        applied = now()
+        applied = clock.now()
         rows = (
             {"id": number, "app": app, "name": name, "applied": applied}
             for number, (app, name) in enumerate(_migrations_on_disk(), start=1)

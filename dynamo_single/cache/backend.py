@@ -12,6 +12,7 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
 
+from dynamo_single import clock
 from dynamo_single.cache.entries import Entry, entry_key, now
 from dynamo_single.cache.store import Store
 from dynamo_single.conf import aliases
@@ -168,6 +169,14 @@ class DynamoCache(BaseCache):
     async def aclear(self, *, version: Any = None) -> None:
         """See ``clear()``."""
         await sync_to_async(self.clear)(version=version)
+
+    def get_backend_timeout(self, timeout: Any = DEFAULT_TIMEOUT) -> float | None:
+        """When a timeout ends, in seconds since 1970 by the app's clock; ``None`` is never."""
+        if timeout == DEFAULT_TIMEOUT:
+            timeout = self.default_timeout
+        elif timeout == 0:
+            timeout = -1  # as Django: a moment that is past whatever the clock's resolution
+        return None if timeout is None else clock.timestamp() + timeout
 
     def _place(self, key: Any, version: Any) -> ItemKey:
         return entry_key(self._store.name, self.make_and_validate_key(key, version=version))

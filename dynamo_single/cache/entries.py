@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 import pickle
 import secrets
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dynamo_single import clock
 from dynamo_single.exceptions import InvalidValue, ItemTooLarge
 from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.terms import Condition, Or, Stored
@@ -155,7 +155,7 @@ def _time_to_live(valid_until: int | None) -> dict[str, Any]:
 
 def now() -> int:
     """The time in epoch milliseconds."""
-    return int(time.time() * 1000)
+    return int(clock.timestamp() * 1000)
 
 
 def is_live(generation: int) -> Condition:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
+from dynamo_single import clock
 from dynamo_single.orm.conditions.terms import Condition, Or, Stored
 from dynamo_single.orm.requests.actions import ITEM_MISSING
 from dynamo_single.orm.schema import registry
@@ -15,4 +15,4 @@ def free(model: Any) -> Condition:
     """The condition that nothing is stored under a key; where items expire, nothing that has not expired yet."""
     if registry.layout_of(model).expires is None:
         return ITEM_MISSING
-    return Or((ITEM_MISSING, Stored(names.EXPIRES_AT, "<=", ({"N": str(int(time.time()))},))))
+    return Or((ITEM_MISSING, Stored(names.EXPIRES_AT, "<=", ({"N": str(int(clock.timestamp()))},))))

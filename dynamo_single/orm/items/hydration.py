@@ -6,7 +6,6 @@ only: reading an object again.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Mapping
 from functools import cache, lru_cache
 from typing import Any
@@ -15,6 +14,7 @@ from django.db import DEFAULT_DB_ALIAS
 from django.db.models.base import ModelState
 from django.db.models.signals import post_init, pre_init
 
+from dynamo_single import clock
 from dynamo_single.exceptions import UnexpectedItem
 from dynamo_single.orm.plan.projection import PartialItem
 from dynamo_single.orm.reading.plans import get_item
@@ -145,4 +145,4 @@ def is_live(model: Any, item: Item) -> bool:
 def has_expired(item: Mapping[str, Mapping[str, Any]]) -> bool:
     """Whether an item is past its time to live, though DynamoDB holds it still."""
     expires = item.get(names.EXPIRES_AT, {}).get("N")
-    return expires is not None and float(expires) <= time.time()
+    return expires is not None and float(expires) <= clock.timestamp()

@@ -11,8 +11,8 @@ from typing import Any, Self, TypeVar
 
 from django.db import models
 from django.db.models.query import ModelIterable
-from django.utils import timezone
 
+from dynamo_single import clock
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.terms import Order
 from dynamo_single.orm.items import hydration, partial
@@ -150,7 +150,7 @@ class PlannedQuerySet(models.QuerySet[M]):
 
     def _plan(self, *, ordered: bool = True) -> Plan:
         query: Any = self.query
-        plan = self._projected(planner.plan(self._query_value(ordered=ordered), now=timezone.now()))
+        plan = self._projected(planner.plan(self._query_value(ordered=ordered), now=clock.now()))
         # Without an order of its own, reverse() turns the order of the key that was chosen.
         if query.standard_ordering or plan.query.ordering:
             return plan

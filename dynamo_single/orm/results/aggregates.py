@@ -13,8 +13,8 @@ from typing import Any, cast
 from django.db.models import Avg, Count, Max, Min, Q, Sum, Value
 from django.db.models.expressions import Col, Ref, Star
 from django.db.models.fields.json import KeyTransform
-from django.utils import timezone
 
+from dynamo_single import clock
 from dynamo_single.exceptions import NoAccessPattern, NotSupported
 from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.lowering import lower
@@ -240,7 +240,7 @@ def _plan_of(source: Any, measure: Measure) -> Plan | None:
         query, where=join((query.where, measure.filter, _present(source.model, measure))), ordering=ordering
     )
     try:
-        plan = planner.plan(query, now=timezone.now())
+        plan = planner.plan(query, now=clock.now())
     except NoAccessPattern:
         return None
     return project(plan, {name}) if name and not counts else plan

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, overload
 
-from django.utils import timezone
-
+from dynamo_single import clock
 from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.plan.projection import PartialItem
@@ -142,7 +141,7 @@ def _beginning(queryset: Any, plan: Plan, begin: Cursor) -> Beginning:
     if position.values:
         attribute = registry.attributes_of(queryset.model)[plan.merged_by[0].attribute]
         value = attribute.from_attribute_value(dict(position.values[0]))
-        narrowed = positions.narrow_parts(plan, value, backward=begin.backward, now=timezone.now())
+        narrowed = positions.narrow_parts(plan, value, backward=begin.backward, now=clock.now())
     return Beginning(queryset._table, plan, position, begin.backward, narrowed)
 
 

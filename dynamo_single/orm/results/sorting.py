@@ -11,8 +11,8 @@ from itertools import islice
 from typing import Any
 
 from django.db.models.expressions import OrderBy
-from django.utils import timezone
 
+from dynamo_single import clock
 from dynamo_single.exceptions import InvalidValue, NoAccessPattern, NotSupported, TooManyMatches
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.plan import planner
@@ -58,7 +58,7 @@ def plan(queryset: Any) -> Plan:
 
 def unordered(queryset: Any) -> Plan:
     """The plan that finds what a queryset asks for, in any order, and reads it whole."""
-    return planner.plan(queryset._query_value(ordered=False), now=timezone.now())
+    return planner.plan(queryset._query_value(ordered=False), now=clock.now())
 
 
 def items(queryset: Any, plan: Plan) -> Iterator[Item]:

@@ -15,8 +15,8 @@ from typing import Any
 from django.db.models import F, Model, Value
 from django.db.models.expressions import Combinable, CombinedExpression
 from django.db.models.functions import Now
-from django.utils import timezone
 
+from dynamo_single import clock
 from dynamo_single.exceptions import InvalidValue, NotSupported, UnknownField
 from dynamo_single.orm.requests.changes import Change, Place, add
 from dynamo_single.orm.schema import registry
@@ -144,7 +144,7 @@ def _linear(target: Target, value: Any) -> _Linear:
         name: str = value.name  # type: ignore[attr-defined]  # missing in the stubs
         return _Linear(terms=((_source(target, name), 1),))
     if isinstance(value, Now):
-        return _Linear(constant=timezone.now())
+        return _Linear(constant=clock.now())
     if isinstance(value, Value):
         return _Linear(constant=value.value)
     if isinstance(value, CombinedExpression) and value.connector in (Combinable.ADD, Combinable.SUB):

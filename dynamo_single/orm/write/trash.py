@@ -14,8 +14,8 @@ from functools import partial
 from typing import Any
 
 from django.dispatch import Signal
-from django.utils import timezone
 
+from dynamo_single import clock
 from dynamo_single.exceptions import MissingReference, ParentInTrash, StaleObject, UniqueViolation
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Stored
@@ -56,7 +56,7 @@ class Batch:
     @classmethod
     def begun_with(cls, obj: Any) -> Batch:
         """The batch of an object that is deleted now."""
-        moment, after = timezone.now(), type(obj)._options.purge_after
+        moment, after = clock.now(), type(obj)._options.purge_after
         # In whole seconds, as time to live counts.
         purge_at = None if after is None else (moment + after + timedelta(seconds=1)).replace(microsecond=0)
         return cls(_mark(obj), moment, purge_at)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
-from unittest import mock
 
 import pytest
 from django.db.models import F, Q, Value
@@ -17,7 +16,7 @@ from django.db.models.signals import post_save, pre_save
 from dynamo_single import models, transactions
 from dynamo_single.exceptions import BulkError, InvalidValue, NotSupported, PendingWrite, StaleObject, UnknownField
 from dynamo_single.table import Table
-from dynamo_single.testing import assert_requests, intercept
+from dynamo_single.testing import assert_requests, frozen_time, intercept
 from tests.catalog.models import Product
 from tests.catalog.stocks import Stock
 from tests.contract.tables import claims, stored
@@ -143,7 +142,7 @@ def test_a_nested_place_is_changed_where_it_is(
 
 def test_a_record_is_changed_in_place_under_a_condition() -> None:
     """``SET data.price`` by one request, for the live object that meets the condition; its time follows."""
-    with mock.patch("django.utils.timezone.now", return_value=MOMENT):
+    with frozen_time(MOMENT):
         book = Product.objects.create(data={"price": Decimal("456.67"), "owner": "me"})
     with assert_requests(["UpdateItem", "UpdateItem"]):
         mine = Product.objects.filter(pk=book.pk, data__owner="me").update(data__price=Decimal("399.90"))
@@ -295,7 +294,7 @@ def test_a_new_object_has_nothing_to_change() -> None:
     """An expression is refused where nothing is stored; what is known at once is a value."""
     with assert_requests(0), pytest.raises(InvalidValue, match=r"qty=F\(qty\) \+ Value\(1\) changes a stored value"):
         Stock.objects.create(code="s", qty=F("qty") + 1)
-    with mock.patch("django.utils.timezone.now", return_value=MOMENT):
+    with frozen_time(MOMENT):
         made = Stock.objects.create(code="s", due=Now() + timedelta(days=1), qty=Value(4))
     assert (made.due, made.qty) == (MOMENT + timedelta(days=1), 4)
 

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 from django.db.models.signals import post_delete
-from django.utils import timezone
 
 from dynamo_single.exceptions import StaleObject
 from dynamo_single.table import Table
-from dynamo_single.testing import assert_requests, setup_table
+from dynamo_single.testing import assert_requests, frozen_time, setup_table
 from project.directory.models import Company, Person
 from tests.catalog.models import Firm, Member, Sample
 from tests.contract.tables import stored
@@ -82,19 +81,19 @@ WRITES: list[tuple[str, Any, Callable[[Any], Any], list[str]]] = [
 
 @pytest.mark.parametrize(("query", "write", "operations"), [row[1:] for row in WRITES], ids=[row[0] for row in WRITES])
 def test_a_write_leaves_the_table_as_that_of_a_whole_object_does(
-    monkeypatch: pytest.MonkeyPatch, table: Table, query: Any, write: Any, operations: list[str]
+    table: Table, query: Any, write: Any, operations: list[str]
 ) -> None:
     """One GetItem is sent first, none if nothing was set; items, keys and claims are what a whole object leaves."""
-    monkeypatch.setattr(timezone, "now", lambda: datetime(2030, 1, 1, tzinfo=UTC))
-    setup_table()
-    fill()
-    write(query.get())
-    expected = stored(table)
-    setup_table()
-    fill()
-    partial = query.only("name").get()
-    with assert_requests(operations):
-        write(partial)
+    with frozen_time(datetime(2030, 1, 1, tzinfo=UTC)):
+        setup_table()
+        fill()
+        write(query.get())
+        expected = stored(table)
+        setup_table()
+        fill()
+        partial = query.only("name").get()
+        with assert_requests(operations):
+            write(partial)
     assert stored(table) == expected
 
 

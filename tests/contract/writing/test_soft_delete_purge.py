@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime, timedelta
-from unittest.mock import patch
 
 import pytest
 from django.forms import modelform_factory
 from django.utils import timezone
 
 from dynamo_single.table import Table
-from dynamo_single.testing import assert_requests
+from dynamo_single.testing import assert_requests, moved_time
 from tests.catalog.clubs import Club, Draft, Sheet
 from tests.contract.tables import stored
 
 pytestmark = pytest.mark.usefixtures("table")
-
-
-@contextmanager
-def later(days: float) -> Iterator[None]:
-    """Some days from now, to the planner and to the readers of items."""
-    moment = timezone.now() + timedelta(days=days)
-    with patch.object(timezone, "now", lambda: moment), patch("time.time", lambda: moment.timestamp()):
-        yield
 
 
 def expires(table: Table, partition: str) -> datetime | None:
@@ -58,9 +47,9 @@ def test_what_is_past_its_time_is_not_shown() -> None:
     """Neither in the trash nor by its ``pk``, although DynamoDB has it still; before that it is."""
     draft = Draft.objects.create(draft_id="d", title="t")
     draft.delete()
-    with later(29.9):
+    with moved_time(timedelta(days=29.9)):
         assert Draft.deleted_objects.count() == Draft.all_objects.filter(pk="d").count() == 1
-    with later(30.1):
+    with moved_time(timedelta(days=30.1)):
         assert Draft.deleted_objects.count() == Draft.all_objects.filter(pk="d").count() == 0
         with pytest.raises(Draft.DoesNotExist, match=r"is past the time until which the trash keeps it"):
             draft.restore()
@@ -69,7 +58,7 @@ def test_what_is_past_its_time_is_not_shown() -> None:
 def test_what_is_past_its_time_is_no_obstacle() -> None:
     """Its key and its unique values can be taken."""
     Draft.objects.create(draft_id="d", title="t").delete()
-    with later(30.1):
+    with moved_time(timedelta(days=30.1)):
         assert Draft.objects.create(draft_id="d", title="t").pk == "d"
         assert Draft.objects.get(pk="d").purge_at is None
 
@@ -80,7 +69,7 @@ def test_children_stay_as_long_as_their_parent() -> None:
     Sheet.objects.create(draft=draft, number=1)
     Sheet.objects.create(draft=draft, number=2).delete()
     draft.delete()
-    with later(2):
+    with moved_time(timedelta(days=2)):
         assert [sheet.number for sheet in Sheet.deleted_objects.filter(draft="d")] == [1]
         assert draft.restore() == (2, {"catalog.Draft": 1, "catalog.Sheet": 1})
     assert Sheet.objects.get(pk="d~~1").purge_at is None

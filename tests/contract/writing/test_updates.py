@@ -6,14 +6,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
-from unittest import mock
 
 import pytest
 from django.db.models.signals import post_save, pre_save
 
 from dynamo_single.exceptions import NotSupported, StaleObject
 from dynamo_single.table import Request, SentRequest, Table
-from dynamo_single.testing import assert_requests
+from dynamo_single.testing import assert_requests, frozen_time
 from project.directory.models import Company, Person
 from tests.catalog.models import Firm, Order, Product, Sample
 from tests.contract.tables import stored
@@ -90,7 +89,7 @@ def save_one_field(company: Company) -> None:
 
 def restore(company: Company) -> None:
     """Take out of the trash what went there when it was made."""
-    with mock.patch("django.utils.timezone.now", return_value=CREATED):
+    with frozen_time(CREATED):
         company.delete()
     company.restore()
 
@@ -120,10 +119,10 @@ def restore(company: Company) -> None:
 )
 def test_every_way_to_write_sets_updated_at_alone(write: Callable[[Company], Any]) -> None:
     """``updated_at`` is the time of the write, and ``created_at`` stays, whichever way an object is written."""
-    with mock.patch("django.utils.timezone.now", return_value=CREATED):
+    with frozen_time(CREATED):
         company = Company.objects.create(company_id="c1", name="Acme")
     later = CREATED + timedelta(hours=1)
-    with mock.patch("django.utils.timezone.now", return_value=later):
+    with frozen_time(later):
         write(company)
     found = Company.all_objects.get(pk="c1")
     assert (found.created_at, found.updated_at) == (CREATED, later)

@@ -19,6 +19,7 @@ from django.db import models
 from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
+from dynamo_single import clock
 from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.schema.encoding.keys import join_identity, split_identity
 from dynamo_single.orm.schema.encoding.values import binary_to_text, text_to_binary, to_json
@@ -139,9 +140,23 @@ class BooleanField(DynamoField, models.BooleanField):  # type: ignore[type-arg] 
 class TimestampField(DynamoField, models.DateTimeField):  # type: ignore[type-arg]  # not generic at run time
     """A moment in time."""
 
+    def pre_save(self, model_instance: models.Model, add: bool) -> Any:
+        """The present of the app's clock where ``auto_now`` or ``auto_now_add`` asks for it."""
+        if not (self.auto_now or (self.auto_now_add and add)):
+            return super().pre_save(model_instance, add)
+        setattr(model_instance, self.attname, moment := clock.now())
+        return moment
+
 
 class DateField(DynamoField, models.DateField):  # type: ignore[type-arg]  # not generic at run time
     """A calendar day."""
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> Any:
+        """See ``TimestampField``; the day is that of the process, as Django's is."""
+        if not (self.auto_now or (self.auto_now_add and add)):
+            return super().pre_save(model_instance, add)
+        setattr(model_instance, self.attname, day := clock.today())
+        return day
 
 
 class BinaryField(DynamoField, models.BinaryField):  # type: ignore[type-arg]  # not generic at run time

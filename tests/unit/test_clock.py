@@ -1,0 +1,207 @@
+"""The app's clock: what it gives, how tests move it, and that nothing else in the app asks for the time."""
+
+from __future__ import annotations
+
+import ast
+import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from django.test import override_settings
+from django.utils import timezone
+
+from dynamo_single import clock
+from dynamo_single.testing import frozen_time, moved_time
+
+ROOT = Path(__file__).resolve().parents[2]
+NOON = datetime(2024, 2, 29, 12, 0, 0, 123456, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+SOON = timedelta(seconds=5)
+
+#: What gives the present.
+ASKS = {
+    "time.time",
+    "time.time_ns",
+    "time.monotonic",
+    "time.monotonic_ns",
+    "time.gmtime",
+    "time.localtime",
+    "datetime.date.today",
+    "datetime.datetime.now",
+    "datetime.datetime.today",
+    "datetime.datetime.utcnow",
+    "django.utils.timezone.now",
+}
+#: What gives the present when it is called without an argument.
+ASKS_WITHOUT_ARGUMENT = {"django.utils.timezone.localdate", "django.utils.timezone.localtime"}
+#: Who may ask, what, and why.
+MAY_ASK = {
+    # This is the clock.
+    ("dynamo_single/clock.py", "django.utils.timezone.now"),
+    ("dynamo_single/clock.py", "time.time"),
+    # How long a process or a table has been waited for; a test that moves the clock does not wait any longer.
+    ("dynamo_single/engines.py", "time.monotonic"),
+    ("dynamo_single/table/provisioning.py", "time.monotonic"),
+    ("project/directory/management/commands/demo.py", "time.monotonic"),
+    # How fast a table is read, for the rate that a user asked for.
+    ("dynamo_single/verification/walk.py", "time.monotonic"),
+}
+
+
+def asked(source: str) -> Iterator[str]:
+    """What a module's source says to get the present, by its full name."""
+    tree = ast.parse(source)
+    known: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for each in node.names:
+                bound = each.name if each.asname else each.name.partition(".")[0]
+                known[each.asname or bound] = bound
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            known |= {each.asname or each.name: f"{node.module}.{each.name}" for each in node.names}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name | ast.Attribute) and (name := full_name(node, known)) in ASKS:
+            yield name
+        if isinstance(node, ast.Call) and not node.args and not node.keywords:
+            name = full_name(node.func, known)
+            if name in ASKS_WITHOUT_ARGUMENT:
+                yield name
+
+
+def full_name(node: ast.expr, known: dict[str, str]) -> str:
+    """The dotted name of an expression, as far as the imports tell it."""
+    if isinstance(node, ast.Attribute):
+        return f"{full_name(node.value, known)}.{node.attr}"
+    return known.get(node.id, "") if isinstance(node, ast.Name) else ""
+
+
+def test_nobody_else_asks_for_the_time() -> None:
+    """Only the clock asks for the present, and what measures a duration for its own use."""
+    found = {
+        (str(path.relative_to(ROOT)), name)
+        for package in ("dynamo_single", "accounts", "project")
+        for path in (ROOT / package).rglob("*.py")
+        for name in asked(path.read_text())
+    }
+    assert found == MAY_ASK
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("import time\ntime.time()", ["time.time"]),
+        ("import time as t\nt.time()", ["time.time"]),
+        ("from time import time\ntime()", ["time.time"]),
+        ("from django.utils import timezone\nField(default=timezone.now)", ["django.utils.timezone.now"]),
+        ("from django.utils.timezone import now as n\nn()", ["django.utils.timezone.now"]),
+        ("import django.utils.timezone\ndjango.utils.timezone.now()", ["django.utils.timezone.now"]),
+        ("from datetime import datetime\ndatetime.now(UTC)", ["datetime.datetime.now"]),
+        ("import datetime\ndatetime.date.today()", ["datetime.date.today"]),
+        ("from django.utils import timezone\ntimezone.localdate()", ["django.utils.timezone.localdate"]),
+        ("from django.utils import timezone\ntimezone.localtime(value)", []),
+        ("from dynamo_single import clock\nclock.now()", []),
+        ("import datetime\ndatetime.time()", []),
+    ],
+)
+def test_a_question_for_the_time_is_found(source: str, found: list[str]) -> None:
+    """However the name was imported."""
+    assert list(asked(source)) == found
+
+
+def test_the_clock_gives_the_computers_time() -> None:
+    """Left alone it differs from nothing."""
+    assert abs(clock.now() - timezone.now()) < SOON
+    assert abs(clock.timestamp() - time.time()) < 5
+    assert clock.now().tzinfo is not None
+
+
+def test_the_clock_follows_what_stands_in_for_the_computers() -> None:
+    """Tests that replace ``time.time`` and ``timezone.now`` move the clock too."""
+    with mock.patch("django.utils.timezone.now", return_value=NOON), mock.patch("time.time", NOON.timestamp):
+        assert (clock.now(), clock.timestamp(), clock.today()) == (NOON, NOON.timestamp(), date(2024, 2, 29))
+
+
+def test_time_is_moved_within_the_block() -> None:
+    """Ahead, back again by a block within, and where it was after an error."""
+    with pytest.raises(ZeroDivisionError), moved_time(timedelta(days=400)):
+        assert abs(clock.now() - timezone.now() - timedelta(days=400)) < SOON
+        assert abs(clock.timestamp() - time.time() - 400 * 86400) < 5
+        assert clock.today() == date.fromtimestamp(time.time() + 400 * 86400)
+        with moved_time(-timedelta(days=400)):
+            assert abs(clock.now() - timezone.now()) < SOON
+        raise ZeroDivisionError
+    assert abs(clock.now() - timezone.now()) < SOON
+
+
+def test_time_is_moved_for_every_thread() -> None:
+    """What is sent by a thread of the app's sees the time of the test."""
+    seen: list[datetime] = []
+    with moved_time(timedelta(days=400)):
+        thread = threading.Thread(target=lambda: seen.append(clock.now()))
+        thread.start()
+        thread.join()
+    assert abs(seen[0] - timezone.now() - timedelta(days=400)) < SOON
+
+
+def test_a_function_can_be_decorated() -> None:
+    """As with other context managers of Django's tests."""
+
+    @frozen_time(NOON)
+    def asks() -> datetime:
+        return clock.now()
+
+    assert [asks(), asks()] == [NOON, NOON]
+
+
+def test_frozen_time_stands_still_until_it_is_moved() -> None:
+    """To the microsecond, in all three answers."""
+    with frozen_time(NOON) as frozen:
+        assert (clock.now(), clock.timestamp(), clock.today()) == (NOON, NOON.timestamp(), date(2024, 2, 29))
+        assert clock.now().tzinfo is UTC
+        frozen.move(12 * HOUR)
+        assert (clock.now(), clock.timestamp()) == (NOON + 12 * HOUR, (NOON + 12 * HOUR).timestamp())
+        assert clock.today() == date(2024, 3, 1)
+        frozen.move(-HOUR)
+        assert clock.now() == NOON + 11 * HOUR
+    assert abs(clock.now() - timezone.now()) < SOON
+
+
+def test_the_present_is_frozen() -> None:
+    """Without a moment it is the one at which the block begins, by the clock as it is set."""
+    with moved_time(HOUR), frozen_time():
+        first = clock.now()
+        time.sleep(0.002)
+        assert clock.now() == first
+        assert abs(first - timezone.now() - HOUR) < SOON
+
+
+def test_blocks_within_blocks() -> None:
+    """A moment is that moment whatever is around it; what moves it within is undone, and what is around stands."""
+    with moved_time(HOUR), frozen_time(NOON) as outer:
+        outer.move(HOUR)
+        with moved_time(HOUR):
+            assert clock.now() == NOON + 2 * HOUR
+        with frozen_time(NOON):
+            assert clock.now() == NOON
+        assert clock.now() == NOON + HOUR
+
+
+def test_a_naive_moment_is_taken_in_the_default_time_zone() -> None:
+    """As Django takes one for a field."""
+    with override_settings(TIME_ZONE="Asia/Tokyo"), frozen_time(datetime(2024, 2, 29, 21)):
+        assert clock.now() == datetime(2024, 2, 29, 12, tzinfo=UTC)
+
+
+@override_settings(USE_TZ=False)
+def test_without_time_zones_the_present_is_naive() -> None:
+    """Moved and stopped as well as untouched, and the same moment as the timestamp."""
+    assert abs(clock.now() - timezone.now()) < SOON
+    with moved_time(HOUR):
+        assert abs(clock.now() - timezone.now() - HOUR) < SOON
+    with frozen_time(NOON):
+        assert clock.now() == datetime.fromtimestamp(NOON.timestamp())
+        assert clock.now().timestamp() == clock.timestamp()
