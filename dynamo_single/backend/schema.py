@@ -9,7 +9,7 @@ from dynamo_single.backend.errors import command_refused
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dynamo_single.backend.base import DatabaseWrapper
+    from django.db.backends.base.base import BaseDatabaseWrapper
 
 
 class SchemaEditor:
@@ -21,7 +21,7 @@ class SchemaEditor:
     atomic_migration = False
     collect_sql = False
 
-    def __init__(self, connection: DatabaseWrapper, collect_sql: bool = False, atomic: bool = True) -> None:
+    def __init__(self, connection: BaseDatabaseWrapper, collect_sql: bool = False, atomic: bool = True) -> None:
         if collect_sql:
             raise command_refused(
                 "print the SQL of a migration", "Migrations change nothing in DynamoDB.", connection.alias
