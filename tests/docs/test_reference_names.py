@@ -1,0 +1,171 @@
+"""What the pages name of ``dynamo_single`` and ``accounts`` is there, where they name it, and public."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.apps import apps
+
+from tests.docs import pages
+from tests.docs.pages import ROOT, Block
+from tests.unit.test_public_modules import private
+from tests.unit.test_public_names import NAMES
+
+PAGES = pages.pages()
+PACKAGES = ("dynamo_single", "accounts")
+
+_DOTTED = re.compile(rf"(?<![\w./])(?:{'|'.join(PACKAGES)})(?:\.\w+)+")
+#: The identifier of a check, which the page of the checks is compared with.
+_CHECK = re.compile(rf"(?:{'|'.join(PACKAGES)})\.[EW]\d{{3}}")
+_LOGGER = re.compile(r'getLogger\("([\w.]+)"\)')
+
+
+def named(page: Path) -> set[str]:
+    """The dotted names on a page: those in its text and blocks as they stand, and those that its Python imports."""
+    session: dict[str, str] = {}
+    found = set(_DOTTED.findall(page.read_text()))
+    for block in pages.blocks(page):
+        if block.language == "python":
+            # A file has imports of its own; what is run has those of the blocks before it.
+            found.update(used(block, {} if block.path else session))
+    return {name for name in found if not _CHECK.fullmatch(name)}
+
+
+def used(block: Block, known: dict[str, str]) -> Iterator[str]:
+    """What a block takes from the packages; ``known`` has the names that were imported, and grows by this block's."""
+    tree = ast.parse(block.text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] in PACKAGES:
+            known.update({each.asname or each.name: f"{node.module}.{each.name}" for each in node.names})
+            yield from (f"{node.module}.{each.name}" for each in node.names)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            for each in node.names:
+                known.pop(each.asname or each.name.partition(".")[0], None)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in known:
+            yield f"{known[node.value.id]}.{node.attr}"
+
+
+def mistake(name: str) -> str:
+    """What is wrong with a dotted name; nothing if it is there and public."""
+    parts = name.split(".")
+    if (parts[0] == "dynamo_single" and parts[1] in private()) or any(part.startswith("_") for part in parts):
+        return f"{name} is private"
+    if name in loggers() or is_model(name):
+        return ""
+    module, rest = split(name)
+    try:
+        found: Any = import_module(module)
+        for part in rest:
+            found = getattr(found, part)
+    except AttributeError as error:
+        return f"{name}: {error}"
+    return "" if parts[0] != "dynamo_single" or is_listed(module, rest) else f"{name} is not among the public names"
+
+
+def split(name: str) -> tuple[str, list[str]]:
+    """The module of a dotted name, and what is named of it."""
+    parts = name.split(".")
+    length = 1
+    while length < len(parts) and is_module(parts[: length + 1]):
+        length += 1
+    return ".".join(parts[:length]), parts[length:]
+
+
+def is_module(parts: list[str]) -> bool:
+    """Whether there is such a module; what is above it is known to be one."""
+    above = import_module(".".join(parts[:-1]))
+    return hasattr(above, "__path__") and find_spec(".".join(parts)) is not None
+
+
+def is_listed(module: str, rest: list[str]) -> bool:
+    """Whether the list of public names has it; a module at the top is public by itself."""
+    if not rest:
+        return module in NAMES or module.count(".") == 1
+    return rest[0] in NAMES.get(module, "").split()
+
+
+def is_model(name: str) -> bool:
+    """Whether it is the label of a model, as settings have it."""
+    label, _, model = name.partition(".")
+    return model.lower() in apps.all_models[label]
+
+
+def loggers() -> set[str]:
+    """The names of loggers, which look like modules."""
+    sources = (path.read_text() for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+    return {name for source in sources for name in _LOGGER.findall(source)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_names_only_what_is_there_and_public(page: Path) -> None:
+    """Whatever a page names by its full name, or imports, can be imported from there, and stays."""
+    assert [wrong for name in sorted(named(page)) if (wrong := mistake(name))] == []
+
+
+def test_the_pages_name_something() -> None:
+    """Most public modules are named."""
+    found = {".".join(name.split(".")[:2]) for page in PAGES for name in named(page)}
+    assert len(found & {".".join(module.split(".")[:2]) for module in NAMES}) > 15
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("The class `dynamo_single.models.Key`, see.", {"dynamo_single.models.Key"}),
+        ("`dynamo_single.E001` and accounts.W001", set()),
+        (
+            "```python\nfrom dynamo_single import models as m\n\nm.Key\n```",
+            {"dynamo_single.models", "dynamo_single.models.Key"},
+        ),
+        (
+            "```python\nfrom dynamo_single import models\n```\n\n```python\nmodels.Key\n```",
+            {"dynamo_single.models", "dynamo_single.models.Key"},
+        ),
+        (
+            "```python\nfrom dynamo_single import models\nfrom django.db import models\n\nmodels.Q\n```",
+            {"dynamo_single.models"},
+        ),
+        ("```text\ndynamo_single.cache.DynamoCache\n```", {"dynamo_single.cache.DynamoCache"}),
+        ("templates/dynamo_single/admin.html", set()),
+    ],
+)
+def test_what_a_page_names_is_found(text: str, names: set[str], tmp_path: Path) -> None:
+    """In the text, in every kind of block, and behind the name that an import gives."""
+    page = tmp_path / "page.md"
+    page.write_text(text)
+    assert named(page) == names
+
+
+@pytest.mark.parametrize(
+    ("name", "reported"),
+    [
+        ("dynamo_single.models.Key", ""),
+        ("dynamo_single.models", ""),
+        ("dynamo_single.backend", ""),
+        ("dynamo_single.admin.apps.DynamoAdminConfig", ""),
+        ("accounts.User", ""),
+        ("accounts.models.User", ""),
+        ("dynamo_single.requests", ""),
+        ("dynamo_single.orm.requests.actions.Put", "private"),
+        ("dynamo_single.checks", "private"),
+        ("dynamo_single.conf._READERS", "private"),
+        ("dynamo_single.models.Kex", "has no attribute 'Kex'"),
+        ("dynamo_single.modells", "has no attribute 'modells'"),
+        ("accounts.backends.Nobody", "has no attribute 'Nobody'"),
+        ("dynamo_single.table.errors", "not among the public names"),
+        ("dynamo_single.table.table.Table", "not among the public names"),
+        ("dynamo_single.sessions.CreateError", "not among the public names"),
+    ],
+)
+def test_a_wrong_name_is_found(name: str, reported: str) -> None:
+    """One that is not there, and one that is there but not public."""
+    assert reported in mistake(name)
+    assert bool(reported) == bool(mistake(name))
