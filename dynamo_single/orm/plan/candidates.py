@@ -9,16 +9,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, Literal
 
 from dynamo_single.exceptions import EmptyKeyPart, InvalidValue
 from dynamo_single.orm.conditions.terms import DELETED_AT, IDENTITY, Compare, Condition
 from dynamo_single.orm.plan.constraints import Constraints
+from dynamo_single.orm.plan.neighbours import KEY, PARTITION, KeyRange, Shape
 from dynamo_single.orm.plan.ordering import Served, Unfit, serve, serve_in_memory
 from dynamo_single.orm.plan.plan import KeyCondition, PlanKind, Query
-from dynamo_single.orm.plan.ranges import narrow
+from dynamo_single.orm.plan.ranges import Narrowing, narrow
 from dynamo_single.orm.schema.encoding.codecs import LAST
-from dynamo_single.orm.schema.encoding.keys import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, KeyPart
+from dynamo_single.orm.schema.encoding.keys import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, KeyPart, prefix_end
 from dynamo_single.orm.schema.layout import AccessKey
 
 #: How many partitions, or single items, one query may be spread over. Each partition is a Query of its own, as is each
@@ -30,14 +31,6 @@ MAX_KEYS = 10_000
 _PRESENT = ("isnull", False)
 
 Values = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class KeyRange:
-    """The keys that one request reads; all of them start with ``prefix``."""
-
-    condition: KeyCondition
-    prefix: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +197,7 @@ class _Reading:
     operator: Any
     operands: tuple[str, ...]
     prefix: str
+    shape: Shape = PARTITION
     used: tuple[Compare, ...] = ()
     only_prefix: bool = False
     impossible: bool = False
@@ -218,14 +212,23 @@ def _sort_condition(key: AccessKey, values: Values, constraints: Constraints) ->
             return _Reading("", (), "", impossible=True)
         raise Unfit("items of which a part of the key is empty are not in it") from error
     if count == len(sort.parts):
-        return _Reading("=", (prefix,), prefix)
+        return _Reading("=", (prefix,), prefix, KEY)
     part = sort.parts[count]
     narrowing = narrow(part, prefix, constraints.on(part.name))
     if narrowing is not None and narrowing.operator:
-        return _Reading(narrowing.operator, narrowing.operands, prefix, narrowing.used, impossible=narrowing.impossible)
+        kind, operands = _kind(narrowing, prefix), narrowing.operands
+        return _Reading(
+            narrowing.operator, operands, prefix, Shape(kind, count), narrowing.used, impossible=narrowing.impossible
+        )
     if not prefix:
         return _Reading("", (), "")
-    return _Reading("begins_with", (prefix,), prefix, only_prefix=count == 0)
+    return _Reading("begins_with", (prefix,), prefix, Shape("prefix", count), only_prefix=count == 0)
+
+
+def _kind(narrowing: Narrowing, prefix: str) -> Literal["prefix", "start", "above"]:
+    if narrowing.operator == "begins_with":
+        return "start"
+    return "above" if prefix and narrowing.operands[-1] == prefix_end(prefix) else "prefix"
 
 
 def _ranges(
@@ -236,7 +239,8 @@ def _ranges(
         if reading.only_prefix and not shares(key, whole):
             yield whole
         else:
-            yield KeyRange(KeyCondition(partition, reading.operator, reading.operands), reading.prefix)
+            condition = KeyCondition(partition, reading.operator, reading.operands)
+            yield KeyRange(condition, reading.prefix, reading.shape)
 
 
 def _implied(key: AccessKey, constraints: Constraints) -> tuple[Condition, ...]:

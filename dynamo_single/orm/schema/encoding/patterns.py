@@ -1,7 +1,7 @@
 """Which texts a key template can make, and what two templates can have in common whatever their values are.
 
-A pattern is deterministic: the literal after a value begins with a character that the value cannot hold, so that there is
-one way to read a text. This module must not know codecs, models or queries.
+A pattern is deterministic: the literal after a value begins with a character that the value cannot hold, so that there
+is one way to read a text. This module must not know the values' kinds, models or queries.
 """
 
 from __future__ import annotations
