@@ -74,7 +74,7 @@ def _values(part: KeyPart, constraints: Constraints) -> tuple[Any, ...]:
 
 
 def _check_given(parts: Sequence[KeyPart], constraints: Constraints, key: AccessKey) -> None:
-    missing = [part.name for part in parts if not _values(part, constraints)]
+    missing = [part.name for part in parts if part.name not in constraints.allowed and not _values(part, constraints)]
     if not missing:
         return
     compared = [name for name in missing if constraints.on(name)]
@@ -117,7 +117,7 @@ def _by_primary_key(key: AccessKey, query: Query, constraints: Constraints) -> C
         if rendered is not None:
             found.setdefault(rendered, values)
     kind: PlanKind = "batch_get" if len(found) > 1 else "get" if found else "empty"
-    residual = tuple(term for term in constraints.terms if not any(term is each for each in used))
+    residual = _others(constraints.terms, used)
     keys = tuple(serve_in_memory(query, found, constraints, parts)) if kind == "batch_get" else tuple(found)
     served = Served(single=kind == "get")
     return Candidate(
@@ -152,7 +152,7 @@ def _by_range(
         reading = _sort_condition(key, values, constraints)
     except InvalidValue as error:
         raise Unfit(str(error).rstrip(".")) from error
-    longest = max((len(operand.encode()) for operand in reading.operands), default=0)
+    longest = max([len(operand.encode()) for operand in reading.operands], default=0)
     if longest + (len(LAST.encode()) if reading.operator == "begins_with" else 0) > SORT_KEY_LIMIT:
         raise Unfit(f"a sort key of more than {SORT_KEY_LIMIT} bytes would have to be compared")
     ranges = tuple(_ranges(key, served.partitions, reading, shares))
@@ -163,7 +163,7 @@ def _by_range(
         key,
         ranges,
         (),
-        tuple(term for term in constraints.terms if not any(term is each for each in used)),
+        _others(constraints.terms, used),
         served,
         complete=reading.operator == "=",
         equal=len(values),
@@ -243,10 +243,16 @@ def _ranges(
             yield KeyRange(condition, reading.prefix, reading.shape)
 
 
+def _others(terms: Iterable[Condition], used: Iterable[Condition]) -> tuple[Condition, ...]:
+    """The conditions besides those that the key expresses."""
+    expressed = {id(each) for each in used}
+    return tuple([term for term in terms if id(term) not in expressed])
+
+
 def _implied(key: AccessKey, constraints: Constraints) -> tuple[Condition, ...]:
     """What holds of every item of an index: it has a value for each part of its keys."""
     names = () if key.index is None else key.variables
-    return tuple(term for name in names for term in constraints.on(name) if (term.operator, term.value) == _PRESENT)
+    return tuple([term for name in names for term in constraints.on(name) if (term.operator, term.value) == _PRESENT])
 
 
 def _expressed(parts: Sequence[KeyPart], constraints: Constraints) -> tuple[Condition, ...]:
@@ -254,8 +260,9 @@ def _expressed(parts: Sequence[KeyPart], constraints: Constraints) -> tuple[Cond
     expressed: list[Condition] = []
     for part in parts:
         for term in constraints.on(part.name):
-            exact = part.bound.exact and term.operator in ("exact", "in")
-            canonical = part.bound.spec == "canonical" and term.operator == "canonical"
-            if (exact or canonical) and not any(term is each for each in expressed):
+            codec = part.bound
+            exact = codec.exact and term.operator in ("exact", "in")
+            canonical = codec.spec == "canonical" and term.operator == "canonical"
+            if (exact or canonical) and id(term) not in map(id, expressed):
                 expressed.append(term)
     return tuple(expressed)

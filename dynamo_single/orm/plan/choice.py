@@ -102,15 +102,14 @@ def chosen(query: Query, candidates: list[Candidate], rejected: list[Rejection],
 
 
 def _best(layout: ModelLayout, candidates: list[Candidate], rejected: list[Rejection]) -> Candidate:
-    declared = {id(key): place for place, key in enumerate((*layout.keys, layout.trash))}
-    ranks = {id(candidate): _rank(candidate, declared[id(candidate.key)]) for candidate in candidates}
-    best = min(candidates, key=lambda candidate: ranks[id(candidate)])
-    for other in candidates:
-        if other is not best:
-            pairs = zip(ranks[id(best)], ranks[id(other)], strict=True)
-            worse = next(place for place, (ours, theirs) in enumerate(pairs) if ours != theirs)
-            rejected.append(Rejection(other.key, _DRAWBACKS[worse]))
-    return best
+    declared = [id(key) for key in (*layout.keys, layout.trash)]
+    ranks = [_rank(candidate, declared.index(id(candidate.key))) for candidate in candidates]
+    best = min(ranks)  # no two are alike, for each key has its own place
+    for other, rank in zip(candidates, ranks, strict=True):
+        if rank != best:
+            differs = [ours != theirs for ours, theirs in zip(best, rank, strict=True)]
+            rejected.append(Rejection(other.key, _DRAWBACKS[differs.index(True)]))
+    return candidates[ranks.index(best)]
 
 
 def _rank(candidate: Candidate, place: int) -> tuple[int, ...]:

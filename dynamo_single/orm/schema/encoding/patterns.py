@@ -54,6 +54,12 @@ class Pattern:
 
         ``None`` if some are and some are not: then it depends on the values.
         """
+        ours, theirs = self.literals[0], other.literals[0]
+        if not (ours.startswith(theirs) or theirs.startswith(ours)):
+            return False
+        return self._follow(other, wholly=wholly)
+
+    def _follow(self, other: Pattern, *, wholly: bool) -> bool | None:
         answers: set[bool] = set()
         seen: set[tuple[_Place, _Place]] = set()
         waiting: list[tuple[_Place, _Place]] = [(_START, _START)]
