@@ -124,7 +124,7 @@ def compare_decisions(layout: ModelLayout, where: Condition) -> None:
                 assert found.foreign[each.shape].applies((each,)) == expected, each
 
 
-@settings(max_examples=1000, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=600, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_decisions_are_those_of_the_characters(data: st.DataObject) -> None:
     """For any templates and any values, each range is said to be shared exactly if its characters say so."""
@@ -143,7 +143,7 @@ def _kind(layout: ModelLayout, name: str) -> str:
 
 
 @pytest.mark.parametrize("model", registry.all_models(), ids=lambda model: model._meta.label)
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_real_models_decide_as_their_characters(model: Any, data: st.DataObject) -> None:
     """The same holds of every declared model, among all the models of its table."""
