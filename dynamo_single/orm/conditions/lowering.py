@@ -48,9 +48,9 @@ def lower(condition: Condition, layout: ModelLayout | None) -> Condition:
             raise UnknownField(f"{condition.attribute}: without a layout only stored names can be compared.")
         return _lower_compare(condition, layout)
     if isinstance(condition, And):
-        return And(tuple(lower(child, layout) for child in condition.children))
+        return And(tuple([lower(child, layout) for child in condition.children]))
     if isinstance(condition, Or):
-        return Or(tuple(lower(child, layout) for child in condition.children))
+        return Or(tuple([lower(child, layout) for child in condition.children]))
     if isinstance(condition, Not):
         return Not(lower(condition.child, layout))
     return condition
@@ -67,7 +67,7 @@ def order_value(attribute_value: Mapping[str, Any]) -> tuple[str, Any]:
 def _lower_compare(compare: Compare, layout: ModelLayout) -> Condition:
     if compare.attribute == IDENTITY:
         return _lower_identity(compare, layout)
-    if any(isinstance(step, int) and step < 0 for step in compare.path):
+    if compare.path and any(isinstance(step, int) and step < 0 for step in compare.path):
         raise NotSupported(f"{word(compare)}: DynamoDB counts list elements from the front only, from 0 up.")
     info = layout.attributes.get(compare.attribute)
     if info is None:

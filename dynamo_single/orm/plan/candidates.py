@@ -9,16 +9,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, Literal
 
 from dynamo_single.exceptions import EmptyKeyPart, InvalidValue
 from dynamo_single.orm.conditions.terms import DELETED_AT, IDENTITY, Compare, Condition
 from dynamo_single.orm.plan.constraints import Constraints
+from dynamo_single.orm.plan.neighbours import KEY, PARTITION, KeyRange, Shape
 from dynamo_single.orm.plan.ordering import Served, Unfit, serve, serve_in_memory
 from dynamo_single.orm.plan.plan import KeyCondition, PlanKind, Query
-from dynamo_single.orm.plan.ranges import narrow
+from dynamo_single.orm.plan.ranges import Narrowing, narrow
 from dynamo_single.orm.schema.encoding.codecs import LAST
-from dynamo_single.orm.schema.encoding.keys import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, KeyPart
+from dynamo_single.orm.schema.encoding.keys import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, KeyPart, prefix_end
 from dynamo_single.orm.schema.layout import AccessKey
 
 #: How many partitions, or single items, one query may be spread over. Each partition is a Query of its own, as is each
@@ -30,14 +31,6 @@ MAX_KEYS = 10_000
 _PRESENT = ("isnull", False)
 
 Values = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class KeyRange:
-    """The keys that one request reads; all of them start with ``prefix``."""
-
-    condition: KeyCondition
-    prefix: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +74,7 @@ def _values(part: KeyPart, constraints: Constraints) -> tuple[Any, ...]:
 
 
 def _check_given(parts: Sequence[KeyPart], constraints: Constraints, key: AccessKey) -> None:
-    missing = [part.name for part in parts if not _values(part, constraints)]
+    missing = [part.name for part in parts if part.name not in constraints.allowed and not _values(part, constraints)]
     if not missing:
         return
     compared = [name for name in missing if constraints.on(name)]
@@ -124,7 +117,7 @@ def _by_primary_key(key: AccessKey, query: Query, constraints: Constraints) -> C
         if rendered is not None:
             found.setdefault(rendered, values)
     kind: PlanKind = "batch_get" if len(found) > 1 else "get" if found else "empty"
-    residual = tuple(term for term in constraints.terms if not any(term is each for each in used))
+    residual = _others(constraints.terms, used)
     keys = tuple(serve_in_memory(query, found, constraints, parts)) if kind == "batch_get" else tuple(found)
     served = Served(single=kind == "get")
     return Candidate(
@@ -159,7 +152,7 @@ def _by_range(
         reading = _sort_condition(key, values, constraints)
     except InvalidValue as error:
         raise Unfit(str(error).rstrip(".")) from error
-    longest = max((len(operand.encode()) for operand in reading.operands), default=0)
+    longest = max([len(operand.encode()) for operand in reading.operands], default=0)
     if longest + (len(LAST.encode()) if reading.operator == "begins_with" else 0) > SORT_KEY_LIMIT:
         raise Unfit(f"a sort key of more than {SORT_KEY_LIMIT} bytes would have to be compared")
     ranges = tuple(_ranges(key, served.partitions, reading, shares))
@@ -170,7 +163,7 @@ def _by_range(
         key,
         ranges,
         (),
-        tuple(term for term in constraints.terms if not any(term is each for each in used)),
+        _others(constraints.terms, used),
         served,
         complete=reading.operator == "=",
         equal=len(values),
@@ -204,6 +197,7 @@ class _Reading:
     operator: Any
     operands: tuple[str, ...]
     prefix: str
+    shape: Shape = PARTITION
     used: tuple[Compare, ...] = ()
     only_prefix: bool = False
     impossible: bool = False
@@ -218,14 +212,23 @@ def _sort_condition(key: AccessKey, values: Values, constraints: Constraints) ->
             return _Reading("", (), "", impossible=True)
         raise Unfit("items of which a part of the key is empty are not in it") from error
     if count == len(sort.parts):
-        return _Reading("=", (prefix,), prefix)
+        return _Reading("=", (prefix,), prefix, KEY)
     part = sort.parts[count]
     narrowing = narrow(part, prefix, constraints.on(part.name))
     if narrowing is not None and narrowing.operator:
-        return _Reading(narrowing.operator, narrowing.operands, prefix, narrowing.used, impossible=narrowing.impossible)
+        kind, operands = _kind(narrowing, prefix), narrowing.operands
+        return _Reading(
+            narrowing.operator, operands, prefix, Shape(kind, count), narrowing.used, impossible=narrowing.impossible
+        )
     if not prefix:
         return _Reading("", (), "")
-    return _Reading("begins_with", (prefix,), prefix, only_prefix=count == 0)
+    return _Reading("begins_with", (prefix,), prefix, Shape("prefix", count), only_prefix=count == 0)
+
+
+def _kind(narrowing: Narrowing, prefix: str) -> Literal["prefix", "start", "above"]:
+    if narrowing.operator == "begins_with":
+        return "start"
+    return "above" if prefix and narrowing.operands[-1] == prefix_end(prefix) else "prefix"
 
 
 def _ranges(
@@ -236,13 +239,20 @@ def _ranges(
         if reading.only_prefix and not shares(key, whole):
             yield whole
         else:
-            yield KeyRange(KeyCondition(partition, reading.operator, reading.operands), reading.prefix)
+            condition = KeyCondition(partition, reading.operator, reading.operands)
+            yield KeyRange(condition, reading.prefix, reading.shape)
+
+
+def _others(terms: Iterable[Condition], used: Iterable[Condition]) -> tuple[Condition, ...]:
+    """The conditions besides those that the key expresses."""
+    expressed = {id(each) for each in used}
+    return tuple([term for term in terms if id(term) not in expressed])
 
 
 def _implied(key: AccessKey, constraints: Constraints) -> tuple[Condition, ...]:
     """What holds of every item of an index: it has a value for each part of its keys."""
     names = () if key.index is None else key.variables
-    return tuple(term for name in names for term in constraints.on(name) if (term.operator, term.value) == _PRESENT)
+    return tuple([term for name in names for term in constraints.on(name) if (term.operator, term.value) == _PRESENT])
 
 
 def _expressed(parts: Sequence[KeyPart], constraints: Constraints) -> tuple[Condition, ...]:
@@ -250,8 +260,9 @@ def _expressed(parts: Sequence[KeyPart], constraints: Constraints) -> tuple[Cond
     expressed: list[Condition] = []
     for part in parts:
         for term in constraints.on(part.name):
-            exact = part.bound.exact and term.operator in ("exact", "in")
-            canonical = part.bound.spec == "canonical" and term.operator == "canonical"
-            if (exact or canonical) and not any(term is each for each in expressed):
+            codec = part.bound
+            exact = codec.exact and term.operator in ("exact", "in")
+            canonical = codec.spec == "canonical" and term.operator == "canonical"
+            if (exact or canonical) and id(term) not in map(id, expressed):
                 expressed.append(term)
     return tuple(expressed)

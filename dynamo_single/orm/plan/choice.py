@@ -5,19 +5,18 @@ What the key leaves open becomes a filter. This module must not know how a query
 
 from __future__ import annotations
 
-from functools import lru_cache
-from itertools import chain
+from collections.abc import Mapping
 from typing import Any
 
 from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.terms import DELETED_AT, ITEM_TYPE, And, Compare, Condition, Not, Or
 from dynamo_single.orm.plan.advice import unknown_key
-from dynamo_single.orm.plan.candidates import Candidate, KeyRange, weigh
+from dynamo_single.orm.plan.candidates import Candidate, weigh
 from dynamo_single.orm.plan.constraints import Constraints
+from dynamo_single.orm.plan.neighbours import KEY, KeyRange, Shape, Sharing, neighbours
 from dynamo_single.orm.plan.ordering import Unfit
 from dynamo_single.orm.plan.plan import KeyCondition, Plan, Query, Rejection
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
-from dynamo_single.table import names
 
 _KINDS = {"empty": 0, "get": 1, "batch_get": 2, "query": 3}
 #: What each place of a candidate's rank means, for the one that is worse there.
@@ -44,7 +43,7 @@ def weigh_all(query: Query, constraints: Constraints) -> tuple[list[Candidate], 
     for key in _keys(query):
         try:
             _check_usable(key, query)
-            candidate = weigh(key, query, constraints, lambda key, reading: _shared(query.layout, key, reading))
+            candidate = weigh(key, query, constraints, lambda key, reading: is_shared(query.layout, key, reading))
             if candidate.kind == "query" and is_canonical(*candidate.residual):
                 raise Unfit("it is not written in the canonical form that is compared")
         except Unfit as unfit:
@@ -81,19 +80,11 @@ def _check_usable(key: AccessKey, query: Query) -> None:
 
 
 def chosen(query: Query, candidates: list[Candidate], rejected: list[Rejection], now: Any) -> Plan:
-    declared = {id(key): place for place, key in enumerate((*query.layout.keys, query.layout.trash))}
-    ranks = {id(candidate): _rank(candidate, declared[id(candidate.key)]) for candidate in candidates}
-    best = min(candidates, key=lambda candidate: ranks[id(candidate)])
-    for other in candidates:
-        if other is not best:
-            pairs = zip(ranks[id(best)], ranks[id(other)], strict=True)
-            worse = next(place for place, (ours, theirs) in enumerate(pairs) if ours != theirs)
-            rejected.append(Rejection(other.key, _DRAWBACKS[worse]))
+    best = candidates[0] if len(candidates) == 1 else _best(query.layout, candidates, rejected)
     if best.kind == "empty":
         return Plan("empty", query, best.key, reason="no item can have such a key", rejected=tuple(rejected))
-    ranges = best.ranges or tuple(KeyRange(KeyCondition(pk, "=", (sk,)), sk) for pk, sk in best.keys)
-    wanted = (*best.residual, *visible(query, best.key, ranges), *alive(query.layout, now))
-    if any(_is_foreign(query.layout, best.key, reading) for reading in ranges):
+    wanted = (*best.residual, *visible(query, best), *alive(query.layout, now))
+    if can_hold(neighbours(query.layout, best.key).foreign, best):
         wanted = (*wanted, of_type(query.layout))
     return Plan(
         best.kind,
@@ -108,6 +99,17 @@ def chosen(query: Query, candidates: list[Candidate], rejected: list[Rejection],
         _reason(best),
         tuple(rejected),
     )
+
+
+def _best(layout: ModelLayout, candidates: list[Candidate], rejected: list[Rejection]) -> Candidate:
+    declared = [id(key) for key in (*layout.keys, layout.trash)]
+    ranks = [_rank(candidate, declared.index(id(candidate.key))) for candidate in candidates]
+    best = min(ranks)  # no two are alike, for each key has its own place
+    for other, rank in zip(candidates, ranks, strict=True):
+        if rank != best:
+            differs = [ours != theirs for ours, theirs in zip(best, rank, strict=True)]
+            rejected.append(Rejection(other.key, _DRAWBACKS[differs.index(True)]))
+    return candidates[ranks.index(best)]
 
 
 def _rank(candidate: Candidate, place: int) -> tuple[int, ...]:
@@ -144,48 +146,29 @@ def alive(layout: ModelLayout, now: Any) -> tuple[Condition, ...]:
     return (Or((Compare(layout.expires, "isnull", True), Compare(layout.expires, "gt", now))),)
 
 
-def visible(query: Query, key: AccessKey | None, ranges: tuple[KeyRange, ...]) -> tuple[Condition, ...]:
+def visible(query: Query, best: Candidate | None) -> tuple[Condition, ...]:
+    """The condition that an item is live, or deleted, unless all that is read by the key is so."""
     layout = query.layout
     if not layout.soft_delete or query.visibility == "all":
         return ()
-    if key is not None and key.index is not None:
-        # An index holds live items under one key and deleted ones under another; the two may lie in one range.
-        others = [other for other in (*layout.indexes, layout.trash) if other is not None and other is not key]
-        mixed = [other for other in others if (other is layout.trash) != (key is layout.trash)]
-        if not any(_lies_in(other, key, reading) for other in mixed for reading in ranges):
-            return ()
+    # An index holds live items under one key and deleted ones under another; the two may lie in one range.
+    in_index = best is not None and best.key.index is not None
+    if best is not None and in_index and not can_hold(neighbours(layout, best.key).opposite, best):
+        return ()
     return (Compare(DELETED_AT, "isnull", query.visibility == "live"),)
 
 
-def _shared(layout: ModelLayout, key: AccessKey, reading: KeyRange) -> bool:
-    own = (other for other in (*layout.keys, layout.trash) if other is not None and other is not key)
-    return _is_foreign(layout, key, reading) or any(_lies_in(other, key, reading) for other in own)
+def can_hold(sharings: Mapping[Shape, Sharing], best: Candidate) -> bool:
+    """Whether what is read by a key can hold items of the others."""
+    if best.keys:
+        return sharings[KEY].applies(KeyRange(KeyCondition(pk, "=", (sk,)), sk, KEY) for pk, sk in best.keys)
+    return any(sharings[reading.shape].applies((reading,)) for reading in best.ranges)
 
 
-def _is_foreign(layout: ModelLayout, key: AccessKey, reading: KeyRange) -> bool:
-    """Whether items of other models, or unique claims, can lie in the range."""
-    if key.index is None and reading.condition.partition.startswith(f"{names.UNIQUE_PREFIX}#"):
-        return True
-    return any(_lies_in(other, key, reading) for other in _meeting(key, layout, tuple(layout.neighbours())))
-
-
-@lru_cache(maxsize=1024)
-def _meeting(key: AccessKey, layout: ModelLayout, neighbours: tuple[ModelLayout, ...]) -> tuple[AccessKey, ...]:
-    """The other models' keys on the same index that can share a partition with this one; compared once."""
-    foreign = chain.from_iterable((other.primary, *other.index_keys) for other in neighbours if other is not layout)
-    return tuple(other for other in foreign if other.index == key.index and other.partition.could_equal(key.partition))
-
-
-def _lies_in(other: AccessKey, key: AccessKey, reading: KeyRange) -> bool:
-    condition = reading.condition
-    if other.index != key.index or not other.partition.matches(condition.partition):
-        return False
-    if condition.operator == "=":
-        return other.sort.matches(condition.operands[0])
-    if condition.operator == "begins_with":
-        return other.sort.could_start_with(condition.operands[0])
-    # All keys between two bounds start with what both start with, except the upper bound itself.
-    return other.sort.could_start_with(reading.prefix) or any(map(other.sort.matches, condition.operands))
+def is_shared(layout: ModelLayout, key: AccessKey, reading: KeyRange) -> bool:
+    """Whether items of other models, unique claims, or the model's items by another key can lie in the range."""
+    found = neighbours(layout, key)
+    return found.foreign[reading.shape].applies((reading,)) or found.own[reading.shape].applies((reading,))
 
 
 def is_canonical(*conditions: Condition) -> bool:

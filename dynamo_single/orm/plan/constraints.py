@@ -7,7 +7,7 @@ This module must not know keys beyond the identity's attributes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from dynamo_single.orm.conditions.algebra import conjuncts, simplify
@@ -30,10 +30,14 @@ class Constraints:
     terms: tuple[Condition, ...]
     allowed: Mapping[str, tuple[Any, ...]]
     identities: tuple[Identity, ...] = ()
+    _by_attribute: Mapping[str, tuple[Compare, ...]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_by_attribute", _grouped(self.terms))
 
     def on(self, attribute: str) -> tuple[Compare, ...]:
         """Give the comparisons of a whole attribute."""
-        return tuple(term for term in self.terms if isinstance(term, Compare) and _names(term, attribute))
+        return self._by_attribute.get(attribute, ())
 
     def fixed(self, attribute: str) -> bool:
         """Whether the attribute can have one value only."""
@@ -46,7 +50,7 @@ class Constraints:
 
 def gather(where: Condition, layout: ModelLayout) -> Constraints | None:
     """Take a condition apart; ``None`` if no item can meet it."""
-    terms = tuple(together(term, layout) for term in conjuncts(simplify(where)))
+    terms = tuple([together(term, layout) for term in conjuncts(simplify(where))])
     if Nothing() in terms:
         return None
     identities, terms = _identities(terms, layout)
@@ -63,8 +67,8 @@ def gather(where: Condition, layout: ModelLayout) -> Constraints | None:
     allowed = _allowed(terms, layout)
     if not all(allowed.values()):
         return None
-    kept = [term for term in terms if not any(_names(term, attribute) for attribute in allowed)]
-    memberships = (_membership(attribute, values) for attribute, values in allowed.items())
+    kept = [term for term in terms if not (isinstance(term, Compare) and term.attribute in allowed and not term.path)]
+    memberships = [_membership(attribute, values) for attribute, values in allowed.items()]
     derived = {name: _distinct(name, identities, layout) for name in layout.identity} if identities else {}
     return Constraints((*memberships, *kept), derived | allowed, identities or ())
 
@@ -128,7 +132,7 @@ def _narrow_identities(
     identities: Iterable[Identity], terms: Sequence[Condition], layout: ModelLayout
 ) -> tuple[Identity, ...]:
     comparisons = [lower(term, layout) for name in layout.identity for term in terms if _names(term, name)]
-    return tuple(each for each in identities if all(matches(term, _item(each, layout)) for term in comparisons))
+    return tuple(each for each in identities if _meets(comparisons, each, layout))
 
 
 def _item(values: Mapping[str, Any], layout: ModelLayout) -> dict[str, Any]:
@@ -142,32 +146,37 @@ def _as_comparisons(identities: Sequence[Identity], names: Sequence[str]) -> Ite
 
 
 def _allowed(terms: Sequence[Condition], layout: ModelLayout) -> dict[str, tuple[Any, ...]]:
-    given: dict[str, list[Compare]] = {}
-    for term in terms:
-        if isinstance(term, Compare) and not term.path and term.attribute in layout.attributes:
-            given.setdefault(term.attribute, []).append(term)
     allowed = {}
-    for attribute, comparisons in given.items():
+    for attribute, comparisons in _grouped(terms).items():
         equalities = [term for term in comparisons if term.operator in ("exact", "in")]
-        if equalities:
+        if equalities and attribute in layout.attributes:
             others = [lower(term, layout) for term in comparisons if term.operator not in ("exact", "in")]
-            found = [
-                {_normal(attribute, value, layout): value for value in _values(term, layout)} for term in equalities
-            ]
-            allowed[attribute] = tuple(
-                value
-                for key, value in found[0].items()
-                if all(key in each for each in found)
-                and all(matches(term, _item({attribute: value}, layout)) for term in others)
-            )
+            first, *further = (_normal_values(term, layout) for term in equalities)
+            for values in further:
+                first = {key: value for key, value in first.items() if key in values}
+            allowed[attribute] = tuple(first.values())
+            if others:
+                met = (each for each in first.values() if _meets(others, {attribute: each}, layout))
+                allowed[attribute] = tuple(met)
     return allowed
 
 
-def _values(term: Compare, layout: ModelLayout) -> tuple[Any, ...]:
-    values = _listed(term)
-    for value in values:
-        operand(term, layout.attributes[term.attribute], value)
-    return values
+def _grouped(terms: Iterable[Condition]) -> dict[str, tuple[Compare, ...]]:
+    """The comparisons of each whole attribute."""
+    found: dict[str, list[Compare]] = {}
+    for term in terms:
+        if isinstance(term, Compare) and not term.path:
+            found.setdefault(term.attribute, []).append(term)
+    return {attribute: tuple(comparisons) for attribute, comparisons in found.items()}
+
+
+def _normal_values(term: Compare, layout: ModelLayout) -> dict[Any, Any]:
+    info = layout.attributes[term.attribute]
+    return {normal(operand(term, info, value)): value for value in _listed(term)}
+
+
+def _meets(conditions: Iterable[Condition], values: Identity, layout: ModelLayout) -> bool:
+    return all(matches(condition, _item(values, layout)) for condition in conditions)
 
 
 def _membership(attribute: str, values: tuple[Any, ...]) -> Compare:

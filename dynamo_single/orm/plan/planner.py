@@ -50,7 +50,7 @@ def plan(query: Query, *, now: Any = None) -> Plan:
     if found is not None:
         return found
     if _may_scan(query) and not is_canonical(*constraints.terms):
-        wanted = (*constraints.terms, *visible(query, None, ()), *alive(layout, now), of_type(layout))
+        wanted = (*constraints.terms, *visible(query, None), *alive(layout, now), of_type(layout))
         reason = "no key answers it, and a scan was allowed: every item of the table is read"
         return Plan("scan", query, filter=join(wanted), reason=reason, rejected=tuple(rejected))
     raise no_access_pattern(query, constraints, rejected, in_any_order=_without_order(query, constraints))
@@ -142,7 +142,7 @@ def _union(query: Query, parts: list[Plan], rejected: list[Rejection], whole: Pl
     distinct: list[Plan] = []
     for part in parts:
         distinct.append(replace(part, others=tuple(given)))
-        meets = join((part.query.where, *visible(part.query, None, ()), *unexpired))
+        meets = join((part.query.where, *visible(part.query, None), *unexpired))
         given.append(simplify(lower(meets, query.layout)))
     return Plan("union", query, reason=reason, rejected=tuple(rejected), parts=tuple(distinct))
 

@@ -23,11 +23,12 @@ class AccessKey:
     index: str | None
     partition: Template
     sort: Template
+    #: The attributes that the two templates name, each once, in order.
+    variables: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """The attributes that the two templates name, each once, in order."""
-        return tuple(dict.fromkeys((*self.partition.variables, *self.sort.variables)))
+    def __post_init__(self) -> None:
+        variables = dict.fromkeys((*self.partition.variables, *self.sort.variables))
+        object.__setattr__(self, "variables", tuple(variables))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +67,17 @@ class ModelLayout:
     expires: str | None = None
     neighbours: Callable[[], Iterable[ModelLayout]] = field(default=tuple)
 
+    #: The attributes that make up ``pk``, in the order of the primary key.
+    identity: tuple[str, ...] = field(init=False)
+    #: Every key on an index: those of live items, and the trash's.
+    index_keys: tuple[AccessKey, ...] = field(init=False)
+    #: Every key that live items are read by, the table's first.
+    keys: tuple[AccessKey, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "identity", self.primary.variables)
+        object.__setattr__(self, "index_keys", self.indexes if self.trash is None else (*self.indexes, self.trash))
+        object.__setattr__(self, "keys", (self.primary, *self.indexes))
+
     def __repr__(self) -> str:
         return f"<ModelLayout of {self.label}>"
-
-    @property
-    def identity(self) -> tuple[str, ...]:
-        """The attributes that make up ``pk``, in the order of the primary key."""
-        return self.primary.variables
-
-    @property
-    def index_keys(self) -> tuple[AccessKey, ...]:
-        """Every key on an index: those of live items, and the trash's."""
-        return self.indexes if self.trash is None else (*self.indexes, self.trash)
-
-    @property
-    def keys(self) -> tuple[AccessKey, ...]:
-        """Every key that live items are read by, the table's first."""
-        return (self.primary, *self.indexes)

@@ -6,7 +6,6 @@ This module must not know requests or querysets.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import Any
 
@@ -121,8 +120,9 @@ def _layout_of(model: Any) -> ModelLayout:
     return _LayoutBuilder(model).build()
 
 
-def _layouts_of_table(alias: str) -> Iterator[ModelLayout]:
-    return (layout_of(model) for model in _MODELS.values() if model._options.alias == alias)
+@lru_cache(maxsize=64)
+def _layouts_of_table(alias: str, known: tuple[Any, ...]) -> tuple[ModelLayout, ...]:
+    return tuple(layout_of(model) for model in known if model._options.alias == alias)
 
 
 class _LayoutBuilder:
@@ -154,7 +154,7 @@ class _LayoutBuilder:
             soft_delete=soft_delete,
             trash=self.trash(indexes) if soft_delete else None,
             expires=next((name for name, a in self.attributes.items() if isinstance(a, TTLAttribute)), None),
-            neighbours=lambda: _layouts_of_table(options.alias),
+            neighbours=lambda: _layouts_of_table(options.alias, all_models()),
         )
 
     def resolve(self, name: str, field: Any) -> None:

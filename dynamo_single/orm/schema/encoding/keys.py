@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from string import Formatter
 from typing import Any
 
 from dynamo_single.exceptions import ConfigurationError, EmptyKeyPart, InvalidValue
 from dynamo_single.orm.schema.encoding.codecs import ESCAPE, KINDS, LAST, Codec, canonical, codec_for, padding_of
 from dynamo_single.orm.schema.encoding.identity import join_identity, split_identity
+from dynamo_single.orm.schema.encoding.patterns import Pattern
 
 __all__ = [
     "KINDS",
@@ -109,6 +110,15 @@ class Template:
     source: str
     parts: tuple[KeyPart, ...]
     tail: str
+    #: The names of the attributes, in order.
+    variables: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    #: The keys that the template can make.
+    pattern: Pattern = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        literals = (*(part.literal for part in self.parts), self.tail)
+        object.__setattr__(self, "variables", tuple(part.name for part in self.parts))
+        object.__setattr__(self, "pattern", Pattern(literals))
 
     @classmethod
     def parse(cls, source: str) -> Template:
@@ -121,14 +131,9 @@ class Template:
         return cls(source, parts, tail)
 
     @property
-    def variables(self) -> tuple[str, ...]:
-        """The names of the attributes, in order."""
-        return tuple(part.name for part in self.parts)
-
-    @property
     def head(self) -> str:
         """The literal text in front of the first variable; the whole key if there is none."""
-        return self.parts[0].literal if self.parts else self.tail
+        return self.pattern.literals[0]
 
     def bind(self, codecs: Mapping[str, Codec]) -> Template:
         """Give this template with each variable's codec, which says how its values are written."""
@@ -139,7 +144,7 @@ class Template:
 
     def render(self, values: Mapping[str, Any], *, limit: int | None = None) -> str:
         """Write the key; a missing or empty value is an ``EmptyKeyPart``, over ``limit`` bytes an ``InvalidValue``."""
-        key = "".join(self._pieces(values, len(self.parts)))
+        key = self._written(values, len(self.parts))
         if limit is not None and (size := len(key.encode())) > limit:
             raise InvalidValue(
                 f"The key {self.source!r} would have {size} bytes; DynamoDB takes {limit} there. "
@@ -156,68 +161,33 @@ class Template:
 
     def prefix(self, values: Mapping[str, Any], count: int) -> str:
         """Write the key up to the boundary after ``count`` values: ``ORDER#1#`` does not start ``ORDER#10#``."""
-        return "".join(self._pieces(values, count))
+        return self._written(values, min(count, len(self.parts)))
 
     def matches(self, text: str) -> bool:
         """Whether the template can make exactly this key."""
-        if not text.startswith(self.head):
-            return False
-        end = len(self._tokens())
-        return end in self._reach(text)
+        return self.pattern.read(text) == "whole"
 
     def could_start_with(self, text: str) -> bool:
         """Whether the template can make a key that starts with this text."""
-        if not (text.startswith(self.head) or self.head.startswith(text)):
-            return False
-        return bool(self._reach(text))
+        return self.pattern.read(text) != "none"
 
     def could_equal(self, other: Template) -> bool:
         """Whether the two templates can make one and the same key."""
-        ours, theirs = self._tokens(), other._tokens()
-        seen: set[tuple[int, int]] = set()
-        waiting = [(0, 0)]
-        while waiting:
-            pair = waiting.pop()
-            if pair in seen:
-                continue
-            seen.add(pair)
-            i, j = pair
-            if i == len(ours) and j == len(theirs):
-                return True
-            waiting.extend((a, j) for a in _skips(ours, i))
-            waiting.extend((i, b) for b in _skips(theirs, j))
-            if i < len(ours) and j < len(theirs) and ours[i].meets(theirs[j]):
-                waiting.append((ours[i].next(i), theirs[j].next(j)))
-        return False
+        return self.pattern.is_read_by(other.pattern, wholly=True) is not False
 
-    def _pieces(self, values: Mapping[str, Any], count: int) -> Iterator[str]:
+    def _written(self, values: Mapping[str, Any], count: int) -> str:
+        """The key up to the boundary after ``count`` values."""
+        text = ""
         for part in self.parts[:count]:
-            yield part.literal
             value = values.get(part.name)
-            text = "" if value is None else part.encode(value)
-            if not text:
+            written = "" if value is None else part.encode(value)
+            if not written:
                 raise EmptyKeyPart(
                     f"{part.name} is {'missing' if value is None else 'empty'}, and the key {self.source!r} needs it. "
                     f"Give {part.name} a value first."
                 )
-            yield text
-        yield self.tail if count >= len(self.parts) else self.parts[count].literal
-
-    def _tokens(self) -> tuple[_Token, ...]:
-        tokens: list[_Token] = []
-        for part in self.parts:
-            tokens.extend(_Token(character) for character in part.literal)
-            tokens += [_Token("", part.terminator), _Token("", part.terminator, repeats=True)]
-        tokens.extend(_Token(character) for character in self.tail)
-        return tuple(tokens)
-
-    def _reach(self, text: str) -> set[int]:
-        tokens = self._tokens()
-        places = _settle(tokens, {0})
-        for character in text:
-            steps = {tokens[i].next(i) for i in places if i < len(tokens) and tokens[i].takes(character)}
-            places = _settle(tokens, steps)
-        return places
+            text += part.literal + written
+        return text + self.pattern.literals[count]
 
 
 def can_collide(first: tuple[Template, Template], second: tuple[Template, Template]) -> bool:
@@ -230,36 +200,6 @@ def prefix_end(prefix: str) -> str:
     if prefix.endswith(SEPARATOR):
         return prefix[:-1] + ESCAPE
     return prefix + LAST
-
-
-@dataclass(frozen=True, slots=True)
-class _Token:
-    """One step of the pattern of a template's keys: a literal character, or one or more characters of a value."""
-
-    literal: str
-    terminator: str = ""
-    repeats: bool = False
-
-    def takes(self, character: str) -> bool:
-        if self.literal:
-            return character == self.literal
-        return character >= ESCAPE and character != self.terminator
-
-    def meets(self, other: _Token) -> bool:
-        if self.literal:
-            return other.takes(self.literal)
-        return not other.literal or self.takes(other.literal)
-
-    def next(self, place: int) -> int:
-        return place if self.repeats else place + 1
-
-
-def _skips(tokens: tuple[_Token, ...], place: int) -> tuple[int, ...]:
-    return (place + 1,) if place < len(tokens) and tokens[place].repeats else ()
-
-
-def _settle(tokens: tuple[_Token, ...], places: set[int]) -> set[int]:
-    return places | {after for place in places for after in _skips(tokens, place)}
 
 
 def _refusal(source: str, reason: str) -> ConfigurationError:

@@ -1,0 +1,170 @@
+"""What else can lie in the range of a key that is read: other models' items, unique claims, the model's own other keys.
+
+It is decided once for each key and shape of a range, for all values at the same time; values are looked at only where
+it depends on them. This module must not know conditions, nor which key is chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+from dynamo_single.orm.plan.plan import KeyCondition
+from dynamo_single.orm.schema.encoding.codecs import ESCAPE
+from dynamo_single.orm.schema.encoding.keys import SEPARATOR
+from dynamo_single.orm.schema.encoding.patterns import Pattern
+from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
+from dynamo_single.table import names
+
+_CLAIMS = f"{names.UNIQUE_PREFIX}{SEPARATOR}"
+
+
+class Shape(NamedTuple):
+    """What a range gives of the sort key, whatever the values are.
+
+    ``prefix`` is all keys with the first ``given`` values, ``start`` those of which the next value starts with a text,
+    ``above`` those from some next value up to the end of the prefix.
+    """
+
+    kind: Literal["partition", "key", "prefix", "start", "above"]
+    given: int = 0
+
+
+PARTITION = Shape("partition")
+KEY = Shape("key")
+
+
+class KeyRange(NamedTuple):
+    """The keys that one request reads; all of them start with ``prefix``."""
+
+    condition: KeyCondition
+    prefix: str = ""
+    shape: Shape = PARTITION
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """Whether some other keys can lie in ranges of one shape: in every one, or where the values meet some templates."""
+
+    always: bool = False
+    depends: tuple[AccessKey, ...] = ()
+    #: Whether the partition can be one of unique claims.
+    claims: bool = False
+
+    def applies(self, ranges: Iterable[KeyRange]) -> bool:
+        """Whether one of the ranges can hold another item; they are looked at if it depends on them."""
+        if self.always or not (self.depends or self.claims):
+            return self.always
+        return any(self._applies(reading) for reading in ranges)
+
+    def _applies(self, reading: KeyRange) -> bool:
+        if self.claims and reading.condition.partition.startswith(_CLAIMS):
+            return True
+        return any(_lies_in(other, reading) for other in self.depends)
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """What else a key's ranges can hold, by their shape: items of other models, and those of the model's other keys.
+
+    ``opposite`` are the model's deleted items among the live ones, or the live ones among the deleted.
+    """
+
+    foreign: Mapping[Shape, Sharing]
+    own: Mapping[Shape, Sharing]
+    opposite: Mapping[Shape, Sharing]
+
+
+def neighbours(layout: ModelLayout, key: AccessKey) -> Neighbours:
+    """Give what is decided of one of the model's keys; it is decided again when there are other models."""
+    return decide(layout, tuple(layout.neighbours()))[id(key)]
+
+
+@lru_cache(maxsize=1024)
+def decide(layout: ModelLayout, known: tuple[ModelLayout, ...]) -> Mapping[int, Neighbours]:
+    """Decide of each of a model's keys, by its ``id``, among the models of its table."""
+    foreign = [key for other in known if other is not layout for key in (other.primary, *other.index_keys)]
+    own = (layout.primary, *layout.index_keys)
+    return {id(key): _of_key(key, layout, foreign, [other for other in own if other is not key]) for key in own}
+
+
+def _of_key(key: AccessKey, layout: ModelLayout, foreign: list[AccessKey], own: list[AccessKey]) -> Neighbours:
+    opposite = [other for other in own if (other is layout.trash) != (key is layout.trash)]
+    return Neighbours(
+        _sharings(key, foreign, _holds_claims(key)),
+        _sharings(key, own),
+        _sharings(key, opposite),
+    )
+
+
+def _holds_claims(key: AccessKey) -> bool | None:
+    head = key.partition.head
+    if key.index is not None or not (head.startswith(_CLAIMS) or _CLAIMS.startswith(head)):
+        return False
+    if head.startswith(_CLAIMS):
+        return True
+    return None if key.partition.parts else False
+
+
+def _sharings(key: AccessKey, others: Iterable[AccessKey], claims: bool | None = False) -> dict[Shape, Sharing]:
+    there = [other for other in others if other.index == key.index]
+    met = [(other, key.partition.pattern.is_read_by(other.partition.pattern, wholly=True)) for other in there]
+    near = [(other, shares) for other, shares in met if shares is not False]
+    return {shape: _sharing(key, shape, near, claims) for shape in _shapes(key)}
+
+
+def _shapes(key: AccessKey) -> Iterator[Shape]:
+    yield from (PARTITION, KEY)
+    for given in range(len(key.sort.parts)):
+        yield from (Shape("prefix", given), Shape("start", given), Shape("above", given))
+
+
+def _sharing(
+    key: AccessKey, shape: Shape, near: Iterable[tuple[AccessKey, bool | None]], claims: bool | None
+) -> Sharing:
+    depends: list[AccessKey] = []
+    for other, partition in near:
+        sort = _shares_sort_keys(key.sort.pattern, shape, other.sort.pattern)
+        if partition and sort:
+            return Sharing(always=True)
+        if sort is not False:
+            depends.append(other)
+    return Sharing(always=True) if claims else Sharing(False, tuple(depends), claims is None)
+
+
+def _shares_sort_keys(pattern: Pattern, shape: Shape, other: Pattern) -> bool | None:
+    """Whether ranges of a shape can hold sort keys of another template: always, never, or depending on the values."""
+    if shape.kind == "partition":
+        return True
+    if shape.kind == "key":
+        return pattern.is_read_by(other, wholly=True)
+    prefix = pattern.up_to(shape.given)
+    if shape.kind == "start":
+        return prefix.then("").is_read_by(other, wholly=False)
+    inside = prefix.is_read_by(other, wholly=False)
+    if shape.kind == "prefix" or inside or not prefix.literals[-1].endswith(SEPARATOR):
+        return inside
+    end = _end(prefix).is_read_by(other, wholly=True)
+    return True if end else None if None in (inside, end) else False
+
+
+def _end(prefix: Pattern) -> Pattern:
+    """What ends a prefix that ends with the separator: ``prefix_end`` puts the character above it in its place."""
+    *before, last = prefix.literals
+    # Right after a value that character is like one more of the value.
+    return Pattern((*before, last[:-1] + ESCAPE if before == [] or last[:-1] else ""))
+
+
+def _lies_in(other: AccessKey, reading: KeyRange) -> bool:
+    """Whether a range of these values can hold keys of another template on the same index."""
+    if not other.partition.matches(reading.condition.partition):
+        return False
+    kind, operands = reading.shape.kind, reading.condition.operands
+    if kind == "key":
+        return other.sort.matches(operands[0])
+    if kind == "start":
+        return other.sort.could_start_with(operands[0])
+    # All keys between two bounds start with what both start with, except the upper bound itself.
+    return other.sort.could_start_with(reading.prefix) or (kind == "above" and other.sort.matches(operands[-1]))

@@ -1,0 +1,248 @@
+"""What is decided of a key's neighbours for all values is what their keys say of each value, character by character."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dynamo_single import models
+from dynamo_single.exceptions import InvalidValue
+from dynamo_single.orm.conditions.terms import And, Compare, Condition
+from dynamo_single.orm.plan.candidates import Candidate, weigh
+from dynamo_single.orm.plan.choice import can_hold, is_shared
+from dynamo_single.orm.plan.constraints import gather
+from dynamo_single.orm.plan.neighbours import KEY, PARTITION, KeyRange, Shape, Sharing, decide, neighbours
+from dynamo_single.orm.plan.ordering import Unfit
+from dynamo_single.orm.plan.plan import KeyCondition, Query
+from dynamo_single.orm.plan.planner import plan
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.encoding.keys import Template
+from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
+from project.directory.models import Company, Person
+from tests.unit.declaring import declare, forgotten
+from tests.unit.factories import Space, ask
+from tests.unit.plan import character_by_character as oracle
+
+#: Texts that are like the literals below, so that what depends on the values goes both ways.
+texts = st.sampled_from(["A", "A", "x", "X", "A_x", "QUE", "UNIQUE", "A#", "p5001", ""]) | st.text("A#_ x$", max_size=3)
+numbers = st.sampled_from([0, 1, 12, 1234, Decimal("-1.5")])
+moments = st.sampled_from([datetime(2024, 1, 1, tzinfo=UTC), datetime(2025, 1, 1, 1, 1, 1, tzinfo=UTC)])
+VALUES: Mapping[str, st.SearchStrategy[Any]] = {
+    "text": texts,
+    "number": numbers,
+    "boolean": st.booleans(),
+    "date": st.sampled_from([date(2024, 1, 1), date(1999, 12, 31)]),
+    "timestamp": moments,
+    "uuid": st.sampled_from([UUID(int=0), UUID(int=2**128 - 1)]),
+}
+
+
+#: Templates of partitions; most make some of the keys of most others.
+PARTITIONS = ["A", "A", "{p}", "{p}", "A#{p}", "{p}#{q}", "{p}_{q}", "A_{q}", "UNIQUE#{p}", "UNI{p}#{q}", "{p}#A"]
+
+
+@st.composite
+def templates(draw: st.DrawFn) -> str:
+    """Draw the source of the template of a sort key."""
+    source = draw(st.sampled_from(["", "", "A#", "A", "A_", "#", "#X#", "x#"]))
+    for name in ("a", "b")[: draw(st.sampled_from([0, 1, 1, 2, 2]))]:
+        source += f"{{{name}}}" + draw(st.sampled_from(["#", "#", "_", " ", "#X#", "_A#"]))
+    source += draw(st.sampled_from(["", "A", "x"]))
+    if draw(st.booleans()) and source.endswith(("#", "_", " ")):
+        source = source.rstrip("#_ ")
+    return source or "{a}"
+
+
+@st.composite
+def spaces(draw: st.DrawFn) -> tuple[ModelLayout, ...]:
+    """Draw the models of a table, of which many keys can meet."""
+    space = Space()
+    kinds = {name: draw(st.sampled_from(["text", "text", "text", "text", *VALUES])) for name in "pqab"}
+    for number in range(draw(st.integers(1, 3))):
+        pairs = [(draw(st.sampled_from(PARTITIONS)), draw(templates())) for _ in range(4)]
+        indexes = {f"key{place}": ("gs1", *pair) for place, pair in enumerate(pairs[1:3])}
+        trash = ("gs1", *pairs[3]) if draw(st.booleans()) else None
+        space.model(f"x.M{number}", kinds, pairs[0], indexes, trash=trash)
+    return tuple(space.layouts)
+
+
+@st.composite
+def comparisons(draw: st.DrawFn, name: str, kind: str) -> Compare | None:
+    """Draw what a query says of one attribute."""
+    operators = ["exact", "exact", "exact", "in", "lt", "lte", "gt", "gte", "range", "range", ""]
+    operator = draw(st.sampled_from([*operators, "startswith"] if kind == "text" else operators))
+    values = VALUES[kind]
+    if operator == "in":
+        return Compare(name, operator, tuple(draw(st.lists(values, min_size=1, max_size=3))))
+    if operator == "range":
+        return Compare(name, operator, (draw(values), draw(values)))
+    return Compare(name, operator, draw(values)) if operator else None
+
+
+def readings(candidate: Candidate) -> Iterator[KeyRange]:
+    """The ranges that a candidate reads."""
+    yield from candidate.ranges
+    for partition, sort in candidate.keys:
+        yield KeyRange(KeyCondition(partition, "=", (sort,)), sort, KEY)
+
+
+def candidates(layout: ModelLayout, key: AccessKey, where: Condition) -> Iterator[Candidate]:
+    """How a key answers a query, if it does; whether a partition is shared is compared on the way."""
+
+    def shares(key: AccessKey, reading: KeyRange) -> bool:
+        expected = oracle.is_shared(layout, key, reading.condition, reading.prefix)
+        assert is_shared(layout, key, reading) == expected, (key, reading)
+        return expected
+
+    constraints = gather(where, layout)
+    if constraints is not None:
+        with suppress(Unfit):
+            yield weigh(key, Query(layout, where), constraints, shares)
+
+
+def compare_decisions(layout: ModelLayout, where: Condition) -> None:
+    """Every key of a model decides of a query's ranges as the characters do."""
+    for key in (layout.primary, *layout.index_keys):
+        for candidate in candidates(layout, key, where):
+            if candidate.kind == "empty":
+                continue
+            found, ranges = neighbours(layout, key), tuple(readings(candidate))
+            foreign = [oracle.is_foreign(layout, key, each.condition, each.prefix) for each in ranges]
+            opposite = [oracle.holds_opposite(layout, key, each.condition, each.prefix) for each in ranges]
+            assert can_hold(found.foreign, candidate) == any(foreign), candidate
+            assert can_hold(found.opposite, candidate) == any(opposite), candidate
+            for each, expected in zip(ranges, foreign, strict=True):
+                assert found.foreign[each.shape].applies((each,)) == expected, each
+
+
+@settings(max_examples=600, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_decisions_are_those_of_the_characters(data: st.DataObject) -> None:
+    """For any templates and any values, each range is said to be shared exactly if its characters say so."""
+    for layout in data.draw(spaces()):
+        kinds = {name: info.type for name, info in layout.attributes.items() if name in "pqab"}
+        drawn = [data.draw(comparisons(name, _kind(layout, name))) for name in kinds]
+        compare_decisions(layout, And(tuple(each for each in drawn if each is not None)))
+
+
+def _kind(layout: ModelLayout, name: str) -> str:
+    for key in (layout.primary, *layout.index_keys):
+        for part in (*key.partition.parts, *key.sort.parts):
+            if part.name == name and part.codec is not None:
+                return part.codec.kind
+    return "text"
+
+
+@pytest.mark.parametrize("model", registry.all_models(), ids=lambda model: model._meta.label)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_real_models_decide_as_their_characters(model: Any, data: st.DataObject) -> None:
+    """The same holds of every declared model, among all the models of its table."""
+    layout = registry.layout_of(model)
+    keys = (layout.primary, *layout.index_keys)
+    kinds = {part.name: part.bound.kind for key in keys for part in (*key.partition.parts, *key.sort.parts)}
+    terms: list[Condition] = []
+    for name, kind in kinds.items():
+        whole = st.builds(Compare, st.just(name), st.just("exact"), VALUES[kind])
+        drawn = data.draw(whole | comparisons(name, kind))
+        terms += [] if drawn is None else [drawn]
+    with suppress(InvalidValue):
+        compare_decisions(layout, And(tuple(terms)))
+
+
+@settings(max_examples=400)
+@given(templates() | st.sampled_from(PARTITIONS), templates() | st.sampled_from(PARTITIONS), texts)
+def test_templates_read_as_their_characters(first: str, second: str, text: str) -> None:
+    """Which texts a template makes, and whether two make one, is what following each character says."""
+    one, other = Template.parse(first), Template.parse(second)
+    assert one.could_equal(other) == oracle.could_equal(one, other)
+    for each in (text, f"A#{text}", f"A_{text}x", f"{text}#A", one.head, one.head + text, other.head + text):
+        assert one.matches(each) == oracle.makes(one, each)
+        assert one.could_start_with(each) == oracle.makes_beginning(one, each)
+
+
+SHELF = Space()
+BOOK = SHELF.model(
+    "x.Book",
+    {"shelf": "text", "kind": "text", "name": "text"},
+    ("SHELF#{shelf}", "BOOK#{name}"),
+    {"by_kind": ("gs1", "{kind}#ALL", "{kind}_{name}")},
+)
+SHELF.model(
+    "x.Loan",
+    {"shelf": "text", "loan": "text", "kind": "text"},
+    ("SHELF#{shelf}", "BOOK#{loan}"),
+    {"by_kind": ("gs1", "NOVEL#ALL", "LENT_{loan}")},
+)
+
+
+@pytest.mark.parametrize(
+    ("key", "shape", "always", "depends"),
+    [
+        (BOOK.primary, KEY, True, []),
+        (BOOK.primary, PARTITION, True, []),
+        (BOOK.primary, Shape("prefix", 0), True, []),
+        (BOOK.indexes[0], PARTITION, False, ["by_kind"]),
+        (BOOK.indexes[0], KEY, False, ["by_kind"]),
+        (BOOK.indexes[0], Shape("start", 0), False, ["by_kind"]),
+        (BOOK.indexes[0], Shape("above", 1), False, ["by_kind"]),
+    ],
+)
+def test_what_is_decided_without_values(key: AccessKey, shape: Shape, always: bool, depends: list[str]) -> None:
+    """A neighbour meets every range of a shape, none, or those with certain values."""
+    found = neighbours(BOOK, key).foreign[shape]
+    assert (found.always, [other.name for other in found.depends]) == (always, depends)
+
+
+def test_values_decide_where_they_must() -> None:
+    """Of one shape, a range with the neighbour's values is shared, and one with others is not."""
+    by_kind = BOOK.indexes[0]
+    sharing = neighbours(BOOK, by_kind).foreign[KEY]
+    shared, other = (
+        KeyRange(KeyCondition(f"{kind}#ALL", "=", (sort,)), sort, KEY)
+        for kind, sort in (("NOVEL", "LENT_1"), ("NOVEL", "READ_1"))
+    )
+    assert sharing.applies([other, shared])
+    assert not sharing.applies([other])
+
+
+def test_a_whole_key_of_the_demo_is_nobody_elses() -> None:
+    """A company by its key needs no look at any value, though its people lie in the same partition."""
+    layout = registry.layout_of(Company)
+    assert neighbours(layout, layout.primary).foreign[KEY] == Sharing()
+    assert neighbours(layout, layout.primary).foreign[PARTITION].always
+
+
+def test_models_that_come_and_go_are_noticed() -> None:
+    """A model that is declared later shares partitions from then on, in its own table only."""
+    layout = registry.layout_of(Person)
+    people = ask(layout, {"company_id": "1"})
+    before = plan(people)
+    with forgotten():
+        declare("Elsewhere", ("COMPANY#{a}", "PEOPLE#{b}"), options={"table": "kinds"}, **_ab())
+        assert plan(people) == before
+        declare("Passerby", ("COMPANY#{a}", "PEOPLE#{b}"), **_ab())
+        assert plan(people) != before
+    assert plan(people) == before
+
+
+def _ab() -> dict[str, Any]:
+    return {"a": models.UnicodeAttribute(), "b": models.UnicodeAttribute()}
+
+
+def test_many_threads_decide_alike() -> None:
+    """The first queries of a process may come at the same time."""
+    decide.cache_clear()
+    layouts = [registry.layout_of(model) for model in registry.all_models()]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda layout: neighbours(layout, layout.primary), layouts * 8))
+    assert found == [neighbours(layout, layout.primary) for layout in layouts] * 8
