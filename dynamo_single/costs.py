@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from dynamo_single.table.listeners import SentRequest, listening
+from dynamo_single.table.request import READS
 
 __all__ = ["Cost", "Costs", "measure_requests"]
-
-_READS = frozenset({"BatchGetItem", "GetItem", "Query", "Scan", "TransactGetItems"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class Cost:
     @classmethod
     def of(cls, sent: SentRequest) -> Cost:
         """The cost of a request that was sent."""
-        is_read = sent.operation in _READS
+        is_read = sent.operation in READS
         read, returned = _items(sent.operation, sent.response) if is_read and sent.response is not None else (0, 0)
         return cls(
             operation=sent.operation,
@@ -51,7 +50,7 @@ class Cost:
 
     def __str__(self) -> str:
         failed = f", and failed with {self.error}" if self.error else ""
-        return f"{self.operation}: {_worded(self, reads=self.operation in _READS)}{failed}"
+        return f"{self.operation}: {_worded(self, reads=self.operation in READS)}{failed}"
 
 
 class Costs:
@@ -92,7 +91,7 @@ class Costs:
             return "no requests"
         operations = ", ".join(f"{count} {operation}" for operation, count in self.operations.items())
         failed = f", {self.failures} failed" if self.failures else ""
-        worded = _worded(self, reads=not _READS.isdisjoint(self.operations))
+        worded = _worded(self, reads=not READS.isdisjoint(self.operations))
         return f"{counted(self.requests, 'request')} ({operations}{failed}), {worded}"
 
     def __repr__(self) -> str:

@@ -27,12 +27,10 @@ from dynamo_single.orm.requests.actions import ITEM_EXISTS, Action, Check, Item,
 from dynamo_single.orm.requests.block import Block, Entry
 from dynamo_single.orm.where import preconditions
 from dynamo_single.table.flow import run
+from dynamo_single.table.limits import MAX_TOKEN
 from dynamo_single.table.table import get_table
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-#: A client request token has at most so many characters (AWS API reference, TransactWriteItems).
-MAX_TOKEN = 36
 
 
 def atomic(function: F | None = None, *, token: str | None = None) -> Any:

@@ -22,10 +22,10 @@ from dynamo_single.orm.requests.actions import ITEM_MISSING, Item, ItemKey
 from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.orm.requests.expressions import ExpressionBuilder
 from dynamo_single.orm.schema.encoding.codecs import codec_for
-from dynamo_single.orm.schema.encoding.keys import PARTITION_KEY_LIMIT, Template
-from dynamo_single.orm.schema.encoding.values import MAX_DIGITS, item_size
+from dynamo_single.orm.schema.encoding.keys import Template
+from dynamo_single.orm.schema.encoding.values import item_size
 from dynamo_single.table import names
-from dynamo_single.table.limits import MAX_ITEM_SIZE
+from dynamo_single.table.limits import MAX_DIGITS, MAX_ITEM_SIZE, PARTITION_KEY_LIMIT
 from dynamo_single.table.request import Request
 
 # No model's class is called like these, so that no model's Scan takes them for its own.

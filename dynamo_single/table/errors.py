@@ -26,9 +26,8 @@ from dynamo_single.exceptions import (
     TokenReused,
     TransactionCancelled,
 )
+from dynamo_single.table.limits import MAX_ITEM_SIZE
 from dynamo_single.table.names import PARTITION_KEY, SORT_KEY
-
-MAX_ITEM_KB = 400
 
 _ACCESS = frozenset(
     {
@@ -145,8 +144,8 @@ class Refusal:
         table = self.settings.table_name
         if message.startswith("Item size") and "exceeded the maximum allowed size" in message:
             return ItemTooLarge(
-                f"{self._item().capitalize()} is larger than the {MAX_ITEM_KB} KB that DynamoDB stores in one item; "
-                "nothing was written. Split it into several items, or keep the large part elsewhere."
+                f"{self._item().capitalize()} is larger than the {MAX_ITEM_SIZE // 1024} KB that DynamoDB stores in "
+                "one item; nothing was written. Split it into several items, or keep the large part elsewhere."
             )
         if "does not have the specified index" in message:
             index = self.params.get("IndexName", "the requested one")

@@ -14,11 +14,10 @@ from pynamodb.connection.base import MetaTable
 from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.table import names
+from dynamo_single.table.request import READS
 
 #: Sends an operation with its parameters, and gives the answer.
 Call = Callable[[str, Mapping[str, Any]], dict[str, Any]]
-
-_READS = frozenset({"BatchGetItem", "GetItem", "Query", "Scan"})
 
 
 class _PynamodbClient:
@@ -28,7 +27,7 @@ class _PynamodbClient:
         self._call = call
 
     def _make_api_call(self, operation: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        asked = [params, *params.get("RequestItems", {}).values()] if operation in _READS else []
+        asked = [params, *params.get("RequestItems", {}).values()] if operation in READS else []
         if any("ProjectionExpression" in each for each in asked):
             raise NotSupported(
                 "attributes_to_get is not supported: an object that lacks attributes would be saved with wrong keys. "

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+#: The operations that only read.
+READS = frozenset({"BatchGetItem", "GetItem", "Query", "Scan", "TransactGetItems"})
+
 
 @dataclass(frozen=True, slots=True)
 class Request:

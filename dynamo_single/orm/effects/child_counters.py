@@ -6,7 +6,6 @@ items; only what counts anew reads.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Collection, Mapping
 from functools import lru_cache, partial
 from typing import Any
@@ -23,13 +22,12 @@ from dynamo_single.orm.requests.changes import as_stored
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import CounterAttribute
 from dynamo_single.orm.schema.children import Children
+from dynamo_single.orm.schema.encoding.codecs import some_value
 from dynamo_single.table import names
 from dynamo_single.table.flow import local
 
 #: A model that counts, its counter's physical name, and the children's reference to it.
 Counted = tuple[Any, str, Any]
-#: A ``pk`` of each kind that is not a text, to plan by.
-_SOME_PK = {"number": 1, "uuid": uuid.UUID(int=1)}
 #: By the key of a parent and the physical name of its counter, what is to be added.
 Sums = dict[ItemKey, dict[str, int]]
 
@@ -149,7 +147,7 @@ def problem(counter: CounterAttribute) -> tuple[str, str] | None:
             f"Count them when it is needed: {counter.children}.count() is a Query.",
         )
     try:
-        live_children(children, _SOME_PK.get(children.field.attribute.key_kind, "1"))
+        live_children(children, some_value(children.field.attribute.key_kind))
     except NoAccessPattern as error:
         return str(error), f"Add a key whose partition is made of {{{children.field.attname}}} alone."
     return None

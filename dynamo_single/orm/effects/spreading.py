@@ -5,7 +5,6 @@ Where the copies do not fit into the transaction, the source is marked, and they
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,6 +23,7 @@ from dynamo_single.orm.requests.block import Block, combined
 from dynamo_single.orm.requests.changes import as_stored
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import CopiedAttribute
+from dynamo_single.orm.schema.encoding.codecs import some_value
 from dynamo_single.orm.schema.encoding.values import item_size
 from dynamo_single.table import names
 from dynamo_single.table.flow import local, run
@@ -35,9 +35,6 @@ MAX_ALONG = MAX_ACTIONS - 10
 MAX_SIZE = 3 * 1024 * 1024
 #: How often the copies in one model are gone through, because their holders are changed by others meanwhile.
 ATTEMPTS = 5
-
-#: A ``pk`` of each kind that is not a text, to plan by.
-_SOME_PK = {"number": 1, "uuid": uuid.UUID(int=1)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +86,7 @@ def problem(copy: CopiedAttribute) -> str | None:
     """What is wrong with how a copy's holders are found, if anything is."""
     kind = copy.reference_field.attribute.key_kind
     try:
-        _holders(copy.field.model, copy.reference_field, _SOME_PK.get(kind, "1"), deleted=True)
+        _holders(copy.field.model, copy.reference_field, some_value(kind), deleted=True)
     except NoAccessPattern as error:
         return str(error)
     return None

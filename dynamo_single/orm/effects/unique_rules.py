@@ -21,9 +21,10 @@ from dynamo_single.orm.conditions.terms import EVERYTHING, And, Condition, Not, 
 from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
-from dynamo_single.orm.schema.encoding.keys import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, Template, canonical, codec_for
+from dynamo_single.orm.schema.encoding.keys import Template, canonical, codec_for
 from dynamo_single.orm.where import preconditions
 from dynamo_single.table import names
+from dynamo_single.table.limits import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
 
 CLAIM_SORT_KEY = "#CLAIM"
 

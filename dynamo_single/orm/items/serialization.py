@@ -16,10 +16,11 @@ from dynamo_single.orm.conditions.matching import normal
 from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
-from dynamo_single.orm.schema.encoding.keys import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, Template
+from dynamo_single.orm.schema.encoding.keys import Template
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 from dynamo_single.table import names
+from dynamo_single.table.limits import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
 
 Values = dict[str, Any]
 

@@ -19,8 +19,9 @@ from dynamo_single.orm.plan.ordering import Served, Unfit, serve, serve_in_memor
 from dynamo_single.orm.plan.plan import KeyCondition, PlanKind, Query
 from dynamo_single.orm.plan.ranges import Narrowing, narrow
 from dynamo_single.orm.schema.encoding.codecs import LAST
-from dynamo_single.orm.schema.encoding.keys import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, KeyPart, prefix_end
+from dynamo_single.orm.schema.encoding.keys import KeyPart, prefix_end
 from dynamo_single.orm.schema.layout import AccessKey
+from dynamo_single.table.limits import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
 
 #: How many partitions, or single items, one query may be spread over. Each partition is a Query of its own, as is each
 #: object of which ``prefetch_related`` reads the children.

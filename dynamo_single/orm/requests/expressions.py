@@ -16,16 +16,7 @@ from dynamo_single.orm.conditions.wording import word
 from dynamo_single.orm.requests.changes import Change, Place
 from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.table import names
-
-#: The most operands of one IN (AWS: "Comparison operator and function reference").
-MAX_IN_OPERANDS = 100
-#: The longest expression in bytes, with its placeholders (AWS: "Quotas in Amazon DynamoDB", expression parameters).
-MAX_EXPRESSION = 4096
-#: The most operators and functions of one expression, of any kind (the same page names it for an UpdateExpression).
-MAX_OPERATORS = 300
-LIMITS = (
-    "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html#limits-expression-parameters"
-)
+from dynamo_single.table.limits import LIMITS, MAX_EXPRESSION, MAX_IN_OPERANDS, MAX_OPERATORS
 
 _FUNCTIONS = {"begins_with": "begins_with", "contains": "contains", "type": "attribute_type"}
 _COMPARATORS = ("=", "<", "<=", ">", ">=")

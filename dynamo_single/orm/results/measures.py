@@ -22,7 +22,7 @@ from dynamo_single.orm.schema.attributes import (
     NumberAttribute,
 )
 from dynamo_single.orm.schema.attributes.scalars import exact_number
-from dynamo_single.orm.schema.encoding.values import MAX_DIGITS
+from dynamo_single.table.limits import MAX_DIGITS
 
 Function = Literal["Count", "Min", "Max", "Sum", "Avg"]
 

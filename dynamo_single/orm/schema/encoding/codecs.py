@@ -165,3 +165,8 @@ _PLAIN = {
     "timestamp": Codec("timestamp", "", _timestamp),
     "uuid": Codec("uuid", "", _uuid),
 }
+
+
+def some_value(kind: str | None) -> Any:
+    """A value of a kind of key, for planning what does not depend on the value."""
+    return {"number": 1, "uuid": UUID(int=1)}.get(kind or "", "1")

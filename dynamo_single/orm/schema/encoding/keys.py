@@ -16,6 +16,7 @@ from dynamo_single.exceptions import ConfigurationError, EmptyKeyPart, InvalidVa
 from dynamo_single.orm.schema.encoding.codecs import ESCAPE, KINDS, LAST, Codec, canonical, codec_for, padding_of
 from dynamo_single.orm.schema.encoding.identity import join_identity, split_identity
 from dynamo_single.orm.schema.encoding.patterns import Pattern
+from dynamo_single.table.limits import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
 
 __all__ = [
     "KINDS",
@@ -36,9 +37,6 @@ __all__ = [
 ]
 
 SEPARATOR = "#"
-#: The longest keys in UTF-8 bytes (AWS: "Quotas in Amazon DynamoDB", partition and sort key values).
-PARTITION_KEY_LIMIT = 2048
-SORT_KEY_LIMIT = 1024
 
 _INDEX_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 

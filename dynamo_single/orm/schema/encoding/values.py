@@ -13,15 +13,11 @@ from decimal import Decimal
 from typing import Any
 
 from dynamo_single.exceptions import InvalidValue
+from dynamo_single.table.limits import MAX_DEPTH, MAX_DIGITS, MAX_EXPONENT
 
 AttributeValue = dict[str, Any]
 Number = int | float | Decimal
 
-#: How deep lists and maps may be nested (AWS: "Quotas in Amazon DynamoDB", nested attribute depth).
-MAX_DEPTH = 32
-#: Limits of a number (AWS: "Supported data types and naming rules in Amazon DynamoDB", Number).
-MAX_DIGITS = 38
-MAX_EXPONENT = 125
 MIN_EXPONENT = -130
 
 _INTEGER = re.compile(r"-?[0-9]+")

@@ -14,7 +14,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
-from dynamo_single.orm.schema.encoding.values import MAX_EXPONENT
+from dynamo_single.table.limits import MAX_EXPONENT
 
 
 class DocumentFormField(forms.JSONField):
