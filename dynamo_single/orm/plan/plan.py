@@ -153,6 +153,11 @@ class Plan:
         return self.query.layout
 
     @property
+    def index(self) -> str | None:
+        """The index that is read; ``None`` for the table itself."""
+        return None if self.key is None else self.key.index
+
+    @property
     def consistent(self) -> bool:
         """Whether the requests are strongly consistent."""
         return self.query.consistent

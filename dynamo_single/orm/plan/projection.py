@@ -53,7 +53,7 @@ def widen(plan: Plan, wanted: Collection[str]) -> Plan:
 
 def _projection(plan: Plan, stored: Iterable[str]) -> tuple[str, ...]:
     layout = plan.layout
-    index = plan.key.index if plan.key else None
+    index = plan.index
     keys = () if index is None else (names.index_partition(index), names.index_sort(index))
     # DynamoDB takes no filter for single items, and what another part of a union gives is dropped after reading.
     matched = (*((plan.filter,) if plan.kind in ("get", "batch_get") else ()), *plan.others)

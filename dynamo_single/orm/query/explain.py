@@ -71,8 +71,7 @@ def _union(plan: Plan) -> Iterable[tuple[str, str]]:
 
 def _keys(plan: Plan) -> Iterable[str]:
     texts = [f"{names.PARTITION_KEY} = {pk!r}, {names.SORT_KEY} = {sk!r}" for pk, sk in plan.keys[:_SHOWN]]
-    index = plan.key.index if plan.key else None
-    texts += [_key_condition(condition, index) for condition in plan.conditions[:_SHOWN]]
+    texts += [_key_condition(condition, plan.index) for condition in plan.conditions[:_SHOWN]]
     yield from texts
     rest = len(plan.keys) + len(plan.conditions) - len(texts)
     if rest:

@@ -153,7 +153,7 @@ class Descending:
 def _pages_of_plan(table: Table, plan: Plan, stop: int | None, *, exact: bool) -> Iterator[Item]:
     streams = [_items_of(table, request, stop, exact=exact) for request in compile_plan(plan, table_name=table.name)]
     if plan.merge == "sort_key" and len(streams) > 1:
-        index = plan.key.index if plan.key else None
+        index = plan.index
         sort = names.SORT_KEY if index is None else names.index_sort(index)
         merged = _mirrored(streams, forward=plan.forward)
         yield from heapq.merge(*merged, key=lambda item: item[sort]["S"], reverse=not plan.forward)

@@ -87,7 +87,7 @@ def is_merged(plan: Plan) -> bool:
 
 def sort_attribute(plan: Plan) -> str:
     """The stored name of the sort key that the plan reads by."""
-    index = plan.key.index if plan.key else None
+    index = plan.index
     return names.SORT_KEY if index is None else names.index_sort(index)
 
 
@@ -122,7 +122,7 @@ def start_of(plan: Plan, stream: int, position: Position, *, backward: bool) -> 
 def _start_key(plan: Plan, condition: KeyCondition | None, position: Position) -> Mapping[str, Mapping[str, str]]:
     pk, sk = position.key or ("", "")
     start = {names.PARTITION_KEY: {"S": pk}, names.SORT_KEY: {"S": sk}}
-    index = plan.key.index if plan.key else None
+    index = plan.index
     if index is not None and condition is not None:
         start[names.index_partition(index)] = {"S": condition.partition}
         start[names.index_sort(index)] = {"S": position.sort}
@@ -205,7 +205,7 @@ def _find(plan: Plan, item: Item) -> Position | None:
 
 
 def _is_read_by(plan: Plan, condition: KeyCondition, item: Item) -> bool:
-    index = plan.key.index if plan.key else None
+    index = plan.index
     partition = names.PARTITION_KEY if index is None else names.index_partition(index)
     # An item that is not in the index lacks both of its keys.
     if item.get(partition, {}).get("S") != condition.partition:

@@ -141,7 +141,7 @@ def _batches(plan: Plan, table_name: str) -> tuple[Request, ...]:
 
 def _query(plan: Plan, condition: KeyCondition) -> dict[str, Any]:
     builder = ExpressionBuilder()
-    index = plan.key.index if plan.key else None
+    index = plan.index
     params: dict[str, Any] = {} if index is None else {"IndexName": index}
     params["KeyConditionExpression"] = _key_condition(condition, index, builder)
     params |= _expressions(plan, builder)
