@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from django.core import paginator as django_paginator
 from django.core.paginator import EmptyPage
@@ -15,6 +15,7 @@ from django.http import Http404
 from django.utils.translation import gettext as _
 
 from dynamo_single.exceptions import ConfigurationError, InvalidCursor, NotSupported
+from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.results.pages import MAX_SIZE, Page
 
 __all__ = ["MAX_SIZE", "CursorListMixin", "CursorPage", "CursorPaginator", "Page"]
@@ -102,7 +103,7 @@ class CursorPaginator(django_paginator.Paginator):  # type: ignore[type-arg]  # 
     def page(self, number: Any = None) -> CursorPage:
         """The page of a cursor; the first one without. ``InvalidCursor`` if it is not this queryset's."""
         cursor = "" if number in (None, 1, "1") else number
-        queryset: Any = self.object_list
+        queryset = cast(QuerySet[Any], self.object_list)  # or a manager, which has the same method
         page = queryset.page(self.per_page, cursor, max_requests=self.max_requests)
         if not (page or cursor or self.allow_empty_first_page or page.has_next):
             raise EmptyPage(self.error_messages["no_results"])

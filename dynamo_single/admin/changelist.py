@@ -13,6 +13,9 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from dynamo_single.exceptions import DynamoSingleError, NotSupported, UnknownField
+from dynamo_single.orm.query.queryset import QuerySet
+from dynamo_single.orm.query.state import state_of
+from dynamo_single.orm.results import rows
 
 
 class TrashFilter(SimpleListFilter):
@@ -62,12 +65,12 @@ class KeyChangeList(ChangeList):
         self.sortable_by = [name for name in self.sortable_by or () if self._is_served(unordered, name)]
         return queryset
 
-    def _is_served(self, queryset: Any, column: Any) -> bool:
+    def _is_served(self, queryset: QuerySet[Any], column: Any) -> bool:
         order = self.get_ordering_field(column)
         if order is None:
             return False
         try:
-            queryset.order_by(order).explain()  # plans without sending
+            rows.plan(state_of(queryset.order_by(order)))
         except (NotSupported, UnknownField):
             return False
         return True

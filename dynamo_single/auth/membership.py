@@ -10,7 +10,8 @@ import random
 import time
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Self
 
 from asgiref.sync import sync_to_async
 from django.db import models
@@ -18,8 +19,8 @@ from django.db.models import Q
 
 from dynamo_single.exceptions import DynamoSingleError, InvalidValue, NotSupported, StaleObject
 from dynamo_single.orm.effects.write_errors import is_gone
-from dynamo_single.orm.plan.plan import Query
 from dynamo_single.orm.query.queryset import QuerySet
+from dynamo_single.orm.results.state import Asked
 from dynamo_single.orm.write import job
 
 #: The most groups of one user: all of them are read by one BatchGetItem, and go with the user in one transaction.
@@ -259,7 +260,8 @@ class MembersManager(RelatedManager):
             return _by_keys(queryset, _member_ids(self.relation.through, self.instance.pk)).filter(
                 group_ids__contains=self.instance.pk
             )
-        queryset._members_of = (self.relation.through, self.instance.pk)
+        group = (self.relation.through, self.instance.pk)
+        queryset._asked = MembersAsked(**_as_given(queryset._asked), group=group)
         return queryset
 
     def dissolve(self) -> None:
@@ -293,6 +295,13 @@ else:
     _QuerySet = object
 
 
+@dataclass(frozen=True, slots=True)
+class MembersAsked(Asked):
+    """What is asked of the members of a ``group``: the model of its memberships, and its identifier."""
+
+    group: tuple[Any, str] = (None, "")
+
+
 class MembersQuerySet(_QuerySet):
     """A queryset of users that is narrowed to a group's members when it is evaluated or joined with another group's."""
 
@@ -310,22 +319,30 @@ class MembersQuerySet(_QuerySet):
 
     def _joinable(self, other: Any) -> tuple[Any, Any]:
         # Querysets of the same group are joined as they are; one that asks for no group is refused as another kind.
-        if isinstance(other, MembersQuerySet) and other._members_of != self._members_of:
-            return self._narrowed(), other._narrowed()
+        if isinstance(other, MembersQuerySet) and _group_of(other) != _group_of(self):
+            return self._to_evaluate(), other._to_evaluate()
         return self, other
 
-    def _narrowed(self) -> Any:
+    def _to_evaluate(self) -> Self:
         """The queryset of the users that are members now: one Query a megabyte of memberships."""
-        if self._members_of is None:
+        asked = self._asked
+        if not isinstance(asked, MembersAsked):
             return self
-        through, group_id = self._members_of
-        narrowed: Any = self._with(_members_of=None, _using_index=self._using_index or "primary", _consistent=True)
+        index = asked.using_index or "primary"
+        narrowed = self._asking(replace(Asked(**_as_given(asked)), using_index=index, consistent=True))
+        through, group_id = asked.group
         # The index may lag behind; what the user's own item says decides.
         narrowed.query.add_q(Q(pk__in=_member_ids(through, group_id)) & Q(group_ids__contains=group_id))
         return narrowed
 
-    def _query_value(self, *, ordered: bool = True) -> Query:
-        return super(MembersQuerySet, self._narrowed())._query_value(ordered=ordered)
+
+def _as_given(asked: Asked) -> dict[str, Any]:
+    """What is asked besides a group, by name."""
+    return {each.name: getattr(asked, each.name) for each in fields(Asked)}
+
+
+def _group_of(queryset: MembersQuerySet) -> tuple[Any, str] | None:
+    return queryset._asked.group if isinstance(queryset._asked, MembersAsked) else None
 
 
 def _member_ids(through: Any, group_id: str) -> list[Any]:

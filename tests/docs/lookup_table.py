@@ -17,6 +17,7 @@ from typing import Any
 
 from dynamo_single import models
 from dynamo_single.exceptions import DynamoSingleError
+from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.schema.encoding.codecs import canonical
 from tests.unit.declaring import declare, forgotten
 
@@ -219,7 +220,7 @@ def by_key(model: Any, lookup: str, name: str, key: str) -> Any | None:
         queryset.explain()
     except DynamoSingleError:
         return None
-    is_path = "path=('" in repr(queryset._query_value().where)
+    is_path = "path=('" in repr(state_of(queryset).where)
     # In a document, a name that is no lookup is a step of a path.
     return queryset if not is_path or lookup in ("path", "position") else None
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.commands import dumpdata
 
-from dynamo_single.orm.where.arguments import in_any_order
+from dynamo_single.orm.query.state import InKeyOrder
 
 
 class Command(dumpdata.Command):
@@ -14,5 +14,6 @@ class Command(dumpdata.Command):
 
     def handle(self, *app_labels: str, **options: Any) -> Any:
         """Write the fixture: for each named model the requests of ``Model.objects.all()``."""
-        with in_any_order():
-            return super().handle(*app_labels, **options)
+        # The alias is the one thing of ours that Django's command hands to every queryset.
+        options["database"] = InKeyOrder(options["database"])
+        return super().handle(*app_labels, **options)

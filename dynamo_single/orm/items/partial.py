@@ -6,7 +6,7 @@ module must not know plans or querysets.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence, Set
 from typing import Any
 
 from django.core.exceptions import FieldDoesNotExist
@@ -45,18 +45,20 @@ def _field(model: Any, name: Any, method: str) -> Any:
     )
 
 
-def wanted(model: Any, query: Any, lookups: Iterable[Any] = ()) -> set[str] | None:
-    """The attributes that Django's description of a query asks for; ``None`` for all of them.
+def wanted(
+    model: Any, loading: tuple[Set[str], bool], followed: Iterable[str] = (), lookups: Iterable[Any] = ()
+) -> set[str] | None:
+    """The attributes that are to be read, by what Django has of ``only()`` and ``defer()``; ``None`` for all of them.
 
     A reference that ``prefetch_related`` (``lookups``) follows is one of them; one that ``select_related`` is to follow
-    has to be, or ``UnknownField`` is raised, as Django raises ``FieldError``.
+    (``followed``) has to be, or ``UnknownField`` is raised, as Django raises ``FieldError``.
     """
-    names, defer = query.deferred_loading
+    names, defer = loading
     if not names:
         return None
     fields = model._meta.concrete_fields
     kept = {field.name for field in fields if (field.name not in names) == defer}
-    for name in query.select_related if isinstance(query.select_related, dict) else ():
+    for name in (path.partition("__")[0] for path in followed):
         if name not in kept:
             raise UnknownField(
                 f"{model._meta.label}.{name} cannot be both deferred and followed by select_related(): name it in "

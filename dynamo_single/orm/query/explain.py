@@ -14,7 +14,8 @@ from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.conditions.wording import word, word_order
 from dynamo_single.orm.plan.advice import describe_key, word_query
 from dynamo_single.orm.plan.plan import KeyCondition, Plan
-from dynamo_single.orm.results import related as collections
+from dynamo_single.orm.results import related
+from dynamo_single.orm.results.state import Along
 from dynamo_single.table import names
 from dynamo_single.table.limits import MAX_BATCH_KEYS
 from dynamo_single.table.listeners import SentRequest, listening
@@ -125,7 +126,7 @@ def _requests(plan: Plan) -> str:
     return f"{count}, and one more for each further page of 1 MB that is read"
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     return dict(value) if isinstance(value, Mapping) else value
 
 
@@ -133,31 +134,28 @@ def _plain(value: Any) -> Any:
 SHOWN = 20
 
 
-def announce_related(queryset: Any) -> Iterator[tuple[str, str]]:
-    """What will be read along with the objects of a queryset, afterwards."""
-    references = collections.related_names(queryset)
-    if references:
-        shown = ", ".join(map(repr, references))
+def announce_along(along: Along) -> Iterator[tuple[str, str]]:
+    """What will be read along with the objects, afterwards."""
+    if along.references:
+        shown = ", ".join(map(repr, along.references))
         yield "then", f"select_related({shown}): one request for each {MAX_BATCH_KEYS} objects of each reference"
-    if queryset._prefetch_related_lookups:
-        shown = ", ".join(repr(getattr(each, "prefetch_to", each)) for each in queryset._prefetch_related_lookups)
+    if along.prefetched:
+        shown = ", ".join(repr(getattr(each, "prefetch_to", each)) for each in along.prefetched)
         yield "then", f"prefetch_related({shown}): depends on the objects; explain(execute=True) tells its requests"
 
 
-def execute(queryset: Any) -> Iterator[tuple[str, str]]:
-    """Evaluate a queryset as ``list()`` would, and tell what each request cost; the results are thrown away."""
-    clone = queryset._chain()
+def execute(results: Iterable[Any], along: Along) -> Iterator[tuple[str, str]]:
+    """Read all results, and what is read along, and tell what each request cost; the results are thrown away."""
     total = Costs()
-    own, related = _Costly(total), _Costly(total)
+    own, others = _Costly(total), _Costly(total)
     with listening(own):
-        results = clone._iterable_class(clone)
-        found = list(results) if clone._reads_related() else sum(1 for _ in results)
+        found = list(results) if along else sum(1 for _ in results)
     if isinstance(found, list):
-        with listening(related):
-            clone._read_related(found)
+        with listening(others):
+            related.read_along(found, along)
         found = len(found)
     yield from (("sent", text) for text in own.lines())
-    yield from (("along", text) for text in related.lines())
+    yield from (("along", text) for text in others.lines())
     yield "total", f"{total}: {counted(found, 'result')}"
 
 

@@ -6,24 +6,26 @@ The public methods. ``planned`` has what they are made of; nothing is sent befor
 from __future__ import annotations
 
 import datetime
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self, TypeVar
 
 from asgiref.sync import sync_to_async
-from django.db import connections, models
+from django.db import models
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.items import partial
-from dynamo_single.orm.plan.plan import Visibility
-from dynamo_single.orm.query import explain, streaming
+from dynamo_single.orm.query import annotate, explain, streaming
+from dynamo_single.orm.query.planned import RowIterable
+from dynamo_single.orm.query.state import along_of, state_of
 from dynamo_single.orm.query.unsupported import refuse_all
 from dynamo_single.orm.query.writing import WritingQuerySet
 from dynamo_single.orm.reading import plans
-from dynamo_single.orm.results import annotate as annotating
-from dynamo_single.orm.results import computation, pages, related, rows, sorting
-from dynamo_single.orm.results.columns import ColumnIterable, as_dict, as_named_tuple, as_tuple, as_value, columns
+from dynamo_single.orm.results import computation, objects, pages, related, rows
+from dynamo_single.orm.results.columns import Shape, as_dict, as_named_tuple, as_tuple, as_value, columns
 from dynamo_single.orm.results.pages import Page
 from dynamo_single.orm.where.arguments import asking
+from dynamo_single.table.listeners import capture_requests
 
 M = TypeVar("M", bound=models.Model, covariant=True)
 T = TypeVar("T")
@@ -37,44 +39,6 @@ class QuerySet(WritingQuerySet[M]):
     ``NoAccessPattern`` unless ``allow_scan()`` was called.
     """
 
-    # what is asked for, besides Django's own methods
-
-    def using_index(self, name: str) -> Self:
-        """Use this key only, by its name in ``class Keys`` or its index's name; ``"primary"`` is the table."""
-        return self._with(_using_index=name)
-
-    def without_index(self, *names: str) -> Self:
-        """Leave these keys out, by their names in ``class Keys`` or their indexes' names; the others count."""
-        return self._with(_without=(*self._without, *names))
-
-    def using(self, alias: str | None) -> Self:
-        """Accepted for Django's sake, for the aliases of ``DATABASES``; ``Meta.table`` chooses the table."""
-        if alias is not None and alias not in connections:
-            raise NotSupported(
-                f"using({alias!r}): there is no such database, and it would not choose a table of DynamoDB: "
-                f"{self.model._meta.label}.Meta.table does, by a name in DYNAMO_SINGLE."
-            )
-        return super().using(alias)
-
-    def consistent(self) -> Self:
-        """Read strongly consistent, at twice the capacity; only the table can, so indexes are refused."""
-        return self._with(_consistent=True)
-
-    def allow_scan(self) -> Self:
-        """Allow reading the whole table, every model's items included, if no key answers the query."""
-        return self._with(_allow_scan=True)
-
-    def allow_in_memory(self, limit: int = sorting.DEFAULT_LIMIT) -> Self:
-        """Allow working on up to ``limit`` matches in memory, for what DynamoDB does not compute or put in order.
-
-        If there are more, ``TooManyMatches`` is raised; nothing is cut off. What a key answers is read by it as ever.
-        """
-        return self._with(_in_memory=sorting.checked_limit(limit))
-
-    def with_visibility(self, visibility: Visibility) -> Self:
-        """``live`` objects, ``deleted`` ones, or ``all``."""
-        return self._with(_visibility=visibility)
-
     def explain(self, *, format: str | None = None, execute: bool = False, **options: Any) -> str:
         """Say which requests will be sent, why, and what they read for nothing. Sends nothing.
 
@@ -83,14 +47,16 @@ class QuerySet(WritingQuerySet[M]):
         """
         if format is not None or options:
             raise NotSupported("explain() takes no format and no options but execute=True: it returns one text.")
-        plan = computation.plan(self)
-        members = self._collection_members(plan)
+        state = state_of(self)
+        plan = rows.plan(state)
+        members = related.members_of(state, plan)
         if members is not None:
-            plan = related.whole(plan, self.model, members)
-        afterwards = [] if members is not None else [*computation.announce(self), *explain.announce_related(self)]
+            plan = related.whole(plan, members)
+        announced = (*computation.announce(state.asked.computation), *explain.announce_along(state.along))
+        afterwards = [] if members is not None else list(announced)
         if execute:
-            afterwards += explain.execute(self)
-        requests = plans.requests(self._table, plan, limit=self._page_limit(plan))
+            afterwards += explain.execute(self._iterable_class(self), state.along)
+        requests = plans.requests(state.table, plan, limit=objects.first_limit(state, plan))
         return explain.describe(plan, requests, afterwards=afterwards)
 
     def complex_filter(self, filter_obj: Any) -> Self:
@@ -107,33 +73,28 @@ class QuerySet(WritingQuerySet[M]):
 
         Without related objects no more than one page is read ahead of what was taken.
         """
-        async for result in streaming.aiterate(self, chunk_size):
+        async for result in streaming.aiterate(self._iterable_class(self), along_of(self), chunk_size):
             yield result
 
     def count(self) -> int:
         """Count without reading: Query with Select=COUNT, one request for each megabyte that is passed over."""
         if self._result_cache is not None:
             return len(self._result_cache)
-        query: Any = self.query
-        if query.is_empty():
-            return 0
-        computed = computation.of(self)
-        if computed is not None:
-            return sum(1 for _ in rows.rows(self)) if computed.makes_rows else int(self._source().count())
-        return plans.count(self._table, self._plan(ordered=False), skip=query.low_mark, stop=query.high_mark)
+        state = state_of(self)
+        computed = state.computation
+        if computed is not None and computed.makes_rows:
+            return sum(1 for _ in rows.rows(state))
+        return objects.count(state if computed is None else state.source())
 
     def exists(self) -> bool:
         """Whether there is one: reads until the first match."""
         if self._result_cache is not None:
             return bool(self._result_cache)
-        computed = computation.of(self)
+        state = state_of(self)
+        computed = state.computation
         if computed is not None and computed.makes_rows:
-            return next(rows.rows(self), None) is not None
-        clone = self._source()
-        clone.query.clear_ordering(force=True)
-        high = clone.query.low_mark + 1 if clone.query.high_mark is None else clone.query.high_mark
-        clone.query.high_mark = min(high, clone.query.low_mark + 1)
-        return next(clone._objects(), None) is not None
+            return next(rows.rows(state), None) is not None
+        return objects.exists(state.source())
 
     def get(self, *args: Any, **kwargs: Any) -> M:
         """The one object: one GetItem for a whole primary key, else a Query for at most two matches."""
@@ -203,7 +164,10 @@ class QuerySet(WritingQuerySet[M]):
         One request reads a page where nothing is filtered. Otherwise reading goes on until one match more than ``size``
         is found, the end is reached, or ``max_requests`` were sent. A cursor of another query is ``InvalidCursor``.
         """
-        return pages.page(self, size, cursor, max_requests)
+        pages.check_size(size, max_requests)
+        with capture_requests() as sent:
+            page = pages.page(state_of(self), size, cursor, max_requests)
+        return pages.with_costs(page, sent)
 
     async def apage(self, size: int, cursor: str | None = None, *, max_requests: int | None = None) -> Page[M]:
         """``page()`` in a thread."""
@@ -214,7 +178,7 @@ class QuerySet(WritingQuerySet[M]):
 
         The object has to be one of the queryset's, as it was read.
         """
-        return pages.cursor_for(self, obj, before=before)
+        return pages.cursor_for(state_of(self), obj, before=before)
 
     # other shapes of the result
 
@@ -230,11 +194,11 @@ class QuerySet(WritingQuerySet[M]):
             raise TypeError("'flat' is not valid when values_list is called with more than one field.")
         return self._with_columns(fields, {}, as_value if flat else as_named_tuple if named else as_tuple)
 
-    def _with_columns(self, fields: Any, expressions: Any, shape: Any) -> Any:
-        if self._computation is not None:
-            return annotating.with_columns(self, fields, expressions, shape)
-        clone = self._with(_columns=columns(self.model, fields, expressions, shape))
-        clone._iterable_class = rows.RowIterable if self._distinct else ColumnIterable
+    def _with_columns(self, fields: Sequence[Any], expressions: Mapping[str, Any], shape: Shape) -> Any:
+        if self._asked.computation is not None:
+            return annotate.with_columns(self, self._asked.computation, fields, expressions, shape)
+        clone = self._asking(replace(self._asked, columns=columns(self.model, fields, expressions, shape)))
+        clone._iterable_class = RowIterable
         return clone
 
     def aggregate(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
@@ -243,22 +207,22 @@ class QuerySet(WritingQuerySet[M]):
         One count is one Query with Select=COUNT; the least or greatest value of what a key is ordered by is one Query
         for one item. Everything else reads every match, and needs a slice or ``allow_in_memory()``.
         """
-        return annotating.aggregate(self, args, kwargs)
+        return annotate.aggregate(self, args, kwargs)
 
     def annotate(self, *args: Any, **kwargs: Any) -> Any:
         """The same aggregates for each object, or after ``values()`` for each group, which needs ``allow_in_memory()``.
 
         ``Count("people")`` of ``people = Children(...)`` is one Query with Select=COUNT for each object.
         """
-        return annotating.annotate(self, args, kwargs)
+        return annotate.annotate(self, args, kwargs)
 
     def dates(self, field_name: str, kind: str, order: str = "ASC") -> Any:
         """The years, months, weeks or days of an attribute's values, each once; needs ``allow_in_memory()``."""
-        return annotating.dates(self, field_name, kind, order)
+        return annotate.dates(self, field_name, kind, order)
 
     def datetimes(self, field_name: str, kind: str, order: str = "ASC", tzinfo: datetime.tzinfo | None = None) -> Any:
         """The same as moments, down to the second, by the clocks of ``tzinfo`` or of the current time zone."""
-        return annotating.datetimes(self, field_name, kind, order, tzinfo)
+        return annotate.datetimes(self, field_name, kind, order, tzinfo)
 
     def only(self, *fields: Any) -> Self:
         """Objects of which the named attributes are read, and the identity; each other is read when it is asked for.
@@ -276,7 +240,7 @@ class QuerySet(WritingQuerySet[M]):
         return super().defer(*names)
 
     def _check_loadable(self, name: str) -> None:
-        if self._columns is not None:
+        if self._asked.columns is not None:
             raise TypeError(f"Cannot call {name}() after .values() or .values_list()")
 
     def union(self, *other_qs: Any, all: bool = False) -> Self:
@@ -305,10 +269,7 @@ class QuerySet(WritingQuerySet[M]):
             raise NotSupported("distinct() over fields is not supported: values(...).distinct() gives each value once.")
         if self.query.is_sliced:
             raise TypeError("Cannot create distinct fields once a slice has been taken.")
-        clone = self._with(_distinct=True)
-        if self._columns is not None:
-            clone._iterable_class = rows.RowIterable
-        return clone
+        return self._asking(replace(self._asked, distinct=True))
 
     def select_related(self, *fields: Any) -> Self:
         """Read the referenced objects along: one BatchGetItem for each hundred of each reference."""

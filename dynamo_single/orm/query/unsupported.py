@@ -30,7 +30,7 @@ def refusing(name: str) -> Callable[..., Any]:
         raise NotSupported(f"{name}() is not supported: {REFUSED[name]}.")
 
     method.__name__ = name
-    method.__doc__ = "Refused by name; see ``dynamo_single.refused``."
+    method.__doc__ = "Refused by name; see ``REFUSED``."
     return method
 
 

@@ -13,10 +13,12 @@ from django.db import models
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.query.planned import PlannedQuerySet
-from dynamo_single.orm.results import computation
+from dynamo_single.orm.query.state import state_of
+from dynamo_single.orm.results import objects
 from dynamo_single.orm.write import bulk, queryset_writes
 from dynamo_single.orm.write.bulk import Created
 from dynamo_single.orm.write.job import Progress
+from dynamo_single.orm.write.queryset_writes import Matches
 
 M = TypeVar("M", bound=models.Model, covariant=True)
 T = TypeVar("T")
@@ -52,7 +54,10 @@ class WritingQuerySet(PlannedQuerySet[M]):
         """Set values on each object that matches: one Query, then one update an object, under the same conditions."""
         if self.query.is_sliced:
             raise TypeError("Cannot update a query once a slice has been taken.")
-        return self._written(lambda queryset: queryset_writes.update(queryset, kwargs))
+        self._check_rows()
+        # Before anything is read, and where the queryset is not even planned.
+        assigned = queryset_writes.read(self.model, kwargs)
+        return self._written(lambda matches: queryset_writes.update(matches, assigned)) if assigned else 0
 
     def bulk_create(
         self,
@@ -93,20 +98,27 @@ class WritingQuerySet(PlannedQuerySet[M]):
 
         ``total`` is ``None`` where objects are written while they are read.
         """
-        return self._with(_progress=callback)
+        clone = self._chain()
+        clone._progress = callback
+        return clone
 
     def _check_writable(self, name: str) -> None:
         if self.query.is_sliced:
             raise TypeError(f"Cannot use 'limit' or 'offset' with {name}.")
-        if self._columns is not None:
+        if self._asked.columns is not None:
             raise TypeError(f"Cannot call {name} after .values() or .values_list()")
+        self._check_rows()
 
-    def _written(self, write: Callable[[Self], T]) -> T:
-        computed = computation.of(self)
+    def _check_rows(self) -> None:
+        computed = self._computation
         if computed is not None and computed.makes_rows:
             raise NotSupported(f"Rows that are {computed} cannot be written: write the objects.")
+
+    def _written(self, write: Callable[[Matches], T]) -> T:
+        source = state_of(self).source()
+        query = source.query(ordered=False)
         try:
-            return write(self if computed is None else self._source())
+            return write(Matches(self.model, query, lambda: objects.read(source), source.is_empty, self._progress))
         finally:
             self._result_cache = None
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from django.db.models import Avg, Count, Max, Min, Q, Sum, Value
+from django.db.models import Avg, Count, Max, Min, Model, Q, Sum, Value, sql
 from django.db.models.expressions import Col, Ref, Star
 from django.db.models.fields.json import KeyTransform
 
@@ -21,20 +21,20 @@ from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Compare, Condition, Order
 from dynamo_single.orm.items import hydration
+from dynamo_single.orm.items.hydration import Item
 from dynamo_single.orm.plan import planner
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.plan.projection import attributes_of, project
 from dynamo_single.orm.reading import plans as reading
-from dynamo_single.orm.results import sorting
+from dynamo_single.orm.results import objects, sorting
 from dynamo_single.orm.results.measures import NUMBERS, Function, Measure, Tally, checked_default
+from dynamo_single.orm.results.state import QueryState
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.fields import DynamoField, IdentityField
 from dynamo_single.orm.where.arguments import asking, check_lists
 from dynamo_single.orm.where.tree import read_where
 
 FUNCTIONS: dict[type[Any], Function] = {Count: "Count", Min: "Min", Max: "Max", Sum: "Sum", Avg: "Avg"}
-
-Item = dict[str, dict[str, Any]]
 
 
 def named(args: Sequence[Any], kwargs: Mapping[str, Any], method: str) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def named(args: Sequence[Any], kwargs: Mapping[str, Any], method: str) -> dict[s
     return {**kwargs, **found} if method == "aggregate" else {**found, **kwargs}
 
 
-def check_function(model: Any, alias: str, expression: Any) -> None:
+def check_function(model: type[Model], alias: str, expression: Any) -> None:
     """Refuse everything but the five aggregates, as they are."""
     if type(expression) not in FUNCTIONS:
         raise NotSupported(
@@ -70,9 +70,11 @@ def check_function(model: Any, alias: str, expression: Any) -> None:
         )
 
 
-def read_measure(queryset: Any, alias: str, expression: Any, *, summarize: bool) -> Measure:
-    """The measure of an aggregate expression; raises ``NotSupported`` by name for what cannot be computed."""
-    model = queryset.model
+def read_measure(model: type[Model], query: sql.Query, alias: str, expression: Any, *, summarize: bool) -> Measure:
+    """The measure of an aggregate expression; raises ``NotSupported`` by name for what cannot be computed.
+
+    Django's ``query`` knows the names that it may be of.
+    """
     check_function(model, alias, expression)
     if isinstance(expression.filter, Q):
         check_lists((expression.filter,))
@@ -80,14 +82,14 @@ def read_measure(queryset: Any, alias: str, expression: Any, *, summarize: bool)
     bare: Any = expression.copy()
     bare.default = None
     with asking(model):
-        resolved: Any = bare.resolve_expression(queryset.query.chain(), allow_joins=True, summarize=summarize)
+        resolved: Any = bare.resolve_expression(query.chain(), allow_joins=True, summarize=summarize)
     (source,) = resolved.source_expressions
     function = FUNCTIONS[type(expression)]
     field = _field(model, alias, expression, source)
     attribute = None if field is None or isinstance(field, IdentityField) else field.attname
     if function != "Count":
         _check_attribute(model, function, field)
-    elif attribute in model._identity:
+    elif attribute in registry.layout_of(model).identity:
         attribute = None
     condition = EVERYTHING if resolved.filter is None else read_where(model, resolved.filter)
     # A wrong value is told before anything is read.
@@ -102,7 +104,7 @@ def read_measure(queryset: Any, alias: str, expression: Any, *, summarize: bool)
     )
 
 
-def _field(model: Any, alias: str, expression: Any, source: Any) -> Any:
+def _field(model: type[Model], alias: str, expression: Any, source: Any) -> Any:
     """The field that an aggregate is of; ``None`` for ``Count("*")``."""
     if isinstance(source, Star):
         return None
@@ -126,11 +128,11 @@ def _field(model: Any, alias: str, expression: Any, source: Any) -> Any:
     )
 
 
-def _check_attribute(model: Any, function: Function, field: Any) -> None:
+def _check_attribute(model: type[Model], function: Function, field: Any) -> None:
     if field is None or isinstance(field, IdentityField):
         raise NotSupported(
             f"{model._meta.label}: {function}() takes one attribute. The primary key is made of "
-            f"{', '.join(model._identity)}: name one of them."
+            f"{', '.join(registry.layout_of(model).identity)}: name one of them."
         )
     if function in ("Min", "Max"):
         sorting.check_orderable(model, field.attname, f"{function}()")
@@ -152,10 +154,9 @@ def _default(function: Function, field: Any, expression: Any) -> Any:
     return checked_default(function, field.attribute, default)
 
 
-def aggregate(source: Any, measures: Sequence[Measure]) -> dict[str, Any]:
-    """The results by alias; ``source`` gives the objects themselves, in its own order and slice."""
-    query = source.query
-    if query.is_empty() or (query.high_mark is not None and query.high_mark <= query.low_mark):
+def aggregate(source: QueryState, measures: Sequence[Measure]) -> dict[str, Any]:
+    """The results by alias; ``source`` asks for the objects themselves, in its own order and slice."""
+    if source.is_empty:
         results = Tallies(source.model, measures).results()
     else:
         direct = _direct(source, measures)
@@ -166,7 +167,7 @@ def aggregate(source: Any, measures: Sequence[Measure]) -> dict[str, Any]:
 class Tallies:
     """Several measures of the same items."""
 
-    def __init__(self, model: Any, measures: Sequence[Measure]) -> None:
+    def __init__(self, model: type[Model], measures: Sequence[Measure]) -> None:
         attributes = registry.attributes_of(model)
         layout = registry.layout_of(model)
         self._each: list[tuple[Tally, Any, Callable[[Item], Any]]] = []
@@ -195,16 +196,16 @@ def needed(measures: Iterable[Measure]) -> set[str]:
     return found
 
 
-def _added_up(source: Any, measures: Sequence[Measure]) -> list[Any]:
+def _added_up(source: QueryState, measures: Sequence[Measure]) -> list[Any]:
     what = f"aggregate({', '.join(map(str, measures))})"
-    sliced = source.query.is_sliced
-    plan = sorting.plan(source) if sliced else sorting.unordered(source)
-    limit = sorting.limit_of(source, plan, what, sliced=True)
+    sliced = source.window.is_sliced
+    plan = objects.plan(source) if sliced else objects.plan_of_matches(source)
+    limit = objects.limit_of(source, plan, what, sliced=True)
     plan = project(plan, needed(measures))
     if sliced:
-        found = sorting.checked(source, sorting.items(source, plan), limit)
+        found = objects.checked(source, objects.items(source, plan), limit)
     else:
-        found = sorting.matches(source, plan, limit)
+        found = objects.matches(source, plan, limit)
     tallies = Tallies(source.model, measures)
     for item in found:
         hydration.check_type(source.model, item)
@@ -212,14 +213,14 @@ def _added_up(source: Any, measures: Sequence[Measure]) -> list[Any]:
     return tallies.results()
 
 
-def _direct(source: Any, measures: Sequence[Measure]) -> list[Any] | None:
+def _direct(source: QueryState, measures: Sequence[Measure]) -> list[Any] | None:
     """The results that keys give by themselves, one by one; ``None`` unless they give all of them.
 
     There may be one count, since each reads all that it counts, and any number of values at the ends of a key.
     """
-    if source.query.is_sliced:
+    if source.window.is_sliced:
         whole = len(measures) == 1 and replace(measures[0], alias="") == Measure("", "Count")
-        return [source.count()] if whole else None
+        return [objects.count(source)] if whole else None
     if sum(measure.function == "Count" for measure in measures) > 1:
         return None
     plans = [_plan_of(source, measure) for measure in measures]
@@ -228,13 +229,13 @@ def _direct(source: Any, measures: Sequence[Measure]) -> list[Any] | None:
     return [_answer(source, measure, cast(Plan, plan)) for measure, plan in zip(measures, plans, strict=True)]
 
 
-def _plan_of(source: Any, measure: Measure) -> Plan | None:
+def _plan_of(source: QueryState, measure: Measure) -> Plan | None:
     """The plan that gives one measure by itself."""
     name = measure.attribute
     if measure.function in ("Sum", "Avg") or measure.distinct or measure.children:
         return None
     counts = measure.function == "Count"
-    query = source._query_value(ordered=False)
+    query = source.query(ordered=False)
     ordering = (Order(name, measure.function == "Max"),) if name and not counts else ()
     query = replace(
         query, where=join((query.where, measure.filter, _present(source.model, measure))), ordering=ordering
@@ -246,12 +247,13 @@ def _plan_of(source: Any, measure: Measure) -> Plan | None:
     return project(plan, {name}) if name and not counts else plan
 
 
-def _present(model: Any, measure: Measure) -> Condition:
+def _present(model: type[Model], measure: Measure) -> Condition:
     """The condition that leaves out what counts for nothing: items without the attribute."""
     name = measure.attribute
-    if name is None or name in model._identity:
+    layout = registry.layout_of(model)
+    if name is None or name in layout.identity:
         return EVERYTHING
-    required = registry.layout_of(model).attributes[name].required
+    required = layout.attributes[name].required
     # Where a default stands for a missing value the item counts, and DynamoDB does not know that.
     defaults = hydration.value_reader(model, name)({}) is not None
     if defaults or (required and measure.function != "Count"):
@@ -259,11 +261,11 @@ def _present(model: Any, measure: Measure) -> Condition:
     return Compare(name, "isnull", False)
 
 
-def _answer(source: Any, measure: Measure, plan: Plan) -> Any:
+def _answer(source: QueryState, measure: Measure, plan: Plan) -> Any:
     if measure.function == "Count":
-        return reading.count(source._table, plan)
+        return reading.count(source.table, plan)
     tallies = Tallies(source.model, [replace(measure, filter=EVERYTHING)])
-    for item in reading.items(source._table, plan, stop=1):
+    for item in reading.items(source.table, plan, stop=1):
         hydration.check_type(source.model, item)
         tallies.add(item)
     return tallies.results()[0]

@@ -5,11 +5,11 @@ This module must not know plans or requests; that only the named attributes are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models.query import BaseIterable
+from django.db.models import Model
 from django.db.models.utils import create_namedtuple_class
 
 from dynamo_single.exceptions import NotSupported, UnknownField
@@ -27,7 +27,7 @@ class Columns:
     names: tuple[str, ...]
     shape: Shape
 
-    def reader(self, model: Any) -> Callable[[hydration.Item], Any]:
+    def reader(self, model: type[Model]) -> Callable[[hydration.Item], Any]:
         """What makes the row of an item; it raises ``UnexpectedItem`` for another model's."""
         readers = [_reader(model, name) for name in self.attributes]
 
@@ -38,24 +38,15 @@ class Columns:
         return row
 
 
-class ColumnIterable(BaseIterable):  # type: ignore[type-arg]  # not generic at run time
-    """Rows, read page by page."""
-
-    def __iter__(self) -> Iterator[Any]:
-        queryset: Any = self.queryset
-        rows: Iterator[Any] = queryset._objects()
-        return rows
-
-
-def _reader(model: Any, name: str) -> Callable[[hydration.Item], Any]:
-    field = model._meta.get_field(name) if name != "pk" else model._meta.pk
+def _reader(model: type[Model], name: str) -> Callable[[hydration.Item], Any]:
+    field: Any = model._meta.get_field(name) if name != "pk" else model._meta.pk
     if not isinstance(field, IdentityField):
         return hydration.value_reader(model, field.attname)
     parts = [hydration.value_reader(model, part) for part in field.names]
     return lambda item: field.joined(read(item) for read in parts)
 
 
-def columns(model: Any, fields: Sequence[Any], expressions: Any, shape: Shape) -> Columns:
+def columns(model: type[Model], fields: Sequence[Any], expressions: Mapping[str, object], shape: Shape) -> Columns:
     """The columns that were asked for: all of them by their stored form's names, if none is named."""
     if expressions or any(not isinstance(field, str) for field in fields):
         raise NotSupported("Expressions in values() are not supported: DynamoDB computes nothing while it reads.")

@@ -6,21 +6,23 @@ know requests.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar, overload
 
 from dynamo_single import clock
 from dynamo_single.exceptions import InvalidValue, NotSupported
+from dynamo_single.orm.items.hydration import Item
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.plan.projection import PartialItem
 from dynamo_single.orm.reading import cursors, paging, positions
 from dynamo_single.orm.reading.cursors import Cursor
 from dynamo_single.orm.reading.paging import Beginning, Reading
 from dynamo_single.orm.reading.positions import Narrowed, Position
-from dynamo_single.orm.results import computation, sorting
+from dynamo_single.orm.results import objects, related
+from dynamo_single.orm.results.state import QueryState
 from dynamo_single.orm.schema import registry
-from dynamo_single.table.listeners import capture_requests
+from dynamo_single.table.listeners import SentRequest
 
 T = TypeVar("T", covariant=True)
 
@@ -68,40 +70,45 @@ class Page(Sequence[T], Generic[T]):
         return self.items[index]
 
 
-def page(queryset: Any, size: Any, cursor: str | None, max_requests: Any) -> Page[Any]:
-    """Read one page of a queryset; see ``QuerySet.page``."""
+def check_size(size: object, max_requests: object) -> None:
+    """Refuse what is no size of a page, or no number of requests."""
     _check_number("size", size, MAX_SIZE)
     if max_requests is not None:
         _check_number("max_requests", max_requests, None)
-    with capture_requests() as sent:
-        plan = _plan(queryset, "page()")
-        begin = cursors.decode(cursor, plan) if cursor else Cursor(positions.outermost(plan, backward=False))
-        reading = paging.read(_beginning(queryset, plan, begin), wanted=size + 1, max_requests=max_requests)
-        given = reading.found[:size]
-        given = given[::-1] if begin.backward else given
-        make = queryset._reader()
-        objects = [make(each.item) for each in given]
-        queryset._read_related(objects)
+
+
+def page(state: QueryState, size: int, cursor: str | None, max_requests: int | None) -> Page[Any]:
+    """Read one page, without what it cost; see ``QuerySet.page``."""
+    plan = _plan(state, "page()")
+    begin = cursors.decode(cursor, plan) if cursor else Cursor(positions.outermost(plan, backward=False))
+    reading = paging.read(_beginning(state, plan, begin), wanted=size + 1, max_requests=max_requests)
+    given = reading.found[:size]
+    given = given[::-1] if begin.backward else given
+    make: Callable[[Any], Any] = objects.reader(state)
+    found = [make(each.item) for each in given]
+    related.read_along(found, state.along)
     before, after = _ends(plan, begin, reading, size)
     return Page(
-        tuple(objects),
+        tuple(found),
         None if after is None else cursors.encode(Cursor(after), plan),
         None if before is None else cursors.encode(Cursor(before, backward=True), plan),
         ended_by_budget=reading.stopped is not None,
-        requests=len(sent),
-        consumed=sum(request.consumed for request in sent),
     )
 
 
-def cursor_for(queryset: Any, obj: Any, *, before: bool) -> str:
+def with_costs(page: Page[T], sent: Sequence[SentRequest]) -> Page[T]:
+    """A page with what was sent for it."""
+    return replace(page, requests=len(sent), consumed=sum(request.consumed for request in sent))
+
+
+def cursor_for(state: QueryState, obj: object, *, before: bool) -> str:
     """Make the cursor of an object; see ``QuerySet.cursor_for``."""
-    plan = _plan(queryset, "cursor_for()")
+    plan = _plan(state, "cursor_for()")
     if before and plan.kind == "scan":
         raise NotSupported("cursor_for(before=True): a scan can only be read forwards. Ask by a key instead.")
-    label = queryset.model._meta.label
-    if not isinstance(obj, queryset.model):
-        raise InvalidValue(f"cursor_for() takes an object of {label}, not {obj!r}.")
-    item = obj._stored
+    if not isinstance(obj, state.model):
+        raise InvalidValue(f"cursor_for() takes an object of {state.label}, not {obj!r}.")
+    item: Item | None = obj._stored  # type: ignore[attr-defined]  # a model of ours
     if item is None:
         raise InvalidValue(f"cursor_for({obj!r}): it is not stored, so that no query gives it. Save it first.")
     if isinstance(item, PartialItem):
@@ -118,15 +125,15 @@ def cursor_for(queryset: Any, obj: Any, *, before: bool) -> str:
     return cursors.encode(Cursor(position, backward=before), plan)
 
 
-def _plan(queryset: Any, asked: str) -> Plan:
-    if queryset.query.is_sliced:
+def _plan(state: QueryState, asked: str) -> Plan:
+    if state.window.is_sliced:
         raise TypeError(f"Cannot use {asked} once a slice has been taken: a page has a size and a cursor of its own.")
-    if computation.of(queryset) is not None:
+    if state.computation is not None:
         raise NotSupported(
             f"{asked} is not supported where results are computed: every match is read before the first of them is "
             "known. Take pages of the objects and compute in Python, or slice the results."
         )
-    plan = sorting.plan(queryset)
+    plan = objects.plan(state)
     if plan.in_memory is not None:
         raise NotSupported(
             f"{asked} is not supported after allow_in_memory(): everything is read to put it in order, so that there "
@@ -135,17 +142,17 @@ def _plan(queryset: Any, asked: str) -> Plan:
     return plan
 
 
-def _beginning(queryset: Any, plan: Plan, begin: Cursor) -> Beginning:
+def _beginning(state: QueryState, plan: Plan, begin: Cursor) -> Beginning:
     position = begin.position
     narrowed: tuple[Narrowed, ...] = ()
     if position.values:
-        attribute = registry.attributes_of(queryset.model)[plan.merged_by[0].attribute]
+        attribute = registry.attributes_of(state.model)[plan.merged_by[0].attribute]
         value = attribute.from_attribute_value(dict(position.values[0]))
         narrowed = positions.narrow_parts(plan, value, backward=begin.backward, now=clock.now())
-    return Beginning(queryset._table, plan, position, begin.backward, narrowed)
+    return Beginning(state.table, plan, position, begin.backward, narrowed)
 
 
-def _check_number(name: str, value: Any, most: int | None) -> None:
+def _check_number(name: str, value: object, most: int | None) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1 or (most is not None and value > most):
         limit = "1 or more" if most is None else f"from 1 to {most}"
         raise InvalidValue(f"page({name}={value!r}): {name} is a whole number, {limit}.")

@@ -16,33 +16,45 @@ from django.db.models.fields.related_descriptors import ReverseManyToOneDescript
 from dynamo_single.exceptions import NoAccessPattern, UnknownField
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import ITEM_TYPE, Compare
-from dynamo_single.orm.items import hydration, partial
+from dynamo_single.orm.items import hydration
 from dynamo_single.orm.plan.constraints import gather
 from dynamo_single.orm.plan.plan import KeyCondition, Plan
 from dynamo_single.orm.reading import plans
+from dynamo_single.orm.results.state import Along, QueryState
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
+from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.table import names
-from dynamo_single.table.table import Table
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
     """One kind of children in a collection."""
 
-    model: Any
-    field: Any
+    model: type[models.Model]
+    field: models.ForeignKey[Any, Any]
     forward: bool = True
 
+    @property
+    def item_type(self) -> str:
+        """What the children's items are marked with."""
+        return registry.layout_of(self.model).item_type
 
-def members(model: Any, plan: Plan, lookups: Sequence[Any]) -> Mapping[str, Member] | None:
-    """The children that one Query reads together with the object of a plan; ``None`` if it takes several."""
+
+def members_of(state: QueryState, plan: Plan) -> Mapping[str, Member] | None:
+    """The children that one Query reads together with the object of a plan; ``None`` if none are, or it takes several.
+
+    Only objects have children, and these have to be the whole of the result.
+    """
+    asked, lookups = state.asked, state.along.prefetched
+    if not lookups or asked.columns is not None or asked.computation is not None or state.window.start:
+        return None
     if plan.kind != "get":
         return None
     found = {}
     for lookup in lookups:
-        children = getattr(model, lookup, None) if isinstance(lookup, str) else None
-        if not isinstance(children, Children) or not _shares_partition(model, children):
+        children = getattr(state.model, lookup, None) if isinstance(lookup, str) else None
+        if not isinstance(children, Children) or not _shares_partition(state.layout, children):
             return None
         member = _member(plan, children)
         if member is None:
@@ -68,19 +80,17 @@ def _member(plan: Plan, children: Children[Any]) -> Member | None:
     return Member(children.model, children.field, listing.forward)
 
 
-def _shares_partition(model: Any, children: Children[Any]) -> bool:
-    own = registry.layout_of(model).primary.partition
-    theirs = registry.layout_of(children.model).primary.partition
-    same_table = model._options.alias == children.model._options.alias
+def _shares_partition(own: ModelLayout, children: Children[Any]) -> bool:
+    other = registry.layout_of(children.model)
     # The reference holds the whole pk: it is what the partition is made of only if the pk is this one value.
-    of_pk = theirs.variables == (children.field.attname,) == registry.layout_of(model).identity
-    return same_table and own.source == theirs.source and of_pk
+    of_pk = other.primary.partition.variables == (children.field.attname,) == own.identity
+    return own.alias == other.alias and own.primary.partition.source == other.primary.partition.source and of_pk
 
 
-def whole(plan: Plan, model: Any, wanted: Mapping[str, Member]) -> Plan:
+def whole(plan: Plan, wanted: Mapping[str, Member]) -> Plan:
     """The plan that reads an object and its children together, in the place of the object's own."""
     ((partition, _),) = plan.keys
-    types = (model._options.item_type, *(member.model._options.item_type for member in wanted.values()))
+    types = (plan.layout.item_type, *(member.item_type for member in wanted.values()))
     return replace(
         plan,
         kind="query",
@@ -92,17 +102,18 @@ def whole(plan: Plan, model: Any, wanted: Mapping[str, Member]) -> Plan:
     )
 
 
-def read(table: Table, model: Any, plan: Plan, wanted: Mapping[str, Member]) -> Iterator[Any]:
+def read(state: QueryState, plan: Plan, wanted: Mapping[str, Member]) -> Iterator[Any]:
     """The object of a plan with its children: one Query a megabyte of its partition; nothing if it is missing."""
     ((_, sort),) = plan.keys
-    root = None
+    model = state.model
+    root: Any = None
     children: dict[str, list[Any]] = {name: [] for name in wanted}
-    for item in plans.items(table, whole(plan, model, wanted)):
+    for item in plans.items(state.table, whole(plan, wanted)):
         item_type = item[names.ITEM_TYPE]["S"]
-        if item[names.SORT_KEY]["S"] == sort and item_type == model._options.item_type:
+        if item[names.SORT_KEY]["S"] == sort and item_type == plan.layout.item_type:
             root = hydration.instance(model, item) if matches(plan.filter, item, plan.layout) else None
         for name, member in wanted.items():
-            if item_type == member.model._options.item_type and hydration.is_live(member.model, item):
+            if item_type == member.item_type and hydration.is_live(member.model, item):
                 children[name].append(hydration.instance(member.model, item))
     if root is None:
         return
@@ -119,10 +130,10 @@ def read(table: Table, model: Any, plan: Plan, wanted: Mapping[str, Member]) -> 
     yield root
 
 
-def check_references(model: Any, names: Sequence[Any]) -> None:
+def check_references(model: type[models.Model], names: Sequence[object]) -> None:
     """Refuse names for ``select_related`` that are no references of the model, or of the one before."""
     for name in names:
-        current = model
+        current: Any = model
         for step in str(name).split("__") if name is not None else ():
             references = {field.name: field for field in current._meta.concrete_fields if field.is_relation}
             if step not in references:
@@ -136,26 +147,13 @@ def check_references(model: Any, names: Sequence[Any]) -> None:
             current = references[step].related_model
 
 
-def fetch_related(queryset: Any, objects: Sequence[Any]) -> None:
+def fetch(objects: Sequence[Any], along: Along) -> None:
     """Fill the references that ``select_related`` named: one BatchGetItem for each hundred of each reference."""
-    names = related_names(queryset) if objects else []
-    if names:
-        models.prefetch_related_objects(objects, *names)
+    if objects and along.references:
+        models.prefetch_related_objects(objects, *along.references)
 
 
-def related_names(queryset: Any) -> list[str]:
-    """The references that ``select_related`` named, as paths."""
-    wanted = queryset.query.select_related
-    if not wanted or queryset._columns is not None:
-        return []
-    if wanted is True:
-        references = (f for f in queryset.model._meta.concrete_fields if f.is_relation and not f.null)
-        read = partial.wanted(queryset.model, queryset.query)
-        return [f.name for f in references if read is None or f.attname in {*read, *queryset.model._identity}]
-    return ["__".join(path) for path in _paths(wanted)]
-
-
-def _paths(tree: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    for name, branches in tree.items():
-        yield (name,)
-        yield from ((name, *path) for path in _paths(branches))
+def read_along(objects: Sequence[Any], along: Along) -> None:
+    """Read what ``select_related`` and ``prefetch_related`` named, for some of the objects that are given."""
+    fetch(objects, along)
+    models.prefetch_related_objects(objects, *along.prefetched)

@@ -102,7 +102,7 @@ class Children(Generic[M]):
         return None
 
     def queryset_of(self, pk: Any) -> Any:
-        """The children of the object with a ``pk``, as the relation gives them."""
+        """The children of the object with a ``pk``, as the relation gives them; ``None`` if a manager narrows them."""
         # As Django does it: the default manager's class, made anew, without what the manager was made with.
         manager = self.model._default_manager.__class__()
         manager.model = self.model

@@ -1,4 +1,4 @@
-"""How a question is taken: wrong names and lists are told before Django trips over them, and one order is given up.
+"""The arguments of ``filter()``: wrong names and lists are told before Django trips over them.
 
 This module knows Django's ``Q`` and must not know plans or querysets.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any
 
 from django.core.exceptions import FieldError
@@ -15,23 +14,6 @@ from django.db.models import Q
 
 from dynamo_single.exceptions import DynamoSingleError, InvalidValue, UnknownField
 from dynamo_single.orm.schema.fields.fields import IdentityField
-
-_in_any_order: ContextVar[bool] = ContextVar("in_any_order", default=False)
-
-
-@contextmanager
-def in_any_order() -> Iterator[None]:
-    """Within the block an order by ``pk`` alone is given up for that of the key: dumpdata always asks for one."""
-    token = _in_any_order.set(True)
-    try:
-        yield
-    finally:
-        _in_any_order.reset(token)
-
-
-def gives_up_order() -> bool:
-    """Whether this is such a block."""
-    return _in_any_order.get()
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db.models import Model
-from django.db.models.expressions import OrderBy
+from django.db.models.expressions import Col, OrderBy
 from django.db.models.sql.where import AND, OR, NothingNode, WhereNode
 
 from dynamo_single.exceptions import NotSupported, UnknownField
@@ -32,7 +32,7 @@ def read_where(model: type[Model], node: Any, around: Around | None = None) -> C
         return Nothing()
     if isinstance(node, WhereNode):
         return _read_node(model, node, around)
-    part = read_part(model, node)
+    part = _part(model, node)
     if part is None:
         return read_lookup(model, node)
     if part.is_null_test:
@@ -63,7 +63,7 @@ def _read_together(model: type[Model], node: WhereNode, around: Around) -> tuple
     parts: dict[int, DatePart] = {}
     together: dict[Any, list[DatePart]] = {}
     for place, child in enumerate(node.children):
-        part = None if isinstance(child, WhereNode | NothingNode) else read_part(model, child)
+        part = None if isinstance(child, WhereNode | NothingNode) else _part(model, child)
         if part is not None and not part.is_null_test:
             parts[place] = part
             together.setdefault(part.subject, []).append(part)
@@ -77,6 +77,11 @@ def _read_together(model: type[Model], node: WhereNode, around: Around) -> tuple
         elif part is together[part.subject][0]:
             children.append(condition_of(part, days[part.subject]))
     return tuple(children)
+
+
+def _part(model: type[Model], node: Any) -> DatePart | None:
+    """A lookup as a comparison of a part of a date; a whole attribute, which most lookups compare, has none."""
+    return None if isinstance(getattr(node, "lhs", None), Col) else read_part(model, node)
 
 
 def _days(parts: list[DatePart], around: Around) -> Spans[int]:

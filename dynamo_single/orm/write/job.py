@@ -148,13 +148,12 @@ def outcome_of(pk: Any, write: Callable[[], Mapping[str, int]]) -> Outcome:
         return Outcome(pk, {}, error)
 
 
-def each_once(queryset: Any) -> Iterator[Any]:
+def each_once(found: Iterator[Any]) -> Iterator[Any]:
     """The objects that match, page by page while they are written, and each only once.
 
     An update may move an object within the index that is being read, to where it is met again. Within a block
     everything is read first: what is pending cannot be read.
     """
-    found = queryset._to_write()
     seen: set[Any] = set()
     for obj in found if pending.current() is None else list(found):
         if obj.pk not in seen:

@@ -7,13 +7,14 @@ nothing else depends on the values. This module must not know how a single objec
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Model
 from django.db.models.signals import post_delete, pre_delete
 
+from dynamo_single import clock
 from dynamo_single.exceptions import ConditionFailed, InvalidValue, NotSupported, UnknownField
 from dynamo_single.orm.conditions.algebra import conjuncts, join, simplify
 from dynamo_single.orm.conditions.lowering import lower
@@ -26,6 +27,7 @@ from dynamo_single.orm.effects.write_errors import unmet_error
 from dynamo_single.orm.items import hydration, versions
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.serialization import stored_name
+from dynamo_single.orm.plan import planner
 from dynamo_single.orm.plan.plan import Plan, Query
 from dynamo_single.orm.requests import block
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, Update
@@ -34,92 +36,98 @@ from dynamo_single.orm.requests.compiler import compile_action
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.write import cascade, computed_changes
 from dynamo_single.orm.write.assignments import Target, is_asked, settled, target_of
-from dynamo_single.orm.write.job import Job, each_once
+from dynamo_single.orm.write.job import Job, Progress, each_once
 from dynamo_single.signals import post_restore, post_soft_delete
 from dynamo_single.table.names import ITEM_TYPE
 from dynamo_single.table.table import get_table
 
 
-def update(queryset: Any, changes: Mapping[str, Any]) -> int:
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """What is to be written through a queryset: what it asks, how its objects are read, and who is told of each.
+
+    Writing knows nothing of what else a queryset gives; reading is ``results``' work.
+    """
+
+    model: Any
+    query: Query
+    read: Callable[[], Iterator[Any]]
+    is_empty: bool = False
+    progress: Progress | None = None
+
+
+def update(matches: Matches, assigned: Assigned) -> int:
     """Set attributes of each object that matches; the number of those that were written."""
-    model = queryset.model
-    assigned = read(model, changes)
-    if not assigned:
-        return 0
-    written = at_once(queryset, assigned)
+    written = at_once(matches, assigned)
     if written is not None:
-        if written and queryset._progress is not None:
-            queryset._progress(written, written)
+        if written and matches.progress is not None:
+            matches.progress(written, written)
         return written
-    values = assigned.values
-    objects = each_once(queryset)
+    model, values = matches.model, assigned.values
+    objects = each_once(matches.read())
     if any(values.get(name) not in (None, "") for name in claims.unique_attributes(model)):
         objects = _check_unique(model, values, list(objects))
-    query = queryset._query_value(ordered=False)
 
     def write(obj: Any) -> Mapping[str, int]:
         for name, value in values.items():
             setattr(obj, name, value)
-        written = obj._write_if(_own_condition(query, obj), update_fields=list(values), changes=assigned.changes)
+        condition = _own_condition(matches.query, obj)
+        written = obj._write_if(condition, update_fields=list(values), changes=assigned.changes)
         return {model._meta.label: int(written)}
 
-    return sum(_job(queryset, "update").write_each(objects, write).values())
+    return sum(_job(matches, "update").write_each(objects, write).values())
 
 
-def delete(queryset: Any) -> tuple[int, dict[str, int]]:
+def delete(matches: Matches) -> tuple[int, dict[str, int]]:
     """Delete each object as its own ``delete()`` does; the counts are by model."""
-    if queryset._visibility == "deleted":
+    if matches.query.visibility == "deleted":
         raise NotSupported(
-            f"delete() moves {queryset.model._meta.label} to the trash, and these objects are in it: hard_delete() "
+            f"delete() moves {matches.model._meta.label} to the trash, and these objects are in it: hard_delete() "
             "deletes them for good, restore() takes them out of it."
         )
-    return _delete_each(queryset, "delete", for_good=False)
+    return _delete_each(matches, "delete", for_good=False)
 
 
-def hard_delete(queryset: Any) -> tuple[int, dict[str, int]]:
+def hard_delete(matches: Matches) -> tuple[int, dict[str, int]]:
     """Delete each object for good; the counts are by model."""
-    return _delete_each(queryset, "hard_delete", for_good=True)
+    return _delete_each(matches, "hard_delete", for_good=True)
 
 
-def _delete_each(queryset: Any, verb: str, *, for_good: bool) -> tuple[int, dict[str, int]]:
-    query = queryset._query_value(ordered=False)
-
+def _delete_each(matches: Matches, verb: str, *, for_good: bool) -> tuple[int, dict[str, int]]:
     def write(obj: Any) -> Mapping[str, int]:
-        counts: Mapping[str, int] = obj._delete_if(_own_condition(query, obj), for_good=for_good)[1]
+        counts: Mapping[str, int] = obj._delete_if(_own_condition(matches.query, obj), for_good=for_good)[1]
         return counts
 
-    job = _job(queryset, verb, pre_delete, post_delete, post_soft_delete)
-    counts = job.write_each(each_once(queryset), write)
+    job = _job(matches, verb, pre_delete, post_delete, post_soft_delete)
+    counts = job.write_each(each_once(matches.read()), write)
     return sum(counts.values()), counts
 
 
-def restore(queryset: Any) -> tuple[int, dict[str, int]]:
+def restore(matches: Matches) -> tuple[int, dict[str, int]]:
     """Take each object out of the trash as its own ``restore()`` does; the counts are by model."""
-    model = queryset.model
+    model = matches.model
     if not registry.layout_of(model).soft_delete:
         raise NotSupported(f"{model._meta.label} has no soft delete, so there is no trash to restore() from.")
 
-    query = queryset._query_value(ordered=False)
-
     def write(obj: Any) -> Mapping[str, int]:
         try:
-            counts: Mapping[str, int] = obj._restore_if(_own_condition(query, obj))[1]
+            counts: Mapping[str, int] = obj._restore_if(_own_condition(matches.query, obj))[1]
         except model.DoesNotExist:
             return {}  # deleted for good since it was read
         return counts
 
-    job = _job(queryset, "restore", post_restore)
-    counts = job.write_each(each_once(queryset), write)
+    job = _job(matches, "restore", post_restore)
+    counts = job.write_each(each_once(matches.read()), write)
     return sum(counts.values()), counts
 
 
-def _job(queryset: Any, verb: str, *signals: Any) -> Job:
+def _job(matches: Matches, verb: str, *signals: Any) -> Job:
     """The work on many objects: in the caller's own thread where somebody listens to signals, as a handler expects."""
-    models = [queryset.model]
+    models = [matches.model]
     for model in models:
         models += [each.model for each in cascade.followers(model, for_good=True) if each.model not in models]
     heard = any(signal.has_listeners(model) for signal in signals for model in models)
-    return Job(verb, queryset.model, progress=queryset._progress, threads=not heard)
+    return Job(verb, matches.model, progress=matches.progress, threads=not heard)
 
 
 def _check_unique(model: Any, values: Mapping[str, Any], objects: Sequence[Any]) -> Iterator[Any]:
@@ -226,14 +234,14 @@ def _checked_value(field: Any, value: Any) -> Any:
     return prepared
 
 
-def at_once(queryset: Any, assigned: Assigned) -> int | None:
+def at_once(matches: Matches, assigned: Assigned) -> int | None:
     """Update the one object that is asked for by one request; ``None`` where objects have to be read first."""
-    model = queryset.model
-    if block.current() is not None or queryset.query.is_empty():
+    model = matches.model
+    if block.current() is not None or matches.is_empty:
         return None
     if not computed_changes.is_left_to_dynamodb(model, assigned.changes, assigned.values, alone=True):
         return None
-    plan: Plan = queryset._plan(ordered=False)
+    plan = planner.plan(matches.query, now=clock.now())
     condition = simplify(lower(plan.filter, plan.layout))
     if plan.kind != "get" or not is_comparable(condition):
         return None

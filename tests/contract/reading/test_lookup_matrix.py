@@ -9,6 +9,7 @@ from django.db.models import Q
 
 from dynamo_single.exceptions import DynamoSingleError
 from dynamo_single.orm.plan.plan import Plan
+from dynamo_single.orm.query.state import state_of
 from dynamo_single.testing import assert_requests
 from tests.docs import lookup_table as matrix
 
@@ -79,4 +80,4 @@ def test_what_is_not_answered_is_refused_by_name(lookup: str, name: str) -> None
             assert any(word in str(error) for word in words), error
         else:
             assert name in ("map", "list"), queryset.explain()
-            assert "path=('" in repr(queryset._query_value().where)
+            assert "path=('" in repr(state_of(queryset).where)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dynamo_single import models
 from dynamo_single.exceptions import ConfigurationError, NotSupported
+from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes.canonical import letters
 from dynamo_single.orm.schema.encoding.codecs import canonical
@@ -114,7 +115,7 @@ def test_the_copy_that_says_most_is_compared() -> None:
     with forgotten():
         attributes = {**copied("letters"), "exact": models.CanonicalAttribute(source="name")}
         model = declare("Thing", ("THING", "{thing_id}"), thing_id=models.IdAttribute(), **attributes)
-        where = model.objects.filter(name__iexact="A-É")._query_value().where
+        where = state_of(model.objects.filter(name__iexact="A-É")).where
     assert "attribute='exact'" in repr(where) and "'a-é'" in repr(where)
 
 

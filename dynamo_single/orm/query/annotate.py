@@ -8,41 +8,45 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db.models import Count, F
 from django.utils import timezone
 
 from dynamo_single.exceptions import InvalidValue, NotSupported, UnknownField
+from dynamo_single.orm.query.planned import PlannedQuerySet, RowIterable
+from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.results import aggregates, periods
 from dynamo_single.orm.results.columns import Columns, Shape, as_value, columns
-from dynamo_single.orm.results.computation import Computation, Dates, of, source_of
+from dynamo_single.orm.results.computation import Computation, Dates
 from dynamo_single.orm.results.measures import Measure
-from dynamo_single.orm.results.rows import AnnotatedIterable, RowIterable
+from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import DateAttribute, TimestampAttribute
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.where.arguments import asking
 
+Q = TypeVar("Q", bound=PlannedQuerySet[Any])
 
-def aggregate(queryset: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+
+def aggregate(queryset: PlannedQuerySet[Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """The results of aggregates over the objects of a queryset."""
-    computation = of(queryset)
+    computation = queryset._computation
     if computation is not None and computation.makes_rows:
         raise NotSupported(
             f"{queryset.model._meta.label}: aggregate() of rows that are {computation} is not supported: compute it in "
             "Python over the rows. Count('name', distinct=True) counts the values of an attribute."
         )
     measures = [
-        aggregates.read_measure(queryset, alias, expression, summarize=True)
+        aggregates.read_measure(queryset.model, queryset.query, alias, expression, summarize=True)
         for alias, expression in aggregates.named(args, kwargs, "aggregate").items()
     ]
-    return aggregates.aggregate(source_of(queryset), measures) if measures else {}
+    return aggregates.aggregate(state_of(queryset).source(), measures) if measures else {}
 
 
-def annotate(queryset: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+def annotate(queryset: Q, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Q:
     """The same queryset with measures of each object, or after ``values()`` of each group of them."""
     expressions = aggregates.named(args, kwargs, "annotate")
-    before = queryset._computation
+    before = queryset._asked.computation
     if before is None:
         before = Computation(groups=_groups(queryset))
     if before.dates is not None or (before.shape is not None and before.groups is None):
@@ -61,27 +65,26 @@ def annotate(queryset: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> A
         known = Count("pk") if measures[alias].children else expression
         with asking(queryset.model):
             clone.query.add_annotation(known, alias)
-    clone._computation = replace(before, measures=tuple(measures.values()))
-    if before.groups is None:
-        clone._iterable_class = AnnotatedIterable
-        return clone
-    new = tuple(alias for alias in expressions if alias not in before.output)
-    output = (before.output or before.groups.names) + new
-    clone._computation = replace(clone._computation, output=output, shape=before.shape or before.groups.shape)
-    clone._iterable_class = RowIterable
+    computation = replace(before, measures=tuple(measures.values()))
+    if before.groups is not None:
+        new = tuple(alias for alias in expressions if alias not in before.output)
+        output = (before.output or before.groups.names) + new
+        computation = replace(computation, output=output, shape=before.shape or before.groups.shape)
+        clone._iterable_class = RowIterable
+    clone._asked = replace(clone._asked, computation=computation)
     return clone
 
 
-def _groups(queryset: Any) -> Columns | None:
-    chosen: Columns | None = queryset._columns
-    identity = queryset.model._identity
+def _groups(queryset: PlannedQuerySet[Any]) -> Columns | None:
+    chosen = queryset._asked.columns
+    identity = registry.layout_of(queryset.model).identity
     if chosen is None or len(identity) > 1:
         return chosen
     # One name for what a group has, so that it can be ordered by.
     return replace(chosen, attributes=tuple(identity[0] if name == "pk" else name for name in chosen.attributes))
 
 
-def _check_alias(queryset: Any, before: Computation, alias: str) -> None:
+def _check_alias(queryset: PlannedQuerySet[Any], before: Computation, alias: str) -> None:
     if before.groups is not None:
         taken = alias in before.groups.names or alias in before.groups.attributes
     else:
@@ -90,11 +93,11 @@ def _check_alias(queryset: Any, before: Computation, alias: str) -> None:
         raise ValueError(f"The annotation '{alias}' conflicts with a field on the model.")
 
 
-def _measure(queryset: Any, alias: str, expression: Any, *, grouped: bool) -> Measure:
+def _measure(queryset: PlannedQuerySet[Any], alias: str, expression: Any, *, grouped: bool) -> Measure:
     sources = [each for each in getattr(expression, "source_expressions", ()) if isinstance(each, F)]
     name = getattr(sources[0], "name", "") if len(sources) == 1 else ""
     if not isinstance(getattr(queryset.model, name, None) if name else None, Children):
-        return aggregates.read_measure(queryset, alias, expression, summarize=False)
+        return aggregates.read_measure(queryset.model, queryset.query, alias, expression, summarize=False)
     if type(expression) is not Count or expression.distinct or expression.filter is not None or grouped:  # type: ignore[attr-defined]  # missing in the stubs
         raise NotSupported(
             f"{queryset.model._meta.label}: {alias}={expression!r} is not supported: of children there is "
@@ -103,17 +106,18 @@ def _measure(queryset: Any, alias: str, expression: Any, *, grouped: bool) -> Me
     return Measure(alias, "Count", children=name)
 
 
-def with_columns(queryset: Any, fields: Sequence[Any], expressions: Any, shape: Shape) -> Any:
-    """``values()`` of what was computed: the names of the groups or of the objects, and the aliases."""
-    before: Computation = queryset._computation
+def with_columns(
+    queryset: Q, before: Computation, fields: Sequence[Any], expressions: Mapping[str, Any], shape: Shape
+) -> Q:
+    """``values()`` of what was computed ``before``: the names of the groups or of the objects, and the aliases."""
     model = queryset.model
     if before.dates is not None:
         raise NotSupported("values() and values_list() after dates() and datetimes() are not supported.")
     own = [name for name in fields if name not in before.aliases]
-    clone = queryset._chain()
+    read = queryset._asked.columns
     if before.groups is None:
-        clone._columns = columns(model, own, expressions, shape) if own or not fields else Columns((), (), shape)
-        output = tuple(fields) or (*clone._columns.names, *before.aliases)
+        read = columns(model, own, expressions, shape) if own or not fields else Columns((), (), shape)
+        output = tuple(fields) or (*read.names, *before.aliases)
     else:
         for name in own:
             if name not in before.groups.names:
@@ -122,32 +126,33 @@ def with_columns(queryset: Any, fields: Sequence[Any], expressions: Any, shape: 
                     f"{model._meta.label}: the rows are {before}, and have no {name!r}. They have {known}."
                 )
         output = tuple(fields) or (*before.groups.names, *before.aliases)
-    clone._computation = replace(before, output=output, shape=shape)
+    computation = replace(before, output=output, shape=shape)
+    clone = queryset._asking(replace(queryset._asked, columns=read, computation=computation))
     clone._iterable_class = RowIterable
     return clone
 
 
-def dates(queryset: Any, name: str, kind: str, order: str) -> Any:
+def dates(queryset: Q, name: str, kind: str, order: str) -> Q:
     """The days on which the periods of an attribute begin."""
     periods.check(kind, periods.DAY_KINDS, order)
     return _dates(queryset, name, (DateAttribute, TimestampAttribute), kind, order, None)
 
 
-def datetimes(queryset: Any, name: str, kind: str, order: str, zone: datetime.tzinfo | None) -> Any:
+def datetimes(queryset: Q, name: str, kind: str, order: str, zone: datetime.tzinfo | None) -> Q:
     """The moments at which the periods of an attribute begin."""
     periods.check(kind, periods.KINDS, order)
     return _dates(queryset, name, (TimestampAttribute,), kind, order, zone or timezone.get_current_timezone())
 
 
 def _dates(
-    queryset: Any, name: str, kinds: tuple[type[Any], ...], kind: str, order: str, zone: datetime.tzinfo | None
-) -> Any:
+    queryset: Q, name: str, kinds: tuple[type[Any], ...], kind: str, order: str, zone: datetime.tzinfo | None
+) -> Q:
     label = queryset.model._meta.label
     if queryset.query.is_sliced:
         raise TypeError(
             "Cannot use dates() or datetimes() once a slice has been taken: say .allow_in_memory(limit=...) instead."
         )
-    if of(queryset) is not None:
+    if queryset._computation is not None:
         raise NotSupported("dates() and datetimes() of rows or annotated objects are not supported: call them alone.")
     fields = {key: field for field in queryset.model._meta.concrete_fields for key in (field.name, field.attname)}
     field = fields.get(name)
@@ -157,8 +162,9 @@ def _dates(
     if not isinstance(attribute, kinds):
         takes = " or a ".join(each.__name__ for each in kinds)
         raise InvalidValue(f"{label}.{name} is a {type(attribute).__name__}; this takes a {takes}.")
-    clone = queryset.filter(**{f"{field.attname}__isnull": False}).order_by()
-    clone._columns = Columns((field.attname,), (field.attname,), as_value)
-    clone._computation = Computation(dates=Dates(field.attname, kind, zone, order == "DESC"))
+    present = queryset.filter(**{f"{field.attname}__isnull": False}).order_by()
+    values = Columns((field.attname,), (field.attname,), as_value)
+    computation = Computation(dates=Dates(field.attname, kind, zone, order == "DESC"))
+    clone = present._asking(replace(queryset._asked, columns=values, computation=computation))
     clone._iterable_class = RowIterable
     return clone

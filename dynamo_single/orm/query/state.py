@@ -1,0 +1,170 @@
+"""The state of a queryset: what was asked, held as one value, and all that an evaluation has to know, made of it.
+
+Django's own ``sql.Query`` holds the rest and is never compiled to SQL. Django changes it in place, so ``state_of``
+reads it anew for each evaluation; what comes after that is given the value (``results.state``) and no queryset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Self, TypeVar
+
+from django.db import connections, models
+from django.db.models.sql import Query
+
+from dynamo_single.exceptions import DynamoSingleError, NotSupported
+from dynamo_single.orm.conditions.terms import Condition, Nothing
+from dynamo_single.orm.items import partial
+from dynamo_single.orm.plan.plan import Visibility
+from dynamo_single.orm.results import objects
+from dynamo_single.orm.results.computation import Computation
+from dynamo_single.orm.results.state import NOTHING_ALONG, Along, Asked, QueryState, Window
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.where import tree
+from dynamo_single.orm.write.job import Progress
+
+M = TypeVar("M", bound=models.Model, covariant=True)
+
+
+class InKeyOrder(str):
+    """An alias for ``using()``, by which an order by ``pk`` alone is given up for that of the key."""
+
+    __slots__ = ()
+
+
+class StatefulQuerySet(models.QuerySet[M]):
+    """A queryset that holds what is asked besides Django's own query, and the methods that ask it."""
+
+    _asked = Asked()
+    #: Who is told how far a bulk operation is; no part of what is asked.
+    _progress: Progress | None = None
+    # Private to Django.
+    _chain: Callable[[], Self]
+    _known_related_objects: dict[Any, dict[Any, models.Model]]
+    _prefetch_related_lookups: tuple[str | models.Prefetch[Any], ...]
+
+    def using_index(self, name: str) -> Self:
+        """Use this key only, by its name in ``class Keys`` or its index's name; ``"primary"`` is the table."""
+        return self._asking(replace(self._asked, using_index=name))
+
+    def without_index(self, *names: str) -> Self:
+        """Leave these keys out, by their names in ``class Keys`` or their indexes' names; the others count."""
+        return self._asking(replace(self._asked, without=(*self._asked.without, *names)))
+
+    def using(self, alias: str | None) -> Self:
+        """Accepted for Django's sake, for the aliases of ``DATABASES``; ``Meta.table`` chooses the table."""
+        if alias is not None and alias not in connections:
+            raise NotSupported(
+                f"using({alias!r}): there is no such database, and it would not choose a table of DynamoDB: "
+                f"{self.model._meta.label}.Meta.table does, by a name in DYNAMO_SINGLE."
+            )
+        found = super().using(alias)
+        return found._asking(replace(self._asked, in_key_order=True)) if isinstance(alias, InKeyOrder) else found
+
+    def consistent(self) -> Self:
+        """Read strongly consistent, at twice the capacity; only the table can, so indexes are refused."""
+        return self._asking(replace(self._asked, consistent=True))
+
+    def allow_scan(self) -> Self:
+        """Allow reading the whole table, every model's items included, if no key answers the query."""
+        return self._asking(replace(self._asked, allow_scan=True))
+
+    def allow_in_memory(self, limit: int = objects.DEFAULT_LIMIT) -> Self:
+        """Allow working on up to ``limit`` matches in memory, for what DynamoDB does not compute or put in order.
+
+        If there are more, ``TooManyMatches`` is raised; nothing is cut off. What a key answers is read by it as ever.
+        """
+        return self._asking(replace(self._asked, in_memory=objects.checked_limit(limit)))
+
+    def with_visibility(self, visibility: Visibility) -> Self:
+        """``live`` objects, ``deleted`` ones, or ``all``."""
+        return self._asking(replace(self._asked, visibility=visibility))
+
+    @property
+    def _computation(self) -> Computation | None:
+        return self._asked.computation_for(self.model)
+
+    def _asking(self, asked: Asked) -> Self:
+        clone = self._chain()
+        clone._asked = asked
+        return clone
+
+    def _clone(self) -> Self:
+        clone: Self = super()._clone()  # type: ignore[misc]  # Django's, private
+        clone._asked = self._asked
+        clone._progress = self._progress
+        return clone
+
+    def _merge_sanity_check(self, other: Any) -> None:
+        if self._asked != other._asked or self._asked.computation is not None:
+            raise NotSupported(
+                "Querysets of different kinds (live and deleted, values and objects) cannot be combined."
+            )
+
+    def _is_plain(self) -> bool:
+        """Whether this asks for all live objects, whole, as a default manager that nobody changed does."""
+        query: Any = self.query
+        special = (query.where.children, query.is_sliced, query.select_related, self._prefetch_related_lookups)
+        return self._asked == Asked() and not query.deferred_loading[0] and not any(special)
+
+    def _to_evaluate(self) -> Self:
+        """The queryset that is evaluated in the place of this one, if something has to be read before."""
+        return self
+
+
+def state_of(queryset: StatefulQuerySet[Any]) -> QueryState:
+    """What a queryset asks at this moment; raises ``NotSupported`` by name for what no key could ever answer."""
+    is_empty = queryset.query.is_empty()
+    queryset = queryset if is_empty else queryset._to_evaluate()
+    model, asked, query = queryset.model, queryset._asked, queryset.query
+    if query.combinator or query.extra or query.distinct_fields or (query.annotations and asked.computation is None):
+        raise NotSupported("Annotations, set operations and extra() cannot be answered by DynamoDB.")
+    order_by = tuple(query.order_by)
+    ordering = order_by or (tuple(model._meta.ordering) if query.default_ordering else ())
+    return QueryState(
+        model=model,
+        asked=asked,
+        where=_where(model, query),
+        order_by=order_by,
+        ordering=() if asked.in_key_order and ordering == (model._meta.pk.name,) else ordering,
+        reversed=not query.standard_ordering,
+        window=Window(query.low_mark, query.high_mark),
+        is_empty=is_empty,
+        loading=query.deferred_loading,
+        along=along_of(queryset),
+        known=queryset._known_related_objects,
+    )
+
+
+def _where(model: type[models.Model], query: Query) -> Condition:
+    try:
+        return tree.read_where(model, query.where)
+    except DynamoSingleError:
+        if query.is_empty():
+            return Nothing()  # as in Django, a condition that cannot be answered is no matter where nothing is asked
+        raise
+
+
+def along_of(queryset: StatefulQuerySet[Any]) -> Along:
+    """What is read along with the objects of a queryset; of rows there are no related objects."""
+    wanted, prefetched = queryset.query.select_related, queryset._prefetch_related_lookups
+    if not wanted or queryset._asked.columns is not None:
+        return Along(prefetched=prefetched) if prefetched else NOTHING_ALONG
+    if wanted is True:
+        return Along(implied=_implied(queryset.model, queryset.query), prefetched=prefetched)
+    return Along(named=tuple("__".join(path) for path in _paths(wanted)), prefetched=prefetched)
+
+
+def _implied(model: type[models.Model], query: Query) -> tuple[str, ...]:
+    """The references that ``select_related()`` without names follows: those that every object has and that are read."""
+    read = partial.wanted(model, query.deferred_loading)
+    kept = None if read is None else {*read, *registry.layout_of(model).identity}
+    references = (field for field in model._meta.concrete_fields if field.is_relation and not field.null)
+    return tuple(field.name for field in references if kept is None or field.attname in kept)
+
+
+def _paths(wanted: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    for name, branches in wanted.items():
+        yield (name,)
+        yield from ((name, *path) for path in _paths(branches))

@@ -1,0 +1,187 @@
+"""The objects that a queryset asks for, each by itself: the plan that finds them, reading them, and counting them.
+
+What DynamoDB cannot put in order is sorted among as many matches as the caller allowed, and no more: nothing is cut
+off, one match too many is an error. This module must not know groups or aggregates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from typing import Any
+
+from django.db.models import Model
+
+from dynamo_single import clock
+from dynamo_single.exceptions import InvalidValue, NoAccessPattern, NotSupported, TooManyMatches
+from dynamo_single.orm.items import hydration
+from dynamo_single.orm.items.hydration import Item
+from dynamo_single.orm.items.partial import references, wanted
+from dynamo_single.orm.plan import planner
+from dynamo_single.orm.plan.plan import InMemory, Plan
+from dynamo_single.orm.plan.projection import attributes_of, project
+from dynamo_single.orm.reading import plans
+from dynamo_single.orm.results import related, sorting
+from dynamo_single.orm.results.state import QueryState
+
+#: How many matches ``allow_in_memory()`` allows if it is not told.
+DEFAULT_LIMIT = 1000
+#: The kinds of plans whose matches the caller has listed by their keys.
+_LISTED = ("empty", "get", "batch_get")
+
+
+def checked_limit(limit: object) -> int:
+    """Refuse a limit that is no number of matches."""
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+        raise InvalidValue(f"allow_in_memory(limit=...) takes the most matches to work on, from 1 up, not {limit!r}.")
+    return limit
+
+
+def plan(state: QueryState) -> Plan:
+    """The plan in the order of a key if one serves it, else sorted in memory if that was allowed."""
+    limit = state.asked.in_memory
+    if limit is None:
+        return plan_by_key(state)
+    order = sorting.read_sorting(state.model, state.ordering)
+    if all(sort.missing_first is None for sort in order):
+        try:
+            return plan_by_key(state)
+        except NoAccessPattern:
+            if not order:
+                raise
+    for sort in order:
+        sorting.check_orderable(state.model, sort.attribute, "order_by()")
+    found = replace(plan_of_matches(state), in_memory=InMemory(limit, order, state.reversed))
+    return projected(state, found)
+
+
+def plan_by_key(state: QueryState, *, ordered: bool = True) -> Plan:
+    """The plan in the order of a key, or in any order unless it is to be ``ordered``."""
+    found = projected(state, planner.plan(state.query(ordered=ordered), now=clock.now()))
+    # Without an order of its own, reverse() turns the order of the key that was chosen.
+    if not state.reversed or found.query.ordering:
+        return found
+    if found.kind == "scan":
+        raise NotSupported("reverse() and last() are not supported after allow_scan(): a scan has no order.")
+    return found.backwards()
+
+
+def plan_of_matches(state: QueryState) -> Plan:
+    """The plan that finds what matches, in any order, and reads it whole."""
+    return planner.plan(state.query(ordered=False), now=clock.now())
+
+
+def projected(state: QueryState, plan: Plan) -> Plan:
+    """The plan, with the attributes that it is to read if these are not all."""
+    if state.asked.columns is not None:
+        return project(plan, state.asked.columns.attributes)
+    if not state.loading[0]:
+        return plan
+    read = wanted(state.model, state.loading, state.along.named, state.along.prefetched) or ()
+    # A reference that is filtered by is what a manager of the other side tells its objects by.
+    followed = {*attributes_of(plan.query.where), *(field.attname for field in state.known)}
+    return project(plan, {*read, *references(state.model, followed)})
+
+
+def limit_of(state: QueryState, plan: Plan, what: str, *, sliced: bool) -> int | None:
+    """The most matches that may be worked on; ``None`` if something else bounds them, and an error if nothing does.
+
+    ``sliced`` says that the slice is one of matches.
+    """
+    if state.asked.in_memory is not None:
+        return state.asked.in_memory
+    if plan.kind in _LISTED or plan.single or (sliced and state.window.stop is not None):
+        return None
+    slicing = ", or slice: queryset[:100]" if sliced else ""
+    raise NotSupported(
+        f"{state.label}: {what}: DynamoDB does not compute that, so every match would have to be read, and nothing "
+        f"says how many there are. Say how many at most: .allow_in_memory(limit={DEFAULT_LIMIT}){slicing}."
+    )
+
+
+def read(state: QueryState) -> Iterator[Any]:
+    """The objects, or their rows of ``values()``, page by page, from the beginning to the end of the slice."""
+    if state.is_empty:
+        return iter(())
+    found = plan(state)
+    if state.along.prefetched:
+        members = related.members_of(state, found)
+        if members is not None:
+            return related.read(state, found, members)
+    return map(reader(state), items(state, found))
+
+
+def reader(state: QueryState) -> Callable[[Item], Any]:
+    """What makes an object, or a row of ``values()``, of an item that was read."""
+    if state.asked.columns is not None:
+        return state.asked.columns.reader(state.model)
+    return partial(instance, state) if state.known else partial(hydration.instance, state.model)
+
+
+def instance(state: QueryState, item: Item) -> Model:
+    """The object of an item, with the related objects that are known already."""
+    obj: Model = hydration.instance(state.model, item)
+    for field, known in state.known.items():
+        found = known.get(getattr(obj, field.attname))
+        if found is not None and not field.is_cached(obj):
+            setattr(obj, field.name, found)
+    return obj
+
+
+def items(state: QueryState, plan: Plan) -> Iterator[Item]:
+    """What a plan finds, in order, from the beginning to the end of the slice."""
+    start, stop = state.window.start, state.window.stop
+    if plan.in_memory is None:
+        return plans.items(state.table, plan, skip=start, stop=stop)
+    sorts = plan.in_memory.ordering
+    readers = {sort.attribute: hydration.value_reader(state.model, sort.attribute) for sort in sorts}
+    found = list(matches(state, plan, plan.in_memory.limit))
+    sorting.put_in_order(found, plan.in_memory, lambda item, name: readers[name](item))
+    return islice(found, start, stop)
+
+
+def matches(state: QueryState, plan: Plan, limit: int | None) -> Iterator[Item]:
+    """Every match of a plan, in the plan's own order; ``TooManyMatches`` instead of the one after the limit."""
+    return checked(state, plans.items(state.table, plan, stop=_page_limit(plan, limit)), limit)
+
+
+def checked(state: QueryState, found: Iterable[Item], limit: int | None) -> Iterator[Item]:
+    """The same items; ``TooManyMatches`` instead of the one after the limit."""
+    for number, item in enumerate(found):
+        if limit is not None and number >= limit:
+            raise TooManyMatches(
+                f"{state.label}: more than {limit} objects match, and allow_in_memory(limit={limit}) was said. Nothing "
+                "was cut off, so there is no result. Ask for fewer objects, allow more, or add a key that "
+                "answers this.",
+                limit=limit,
+            )
+        yield item
+
+
+def first_limit(state: QueryState, plan: Plan) -> int | None:
+    """The ``Limit`` of the first request of a plan, if it has one."""
+    if plan.in_memory is not None:
+        return _page_limit(plan, plan.in_memory.limit)
+    return state.window.stop if plans.limit_is_exact(plan) else None
+
+
+def _page_limit(plan: Plan, limit: int | None) -> int | None:
+    """How many items a plan's request may read before it is known that too many match, if that can be said."""
+    # Where a filter drops items, a Limit would only make more and smaller pages of the same reading.
+    return limit + 1 if limit is not None and plans.limit_is_exact(plan) else None
+
+
+def count(state: QueryState) -> int:
+    """How many there are: one Query with Select=COUNT for each megabyte that is passed over."""
+    if state.is_empty:
+        return 0
+    found = plan_by_key(state, ordered=False)
+    return plans.count(state.table, found, skip=state.window.start, stop=state.window.stop)
+
+
+def exists(state: QueryState) -> bool:
+    """Whether there is one: reads until the first match."""
+    first = replace(state.unordered(), window=state.window.first)
+    return next(read(first), None) is not None

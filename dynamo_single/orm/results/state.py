@@ -1,0 +1,175 @@
+"""What a queryset asks, as one frozen value that is given to the functions that answer it.
+
+``query.state`` makes it anew for each evaluation, since Django changes its own description of a query in place. The
+value stands here, since rows, pages and related objects are made of it and ``results`` must not import ``query``. This
+module must not know querysets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from django.db.models import Model, Prefetch
+
+from dynamo_single.exceptions import NotSupported
+from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Order
+from dynamo_single.orm.plan.plan import Query, Visibility
+from dynamo_single.orm.results.columns import Columns
+from dynamo_single.orm.results.computation import Computation, distinct_rows
+from dynamo_single.orm.results.sorting import OrderName, without_missing
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.layout import ModelLayout
+from dynamo_single.orm.where import tree
+from dynamo_single.table.table import Table, get_table
+
+#: Names of fields, and whether these are left out (``defer()``) or all that is wanted (``only()``), as Django has it.
+Loading = tuple[Set[str], bool]
+
+WHOLE: Loading = (frozenset(), True)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was asked by methods that Django does not have, or has for SQL only; ``QuerySet`` documents each."""
+
+    visibility: Visibility = "live"
+    using_index: str | None = None
+    without: tuple[str, ...] = ()
+    consistent: bool = False
+    allow_scan: bool = False
+    in_memory: int | None = None
+    columns: Columns | None = None
+    computation: Computation | None = None
+    distinct: bool = False
+    #: An order by ``pk`` alone is given up for the one of the key that is read.
+    in_key_order: bool = False
+
+    def computation_for(self, model: type[Model]) -> Computation | None:
+        """What is computed after reading, if anything is; rows that may only come once are."""
+        if self.computation is not None or not self.distinct:
+            return self.computation
+        return distinct_rows(model, self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The slice of a queryset: which results are given, by their numbers."""
+
+    start: int = 0
+    stop: int | None = None
+
+    @property
+    def is_sliced(self) -> bool:
+        """Whether it is less than everything."""
+        return bool(self.start) or self.stop is not None
+
+    @property
+    def first(self) -> Window:
+        """The first result of the slice alone."""
+        stop = self.start + 1
+        return Window(self.start, stop if self.stop is None else min(stop, self.stop))
+
+
+ALL_MATCHES = Window()
+
+
+@dataclass(frozen=True, slots=True)
+class Along:
+    """What is read along with the objects: references by ``select_related()``, anything by ``prefetch_related()``.
+
+    ``named`` are the paths that ``select_related()`` was given, and ``implied`` those that it means without any.
+    """
+
+    named: tuple[str, ...] = ()
+    implied: tuple[str, ...] = ()
+    prefetched: tuple[str | Prefetch[Any], ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.named or self.implied or self.prefetched)
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The paths of all references."""
+        return self.named or self.implied
+
+
+NOTHING_ALONG = Along()
+
+
+@dataclass(frozen=True, slots=True)
+class QueryState:
+    """All that one evaluation of a queryset has to know.
+
+    ``order_by`` is what was asked for, and ``ordering`` that or the order of the model; both are as Django has them,
+    since only what needs the order may be refused one that cannot be served. ``known`` are objects that references lead
+    to, by reference and primary key.
+    """
+
+    model: type[Model]
+    asked: Asked = field(default_factory=Asked)
+    where: Condition = EVERYTHING
+    order_by: tuple[OrderName, ...] = ()
+    ordering: tuple[OrderName, ...] = ()
+    reversed: bool = False
+    window: Window = ALL_MATCHES
+    is_empty: bool = False
+    loading: Loading = WHOLE
+    along: Along = NOTHING_ALONG
+    known: Mapping[Any, Mapping[Any, Model]] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """The model, as messages name it."""
+        return self.model._meta.label
+
+    @property
+    def layout(self) -> ModelLayout:
+        """The model's keys and attributes."""
+        return registry.layout_of(self.model)
+
+    @property
+    def table(self) -> Table:
+        """The table that the model lies in."""
+        return get_table(self.layout.alias)
+
+    @property
+    def computation(self) -> Computation | None:
+        """What is computed after reading, if anything is; rows that may only come once are."""
+        return self.asked.computation_for(self.model)
+
+    def source(self) -> QueryState:
+        """The objects that a computation starts from, each by itself and whole, or those that rows are made of."""
+        computation = self.computation
+        asked = replace(self.asked, columns=None, computation=None, distinct=False)
+        found = replace(self, asked=asked, loading=WHOLE, along=replace(self.along, prefetched=()))
+        if computation is None or not computation.makes_rows:
+            return found
+        return replace(found.unordered(), reversed=False, window=ALL_MATCHES)
+
+    def unordered(self) -> QueryState:
+        """The same in any order."""
+        return replace(self, order_by=(), ordering=())
+
+    def query(self, *, ordered: bool = True) -> Query:
+        """What the planner is asked; ``NotSupported`` for what is computed, since its source has to be read first."""
+        computation, asked = self.computation, self.asked
+        if computation is not None:
+            raise NotSupported(f"This is not supported for what is {computation} in memory, after reading.")
+        return Query(
+            layout=self.layout,
+            where=self.where,
+            ordering=self._orders() if ordered and self.ordering else (),
+            visibility=asked.visibility,
+            using_index=asked.using_index,
+            consistent=asked.consistent,
+            allow_scan=asked.allow_scan,
+            without=asked.without,
+        )
+
+    def _orders(self) -> tuple[Order, ...]:
+        orders = tree.read_ordering(self.model, [without_missing(self.model, name) for name in self.ordering])
+        if not self.reversed:
+            return orders
+        return tuple(Order(order.attribute, not order.descending) for order in orders)
