@@ -350,7 +350,7 @@ def _member_ids(through: Any, group_id: str) -> list[Any]:
     return list(memberships.values_list("user_id", flat=True))
 
 
-def _by_keys(queryset: Any, ids: Any) -> Any:
+def _by_keys(queryset: QuerySet[Any], ids: Iterable[str] | None) -> QuerySet[Any]:
     return queryset.using_index("primary").consistent().filter(pk__in=sorted(ids)) if ids else queryset.none()
 
 

@@ -373,6 +373,15 @@ def test_members_are_read_by_key(ann: User, ben: User, writers: Group) -> None:
     assert User.objects.get(pk="1").first_name == "A"
 
 
+def test_members_are_looked_up_once_for_an_update(ann: User, ben: User, writers: Group) -> None:
+    """What is to be written is found by one reading, and a value that is wrong is told before it."""
+    writers.user_set.add(ann, ben)
+    with assert_requests(["Query", "BatchGetItem", "UpdateItem", "UpdateItem"]):
+        assert writers.user_set.update(first_name="A") == 2
+    with assert_requests([]), pytest.raises(exceptions.UnknownField):
+        writers.user_set.update(nickname="A")
+
+
 def test_members_of_several_groups(ann: User, ben: User, writers: Group, readers: Group) -> None:
     """Querysets of members are joined as others are; with one of all users, which is another kind, they are not."""
     writers.user_set.add(ann)
