@@ -233,7 +233,7 @@ def check_plan(alias: str, plan: Plan) -> None:
     check_keys(alias, plan.keys)
     for part in plan.parts:
         check_plan(alias, part)
-    index = plan.key.index if plan.key else None
+    index = plan.index
     partition, sort = names.PARTITION_KEY, names.SORT_KEY
     if index is not None:
         partition, sort = names.index_partition(index), names.index_sort(index)
