@@ -18,6 +18,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 #: What differs from the project's own pins, for each release of Django.
 PINS = {"5.2": None, "6.1": ROOT / "tests" / "requirements-django61.txt"}
+#: The releases of Django that the private names and the lists of decisions were checked with.
+DJANGOS = frozenset(PINS)
 #: Django 6 has no release for Python 3.11.
 SUPPORTED = (("3.11", "5.2"), ("3.12", "5.2"), ("3.13", "5.2"), ("3.12", "6.1"), ("3.13", "6.1"))
 

@@ -169,6 +169,20 @@ class QuerySet(WritingQuerySet[M]):
         """Always: items come in the order of the key that they are read by, so pages do not shuffle."""
         return True
 
+    @property
+    def totally_ordered(self) -> bool:
+        """Always: a key's order has a place for every item. Django asks since 6.1, and would else order by ``pk``."""
+        return True
+
+    def fetch_mode(self, fetch_mode: Any) -> Self:
+        """What Django does by itself, ``FETCH_ONE``; it has more modes since 6.1, which are refused."""
+        if fetch_mode is not getattr(models, "FETCH_ONE", None):
+            raise NotSupported(
+                f"fetch_mode({fetch_mode!r}) is not supported: an object reads what is missing for itself alone. "
+                "select_related() and prefetch_related() read it for all at once, and only() says what is read."
+            )
+        return self._chain()
+
     def reverse(self) -> Self:
         """The opposite order; without an order, the chosen key's read backwards."""
         if self.query.is_sliced:

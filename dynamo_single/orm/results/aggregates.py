@@ -74,8 +74,8 @@ def read_measure(queryset: Any, alias: str, expression: Any, *, summarize: bool)
     """The measure of an aggregate expression; raises ``NotSupported`` by name for what cannot be computed."""
     model = queryset.model
     check_function(model, alias, expression)
-    if isinstance(expression.filter, Q):
-        check_lists((expression.filter,))
+    if isinstance(_condition_of(expression), Q):
+        check_lists((_condition_of(expression),))
     # A default is Django's COALESCE around the aggregate, which would hide it.
     bare: Any = expression.copy()
     bare.default = None
@@ -89,7 +89,7 @@ def read_measure(queryset: Any, alias: str, expression: Any, *, summarize: bool)
         _check_attribute(model, function, field)
     elif attribute in model._identity:
         attribute = None
-    condition = EVERYTHING if resolved.filter is None else read_where(model, resolved.filter)
+    condition = EVERYTHING if resolved.filter is None else read_where(model, _condition_of(resolved))
     # A wrong value is told before anything is read.
     lower(condition, registry.layout_of(model))
     return Measure(
@@ -100,6 +100,11 @@ def read_measure(queryset: Any, alias: str, expression: Any, *, summarize: bool)
         filter=condition,
         default=_default(function, field, expression),
     )
+
+
+def _condition_of(expression: Any) -> Any:
+    """What an aggregate's ``filter`` holds: since Django 6.0 the condition is inside an ``AggregateFilter``."""
+    return getattr(expression.filter, "condition", expression.filter)
 
 
 def _field(model: Any, alias: str, expression: Any, source: Any) -> Any:
