@@ -151,6 +151,8 @@ class QuerySet(WritingQuerySet[M]):
 
     def in_bulk(self, id_list: Any = None, *, field_name: str = "pk") -> dict[Any, M]:
         """The objects by ``pk``, or by a unique attribute: one BatchGetItem for each hundred keys, in their order."""
+        if self._columns is not None:
+            raise TypeError("in_bulk() cannot be used with values() or values_list().")
         query: Any = self.query
         # The order of Meta.ordering would keep the keys from being read at once.
         asked_in_order = id_list is None or query.is_sliced or query.order_by
