@@ -64,8 +64,7 @@ class DynamoModelAdmin(LoggedModelAdmin):
 
         Since 6.1 Django asks for the actions of a place: the list, or an object's own page.
         """
-        place = {} if action_location is None else {"action_location": action_location}
-        actions: dict[str, Any] = super().get_actions(request, **place)
+        actions: dict[str, Any] = super().get_actions(request, **_placed(action_location))
         if not trash.has_trash(self.model) or not shows_trash(request):
             return actions
         if self.actions is None or IS_POPUP_VAR in request.GET:
@@ -78,10 +77,10 @@ class DynamoModelAdmin(LoggedModelAdmin):
             in_trash["delete_selected"] = trash.for_good(delete)
         return in_trash
 
-    def response_action(self, request: HttpRequest, queryset: Any, **place: Any) -> Any:
+    def response_action(self, request: HttpRequest, queryset: Any, action_location: Any = None) -> Any:
         """Run an action; a refusal is a message, on an object's own page (since Django 6.1) as on the list."""
         try:
-            return super().response_action(request, queryset, **place)
+            return super().response_action(request, queryset, **_placed(action_location))
         except REFUSALS as refusal:
             self.message_user(request, str(refusal), messages.ERROR)
             return HttpResponseRedirect(request.get_full_path())
@@ -348,6 +347,11 @@ class DynamoModelAdmin(LoggedModelAdmin):
             response.template_name = "dynamo_single/admin/delete.html"
             response.context_data["for_good"] = trash.is_deleted(context["object"])
         return response
+
+
+def _placed(action_location: Any) -> dict[str, Any]:
+    """The place of actions as Django's methods take it; before 6.1 they do not take one."""
+    return {} if action_location is None else {"action_location": action_location}
 
 
 def _search_lookup(name: str, text: str) -> tuple[str, str]:
