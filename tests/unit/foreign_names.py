@@ -28,7 +28,13 @@ DOCUMENTED_MODULES = {
     *("django", "django.apps", "django.conf", "django.contrib", "django.contrib.admin", "django.contrib.admin.apps"),
     *("django.contrib.admin.decorators", "django.contrib.admin.forms", "django.contrib.auth"),
     *("django.contrib.auth.backends", "django.contrib.auth.decorators", "django.contrib.auth.mixins"),
-    *("django.contrib.auth.signals", "django.contrib.auth.validators", "django.contrib.contenttypes.models"),
+    *(
+        "django.contrib.auth.signals",
+        "django.contrib.auth.tokens",
+        "django.dispatch",
+        "django.contrib.auth.validators",
+        "django.contrib.contenttypes.models",
+    ),
     *("django.core", "django.core.cache", "django.core.checks"),
     *("django.core.exceptions", "django.core.mail", "django.core.management.base"),
     *("django.core.paginator", "django.core.signals", "django.db", "django.db.models"),
@@ -170,9 +176,19 @@ def _named_in(file: str) -> dict[str, frozenset[str]]:
 
 def _defined_nowhere() -> Iterator[tuple[str, str]]:
     ours = {name for tree in sources().values() for name in _defined(tree, declared=False)}
+    ours |= {
+        name for tree in sources().values() for body in _dataclasses(tree) for name in _defined(body, declared=True)
+    }
     for file, tree in sources().items():
         used = {name for node in ast.walk(tree) for name in _used(node)}
         yield from ((name, file) for name in (used - ours) & _known_to_libraries())
+
+
+def _dataclasses(tree: ast.Module) -> Iterator[ast.ClassDef]:
+    """The classes whose annotations are fields."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and any("dataclass" in ast.unparse(each) for each in node.decorator_list):
+            yield node
 
 
 def _used(node: ast.AST) -> Iterator[str]:

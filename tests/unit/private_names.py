@@ -131,6 +131,9 @@ DJANGO = {
     ),
     "UserManager._create_user": "django.contrib.auth.models.UserManager._create_user",
     "UserManager._acreate_user": "django.contrib.auth.models.UserManager._acreate_user",
+    "PasswordResetTokenGenerator._now": "django.contrib.auth.tokens.PasswordResetTokenGenerator._now",
+    "signing.b62_encode": "django.core.signing.b62_encode(number)",
+    "signing.b62_decode": "django.core.signing.b62_decode(text)",
     "ModelBackend._perm_cache": "django.contrib.auth.backends: _perm_cache",
     # the engine without SQL
     **{
