@@ -9,16 +9,19 @@ export WEB_PORT ?= 8000
 export DYNAMO_PORT ?= 8001
 export PYTHONUNBUFFERED := 1
 
-.PHONY: help run test docs bench bench-walks bench-cpu check lint format install install-dev
+.PHONY: help run test test-versions docs bench bench-walks bench-cpu check lint format install install-dev
 
 help: ## list the commands
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
 
 run: install ## start the demo: engine, table, data, a superuser and the web server (WEB_PORT, DYNAMO_PORT)
 	@exec $(BIN)/python manage.py demo
 
 test: check ## everything that has to hold before a change is handed in
 	@$(BIN)/pytest -q -n 2
+
+test-versions: node_modules/installed ## run the tests on every supported Python and Django that is here (ONLY=3.12-django6.1, ARGS=tests/unit)
+	@$(PYTHON) tests/versions.py $(ARGS)
 
 docs: install-dev ## run every example of README and docs/, and compare the reference with the code
 	@$(BIN)/pytest -q -n 2 tests/docs

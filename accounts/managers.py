@@ -51,7 +51,7 @@ class UserManager(BaseUserManager[U]):
         logins: LoginManager[Any] = model.logins.model.objects
         return logins.find(kind, identifier)
 
-    # Private to Django (checked with 5.2).
+    # Private to Django.
     def _create_user_object(self, username: str, email: str | None, password: str | None, **extra_fields: Any) -> U:
         if username and "@" in username:
             raise InvalidValue(

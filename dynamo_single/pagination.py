@@ -148,7 +148,7 @@ class CursorPaginator(django_paginator.Paginator):  # type: ignore[type-arg]  # 
         _uncounted("page_range")
 
     def _check_object_list_is_ordered(self) -> None:
-        """No warning: every queryset comes in the order of its key (private to Django, checked with 5.2)."""
+        """No warning: every queryset comes in the order of its key (private to Django)."""
 
 
 class CursorListMixin:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import environ
+from django.core import mail
 from django.core.exceptions import ImproperlyConfigured
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -46,7 +47,12 @@ SESSION_ENGINE = "dynamo_single.sessions"
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "account"
 # The demo's mails, with the links that they hold, are shown where the server runs.
-EMAIL_BACKEND = env.str("EMAIL_BACKEND", "django.core.mail.backends.console.EmailBackend")
+email_backend = env.str("EMAIL_BACKEND", "django.core.mail.backends.console.EmailBackend")
+# MAILERS stands in the place of EMAIL_BACKEND since Django 6.1, which refuses the two together.
+if hasattr(mail, "mailers"):
+    MAILERS = {"default": {"BACKEND": email_backend}}
+else:
+    EMAIL_BACKEND = email_backend
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},

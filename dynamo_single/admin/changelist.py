@@ -76,7 +76,7 @@ class KeyChangeList(ChangeList):
         return True
 
     def _get_deterministic_ordering(self, ordering: Any) -> Any:
-        # Django adds "-pk", which few keys serve; a key's own order is total already (private, checked with 5.2).
+        # Django adds "-pk", which few keys serve; a key's own order is total already (private to Django).
         return list(ordering)
 
     def get_results(self, request: HttpRequest) -> None:
@@ -127,4 +127,4 @@ class KeyPaginator(Paginator):  # type: ignore[type-arg]  # not generic at run t
             return self.page(self.num_pages)
 
     def _check_object_list_is_ordered(self) -> None:
-        """No warning: every Query comes in the order of its key (private to Django, checked with 5.2)."""
+        """No warning: every Query comes in the order of its key (private to Django)."""

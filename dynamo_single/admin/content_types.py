@@ -21,7 +21,7 @@ def stand_in(model: Any) -> Any:
 def provide(model: Any) -> None:
     """Let Django find a content type for the model without SQL; with SQL content types nothing is done.
 
-    The manager's cache is private to Django (checked with 5.2) and can be cleared at any time, so this is called
+    The manager's cache is private to Django and can be cleared at any time, so this is called
     whenever a content type is about to be asked for.
     """
     from django.contrib.contenttypes.models import ContentType

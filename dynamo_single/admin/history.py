@@ -96,7 +96,7 @@ class LoggedModelAdmin(ModelAdmin):  # type: ignore[type-arg]  # not generic at 
             return super().history_view(request, object_id, extra_context)
         obj = self.get_object(request, unquote(object_id))
         if obj is None:
-            return self._get_obj_does_not_exist_redirect(  # type: ignore[attr-defined]  # private, checked with 5.2
+            return self._get_obj_does_not_exist_redirect(  # type: ignore[attr-defined]  # private to Django
                 request, self.opts, object_id
             )
         if not self.has_view_or_change_permission(request, obj):

@@ -59,9 +59,12 @@ class DynamoModelAdmin(LoggedModelAdmin):
         declared = super().get_list_filter(request)
         return (*declared, TrashFilter) if trash.has_trash(self.model) else declared
 
-    def get_actions(self, request: HttpRequest) -> Any:
-        """In the trash: restore, and delete for good; elsewhere what is declared."""
-        actions: dict[str, Any] = super().get_actions(request)
+    def get_actions(self, request: HttpRequest, action_location: Any = None) -> Any:
+        """In the list of the trash: restore, and delete for good; elsewhere what is declared.
+
+        Since 6.1 Django asks for the actions of a place: the list, or an object's own page.
+        """
+        actions: dict[str, Any] = super().get_actions(request, **_placed(action_location))
         if not trash.has_trash(self.model) or not shows_trash(request):
             return actions
         if self.actions is None or IS_POPUP_VAR in request.GET:
@@ -71,8 +74,16 @@ class DynamoModelAdmin(LoggedModelAdmin):
             in_trash["restore_selected"] = self.get_action(trash.restore_selected)
         delete = self.get_action("delete_selected")
         if delete is not None and self.has_hard_delete_permission(request):
-            in_trash["delete_selected"] = (*delete[:2], trash.FOR_GOOD)
+            in_trash["delete_selected"] = trash.for_good(delete)
         return in_trash
+
+    def response_action(self, request: HttpRequest, queryset: Any, action_location: Any = None) -> Any:
+        """Run an action; a refusal is a message, on an object's own page (since Django 6.1) as on the list."""
+        try:
+            return super().response_action(request, queryset, **_placed(action_location))
+        except REFUSALS as refusal:
+            self.message_user(request, str(refusal), messages.ERROR)
+            return HttpResponseRedirect(request.get_full_path())
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
         """What begins with the text in one of ``search_fields``, or is the same for ``"=field"``."""
@@ -264,6 +275,8 @@ class DynamoModelAdmin(LoggedModelAdmin):
         response: Any = super().render_change_form(request, context, add, change, form_url, obj)
         if trash.is_deleted(obj) and self.change_form_template is None:
             response.template_name = "dynamo_single/admin/in_trash.html"
+            # Django's actions work on what a list shows, where an object in the trash is not.
+            response.context_data.pop("action_form", None)
             response.context_data["may_restore"] = self.has_restore_permission(request, obj)
         return response
 
@@ -334,6 +347,11 @@ class DynamoModelAdmin(LoggedModelAdmin):
             response.template_name = "dynamo_single/admin/delete.html"
             response.context_data["for_good"] = trash.is_deleted(context["object"])
         return response
+
+
+def _placed(action_location: Any) -> dict[str, Any]:
+    """The place of actions as Django's methods take it; before 6.1 they do not take one."""
+    return {} if action_location is None else {"action_location": action_location}
 
 
 def _search_lookup(name: str, text: str) -> tuple[str, str]:

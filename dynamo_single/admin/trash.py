@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from django.contrib import messages
@@ -24,6 +25,13 @@ MOVED = gettext_lazy("Moved to the trash.")
 DELETED = gettext_lazy("Deleted for good.")
 RESTORED = gettext_lazy("Restored from the trash.")
 FOR_GOOD = gettext_lazy("Delete selected %(verbose_name_plural)s for good")
+
+
+def for_good(deletion: Any) -> Any:
+    """Django's action that deletes, in words that say that it is for good; a tuple before Django 6.1."""
+    if isinstance(deletion, tuple):
+        return (*deletion[:2], FOR_GOOD)
+    return replace(deletion, description=FOR_GOOD, plural_description=FOR_GOOD)
 
 
 def has_trash(model: Any) -> bool:

@@ -49,7 +49,7 @@ class BaseUserManager(ByUnique[U], base_user.BaseUserManager[U]):
 class UserManager(BaseUserManager[U], auth_models.UserManager[U]):
     """Creates users as Django's manager of this name does; ``UserExists`` if a name or address is taken."""
 
-    # The three below are private to Django (checked with 5.2): what create_user() and create_superuser() end in.
+    # The three below are private to Django: what create_user() and create_superuser() end in.
 
     def _create_user_object(self, username: str, email: str | None, password: str | None, **extra_fields: Any) -> U:
         user: Any = super()._create_user_object(username, email, password, **extra_fields)  # type: ignore[misc]  # not in the stubs

@@ -4,7 +4,7 @@ Every query is refused, with two exceptions: a query that is known to be empty n
 question which migrations are applied is answered with all that are on disk, so that ``migrate``, ``showmigrations`` and
 ``runserver`` have nothing left to do.
 
-Private to Django (5.2): the five class names, ``execute_sql`` and its result types, ``setup_query`` and ``select``, and
+Private to Django: the five class names, ``execute_sql`` and its result types, ``setup_query`` and ``select``, and
 ``MigrationLoader.load_disk``. No other module of the app relies on them.
 """
 
@@ -103,6 +103,10 @@ class SQLUpdateCompiler(SQLCompiler):
     """Refuses to update."""
 
     action = "update"
+
+    def execute_returning_sql(self, returning_fields: Any) -> list[tuple[Any, ...]]:
+        """Return nothing for an empty query and refuse every other; Django asks so since 6.0."""
+        return [()] * int(self.execute_sql(ROW_COUNT))
 
 
 class SQLAggregateCompiler(SQLCompiler):

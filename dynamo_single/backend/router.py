@@ -36,7 +36,7 @@ def uses_engine(alias: str) -> bool:
 def install_router() -> None:
     """Put the router before the project's own, once, if an alias of ``DATABASES`` has this engine.
 
-    The list of routers is private to Django (5.2: ``ConnectionRouter.routers``); the setting behind it belongs to the
+    The list of routers is private to Django (``ConnectionRouter.routers``); the setting behind it belongs to the
     project, and is left as it is.
     """
     if not any(map(uses_engine, connections.settings)):

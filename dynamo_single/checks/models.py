@@ -117,7 +117,7 @@ def _is_made_from_the_class(model: Any) -> bool:
 
 
 def _has_migrations(app_label: str) -> bool:
-    # Django's own answer to where an app's migrations are; not documented, checked with 5.2.
+    # Django's own answer to where an app's migrations are; not documented.
     module, _ = MigrationLoader.migrations_module(app_label)
     return module is not None and find_spec(module) is not None
 

@@ -1,8 +1,8 @@
 """The metaclass that makes one class a PynamoDB model and a Django model at once.
 
 Django's ``ModelBase.__new__`` really runs, with a ``Meta`` that holds Django's options only; then PynamoDB's
-``MetaModel.__init__`` collects the attributes. What is private to the two libraries stands here and nowhere else
-(checked with Django 5.2 and PynamoDB 6.1).
+``MetaModel.__init__`` collects the attributes. ``docs/architecture.md`` lists what is private to the two
+libraries here and elsewhere.
 """
 
 from __future__ import annotations

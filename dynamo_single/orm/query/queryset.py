@@ -112,6 +112,8 @@ class QuerySet(WritingQuerySet[M]):
 
     def in_bulk(self, id_list: Any = None, *, field_name: str = "pk") -> dict[Any, M]:
         """The objects by ``pk``, or by a unique attribute: one BatchGetItem for each hundred keys, in their order."""
+        if self._asked.columns is not None:
+            raise TypeError("in_bulk() cannot be used with values() or values_list().")
         query: Any = self.query
         # The order of Meta.ordering would keep the keys from being read at once.
         asked_in_order = id_list is None or query.is_sliced or query.order_by
@@ -129,6 +131,20 @@ class QuerySet(WritingQuerySet[M]):
     def ordered(self) -> bool:
         """Always: items come in the order of the key that they are read by, so pages do not shuffle."""
         return True
+
+    @property
+    def totally_ordered(self) -> bool:
+        """Always: a key's order has a place for every item. Django asks since 6.1, and would else order by ``pk``."""
+        return True
+
+    def fetch_mode(self, fetch_mode: Any) -> Self:
+        """What Django does by itself, ``FETCH_ONE``; it has more modes since 6.1, which are refused."""
+        if fetch_mode is not getattr(models, "FETCH_ONE", None):
+            raise NotSupported(
+                f"fetch_mode({fetch_mode!r}) is not supported: an object reads what is missing for itself alone. "
+                "select_related() and prefetch_related() read it for all at once, and only() says what is read."
+            )
+        return self._chain()
 
     def reverse(self) -> Self:
         """The opposite order; without an order, the chosen key's read backwards."""

@@ -76,8 +76,8 @@ def read_measure(model: type[Model], query: sql.Query, alias: str, expression: A
     Django's ``query`` knows the names that it may be of.
     """
     check_function(model, alias, expression)
-    if isinstance(expression.filter, Q):
-        check_lists((expression.filter,))
+    if isinstance(_condition_of(expression), Q):
+        check_lists((_condition_of(expression),))
     # A default is Django's COALESCE around the aggregate, which would hide it.
     bare: Any = expression.copy()
     bare.default = None
@@ -91,7 +91,7 @@ def read_measure(model: type[Model], query: sql.Query, alias: str, expression: A
         _check_attribute(model, function, field)
     elif attribute in registry.layout_of(model).identity:
         attribute = None
-    condition = EVERYTHING if resolved.filter is None else read_where(model, resolved.filter)
+    condition = EVERYTHING if resolved.filter is None else read_where(model, _condition_of(resolved))
     # A wrong value is told before anything is read.
     lower(condition, registry.layout_of(model))
     return Measure(
@@ -102,6 +102,11 @@ def read_measure(model: type[Model], query: sql.Query, alias: str, expression: A
         filter=condition,
         default=_default(function, field, expression),
     )
+
+
+def _condition_of(expression: Any) -> Any:
+    """What an aggregate's ``filter`` holds: since Django 6.0 the condition is inside an ``AggregateFilter``."""
+    return getattr(expression.filter, "condition", expression.filter)
 
 
 def _field(model: type[Model], alias: str, expression: Any, source: Any) -> Any:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django import get_version
 from django.contrib import admin
 from django.contrib.auth.models import Group
 from django.contrib.contenttypes.models import ContentType
@@ -171,8 +170,7 @@ def test_an_sql_models_admin_logs_where_the_users_are() -> None:
 
 
 def test_content_types_survive_a_cleared_cache(pages: Pages) -> None:
-    """The change form works without SQL content types, also after their cache was cleared (Django 5.2)."""
-    assert get_version().startswith("5.2"), "look at admin/content_types.py: the manager's cache is private to Django"
+    """The change form works without SQL content types, also after their cache was cleared."""
     acme = Company.objects.create(name="Acme")
     ContentType.objects.clear_cache()
     assert pages.get(f"{COMPANY}{acme.pk}/change/").status_code == 200

@@ -51,6 +51,8 @@ LAZY = {
     "only",
     "order_by",
     "ordered",
+    "fetch_mode",
+    "totally_ordered",
     "prefetch_related",
     "query",
     "raw",

@@ -318,6 +318,7 @@ def test_references_that_are_followed_are_read_along() -> None:
         assert [note.board.name for note in notes.only("board").select_related("board")] == ["B", "B", "B"]
 
 
+@pytest.mark.filterwarnings("ignore:Calling select_related")  # without names: deprecated since Django 6.1
 def test_references_that_were_deferred_are_not_followed_unasked() -> None:
     """``select_related()`` without names follows what was read; a deferred one is read when it is asked for."""
     Board.objects.create(board_id="b", name="B")

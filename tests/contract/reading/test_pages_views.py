@@ -215,5 +215,6 @@ def test_what_a_paginator_cannot_do_is_told_at_once() -> None:
 def test_every_public_name_of_djangos_paginator_is_ours() -> None:
     """What Django's classes have beside the constants is overridden, so that nothing counts by inheritance."""
     ours = {"ELLIPSIS", "default_error_messages"}
-    public = {name for name in vars(django_paginator.Paginator) if not name.startswith("_")}
+    classes = [each for each in django_paginator.Paginator.__mro__ if each.__module__ == django_paginator.__name__]
+    public = {name for each in classes for name in vars(each) if not name.startswith("_")}
     assert public - set(vars(CursorPaginator)) == ours

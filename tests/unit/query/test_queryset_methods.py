@@ -12,6 +12,7 @@ from dynamo_single import models
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.query.unsupported import REFUSED
 from project.directory.models import Company
+from tests.versions import DJANGOS
 
 #: Methods of Django's that work as they are, since all that they do is call ours.
 INHERITED = {
@@ -114,6 +115,19 @@ def test_a_queryset_is_never_compiled_to_sql() -> None:
         str(Company.objects.all().query)
 
 
+def test_a_queryset_is_totally_ordered() -> None:
+    """Django orders by ``pk`` besides, since 6.1, if a queryset does not state this; few keys serve that order."""
+    assert Company.objects.all().totally_ordered
+
+
+def test_the_fetch_mode_is_djangos_default_or_refused() -> None:
+    """The one mode that an object can have here is accepted, as Django asks for it, and each other is refused."""
+    if (default := getattr(django_models, "FETCH_ONE", None)) is not None:
+        assert list(Company.objects.fetch_mode(default).none()) == []
+    with pytest.raises(NotSupported, match=r"fetch_mode\('peers'\)"):
+        Company.objects.fetch_mode("peers")
+
+
 def test_the_decisions_were_made_for_this_django() -> None:
     """The lists above were checked against this version of Django."""
-    assert django.VERSION[:2] == (5, 2)
+    assert ".".join(map(str, django.VERSION[:2])) in DJANGOS

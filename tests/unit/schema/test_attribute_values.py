@@ -65,7 +65,7 @@ def test_a_text_choice_is_stored_as_its_value(given: str, text: str) -> None:
         ("data", {"a": {"": 1}}, "data.a: a map has an empty key"),
         ("things", [{"": 1}], "things[0]: a map has an empty key"),
         ("things", nested(5000), "things[0][0]"),
-        ("json", nested(5000), "json: the value is nested too deep"),
+        ("json", nested(20_000), "json: the value is nested too deep"),
         ("json", {"a": b"x"}, "json takes a value that JSON can hold, not dict {'a': b'x'}."),
         ("json", b"x", "json takes a value that JSON can hold, not bytes b'x'."),
         ("json", {"a": {1}}, "json takes a value that JSON can hold"),

@@ -3,8 +3,8 @@
 A field here describes, validates and makes form fields exactly as Django's does; storing a value is the attribute's
 work. It must not know requests or querysets.
 
-``descriptor_class`` is what Django puts on the model class in ``Field.contribute_to_class`` (private to Django, checked
-with 5.2): here it gives the PynamoDB attribute, so that ``Order.qty > 0`` still builds a condition.
+``descriptor_class`` is what Django puts on the model class in ``Field.contribute_to_class`` (private to Django): here
+it gives the PynamoDB attribute, so that ``Order.qty > 0`` still builds a condition.
 """
 
 from __future__ import annotations

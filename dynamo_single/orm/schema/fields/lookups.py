@@ -54,8 +54,9 @@ class Size(models.Transform):
     lookup_name = "size"
     output_field = SizeField()
 
-    def get_transform(self, name: str) -> Any:
+    def get_transform(self, lookup_name: str) -> Any:
         """A step further into a document whose key is called ``size``."""
-        is_document = isinstance(self.lhs.output_field, models.JSONField)
         # What size__size would mean nobody can tell.
-        return KeyTransformFactory(name) if is_document and name != self.lookup_name else super().get_transform(name)
+        if isinstance(self.lhs.output_field, models.JSONField) and lookup_name != self.lookup_name:
+            return KeyTransformFactory(lookup_name)
+        return super().get_transform(lookup_name)

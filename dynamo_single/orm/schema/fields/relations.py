@@ -1,7 +1,7 @@
 """The other side of a reference: Django's manager of the objects that refer to one, made to save what it is given.
 
 Django's ``add()`` and ``remove()`` write the rows behind the objects' backs. Here the objects know what they were read
-as, so they are saved themselves. What is private to Django (checked with 5.2) is the class that its descriptor makes.
+as, so they are saved themselves. What is private to Django is the class that its descriptor makes.
 """
 
 from __future__ import annotations

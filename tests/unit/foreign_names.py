@@ -1,0 +1,225 @@
+"""Which private names of Django and PynamoDB the code uses, as far as this can be told from the code.
+
+Found are underscore names that are imported from them, underscore names that a class of ours defines or sets while a
+class of theirs that it derives from knows the same name, and underscore attributes that nothing of ours defines. Not
+found are public names that are not documented, classes that are made inside a function, and an attribute of theirs
+that has the name of something of ours elsewhere.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("dynamo_single", "accounts")
+LIBRARIES = ("django", "pynamodb")
+
+#: Underscore names that their libraries document: Django's of models, and Python's of named tuples.
+DOCUMENTED = {"_meta", "_state", "_base_manager", "_default_manager", "_make", "_asdict", "_fields", "_replace"}
+#: The modules of theirs of which everything that is imported is documented.
+DOCUMENTED_MODULES = {
+    *("django", "django.apps", "django.conf", "django.contrib", "django.contrib.admin", "django.contrib.admin.apps"),
+    *("django.contrib.admin.decorators", "django.contrib.admin.forms", "django.contrib.auth"),
+    *("django.contrib.auth.backends", "django.contrib.auth.decorators", "django.contrib.auth.mixins"),
+    *(
+        "django.contrib.auth.signals",
+        "django.contrib.auth.tokens",
+        "django.dispatch",
+        "django.contrib.auth.validators",
+        "django.contrib.contenttypes.models",
+    ),
+    *("django.core", "django.core.cache", "django.core.checks"),
+    *("django.core.exceptions", "django.core.mail", "django.core.management.base"),
+    *("django.core.paginator", "django.core.signals", "django.db", "django.db.models"),
+    *("django.db.models.functions", "django.db.transaction", "django.forms", "django.http", "django.shortcuts"),
+    *("django.template.loader", "django.template.response", "django.test", "django.urls", "django.utils"),
+    *("django.utils.dateparse", "django.utils.deconstruct", "django.utils.decorators", "django.utils.encoding"),
+    *("django.utils.html", "django.utils.http", "django.utils.module_loading", "django.utils.safestring"),
+    *("django.utils.timezone", "django.utils.translation", "django.views.decorators.cache"),
+    *("django.views.decorators.debug", "django.views.generic"),
+    *("pynamodb.attributes", "pynamodb.connection", "pynamodb.exceptions", "pynamodb.pagination"),
+}
+#: What is documented of the other modules.
+DOCUMENTED_IMPORTS = {
+    *("django.contrib.admin.models.LogEntry", "django.contrib.admin.options.InlineModelAdmin"),
+    *("django.contrib.admin.options.StackedInline", "django.contrib.admin.options.TabularInline"),
+    *("django.contrib.admin.sites.AdminSite", "django.contrib.sessions.backends.base.SessionBase"),
+    *("django.core.cache.backends.base.BaseCache", "django.db.models.expressions.Expression"),
+    *("django.db.models.expressions.Value", "django.db.models.fields.json.KeyTransform"),
+    *("django.http.response.HttpResponseBase", "django.http.response.StreamingHttpResponse"),
+    *("django.utils.functional.cached_property", "pynamodb.models.Model"),
+    "django.contrib.auth.models.PermissionsMixin",
+    *(f"django.db.models.signals.{when}_{what}" for when in ("pre", "post") for what in ("delete", "init", "save")),
+    "django.db.models.signals.post_migrate",
+}
+PRIVATE = re.compile(r"\b_[a-zA-Z]\w*")
+BY_NAME = {"getattr", "hasattr", "setattr", "delattr"}
+
+
+@cache
+def sources() -> dict[str, ast.Module]:
+    """The code of each file, by its path without ``.py`` and, for the app's, without the app's name."""
+    found = {}
+    for path in sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py")):
+        found[str(path.relative_to(ROOT).with_suffix("")).removeprefix("dynamo_single/")] = ast.parse(path.read_text())
+    return found
+
+
+def is_private(name: str) -> bool:
+    """Whether a name begins with one underscore."""
+    return name.startswith("_") and not name.startswith("__") and len(name) > 1
+
+
+def is_foreign(module: str | None) -> bool:
+    """Whether a module is Django's or PynamoDB's."""
+    return (module or "").split(".")[0] in LIBRARIES
+
+
+def is_theirs(cls: type, name: str) -> bool:
+    """Whether a class of theirs has a method of this name itself."""
+    return is_foreign(cls.__module__) and not name.startswith("__") and inspect.isfunction(vars(cls).get(name))
+
+
+def found() -> dict[str, set[str]]:
+    """Each private name of theirs that was found, with the files that use it."""
+    names: dict[str, set[str]] = defaultdict(set)
+    for name, file in (*_imported(), *_known_to_bases(), *_defined_nowhere()):
+        if name not in DOCUMENTED:
+            names[name].add(file)
+    return names
+
+
+def _imported() -> Iterator[tuple[str, str]]:
+    for file, tree in sources().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and is_foreign(node.module):
+                parts = [*(node.module or "").split("."), *(alias.name for alias in node.names)]
+                yield from ((part, file) for part in parts if is_private(part))
+
+
+def undocumented_imports() -> dict[str, set[str]]:
+    """Each name of theirs that is imported from where it is not documented, with the files that do it."""
+    names: dict[str, set[str]] = defaultdict(set)
+    for file, tree in sources().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and is_foreign(node.module) and node.module not in DOCUMENTED_MODULES:
+                for alias in node.names:
+                    if f"{node.module}.{alias.name}" not in DOCUMENTED_IMPORTS:
+                        names[alias.name].add(file)
+    return names
+
+
+def _known_to_bases() -> Iterator[tuple[str, str]]:
+    for cls in classes():
+        for place, each in enumerate(cls.__mro__):
+            file = _file_of(each)
+            names = _named_in(file).get(each.__name__, frozenset()) if file in sources() else frozenset()
+            for base in cls.__mro__[place:] if names else ():
+                if is_foreign(base.__module__):
+                    known = _known_in(base.__module__).get(base.__name__, frozenset())
+                    yield from ((name, file) for name in names & known)
+
+
+def _file_of(cls: type) -> str:
+    return cls.__module__.replace(".", "/").removeprefix("dynamo_single/")
+
+
+@cache
+def classes() -> list[type]:
+    """The classes at the top of our modules."""
+    modules = [
+        importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"))
+        for package in PACKAGES
+        for path in sorted((ROOT / package).rglob("*.py"))
+        if "commands" not in path.parts
+    ]
+    return [
+        each
+        for module in modules
+        for each in vars(module).values()
+        if inspect.isclass(each) and each.__module__ == module.__name__
+    ]
+
+
+@cache
+def _known_in(module: str) -> dict[str, frozenset[str]]:
+    """The private names in the source of each class of a module of theirs; ``inspect`` would parse it for each."""
+    text = Path(importlib.import_module(module).__file__ or "").read_text(encoding="utf-8")
+    lines = text.splitlines()
+    classes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ClassDef)]
+    return {
+        node.name: frozenset(PRIVATE.findall("\n".join(lines[node.lineno - 1 : node.end_lineno]))) for node in classes
+    }
+
+
+@cache
+def _known_to_libraries() -> frozenset[str]:
+    """The private names anywhere in the source of theirs."""
+    folders = [Path(importlib.import_module(name).__file__ or "").parent for name in LIBRARIES]
+    files = [path for folder in folders for path in folder.rglob("*.py") if "locale" not in path.parts]
+    return frozenset(name for path in files for name in PRIVATE.findall(path.read_text(encoding="utf-8")))
+
+
+@cache
+def _named_in(file: str) -> dict[str, frozenset[str]]:
+    """The private names that each class of a file defines, declares, or sets on itself."""
+    bodies = [node for node in ast.walk(sources()[file]) if isinstance(node, ast.ClassDef)]
+    return {body.name: frozenset(_defined(body, declared=True)) for body in bodies}
+
+
+def _defined_nowhere() -> Iterator[tuple[str, str]]:
+    ours = {name for tree in sources().values() for name in _defined(tree, declared=False)}
+    ours |= {
+        name for tree in sources().values() for body in _dataclasses(tree) for name in _defined(body, declared=True)
+    }
+    for file, tree in sources().items():
+        used = {name for node in ast.walk(tree) for name in _used(node)}
+        yield from ((name, file) for name in (used - ours) & _known_to_libraries())
+
+
+def _dataclasses(tree: ast.Module) -> Iterator[ast.ClassDef]:
+    """The classes whose annotations are fields."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and any("dataclass" in ast.unparse(each) for each in node.decorator_list):
+            yield node
+
+
+def _used(node: ast.AST) -> Iterator[str]:
+    """The private name that a node takes from an object, by a dot or by ``getattr()`` and the like."""
+    if isinstance(node, ast.Attribute) and is_private(node.attr):
+        yield node.attr
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in BY_NAME:
+        name = node.args[1]
+        if isinstance(name, ast.Constant) and isinstance(name.value, str) and is_private(name.value):
+            yield name.value
+
+
+def _defined(tree: ast.AST, *, declared: bool) -> Iterator[str]:
+    """The private names that code defines; with ``declared`` those that it only annotates, too."""
+    for node in ast.walk(tree):
+        name = None
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            name = node.name
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = (
+                node.targets if isinstance(node, ast.Assign) else [node.target] * (declared or node.value is not None)
+            )
+            yield from filter(is_private, map(_target, targets))
+        elif isinstance(node, ast.arg):
+            name = node.arg
+        if name and is_private(name):
+            yield name
+
+
+def _target(node: ast.expr) -> str:
+    if isinstance(node, ast.Name):
+        return node.id
+    on_self = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in {"self", "cls"}
+    return node.attr if isinstance(node, ast.Attribute) and on_self else ""

@@ -1,0 +1,220 @@
+"""Where the private names that ``docs/architecture.md`` lists are found in Django and PynamoDB.
+
+A target is a dotted path. Arguments after it are those that the code calls it with. ``module: name`` is a name that the
+module sets on objects of others. ``<6`` and ``>=6`` before a target are the releases of Django that have it.
+"""
+
+from __future__ import annotations
+
+DJANGO = {
+    # querysets
+    "QuerySet._chain": "django.db.models.query.QuerySet._chain(self)",
+    "QuerySet._clone": "django.db.models.query.QuerySet._clone(self)",
+    "QuerySet._result_cache": "django.db.models.query.QuerySet._result_cache",
+    "QuerySet._iterable_class": "django.db.models.query.QuerySet._iterable_class",
+    "QuerySet._fetch_all": "django.db.models.query.QuerySet._fetch_all(self)",
+    "QuerySet._iterator": "django.db.models.query.QuerySet._iterator",
+    "QuerySet._known_related_objects": "django.db.models.query.QuerySet._known_related_objects",
+    "QuerySet._prefetch_related_lookups": "django.db.models.query.QuerySet._prefetch_related_lookups",
+    "QuerySet._prefetch_done": "django.db.models.query.QuerySet._prefetch_done",
+    "QuerySet._filter_or_exclude_inplace": (
+        "django.db.models.query.QuerySet._filter_or_exclude_inplace(self, negate, args, kwargs)"
+    ),
+    "QuerySet._merge_sanity_check": "django.db.models.query.QuerySet._merge_sanity_check",
+    "QuerySet._insert": "django.db.models.query.QuerySet._insert",
+    "QuerySet._update": "django.db.models.query.QuerySet._update",
+    "QuerySet._raw_delete": "django.db.models.query.QuerySet._raw_delete",
+    "BaseIterable": "django.db.models.query.BaseIterable",
+    "ModelIterable": "django.db.models.query.ModelIterable",
+    "create_namedtuple_class": "django.db.models.utils.create_namedtuple_class(name, other)",
+    # what a queryset holds
+    "Query.where": "django.db.models.sql.query.Query.where",
+    "Query.order_by": "django.db.models.sql.query.Query.order_by",
+    "Query.default_ordering": "django.db.models.sql.query.Query.default_ordering",
+    "Query.standard_ordering": "django.db.models.sql.query.Query.standard_ordering",
+    "Query.low_mark": "django.db.models.sql.query.Query.low_mark",
+    "Query.high_mark": "django.db.models.sql.query.Query.high_mark",
+    "Query.is_sliced": "django.db.models.sql.query.Query.is_sliced",
+    "Query.is_empty": "django.db.models.sql.query.Query.is_empty(self)",
+    "Query.set_limits": "django.db.models.sql.query.Query.set_limits(self, high=)",
+    "Query.clear_ordering": "django.db.models.sql.query.Query.clear_ordering(self, force=)",
+    "Query.select_related": "django.db.models.sql.query.Query.select_related",
+    "Query.deferred_loading": "django.db.models.sql.query.Query.deferred_loading",
+    "Query.clear_deferred_loading": "django.db.models.sql.query.Query.clear_deferred_loading(self)",
+    "Query.annotations": "django.db.models.sql.query.Query.annotations",
+    "Query.combinator": "django.db.models.sql.query.Query.combinator",
+    "Query.extra": "django.db.models.sql.query.Query.extra",
+    "Query.distinct_fields": "django.db.models.sql.query.Query.distinct_fields",
+    "Query.chain": "django.db.models.sql.query.Query.chain(self)",
+    "WhereNode": "django.db.models.sql.where.WhereNode",
+    "WhereNode.children": "django.db.models.sql.where.WhereNode.children",
+    "WhereNode.connector": "django.db.models.sql.where.WhereNode.connector",
+    "WhereNode.negated": "django.db.models.sql.where.WhereNode.negated",
+    "NothingNode": "django.db.models.sql.where.NothingNode",
+    "AND": "django.db.models.sql.where.AND",
+    "OR": "django.db.models.sql.where.OR",
+    # expressions and lookups
+    "Col": "django.db.models.expressions.Col",
+    "ColPairs": "django.db.models.expressions.ColPairs",
+    "Combinable": "django.db.models.expressions.Combinable",
+    "CombinedExpression": "django.db.models.expressions.CombinedExpression",
+    "OrderBy": "django.db.models.expressions.OrderBy",
+    "Ref": "django.db.models.expressions.Ref",
+    "Star": "django.db.models.expressions.Star",
+    "Aggregate.filter": "django.db.models.Count.filter",
+    "AggregateFilter.condition": ">=6 django.db.models.aggregates.AggregateFilter.condition",
+    "TimezoneMixin": "django.db.models.functions.datetime.TimezoneMixin",
+    "TupleIn": "django.db.models.fields.tuple_lookups.TupleIn",
+    "RelatedLookupMixin": "django.db.models.fields.related_lookups.RelatedLookupMixin",
+    "related_lookups": "django.db.models.fields.related_lookups",
+    "json": "django.db.models.fields.json",
+    "KeyTransformFactory": "django.db.models.fields.json.KeyTransformFactory(name)",
+    # models and fields
+    "ModelBase": "django.db.models.base.ModelBase.__new__",
+    "DEFAULT_NAMES": "django.db.models.options.DEFAULT_NAMES",
+    "Options.auto_created": "django.db.models.options.Options.auto_created",
+    "Options._property_names": "django.db.models.options.Options._property_names",
+    "ModelState": "django.db.models.base.ModelState()",
+    "ModelState.fields_cache": "django.db.models.base.ModelState.fields_cache",
+    "Model._save_table": "django.db.models.Model._save_table",
+    "Model._perform_unique_checks": "django.db.models.Model._perform_unique_checks",
+    "Model._prepare_related_fields_for_save": (
+        "django.db.models.Model._prepare_related_fields_for_save(self, operation_name=, fields=)"
+    ),
+    "Model._is_pk_set": "django.db.models.Model._is_pk_set(self)",
+    "Model._prefetched_objects_cache": "django.db.models.query: _prefetched_objects_cache",
+    "ModelSignal": "django.db.models.signals.ModelSignal(use_caching=)",
+    "Field.descriptor_class": "django.db.models.Field.descriptor_class",
+    "Field._validators": "django.db.models.Field._validators",
+    "CharField._check_max_length_attribute": "django.db.models.CharField._check_max_length_attribute",
+    "ReverseManyToOneDescriptor": "django.db.models.fields.related_descriptors.ReverseManyToOneDescriptor",
+    "ReverseManyToOneDescriptor.related_manager_cls": (
+        "django.db.models.fields.related_descriptors.ReverseManyToOneDescriptor.related_manager_cls"
+    ),
+    "create_reverse_many_to_one_manager": (
+        "django.db.models.fields.related_descriptors.create_reverse_many_to_one_manager(manager, relation)"
+    ),
+    "RelatedManager._check_fk_val": "django.db.models.fields.related_descriptors: _check_fk_val",
+    "RelatedManager._remove_prefetched_objects": (
+        "django.db.models.fields.related_descriptors: _remove_prefetched_objects"
+    ),
+    # forms, the admin and users
+    "ModelForm._get_validation_exclusions": "django.forms.ModelForm._get_validation_exclusions(self)",
+    "ModelForm._update_errors": "django.forms.ModelForm._update_errors(self, error)",
+    "ChangeList": "django.contrib.admin.views.main.ChangeList",
+    "ChangeList._get_deterministic_ordering": (
+        "<6 django.contrib.admin.views.main.ChangeList._get_deterministic_ordering"
+    ),
+    "Paginator._check_object_list_is_ordered": "django.core.paginator.Paginator._check_object_list_is_ordered",
+    "ModelAdmin._get_obj_does_not_exist_redirect": (
+        "django.contrib.admin.ModelAdmin._get_obj_does_not_exist_redirect(self, request, opts, object_id)"
+    ),
+    "BaseModelAdmin": "django.contrib.admin.options.BaseModelAdmin",
+    "IncorrectLookupParameters": "django.contrib.admin.options.IncorrectLookupParameters",
+    "IS_POPUP_VAR": "django.contrib.admin.options.IS_POPUP_VAR",
+    "AdminSite._registry": "django.contrib.admin.site._registry",
+    "all_sites": "django.contrib.admin.sites.all_sites",
+    "ACTION_FLAG_CHOICES": "django.contrib.admin.models.ACTION_FLAG_CHOICES",
+    "FilteredSelectMultiple": "django.contrib.admin.widgets.FilteredSelectMultiple(name, is_stacked)",
+    "flatten_fieldsets": "django.contrib.admin.utils.flatten_fieldsets(fieldsets)",
+    "model_ngettext": "django.contrib.admin.utils.model_ngettext(opts, number)",
+    "quote": "django.contrib.admin.utils.quote(pk)",
+    "unquote": "django.contrib.admin.utils.unquote(pk)",
+    "ContentTypeManager._get_from_cache": (
+        "django.contrib.contenttypes.models.ContentType.objects._get_from_cache(opts)"
+    ),
+    "ContentTypeManager._add_to_cache": (
+        "django.contrib.contenttypes.models.ContentType.objects._add_to_cache(alias, content_type)"
+    ),
+    "UserManager._create_user_object": (
+        "django.contrib.auth.models.UserManager._create_user_object(self, username, email, password)"
+    ),
+    "UserManager._create_user": "django.contrib.auth.models.UserManager._create_user",
+    "UserManager._acreate_user": "django.contrib.auth.models.UserManager._acreate_user",
+    "PasswordResetTokenGenerator._now": "django.contrib.auth.tokens.PasswordResetTokenGenerator._now",
+    "signing.b62_encode": "django.core.signing.b62_encode(number)",
+    "signing.b62_decode": "django.core.signing.b62_decode(text)",
+    "ModelBackend._perm_cache": "django.contrib.auth.backends: _perm_cache",
+    # the engine without SQL
+    **{
+        f"BaseDatabase{part}": f"django.db.backends.base.{module}.BaseDatabase{part}"
+        for part, module in {
+            "Wrapper": "base",
+            "Client": "client",
+            "Creation": "creation",
+            "Features": "features",
+            "Introspection": "introspection",
+            "Operations": "operations",
+            "Validation": "validation",
+        }.items()
+    },
+    **{
+        f"BaseDatabaseWrapper.{name}": f"django.db.backends.base.base.BaseDatabaseWrapper.{name}"
+        for name in ("_set_autocommit", "_savepoint", "_savepoint_commit", "_savepoint_rollback")
+    },
+    "BaseDatabaseWrapper.closed_in_transaction": "django.db.connection.closed_in_transaction",
+    **{
+        f"BaseDatabaseCreation.{name}": f"django.db.backends.base.creation.BaseDatabaseCreation.{name}"
+        for name in ("_create_test_db", "_clone_test_db", "_destroy_test_db", "_get_database_display_str")
+    },
+    "TableInfo": "django.db.backends.base.introspection.TableInfo",
+    "ConnectionRouter.routers": "django.db.router.routers",
+    "compiler": "django.db.models.sql.compiler",
+    **{
+        name: f"django.db.models.sql.compiler.{name}"
+        for name in (
+            "SQLCompiler",
+            "SQLInsertCompiler",
+            "SQLUpdateCompiler",
+            "SQLDeleteCompiler",
+            "SQLAggregateCompiler",
+        )
+    },
+    "SQLCompiler.execute_sql": "django.db.models.sql.compiler.SQLCompiler.execute_sql",
+    "SQLCompiler.setup_query": "django.db.models.sql.compiler.SQLCompiler.setup_query(self)",
+    "SQLUpdateCompiler.execute_returning_sql": (
+        ">=6 django.db.models.sql.compiler.SQLUpdateCompiler.execute_returning_sql(self, returning_fields)"
+    ),
+    "GET_ITERATOR_CHUNK_SIZE": "django.db.models.sql.constants.GET_ITERATOR_CHUNK_SIZE",
+    "MULTI": "django.db.models.sql.constants.MULTI",
+    "ROW_COUNT": "django.db.models.sql.constants.ROW_COUNT",
+    "MigrationLoader": "django.db.migrations.loader.MigrationLoader(connection, load=)",
+    "MigrationLoader.load_disk": "django.db.migrations.loader.MigrationLoader.load_disk(self)",
+    "MigrationLoader.migrations_module": "django.db.migrations.loader.MigrationLoader.migrations_module(app_label)",
+    "MigrationRecorder": "django.db.migrations.recorder.MigrationRecorder.Migration",
+    # sessions, the cache, commands and small things
+    "SessionBase._get_session": "django.contrib.sessions.backends.base.SessionBase._get_session(self, no_load=)",
+    "SessionBase._session_key": "django.contrib.sessions.backends.base.SessionBase._session_key",
+    "CreateError": "django.contrib.sessions.backends.base.CreateError",
+    "UpdateError": "django.contrib.sessions.backends.base.UpdateError",
+    "VALID_KEY_CHARS": "django.contrib.sessions.backends.base.VALID_KEY_CHARS",
+    "DEFAULT_TIMEOUT": "django.core.cache.backends.base.DEFAULT_TIMEOUT",
+    "dumpdata": "django.core.management.commands.dumpdata.Command",
+    "async_unsafe": "django.utils.asyncio.async_unsafe(message)",
+    "Promise": "django.utils.functional.Promise",
+    "capfirst": "django.utils.text.capfirst(text)",
+    "constant_time_compare": "django.utils.crypto.constant_time_compare(one, other)",
+    "get_random_string": "django.utils.crypto.get_random_string(length, characters)",
+    "salted_hmac": "django.utils.crypto.salted_hmac(salt, value, secret=, algorithm=)",
+}
+
+PYNAMODB = {
+    "MetaModel": "pynamodb.models.MetaModel.__init__(cls, name, bases, namespace, discriminator=)",
+    "PynamoDB.Model._user_instantiated": "pynamodb.models: _user_instantiated",
+    "PynamoDB.Model.attribute_values": "pynamodb.attributes: attribute_values",
+    "PynamoDB.Model._container_serialize": "pynamodb.models.Model._container_serialize",
+    "PynamoDB.Model._container_deserialize": "pynamodb.models.Model._container_deserialize",
+    "PynamoDB.Model._instantiate": "pynamodb.models.Model._instantiate",
+    "PynamoDB.Model._get_connection": "pynamodb.models.Model._get_connection",
+    "DiscriminatorAttribute._class_map": "pynamodb.attributes: _class_map",
+    "MetaTable": "pynamodb.connection.base.MetaTable(description)",
+    "Connection.add_meta_table": "pynamodb.connection.Connection.add_meta_table(self, table)",
+    "Connection._make_api_call": "pynamodb.connection.base: _make_api_call",
+    "condition": "pynamodb.expressions.condition.And",
+    "Condition": "pynamodb.expressions.condition.Condition",
+    "Path": "pynamodb.expressions.operand.Path",
+    "Value": "pynamodb.expressions.operand.Value",
+    "_Size": "pynamodb.expressions.operand._Size",
+}
+
+ALL = DJANGO | PYNAMODB
