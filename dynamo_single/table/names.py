@@ -5,6 +5,9 @@ This module knows strings only. Changing one of them changes the stored layout, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+
 PARTITION_KEY = "pk"
 SORT_KEY = "sk"
 ITEM_TYPE = "itemType"
@@ -27,11 +30,15 @@ TRASH_PREFIX = "TRASH"
 UNIQUE_PREFIX = "UNIQUE"
 
 
-def index_partition(index: str) -> str:
-    """The attribute that holds an index's partition key: ``gs1`` gives ``gs1pk``."""
+def _index_partition(index: str) -> str:
     return f"{index}pk"
 
 
-def index_sort(index: str) -> str:
-    """The attribute that holds an index's sort key: ``gs1`` gives ``gs1sk``."""
+def _index_sort(index: str) -> str:
     return f"{index}sk"
+
+
+#: The attribute that holds an index's partition key: ``gs1`` gives ``gs1pk``.
+index_partition: Callable[[str], str] = cache(_index_partition)
+#: The attribute that holds an index's sort key: ``gs1`` gives ``gs1sk``.
+index_sort: Callable[[str], str] = cache(_index_sort)

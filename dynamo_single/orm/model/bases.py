@@ -66,7 +66,7 @@ class SoftDeleteModel(Model):
         One request for an object alone; one transaction if it has unique values or children and all of it fits into one
         (100 actions, 4 MB), else several, the object in the first. Repeating it completes what was interrupted.
         """
-        return self._delete_under(self._demanding(condition))
+        return self._delete_under(NO_TERMS if condition is None else self._demanding(condition))
 
     def _delete_under(self, terms: Terms) -> tuple[int, dict[str, int]]:
         return run(trash.delete(self, terms, current()))

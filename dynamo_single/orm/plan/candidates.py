@@ -142,7 +142,11 @@ def _by_range(
     key: AccessKey, query: Query, constraints: Constraints, shares: Callable[[AccessKey, KeyRange], bool]
 ) -> Candidate:
     partitions = dict(_partitions(key, constraints))
-    served = serve(query, key, constraints, partitions)
+    single = all(map(constraints.fixed, query.layout.identity))
+    if single or not query.ordering:
+        served = Served(partitions=tuple(partitions), single=single)
+    else:
+        served = serve(query, key, constraints, partitions)
     values: dict[str, Any] = {}
     for part in key.sort.parts:
         given = _values(part, constraints)
@@ -215,7 +219,8 @@ def _sort_condition(key: AccessKey, values: Values, constraints: Constraints) ->
     if count == len(sort.parts):
         return _Reading("=", (prefix,), prefix, KEY)
     part = sort.parts[count]
-    narrowing = narrow(part, prefix, constraints.on(part.name))
+    compared = constraints.on(part.name)
+    narrowing = narrow(part, prefix, compared) if compared else None
     if narrowing is not None and narrowing.operator:
         kind, operands = _kind(narrowing, prefix), narrowing.operands
         return _Reading(

@@ -36,8 +36,6 @@ def serve(
 ) -> Served:
     """Find in which direction, and over several partitions in which sequence, the key is read; or raise ``Unfit``."""
     names = tuple(partitions)
-    if all(map(constraints.fixed, query.layout.identity)):
-        return Served(partitions=names, single=True)
     wanted = _wanted(query.ordering, constraints)
     if not wanted:
         return Served(partitions=names)

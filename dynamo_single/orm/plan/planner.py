@@ -42,7 +42,7 @@ def plan(query: Query, *, now: Any = None) -> Plan:
     if constraints is None:
         return _nothing(query)
     found, rejected = by_one_key(query, constraints, now)
-    merged_by = deciding(query, constraints)
+    merged_by = deciding(query, constraints) if query.ordering else ()
     parts = _parts(query, found, merged_by, now, MAX_STEPS)
     if parts is not None and parts != [found]:
         union = _union(query, parts, rejected, found, now)

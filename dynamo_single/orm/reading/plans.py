@@ -53,7 +53,8 @@ def items(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None) -
 
     Skipped items are read, and paid for, as DynamoDB has no offset.
     """
-    block.check_plan(table.settings.alias, plan)
+    if block.current() is not None:
+        block.check_plan(table.settings.alias, plan)
     if plan.kind == "empty":
         found: Iterable[Item] = ()
     elif plan.kind == "get":

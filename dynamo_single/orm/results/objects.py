@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -57,9 +58,14 @@ def plan(state: QueryState) -> Plan:
     return projected(state, found)
 
 
+def _now(state: QueryState) -> datetime | None:
+    """The present, where the model's objects expire."""
+    return None if state.layout.expires is None else clock.now()
+
+
 def plan_by_key(state: QueryState, *, ordered: bool = True) -> Plan:
     """The plan in the order of a key, or in any order unless it is to be ``ordered``."""
-    found = projected(state, planner.plan(state.query(ordered=ordered), now=clock.now()))
+    found = projected(state, planner.plan(state.query(ordered=ordered), now=_now(state)))
     # Without an order of its own, reverse() turns the order of the key that was chosen.
     if not state.reversed or found.query.ordering:
         return found
@@ -70,7 +76,7 @@ def plan_by_key(state: QueryState, *, ordered: bool = True) -> Plan:
 
 def plan_of_matches(state: QueryState) -> Plan:
     """The plan that finds what matches, in any order, and reads it whole."""
-    return planner.plan(state.query(ordered=False), now=clock.now())
+    return planner.plan(state.query(ordered=False), now=_now(state))
 
 
 def projected(state: QueryState, plan: Plan) -> Plan:

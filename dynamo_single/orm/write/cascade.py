@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import groupby
 from typing import Any
 
@@ -38,6 +38,11 @@ ChildrenOf = Callable[[Children[Any], Sequence[Any]], Sequence[Any]]
 
 def followers(model: Any, *, for_good: bool = False) -> tuple[Children[Any], ...]:
     """The children that go along: into the trash those that have one, ``for_good`` all that cascade."""
+    return _followers(model, for_good, registry.generation)
+
+
+@lru_cache(maxsize=1024)
+def _followers(model: Any, for_good: bool, generation: int) -> tuple[Children[Any], ...]:
     return tuple(
         children
         for children in declared(model)
