@@ -28,6 +28,7 @@ DJANGO = {
     "ModelIterable": "django.db.models.query.ModelIterable",
     "create_namedtuple_class": "django.db.models.utils.create_namedtuple_class(name, other)",
     # what a queryset holds
+    "Query": "django.db.models.sql.Query",
     "Query.where": "django.db.models.sql.query.Query.where",
     "Query.order_by": "django.db.models.sql.query.Query.order_by",
     "Query.default_ordering": "django.db.models.sql.query.Query.default_ordering",
@@ -40,7 +41,6 @@ DJANGO = {
     "Query.clear_ordering": "django.db.models.sql.query.Query.clear_ordering(self, force=)",
     "Query.select_related": "django.db.models.sql.query.Query.select_related",
     "Query.deferred_loading": "django.db.models.sql.query.Query.deferred_loading",
-    "Query.clear_deferred_loading": "django.db.models.sql.query.Query.clear_deferred_loading(self)",
     "Query.annotations": "django.db.models.sql.query.Query.annotations",
     "Query.combinator": "django.db.models.sql.query.Query.combinator",
     "Query.extra": "django.db.models.sql.query.Query.extra",
