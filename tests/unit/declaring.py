@@ -25,7 +25,7 @@ def forgotten() -> Iterator[None]:
     finally:
         registry._MODELS.clear()
         registry._MODELS.update(known)
-        registry.generation += 1
+        registry.changed()
         apps.all_models["catalog"].clear()
         apps.all_models["catalog"].update(declared)
         apps._pending_operations.clear()

@@ -151,13 +151,9 @@ def _allowed(terms: Sequence[Condition], layout: ModelLayout) -> dict[str, tuple
         equalities = [term for term in comparisons if term.operator in ("exact", "in")]
         if equalities and attribute in layout.attributes:
             others = [lower(term, layout) for term in comparisons if term.operator not in ("exact", "in")]
-            first, *further = (_normal_values(term, layout) for term in equalities)
-            for values in further:
-                first = {key: value for key, value in first.items() if key in values}
-            allowed[attribute] = tuple(first.values())
-            if others:
-                met = (each for each in first.values() if _meets(others, {attribute: each}, layout))
-                allowed[attribute] = tuple(met)
+            values = _common_values(equalities, layout)
+            met = (each for each in values if _meets(others, {attribute: each}, layout))
+            allowed[attribute] = tuple(met) if others else values
     return allowed
 
 
@@ -168,6 +164,18 @@ def _grouped(terms: Iterable[Condition]) -> dict[str, tuple[Compare, ...]]:
         if isinstance(term, Compare) and not term.path:
             found.setdefault(term.attribute, []).append(term)
     return {attribute: tuple(comparisons) for attribute, comparisons in found.items()}
+
+
+def _common_values(equalities: Sequence[Compare], layout: ModelLayout) -> tuple[Any, ...]:
+    """The values that all the equalities allow, each once."""
+    if len(equalities) == 1 and equalities[0].operator == "exact":
+        (term,) = equalities
+        operand(term, layout.attributes[term.attribute], term.value)  # raises for what nothing equals
+        return (term.value,)
+    first, *further = (_normal_values(term, layout) for term in equalities)
+    for values in further:
+        first = {key: value for key, value in first.items() if key in values}
+    return tuple(first.values())
 
 
 def _normal_values(term: Compare, layout: ModelLayout) -> dict[Any, Any]:

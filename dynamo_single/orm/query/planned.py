@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any, TypeVar
 
+from django.core.exceptions import FieldError
 from django.db import models
 from django.db.models.query import BaseIterable, ModelIterable
 
@@ -16,9 +17,12 @@ from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.query import streaming
 from dynamo_single.orm.query.state import StatefulQuerySet, along_of, state_of
 from dynamo_single.orm.results import computation, objects, related, rows
-from dynamo_single.orm.where.arguments import asking, check_lists, in_one_order
+from dynamo_single.orm.where.arguments import check_lists, in_one_order, raise_unknown
 
 M = TypeVar("M", bound=models.Model, covariant=True)
+
+#: How the names of conditions end that take a list.
+_TAKE_LISTS = ("__in", "__range")
 
 
 class ObjectIterable(ModelIterable):  # type: ignore[type-arg]  # not generic at run time
@@ -67,13 +71,16 @@ class PlannedQuerySet(StatefulQuerySet[M]):
 
     def _filter_or_exclude_inplace(self, negate: bool, args: Any, kwargs: Any) -> None:
         conditions = (*args, *kwargs.items())
-        check_lists(conditions)
+        if args or any(name.endswith(_TAKE_LISTS) for name in kwargs):
+            check_lists(conditions)
+            args = tuple(map(in_one_order, args))
+            kwargs = dict(map(in_one_order, kwargs.items()))
         if self._asked.computation is not None:
             computation.check_conditions(self.model, self._asked.computation, conditions)
-        args = tuple(map(in_one_order, args))
-        kwargs = dict(map(in_one_order, kwargs.items()))
-        with asking(self.model):
+        try:
             super()._filter_or_exclude_inplace(negate, args, kwargs)  # type: ignore[misc]  # Django's, private
+        except FieldError as error:
+            raise_unknown(self.model, error)
 
     def _plan(self, *, ordered: bool = True) -> Plan:
         """The plan in the order of a key, or in any order."""

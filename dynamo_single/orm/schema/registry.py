@@ -6,7 +6,7 @@ This module must not know requests or querysets.
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any
 
 from dynamo_single.exceptions import ConfigurationError
@@ -47,9 +47,15 @@ def register(model: Any) -> None:
                 f"{model._meta.label} and {other._meta.label} would both be stored with itemType {item_type!r}. "
                 'Give one of them another: class Meta: item_type = "...".'
             )
-    global generation
     _MODELS[model._meta.label_lower] = model
+    changed()
+
+
+def changed() -> None:
+    """Note that there are other models than before."""
+    global generation
     generation += 1
+    _layouts_of_table.cache_clear()
 
 
 def all_models() -> tuple[Any, ...]:
@@ -121,8 +127,8 @@ def _layout_of(model: Any) -> ModelLayout:
 
 
 @lru_cache(maxsize=64)
-def _layouts_of_table(alias: str, known: tuple[Any, ...]) -> tuple[ModelLayout, ...]:
-    return tuple(layout_of(model) for model in known if model._options.alias == alias)
+def _layouts_of_table(alias: str) -> tuple[ModelLayout, ...]:
+    return tuple(layout_of(model) for model in _MODELS.values() if model._options.alias == alias)
 
 
 class _LayoutBuilder:
@@ -154,7 +160,7 @@ class _LayoutBuilder:
             soft_delete=soft_delete,
             trash=self.trash(indexes) if soft_delete else None,
             expires=next((name for name, a in self.attributes.items() if isinstance(a, TTLAttribute)), None),
-            neighbours=lambda: _layouts_of_table(options.alias, all_models()),
+            neighbours=partial(_layouts_of_table, options.alias),
         )
 
     def resolve(self, name: str, field: Any) -> None:

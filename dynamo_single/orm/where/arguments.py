@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 from django.core.exceptions import FieldError
 from django.db.models import Q
@@ -22,14 +22,19 @@ def asking(model: Any) -> Iterator[None]:
     try:
         yield
     except FieldError as error:
-        if isinstance(error, DynamoSingleError):
-            raise
-        text, choices, _ = str(error).partition(" Choices are: ")
-        if choices:
-            # Django names what refers to the model too, by which nothing can be filtered here.
-            names = (field.name for field in model._meta.concrete_fields if not isinstance(field, IdentityField))
-            text += f"{choices}{', '.join(sorted(names))}."
-        raise UnknownField(f"{model._meta.label}: {text}") from error
+        raise_unknown(model, error)
+
+
+def raise_unknown(model: Any, error: FieldError) -> NoReturn:
+    """Raise Django's ``FieldError`` as one of ours, with the names that can be asked by."""
+    if isinstance(error, DynamoSingleError):
+        raise error
+    text, choices, _ = str(error).partition(" Choices are: ")
+    if choices:
+        # Django names what refers to the model too, by which nothing can be filtered here.
+        names = (field.name for field in model._meta.concrete_fields if not isinstance(field, IdentityField))
+        text += f"{choices}{', '.join(sorted(names))}."
+    raise UnknownField(f"{model._meta.label}: {text}") from error
 
 
 def in_one_order(condition: Any) -> Any:
