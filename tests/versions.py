@@ -121,7 +121,9 @@ def run(combination: Combination, arguments: list[str]) -> bool:
     lines = [line for line in combination.output.read_text().splitlines() if line.strip()]
     print(f"{combination.name}: {lines[-1].strip('= ') if lines else 'no output'}", flush=True)
     if ended.returncode:
-        print(f"{combination.name}: see {combination.output.relative_to(ROOT)}", flush=True)
+        # A status below zero is a signal: there is no summary then.
+        shown = combination.output.relative_to(ROOT)
+        print(f"{combination.name}: ended with status {ended.returncode}, see {shown}", flush=True)
     return ended.returncode == 0
 
 

@@ -107,6 +107,7 @@ def test_what_is_computed_is_not_planned_as_it_is() -> None:
         state_of(Company.objects.values("name").distinct()).query()
 
 
+@pytest.mark.filterwarnings("ignore:Calling select_related")  # without names: deprecated since Django 6.1
 def test_what_is_read_along() -> None:
     """Named references and their own, or all that every object has; rows have none."""
     assert along_of(Person.objects.all()) == Along()
