@@ -29,9 +29,9 @@ _KEY = (names.PARTITION_KEY, names.SORT_KEY)
 class Draft:
     """What is wanted of one stored item: the values to set, of those that it ``held`` as it was read.
 
-    ``changes`` are left to DynamoDB; ``computed`` is the condition under which what was computed here, ``set_to``, is
-    right. ``shown`` is what the object's attributes are besides, once it is written. ``raw`` (fixtures) gives no
-    version and does without what is missing.
+    ``changes`` are left to DynamoDB; ``computed`` is the condition under which what was computed here is right.
+    ``set_to`` is that and what was filled in; ``shown`` is what else the object's attributes are, once it is written.
+    ``raw`` (fixtures) gives no version and does without what is missing.
     """
 
     before: Item

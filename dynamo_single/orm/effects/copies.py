@@ -42,7 +42,7 @@ class Copies(Effect):
         *,
         lenient: bool,
     ) -> Values:
-        """The copies of what is referred to anew: one GetItem for each source.
+        """The copies of what is referred to anew: one GetItem for each source; the others stay as they are stored.
 
         Raises ``MissingReference`` for a source that is not stored; ``lenient`` leaves its copies empty.
         """
@@ -57,6 +57,8 @@ class Copies(Effect):
             except InvalidValue:
                 break  # the write says so for every attribute
             if before is not None and is_same(field.attribute, pk, value_in(field.attribute, before)):
+                # An object that was not read has none yet.
+                filled[copy.name] = value_in(copy, before)
                 continue
             filled[copy.name] = None
             if pk is not None:

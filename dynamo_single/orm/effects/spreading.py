@@ -208,9 +208,9 @@ class Spreading(Effect):
     async def _complete(self, obj: Any) -> None:
         """Let the copies that a mark names follow, and take the mark away: batches, then one UpdateItem."""
         item = obj._stored
-        due = item.get(names.COPIES_DUE)
+        due = None if item is None else item.get(names.COPIES_DUE)
         if due is None:
-            return
+            return  # another write has finished it, or the object was deleted
         copies = marked(self.model, item)
         await self._follow(obj, item, copies, deleted=True)
         unchanged = [as_stored(item, name) for name in sorted({copy.source.attr_name for copy in copies})]

@@ -16,8 +16,7 @@ from dynamo_single.orm.effects.effect import Subject
 from dynamo_single.orm.effects.together import depended_on
 from dynamo_single.orm.effects.write_errors import unmet_error
 from dynamo_single.orm.items import hydration, versions
-from dynamo_single.orm.items.partial import changed_in_memory
-from dynamo_single.orm.items.serialization import Values, index_names
+from dynamo_single.orm.items.serialization import Values, index_names, touched
 from dynamo_single.orm.requests.actions import Item
 from dynamo_single.orm.requests.changes import Change, as_stored, evaluate, operand_names, unmet
 from dynamo_single.orm.schema import registry
@@ -87,9 +86,9 @@ def with_operands(model: Any, changes: Sequence[Change], before: Item, found: It
     return {**mixed, **{name: found[name] for name in names if name in found}}
 
 
-def operand_values(obj: Any, changes: Sequence[Change], item: Item) -> Values:
-    """What the operands are in an item, by attribute, for those that an object shows and that were not set in it."""
-    operands, set_here = operand_names(changes), changed_in_memory(obj)
+def operand_values(obj: Any, changes: Sequence[Change], read: Item, item: Item) -> Values:
+    """What the operands are in an item, by attribute, for those that an object shows as they were ``read``."""
+    operands, set_here = operand_names(changes), touched(obj, hydration.values_of(type(obj), read))
     held = hydration.values_of(type(obj), item)
     attributes = registry.attributes_of(type(obj))
     names = {name for name, each in attributes.items() if each.attr_name in operands} - set_here

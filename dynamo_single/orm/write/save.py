@@ -65,9 +65,10 @@ async def begun_anew(write: Callable[[], Awaitable[T]]) -> T:
 
 async def _save(obj: Any, wanted: Save, pending: Block | None) -> None:
     model, effects = type(obj), effects_of(type(obj))
-    before, shown = await _stored_item(obj), Values()
+    read, shown = await _stored_item(obj), Values()
+    before = read
     for attempt in range(1, computed_changes.ATTEMPTS + 1):
-        draft = replace(await _drafted(obj, effects, wanted, before, pending), shown=shown)
+        draft = await _drafted(obj, effects, wanted, before, pending, shown)
         try:
             await _carry_out(obj, effects, draft, wanted, pending)
             return
@@ -79,8 +80,8 @@ async def _save(obj: Any, wanted: Save, pending: Block | None) -> None:
             if again is None:
                 raise
             before = again
-            # What the object shows goes along, or its next save() would write the former values back.
-            shown = computed_changes.operand_values(obj, wanted.changes, before)
+            # What the object shows goes along, or the former values would be written back.
+            shown = computed_changes.operand_values(obj, wanted.changes, read, before)
 
 
 async def _stored_item(obj: Any) -> Item:
@@ -98,19 +99,25 @@ async def _stored_item(obj: Any) -> Item:
     return item
 
 
-async def _drafted(obj: Any, effects: Effects, wanted: Save, before: Item, pending: Block | None) -> Draft:
-    """What differs from the item that was read, and what is left to DynamoDB; it changes nothing of the object."""
-    model, only = type(obj), wanted.only
+async def _drafted(
+    obj: Any, effects: Effects, wanted: Save, before: Item, pending: Block | None, shown: Values
+) -> Draft:
+    """What differs from the item that was read, and what is left to DynamoDB; it changes nothing of the object.
+
+    ``shown`` are values that another writer gave to attributes which were not set in the object.
+    """
+    model, only, given = type(obj), wanted.only, {**obj.attribute_values, **shown}
     held = hydration.values_of(model, before)
     left = computed_changes.attribute_names(model, wanted.changes) if wanted.changes else frozenset()
-    changed = await _changed(obj, effects, wanted, before, held, pending, without=left)
+    changed, filled = await _changed(obj, effects, wanted, before, held, pending, given, without=left)
     changes, alone = wanted.changes, pending is None
     if not changes or computed_changes.is_left_to_dynamodb(model, changes, changed, alone=alone):
-        return Draft(before, held, changed, changes, raw=wanted.raw)
+        return Draft(before, held, changed, changes, raw=wanted.raw, set_to=filled, shown=shown)
     computed, condition = computed_changes.compute(Subject(obj), wanted.changes, before)
-    named = replace(wanted, only=None if only is None else only | left)
-    changed = await _changed(obj, effects, named, before, held, pending, computed=computed)
-    return Draft(before, held, changed, computed=condition, raw=wanted.raw, set_to=computed)
+    named, given = replace(wanted, only=None if only is None else only | left), {**given, **computed}
+    changed, filled = await _changed(obj, effects, named, before, held, pending, given)
+    set_to = {**computed, **filled}
+    return Draft(before, held, changed, computed=condition, raw=wanted.raw, set_to=set_to, shown=shown)
 
 
 async def _changed(
@@ -120,18 +127,17 @@ async def _changed(
     before: Item,
     held: Values,
     pending: Block | None,
+    given: Values,
     *,
-    computed: Values | None = None,
     without: frozenset[str] = frozenset(),
-) -> Values:
-    form = form_of(type(obj))
-    values = {**obj.attribute_values, **computed} if computed else obj.attribute_values
+) -> tuple[Values, Values]:
+    """What differs from the item, of the values that are ``given``, and what effects have filled in."""
+    form, filled = form_of(type(obj)), Values()
     filled_from = None if wanted.force else before
     for effect in effects:
-        filled = await effect.fill(Subject(obj), values, filled_from, wanted.only, pending, lenient=wanted.raw)
-        values = {**values, **filled} if filled else values
-    prepared = form.prepared(values, before, wanted.only, without)
-    return form.difference(prepared, held, before, named=wanted.only is not None)
+        filled |= await effect.fill(Subject(obj), given, filled_from, wanted.only, pending, lenient=wanted.raw)
+    prepared = form.prepared({**given, **filled} if filled else given, before, wanted.only, without)
+    return form.difference(prepared, held, before, named=wanted.only is not None), filled
 
 
 async def _carry_out(obj: Any, effects: Effects, draft: Draft, wanted: Save, pending: Block | None) -> None:
@@ -165,15 +171,15 @@ async def send(obj: Any, effects: Effects, draft: Draft, terms: Terms, pending: 
         if write is None:
             # An automatic time that is the same to the millisecond.
             await _check(obj, draft.before, terms, pending)
-            obj.attribute_values.update(draft.shows)
+            _know(obj, draft)
             return
         try:
             stored = await sending.deliver(obj, write)
         except MissingReference as error:
             absent = without(write, effects, error)
         else:
+            obj.attribute_values.update({**draft.shown, **draft.set_to})
             await remember(obj, write, stored)
-            obj.attribute_values.update(draft.shown)
             return
 
 
@@ -189,11 +195,16 @@ def without(write: Write, effects: Effects, error: MissingReference) -> frozense
 async def _leave(obj: Any, effects: Effects, draft: Draft, terms: Terms, pending: Block | None) -> None:
     """Nothing is to be written: ask what is demanded, and finish what an earlier write left undone."""
     await _check(obj, draft.before, terms, pending)
+    _know(obj, draft)
+    for effect in effects:
+        await effect.idle(obj, pending)
+
+
+def _know(obj: Any, draft: Draft) -> None:
+    """Let an object know what is stored of it, where that is what was wanted."""
     if obj._stored is None:
         obj._stored = dict(draft.before)
     obj.attribute_values.update(draft.shows)
-    for effect in effects:
-        await effect.idle(obj, pending)
 
 
 async def _check(obj: Any, before: Item, terms: Terms, pending: Block | None) -> None:
