@@ -6,7 +6,7 @@ What sends is a coroutine; ``flow.run()`` carries it out in a thread. This modul
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -50,7 +50,7 @@ async def save(obj: Any, wanted: Save, pending: Block | None) -> None:
         wanted = replace(wanted, changes=(*wanted.changes, *assignments.of_object(obj, wanted.only)))
     if isinstance(obj._stored, PartialItem) and wanted.looks_for_changes and not changed_in_memory(obj):
         return
-    await begun_anew(partial(_save, obj, wanted, pending))
+    await begun_anew(_Saving(obj, wanted, effects_of(type(obj)), pending).carry_out)
 
 
 async def begun_anew(write: Callable[[], Awaitable[T]]) -> T:
@@ -63,25 +63,99 @@ async def begun_anew(write: Callable[[], Awaitable[T]]) -> T:
     return await write()
 
 
-async def _save(obj: Any, wanted: Save, pending: Block | None) -> None:
-    model, effects = type(obj), effects_of(type(obj))
-    read, shown = await _stored_item(obj), Values()
-    before = read
-    for attempt in range(1, computed_changes.ATTEMPTS + 1):
-        draft = await _drafted(obj, effects, wanted, before, pending, shown)
-        try:
-            await _carry_out(obj, effects, draft, wanted, pending)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Saving:
+    """One save under way: the object, what is wanted of it, what follows from its model, and the block it joins."""
+
+    obj: Any
+    wanted: Save
+    effects: Effects
+    pending: Block | None
+
+    async def carry_out(self) -> None:
+        """Draft what is wanted and send it; again where another writer changed what something is computed of."""
+        model, changes = type(self.obj), self.wanted.changes
+        read, shown = await _stored_item(self.obj), Values()
+        before = read
+        for attempt in range(1, computed_changes.ATTEMPTS + 1):
+            draft = await self._drafted(before, shown)
+            try:
+                await self._send(draft)
+                return
+            except StaleObject as error:
+                found = stored_instead(error)
+                if found is None or draft.computed is EVERYTHING or attempt == computed_changes.ATTEMPTS:
+                    raise
+                again = computed_changes.with_operands(model, changes, before, found)
+                if again is None:
+                    raise
+                before = again
+                # What the object shows goes along, or the former values would be written back.
+                shown = computed_changes.operand_values(self.obj, changes, read, before)
+
+    async def _drafted(self, before: Item, shown: Values) -> Draft:
+        """What differs from the item that was read, and what is left to DynamoDB; it changes nothing of the object.
+
+        ``shown`` are values that another writer gave to attributes which were not set in the object.
+        """
+        model, changes, only, raw = type(self.obj), self.wanted.changes, self.wanted.only, self.wanted.raw
+        held, given = hydration.values_of(model, before), {**self.obj.attribute_values, **shown}
+        left = computed_changes.attribute_names(model, changes) if changes else frozenset()
+        filled = await self._filled(before, given, only)
+        changed = self._changed(before, held, {**given, **filled}, only, left)
+        alone = self.pending is None
+        if not changes or computed_changes.is_left_to_dynamodb(model, changes, changed, alone=alone):
+            return Draft(before, held, changed, changes, raw=raw, set_to=filled, shown=shown)
+        computed, condition = computed_changes.compute(Subject(self.obj), changes, before)
+        given |= computed
+        only = None if only is None else only | left
+        filled = await self._filled(before, given, only)
+        changed = self._changed(before, held, {**given, **filled}, only)
+        set_to = {**computed, **filled}
+        return Draft(before, held, changed, computed=condition, raw=raw, set_to=set_to, shown=shown)
+
+    async def _filled(self, before: Item, given: Values, only: frozenset[str] | None) -> Values:
+        """What effects fill in, such as the copies of what is referred to."""
+        filled, filled_from = Values(), None if self.wanted.force else before
+        for effect in self.effects:
+            subject, lenient = Subject(self.obj), self.wanted.raw
+            filled |= await effect.fill(subject, given, filled_from, only, self.pending, lenient=lenient)
+        return filled
+
+    def _changed(
+        self,
+        before: Item,
+        held: Values,
+        given: Values,
+        only: frozenset[str] | None,
+        without: frozenset[str] = frozenset(),
+    ) -> Values:
+        form = form_of(type(self.obj))
+        return form.difference(form.prepared(given, before, only, without), held, before, named=only is not None)
+
+    async def _send(self, draft: Draft) -> None:
+        """Send what a draft asks for, with what follows every write; nothing but a check if it asks for nothing."""
+        form, wanted = form_of(type(self.obj)), self.wanted
+        automatic = form.automatic.keys()
+        named_automatic = wanted.only is not None and not automatic.isdisjoint(wanted.only)
+        if not (draft.changed or draft.changes or wanted.force or named_automatic):
+            await self._leave(draft)
             return
-        except StaleObject as error:
-            found = stored_instead(error)
-            if found is None or draft.computed is EVERYTHING or attempt == computed_changes.ATTEMPTS:
-                raise
-            again = computed_changes.with_operands(model, wanted.changes, before, found)
-            if again is None:
-                raise
-            before = again
-            # What the object shows goes along, or the former values would be written back.
-            shown = computed_changes.operand_values(obj, wanted.changes, read, before)
+        changed = draft.changed
+        if not wanted.raw:
+            form.refuse_fixed(changed)
+            if automatic:
+                following = form.automatic_values(self.obj)
+                changed = {**changed, **{name: following[name] for name in following if name not in wanted.given}}
+        form.refuse_move(draft.held, changed, draft.before)
+        await send(self.obj, self.effects, replace(draft, changed=changed), wanted.terms, self.pending)
+
+    async def _leave(self, draft: Draft) -> None:
+        """Nothing is to be written: ask what is demanded, and finish what an earlier write left undone."""
+        await _check(self.obj, draft.before, self.wanted.terms, self.pending)
+        _know(self.obj, draft)
+        for effect in self.effects:
+            await effect.idle(self.obj, self.pending)
 
 
 async def _stored_item(obj: Any) -> Item:
@@ -97,65 +171,6 @@ async def _stored_item(obj: Any) -> Item:
         ) from error
     item: Item = obj._stored
     return item
-
-
-async def _drafted(
-    obj: Any, effects: Effects, wanted: Save, before: Item, pending: Block | None, shown: Values
-) -> Draft:
-    """What differs from the item that was read, and what is left to DynamoDB; it changes nothing of the object.
-
-    ``shown`` are values that another writer gave to attributes which were not set in the object.
-    """
-    model, only, given = type(obj), wanted.only, {**obj.attribute_values, **shown}
-    held = hydration.values_of(model, before)
-    left = computed_changes.attribute_names(model, wanted.changes) if wanted.changes else frozenset()
-    changed, filled = await _changed(obj, effects, wanted, before, held, pending, given, without=left)
-    changes, alone = wanted.changes, pending is None
-    if not changes or computed_changes.is_left_to_dynamodb(model, changes, changed, alone=alone):
-        return Draft(before, held, changed, changes, raw=wanted.raw, set_to=filled, shown=shown)
-    computed, condition = computed_changes.compute(Subject(obj), wanted.changes, before)
-    named, given = replace(wanted, only=None if only is None else only | left), {**given, **computed}
-    changed, filled = await _changed(obj, effects, named, before, held, pending, given)
-    set_to = {**computed, **filled}
-    return Draft(before, held, changed, computed=condition, raw=wanted.raw, set_to=set_to, shown=shown)
-
-
-async def _changed(
-    obj: Any,
-    effects: Effects,
-    wanted: Save,
-    before: Item,
-    held: Values,
-    pending: Block | None,
-    given: Values,
-    *,
-    without: frozenset[str] = frozenset(),
-) -> tuple[Values, Values]:
-    """What differs from the item, of the values that are ``given``, and what effects have filled in."""
-    form, filled = form_of(type(obj)), Values()
-    filled_from = None if wanted.force else before
-    for effect in effects:
-        filled |= await effect.fill(Subject(obj), given, filled_from, wanted.only, pending, lenient=wanted.raw)
-    prepared = form.prepared({**given, **filled} if filled else given, before, wanted.only, without)
-    return form.difference(prepared, held, before, named=wanted.only is not None), filled
-
-
-async def _carry_out(obj: Any, effects: Effects, draft: Draft, wanted: Save, pending: Block | None) -> None:
-    """Send what a draft asks for, with what follows every write; nothing but a check if it asks for nothing."""
-    form = form_of(type(obj))
-    automatic = form.automatic.keys()
-    named_automatic = wanted.only is not None and not automatic.isdisjoint(wanted.only)
-    if not (draft.changed or draft.changes or wanted.force or named_automatic):
-        await _leave(obj, effects, draft, wanted.terms, pending)
-        return
-    changed = draft.changed
-    if not wanted.raw:
-        form.refuse_fixed(changed)
-        if automatic:
-            following = form.automatic_values(obj)
-            changed = {**changed, **{name: following[name] for name in following if name not in wanted.given}}
-    form.refuse_move(draft.held, changed, draft.before)
-    await send(obj, effects, replace(draft, changed=changed), wanted.terms, pending)
 
 
 async def assign(obj: Any, values: Values, terms: Terms, pending: Block | None) -> None:
@@ -190,14 +205,6 @@ def without(write: Write, effects: Effects, error: MissingReference) -> frozense
     if not can_lack or key in transition.absent:
         raise error
     return transition.absent | {key}
-
-
-async def _leave(obj: Any, effects: Effects, draft: Draft, terms: Terms, pending: Block | None) -> None:
-    """Nothing is to be written: ask what is demanded, and finish what an earlier write left undone."""
-    await _check(obj, draft.before, terms, pending)
-    _know(obj, draft)
-    for effect in effects:
-        await effect.idle(obj, pending)
 
 
 def _know(obj: Any, draft: Draft) -> None:
