@@ -5,7 +5,7 @@ Where the copies do not fit into the transaction, the source is marked, and they
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -163,24 +163,25 @@ class Spreading(Effect):
         )
 
     async def _spread(self, transition: Transition, own: ItemKey, copies: tuple[CopiedAttribute, ...]) -> _Spread:
-        actions: list[Action] = []
-        items: list[Item] = []
+        values: dict[ItemKey, Mapping[str, Any]] = {}
+        writes: dict[ItemKey, Write] = {}
         for group in groups(self.model, transition.subject.pk, transition.after or {}, copies):
             async for holder in _each(group.stale()):
-                write = await self._holder_write(holder, group, transition.pending)
+                # One that refers to the source more than once is written once.
+                key = key_of(holder._stored)
+                values[key] = {**values.get(key, {}), **group.values}
+                write = await self._holder_write(holder, values[key], transition.pending)
                 if write is None:
                     continue
-                actions += (action for action in write.actions if action.key != own)
-                items += (item for item in (write.transition.before, write.transition.after) if item is not None)
-                too_many = len({action.key for action in actions}) > MAX_ALONG
-                if transition.pending is None and (too_many or sum(map(item_size, items)) > MAX_SIZE):
+                writes[key] = write
+                if transition.pending is None and _is_too_much(writes.values(), own):
                     return _Spread(copies, mark=tuple(marks(copies)))
-        return _Spread(copies, tuple(combined(actions)), tuple(items))
+        return _Spread(copies, tuple(combined(_actions(writes.values(), own))), tuple(_items(writes.values())))
 
-    async def _holder_write(self, holder: Any, group: Group, pending: Block | None) -> Write | None:
+    async def _holder_write(self, holder: Any, values: Mapping[str, Any], pending: Block | None) -> Write | None:
         """The write that sets a holder's copies, with the holder's own effects but for copies of its copies."""
         effects = tuple(each for each in self.effects_of(type(holder)) if not each.spreads)
-        return await compose(holder, effects, assigned(holder, group.values), pending=pending)
+        return await compose(holder, effects, assigned(holder, values), pending=pending)
 
     async def idle(self, obj: Any, pending: Block | None) -> None:
         """Let the copies that an object's mark names follow."""
@@ -253,7 +254,7 @@ class Spreading(Effect):
         """The holders' actions in transactions, each with the check of the source."""
         batch: list[Action] = []
         async for holder in _each(group.stale(deleted=deleted)):
-            write = await self._holder_write(holder, group, None)
+            write = await self._holder_write(holder, group.values, None)
             more = [] if write is None else write.actions
             larger = combined([*batch, *more])
             if batch and len(larger) > MAX_ACTIONS:
@@ -268,6 +269,22 @@ async def _each(found: Iterator[Any]) -> AsyncIterator[Any]:
     """What an iterator that reads gives, one by one."""
     while (obj := await local(partial(next, found, None))) is not None:
         yield obj
+
+
+def _actions(writes: Iterable[Write], own: ItemKey) -> Iterator[Action]:
+    """What holders' writes do, but for the check of the source, which is written itself."""
+    return (action for write in writes for action in write.actions if action.key != own)
+
+
+def _items(writes: Iterable[Write]) -> Iterator[Item]:
+    both = ((write.transition.before, write.transition.after) for write in writes)
+    return (item for each in both for item in each if item is not None)
+
+
+def _is_too_much(writes: Collection[Write], own: ItemKey) -> bool:
+    """Whether holders' writes do not fit into their source's transaction."""
+    too_many = len({action.key for action in _actions(writes, own)}) > MAX_ALONG
+    return too_many or sum(map(item_size, _items(writes))) > MAX_SIZE
 
 
 def _with_mark(spread: _Spread, before: Item, update: Update) -> Update:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db.models import F
 
-from dynamo_single import transactions
+from dynamo_single import models, transactions
 from dynamo_single.table import Table
 from dynamo_single.table.transport import refusal
 from dynamo_single.testing import assert_requests, intercept
@@ -16,8 +16,12 @@ from tests.catalog.chat import ChatInvitation, ChatMembership, ChatProfile, Chat
 from tests.catalog.models import Firm
 from tests.catalog.stocks import Stock
 from tests.contract.tables import stored
+from tests.unit.declaring import declare, forgotten
 
 pytestmark = pytest.mark.usefixtures("table")
+
+#: By which index a letter is found through each of its references.
+INDEXES = {"sender": "gs1", "receiver": "gs2"}
 
 
 def once_before(operation: str, work: Callable[[], object]) -> Any:
@@ -117,6 +121,27 @@ def test_an_object_is_put_over_another_with_the_same_reference(john: ChatUser) -
         ChatMembership.objects.bulk_create([membership], update_conflicts=True)
     found = ChatMembership.objects.get(pk=membership.pk)
     assert (membership.username, found.username, found.role) == ("John", "John", "Owner")
+
+
+def test_a_holder_that_refers_to_one_source_twice_follows_in_one_write(john: ChatUser) -> None:
+    """Both copies are set by one action, since a transaction takes one for each item."""
+    references = {name: models.ReferenceAttribute(ChatUser, related_name="+") for name in ("sender", "receiver")}
+    copies = {f"{name}_name": models.CopiedAttribute(name, "username") for name in references}
+    keys = {name: models.IndexKey(index, f"{name}#{{{name}_id}}", "{letter_id}") for name, index in INDEXES.items()}
+    with forgotten():
+        letters = declare(
+            "Letter",
+            ("LETTER#{letter_id}", "#METADATA"),
+            keys,
+            letter_id=models.UnicodeAttribute(),
+            **references,
+            **copies,
+        ).objects
+        letters.create(letter_id="l", sender=john, receiver=john)
+        john.username = "Jack"
+        john.save()
+        letter = letters.get(pk="l")
+    assert (letter.sender_name, letter.receiver_name) == ("Jack", "Jack")
 
 
 def test_a_source_with_copies_due_can_be_deleted_in_the_block_that_looks_for_them(john: ChatUser) -> None:
