@@ -1,13 +1,11 @@
 """From a stored item to an object, or to the values of some attributes.
 
-One reader is compiled for each model, and for each selection of its attributes. This module sends one kind of request
-only: reading an object again.
+This module sends one kind of request only: reading an object again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from functools import cache, lru_cache
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS
@@ -16,26 +14,15 @@ from django.db.models.signals import post_init, pre_init
 
 from dynamo_single import clock
 from dynamo_single.exceptions import UnexpectedItem
+from dynamo_single.orm.items.readers import values_reader
 from dynamo_single.orm.plan.projection import PartialItem
 from dynamo_single.orm.reading.plans import get_item
 from dynamo_single.orm.requests.actions import ItemKey, key_of
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.attributes import Attribute
 from dynamo_single.table import names
 from dynamo_single.table.table import get_table
 
 Item = dict[str, dict[str, Any]]
-
-
-@cache
-def _readers(model: Any) -> tuple[tuple[str, str, Attribute[Any]], ...]:
-    attributes = registry.attributes_of(model)
-    return tuple((attribute.attr_name, name, attribute) for name, attribute in attributes.items())
-
-
-@lru_cache(maxsize=1024)
-def _readers_of(model: Any, read: frozenset[str]) -> tuple[tuple[str, str, Attribute[Any]], ...]:
-    return tuple(reader for reader in _readers(model) if reader[0] in read)
 
 
 def values_of(model: Any, item: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -43,31 +30,7 @@ def values_of(model: Any, item: Mapping[str, Mapping[str, Any]]) -> dict[str, An
 
     Of an item that was read in part there are only the attributes that were read.
     """
-    values = {}
-    readers = _readers_of(model, item.names) if isinstance(item, PartialItem) else _readers(model)
-    for stored, name, attribute in readers:
-        found = item.get(stored)
-        values[name] = _absent(attribute) if found is None else attribute.from_attribute_value(dict(found))
-    return values
-
-
-def _absent(attribute: Attribute[Any]) -> Any:
-    # A new attribute of a model that has items already: its default, but nothing that is made anew with each reading.
-    default = attribute.field_options["default"]
-    made = callable(default) and default not in (dict, list, set)
-    return None if attribute.null or made or not attribute.field.has_default() else attribute.field.get_default()
-
-
-def value_reader(model: Any, name: str) -> Callable[[Item], Any]:
-    """What gives an attribute's Python value out of an item, as ``values_of`` does."""
-    attribute = registry.attributes_of(model)[name]
-    stored = attribute.attr_name
-
-    def read(item: Item) -> Any:
-        found = item.get(stored)
-        return _absent(attribute) if found is None else attribute.from_attribute_value(found)
-
-    return read
+    return values_reader(model, item.names if isinstance(item, PartialItem) else None)(item)
 
 
 def check_type(model: Any, item: Item) -> None:

@@ -22,6 +22,7 @@ from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Compare, Condition, Order
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.hydration import Item
+from dynamo_single.orm.items.readers import value_reader
 from dynamo_single.orm.plan import planner
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.plan.projection import attributes_of, project
@@ -179,7 +180,7 @@ class Tallies:
         for measure in measures:
             name = measure.attribute
             tally = Tally(measure, attributes[name] if name else None)
-            value = hydration.value_reader(model, name) if name else bool
+            value = value_reader(model, name) if name else bool
             self._each.append((tally, lower(measure.filter, layout), value))
 
     def add(self, item: Item) -> None:
@@ -260,7 +261,7 @@ def _present(model: type[Model], measure: Measure) -> Condition:
         return EVERYTHING
     required = layout.attributes[name].required
     # Where a default stands for a missing value the item counts, and DynamoDB does not know that.
-    defaults = hydration.value_reader(model, name)({}) is not None
+    defaults = value_reader(model, name)({}) is not None
     if defaults or (required and measure.function != "Count"):
         return EVERYTHING
     return Compare(name, "isnull", False)

@@ -14,6 +14,7 @@ from django.db.models.utils import create_namedtuple_class
 
 from dynamo_single.exceptions import NotSupported, UnknownField
 from dynamo_single.orm.items import hydration
+from dynamo_single.orm.items.readers import row_reader
 from dynamo_single.orm.schema.fields.fields import IdentityField
 
 Shape = Callable[[Sequence[str], tuple[Any, ...]], Any]
@@ -29,21 +30,31 @@ class Columns:
 
     def reader(self, model: type[Model]) -> Callable[[hydration.Item], Any]:
         """What makes the row of an item; it raises ``UnexpectedItem`` for another model's."""
-        readers = [_reader(model, name) for name in self.attributes]
+        names, shape, read = self.names, self.shape, _reader(model, self.attributes)
 
         def row(item: hydration.Item) -> Any:
             hydration.check_type(model, item)
-            return self.shape(self.names, tuple(read(item) for read in readers))
+            return shape(names, read(item))
 
         return row
 
 
-def _reader(model: type[Model], name: str) -> Callable[[hydration.Item], Any]:
-    field: Any = model._meta.get_field(name) if name != "pk" else model._meta.pk
-    if not isinstance(field, IdentityField):
-        return hydration.value_reader(model, field.attname)
-    parts = [hydration.value_reader(model, part) for part in field.names]
-    return lambda item: field.joined(read(item) for read in parts)
+def _reader(model: type[Model], names: Sequence[str]) -> Callable[[hydration.Item], tuple[Any, ...]]:
+    """What reads some attributes and, if it is among them, the identity that several of them make."""
+    fields: list[Any] = [model._meta.get_field(name) if name != "pk" else model._meta.pk for name in names]
+    if not any(isinstance(field, IdentityField) for field in fields):
+        return row_reader(model, [field.attname for field in fields])
+    groups = [field.names if isinstance(field, IdentityField) else (field.attname,) for field in fields]
+    read = row_reader(model, [name for group in groups for name in group])
+
+    def row(item: hydration.Item) -> tuple[Any, ...]:
+        values = iter(read(item))
+        return tuple(
+            field.joined([next(values) for _ in group]) if isinstance(field, IdentityField) else next(values)
+            for field, group in zip(fields, groups, strict=True)
+        )
+
+    return row
 
 
 def columns(model: type[Model], fields: Sequence[Any], expressions: Mapping[str, object], shape: Shape) -> Columns:

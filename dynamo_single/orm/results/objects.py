@@ -20,6 +20,7 @@ from dynamo_single.exceptions import InvalidValue, NoAccessPattern, NotSupported
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.hydration import Item
 from dynamo_single.orm.items.partial import references, wanted
+from dynamo_single.orm.items.readers import value_reader
 from dynamo_single.orm.plan import planner
 from dynamo_single.orm.plan.plan import InMemory, Plan
 from dynamo_single.orm.plan.projection import attributes_of, project
@@ -142,7 +143,7 @@ def items(state: QueryState, plan: Plan) -> Iterator[Item]:
     if plan.in_memory is None:
         return plans.items(state.table, plan, skip=start, stop=stop)
     sorts = plan.in_memory.ordering
-    readers = {sort.attribute: hydration.value_reader(state.model, sort.attribute) for sort in sorts}
+    readers = {sort.attribute: value_reader(state.model, sort.attribute) for sort in sorts}
     found = list(matches(state, plan, plan.in_memory.limit))
     sorting.put_in_order(found, plan.in_memory, lambda item, name: readers[name](item))
     return islice(found, start, stop)

@@ -16,6 +16,7 @@ from django.db.models import Model
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.hydration import Item
+from dynamo_single.orm.items.readers import value_reader
 from dynamo_single.orm.plan.plan import InMemory, Plan, Sort
 from dynamo_single.orm.plan.projection import project, widen
 from dynamo_single.orm.results import objects, periods, sorting
@@ -172,7 +173,7 @@ def _matches(state: QueryState, plan: Plan) -> Iterator[Item]:
 
 def _periods(state: QueryState, dates: Dates) -> Iterator[Any]:
     plan = _plan_rows(state, Computation(dates=dates))
-    read = hydration.value_reader(state.model, dates.attribute)
+    read = value_reader(state.model, dates.attribute)
     values = (read(item) for item in _matches(state, plan))
     if dates.zone is None:
         found = {periods.day(value, dates.kind) for value in values if value is not None}
@@ -200,7 +201,7 @@ def _entries(state: QueryState, computation: Computation) -> Iterator[tuple[Item
 
 def _value(state: QueryState, how: InMemory, computation: Computation) -> Callable[[Any, str], Any]:
     names = (sort.attribute for sort in how.ordering)
-    readers = {name: hydration.value_reader(state.model, name) for name in names if name not in computation.aliases}
+    readers = {name: value_reader(state.model, name) for name in names if name not in computation.aliases}
 
     def value(entry: tuple[Item, dict[str, Any]], name: str) -> Any:
         item, measured = entry

@@ -49,6 +49,13 @@ class UnicodeAttribute(Attribute[str]):
             raise self.refuse(value)
         return values.checked_text(value, path=self.name)
 
+    def to_text(self, value: Any) -> str:
+        """The text itself."""
+        # Each ``pk`` of several parts passes here; what ASCII holds needs no further look.
+        if type(value) is str and value.isascii() and type(self).clean is UnicodeAttribute.clean:
+            return value
+        return super().to_text(value)
+
 
 class EmailAttribute(UnicodeAttribute):
     """An e-mail address, validated as Django's ``EmailField`` does."""

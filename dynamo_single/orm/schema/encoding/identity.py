@@ -12,6 +12,7 @@ from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.schema.encoding.values import checked_text
 
 _JOINT = "~~"
+_SAFE = re.compile(r"[A-Za-z0-9._-]*")
 _UNSAFE = re.compile(rb"[^A-Za-z0-9._-]")
 _PART = re.compile(r"(?:[A-Za-z0-9._-]|~[0-9A-F]{2})*")
 _ESCAPED = re.compile(rb"~([0-9A-F]{2})")
@@ -37,6 +38,8 @@ def split_identity(text: str, count: int) -> tuple[str, ...]:
 
 
 def _encode(text: str) -> str:
+    if _SAFE.fullmatch(text):
+        return text
     return _UNSAFE.sub(lambda found: b"~%02X" % found[0][0], checked_text(text).encode()).decode()
 
 

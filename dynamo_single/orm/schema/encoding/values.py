@@ -35,19 +35,21 @@ def to_attribute_value(value: Any, *, path: str = "value") -> AttributeValue:
 def from_attribute_value(attribute_value: Mapping[str, Any]) -> Any:
     """Turn an attribute value into Python's: a whole number into ``int``, others into ``Decimal``, never ``float``."""
     ((kind, value),) = attribute_value.items()
-    if kind == "NULL":
-        return None
     if kind in ("S", "BOOL"):
         return value
     if kind == "N":
         return text_to_number(value)
-    if kind == "B":
-        return bytes(value)
-    if kind == "L":
-        return [from_attribute_value(element) for element in value]
     if kind == "M":
         return {name: from_attribute_value(element) for name, element in value.items()}
-    if kind in ("SS", "NS", "BS"):
+    if kind == "L":
+        return [from_attribute_value(element) for element in value]
+    if kind == "NULL":
+        return None
+    if kind == "B":
+        return bytes(value)
+    if kind == "SS":
+        return set(value)
+    if kind in ("NS", "BS"):
         return {from_attribute_value({kind[0]: element}) for element in value}
     raise InvalidValue(f"{kind!r} is not a type of DynamoDB; there are S, N, B, BOOL, NULL, L, M, SS, NS and BS.")
 

@@ -1,0 +1,159 @@
+"""What reads the Python values of attributes out of a stored item: one function for each model and selection, compiled.
+
+A function is compiled as ``dataclasses`` compiles its methods: of what a project gives, its source holds the names as
+literals, and the attributes are handed over. It decodes the forms that are usually stored; for an item with any other
+form it begins again with ``Attribute.from_attribute_value``, which decides, and raises. Nothing here sends a request.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from functools import cache, lru_cache
+from typing import Any, TypeVar
+
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes import (
+    Attribute,
+    BooleanAttribute,
+    DecimalAttribute,
+    IntegerAttribute,
+    NumberAttribute,
+)
+from dynamo_single.table.limits import MAX_DIGITS
+
+R = TypeVar("R")
+Values = dict[str, Any]
+Stored = Mapping[str, Mapping[str, Any]]
+
+_PLAIN_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?", re.ASCII)
+
+#: What a stored form may be refused with; ``from_attribute_value`` then says what is wrong.
+_REFUSALS = (KeyError, ValueError, TypeError, ArithmeticError, RecursionError)
+
+#: The source of a decoded value by the method that decodes it; ``{stored}`` is the inside of the AttributeValue.
+_SOURCES: dict[Any, str] = {
+    Attribute.decode: "{stored}",
+    IntegerAttribute.decode: "integer({stored})",
+    NumberAttribute.decode: "number({stored})",
+    BooleanAttribute.decode: "{stored}",
+    DecimalAttribute.decode: "Decimal({stored})",
+}
+
+
+def values_reader(model: Any, names: frozenset[str] | None = None) -> Callable[[Stored], Values]:
+    """What gives an item's values by attribute; ``names`` are the physical names that were read, if not all.
+
+    What the item lacks has the attribute's default, or ``None``. Raises ``InvalidValue`` for a stored value of another
+    kind.
+    """
+    return _whole_reader(model) if names is None else _partial_reader(model, names)
+
+
+def row_reader(model: Any, names: Sequence[str]) -> Callable[[Stored], tuple[Any, ...]]:
+    """What gives an item's values of some attributes in their order; as ``values_reader`` otherwise."""
+    return _row_reader(model, tuple(names))
+
+
+def value_reader(model: Any, name: str) -> Callable[[Stored], Any]:
+    """What gives the value of one attribute; as ``values_reader`` otherwise."""
+    read = _row_reader(model, (name,))
+    return lambda item: read(item)[0]
+
+
+def absent_value(attribute: Attribute[Any]) -> Any:
+    """The value of an attribute that a stored item lacks, perhaps since it is older than the attribute.
+
+    The attribute's default, but nothing that is made anew with each reading, such as an identifier.
+    """
+    default = attribute.field_options["default"]
+    made = callable(default) and default not in (dict, list, set)
+    return None if attribute.null or made or not attribute.field.has_default() else attribute.field.get_default()
+
+
+@cache
+def _whole_reader(model: Any) -> Callable[[Stored], Values]:
+    return _values_reader(registry.attributes_of(model))
+
+
+@lru_cache(maxsize=1024)
+def _partial_reader(model: Any, names: frozenset[str]) -> Callable[[Stored], Values]:
+    attributes = registry.attributes_of(model)
+    return _values_reader({name: each for name, each in attributes.items() if each.attr_name in names})
+
+
+@lru_cache(maxsize=1024)
+def _row_reader(model: Any, names: tuple[str, ...]) -> Callable[[Stored], tuple[Any, ...]]:
+    attributes = [registry.attributes_of(model)[name] for name in names]
+    entries = "".join(f"{_source(position, each)}, " for position, each in enumerate(attributes))
+    slow = [_slow_reader(each) for each in attributes]
+    return _compiled(f"({entries})", attributes, lambda item: tuple(read(item) for read in slow))
+
+
+def _values_reader(attributes: Mapping[str, Attribute[Any]]) -> Callable[[Stored], Values]:
+    chosen = list(attributes.values())
+    sources = zip(attributes, (_source(position, each) for position, each in enumerate(chosen)), strict=True)
+    slow = {name: _slow_reader(each) for name, each in attributes.items()}
+    entries = ", ".join(f"{name!r}: {source}" for name, source in sources)
+    return _compiled(f"{{{entries}}}", chosen, lambda item: {name: read(item) for name, read in slow.items()})
+
+
+def _slow_reader(attribute: Attribute[Any]) -> Callable[[Stored], Any]:
+    stored = attribute.attr_name
+
+    def read(item: Stored) -> Any:
+        found = item.get(stored)
+        return absent_value(attribute) if found is None else attribute.from_attribute_value(dict(found))
+
+    return read
+
+
+def _source(position: int, attribute: Attribute[Any]) -> str:
+    """The source of one attribute's value; ``get`` is the item's."""
+    inside = f"found[{attribute.attr_type!r}]"
+    kind = type(attribute)
+    if kind.from_attribute_value is not Attribute.from_attribute_value:
+        found = f"read_{position}(dict(found))"
+    else:
+        found = _SOURCES.get(kind.decode, f"decode_{position}({{stored}})").format(stored=inside)
+    absent = "None" if attribute.null else f"absent(attribute_{position})"
+    return f"{found} if (found := get({attribute.attr_name!r})) is not None else {absent}"
+
+
+def _compiled(result: str, attributes: Sequence[Attribute[Any]], slow: Callable[[Stored], R]) -> Callable[[Stored], R]:
+    """The function that gives a ``result``; ``slow`` gives the same one of any item, or raises."""
+    known: dict[str, Any] = {"Decimal": Decimal, "integer": _integer, "number": _number, "absent": absent_value}
+    for position, attribute in enumerate(attributes):
+        known |= {
+            f"attribute_{position}": attribute,
+            f"decode_{position}": attribute.decode,
+            f"read_{position}": attribute.from_attribute_value,
+        }
+    exec(f"def read(get):\n    return {result}\n", known)  # noqa: S102 - literals and positions, as said above
+    fast: Callable[[Callable[[str], Any]], R] = known["read"]
+
+    def read(item: Stored) -> R:
+        try:
+            return fast(item.get)
+        except _REFUSALS:
+            pass  # not here, so that an error of the slow way has no other one as its context
+        return slow(item)
+
+    return read
+
+
+def _integer(text: str) -> int:
+    # Of a longer text the slow way counts the digits, the sign apart.
+    if len(text) > MAX_DIGITS:
+        raise ValueError
+    return int(text)
+
+
+def _number(text: str) -> float:
+    if len(text) > MAX_DIGITS or not _PLAIN_NUMBER.fullmatch(text):
+        raise ValueError
+    if "." not in text:
+        return int(text)
+    number = Decimal(text)
+    return int(number) if number == number.to_integral_value() else float(number)
