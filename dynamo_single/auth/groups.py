@@ -19,6 +19,7 @@ from dynamo_single.auth.membership import GroupsManager, MembersManager, Members
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, NotSupported
 from dynamo_single.orm.effects import claims
 from dynamo_single.orm.effects.terms import Terms
+from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.permission_fields import PermissionsAttribute
 
 M = TypeVar("M", bound=DjangoModel)
@@ -110,7 +111,7 @@ class ByUnique(models.Manager[M]):
             item = None  # nothing holds what cannot be stored
         # Between the two reads the value may have gone to another object.
         if item is None or wanted not in claims.claims_of(model, item).values():
-            raise model.DoesNotExist(f"No {model._meta.label} has {attribute} {value!r}.")
+            raise model.DoesNotExist(f"No {model._meta.label} has {attribute} {shown(value)}.")
         found: M = model.from_item(dict(item))
         return found
 

@@ -21,6 +21,7 @@ from dynamo_single.exceptions import DynamoSingleError, InvalidValue, NotSupport
 from dynamo_single.orm.effects.write_errors import is_gone
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.results.state import Asked
+from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.write import job
 
 #: The most groups of one user: all of them are read by one BatchGetItem, and go with the user in one transaction.
@@ -192,9 +193,9 @@ class RelatedManager:
 
     def _check(self, obj: Any, model: Any = models.Model) -> None:
         if not isinstance(obj, model):
-            raise TypeError(f"{model._meta.object_name!r} instance expected, got {obj!r}")
+            raise TypeError(f"{model._meta.object_name!r} instance expected, got {shown(obj)}")
         if obj._stored is None:
-            raise ValueError(f"{obj!r} is not stored: save it before {self.relation.name} is changed.")
+            raise ValueError(f"{shown(obj)} is not stored: save it before {self.relation.name} is changed.")
 
 
 class GroupsManager(RelatedManager):

@@ -17,6 +17,7 @@ from dynamo_single.orm.conditions.terms import (
     Order,
     Stored,
 )
+from dynamo_single.orm.schema.encoding.shown import shown
 
 
 def word(condition: Condition) -> str:
@@ -52,6 +53,6 @@ def word_order(ordering: Sequence[Order]) -> str:
 def _short(value: Any) -> str:
     """A list of a thousand identities must not drown the rest of a message."""
     if isinstance(value, list | tuple | set | frozenset) and len(value) > 5:
-        first = ", ".join(repr(element) for element in list(value)[:3])
+        first = ", ".join(shown(element) for element in list(value)[:3])
         return f"[{first}, … {len(value)} in all]"
-    return repr(value)
+    return shown(value, 200)

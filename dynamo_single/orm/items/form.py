@@ -26,6 +26,7 @@ from dynamo_single.orm.requests.actions import Item, key_of
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute, VersionAttribute
 from dynamo_single.orm.schema.attributes.operations import Operation
+from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.encoding.values import item_size
 from dynamo_single.table import names
 from dynamo_single.table.limits import MAX_ITEM_SIZE
@@ -122,8 +123,8 @@ class ItemForm:
                 continue
             if isinstance(self.attributes[name], VersionAttribute):
                 raise InvalidValue(
-                    f"{self.label}.{name} counts the writes and cannot be set to {changed[name]!r}: read the object "
-                    "again to write over another's change."
+                    f"{self.label}.{name} counts the writes and cannot be set to {shown(changed[name])}: read the "
+                    "object again to write over another's change."
                 )
             raise NotSupported(
                 f"{self.label}.{name} is set when an object is made, and never changes; nothing was written."

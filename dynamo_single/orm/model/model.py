@@ -31,6 +31,7 @@ from dynamo_single.orm.query.manager import Manager
 from dynamo_single.orm.requests.block import current
 from dynamo_single.orm.requests.changes import Change
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.encoding.shown import named
 from dynamo_single.orm.where import preconditions
 from dynamo_single.orm.write import create, save
 from dynamo_single.orm.write import delete as purging
@@ -121,7 +122,12 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
             setattr(self, name, value)
         post_init.send(sender=cls, instance=self)
 
-    __repr__ = models.Model.__repr__
+    def __repr__(self) -> str:
+        """Django's; by the ``pk`` if ``__str__`` fails, which would replace the error whose text shows the object."""
+        try:
+            return models.Model.__repr__(self)
+        except Exception:
+            return f"<{named(self)}>"
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies and pickles own their values; Django's would share the one dict."""

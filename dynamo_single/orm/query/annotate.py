@@ -23,6 +23,7 @@ from dynamo_single.orm.results.measures import Measure
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import DateAttribute, TimestampAttribute
 from dynamo_single.orm.schema.children import Children
+from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.where.arguments import asking
 
 Q = TypeVar("Q", bound=PlannedQuerySet[Any])
@@ -100,7 +101,7 @@ def _measure(queryset: PlannedQuerySet[Any], alias: str, expression: Any, *, gro
         return aggregates.read_measure(queryset.model, queryset.query, alias, expression, summarize=False)
     if type(expression) is not Count or expression.distinct or expression.filter is not None or grouped:  # type: ignore[attr-defined]  # missing in the stubs
         raise NotSupported(
-            f"{queryset.model._meta.label}: {alias}={expression!r} is not supported: of children there is "
+            f"{queryset.model._meta.label}: {alias}={shown(expression)} is not supported: of children there is "
             f"Count({name!r}) for each object, without filter= and distinct=. Ask the children's model for more."
         )
     return Measure(alias, "Count", children=name)

@@ -24,6 +24,7 @@ from dynamo_single.orm.reading import plans
 from dynamo_single.orm.results import computation, objects, pages, related, rows
 from dynamo_single.orm.results.columns import Shape, as_dict, as_named_tuple, as_tuple, as_value, columns
 from dynamo_single.orm.results.pages import Page
+from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.where.arguments import asking
 from dynamo_single.table.listeners import capture_requests
 
@@ -266,7 +267,9 @@ class QuerySet(WritingQuerySet[M]):
         united: Any = self
         for other in other_qs:
             if getattr(other, "model", None) is not self.model:
-                raise NotSupported(f"union() joins querysets of one model, {self.model._meta.label}, not {other!r}.")
+                raise NotSupported(
+                    f"union() joins querysets of one model, {self.model._meta.label}, not {shown(other)}."
+                )
             united = united | other
         united = united._chain()
         united.query.clear_ordering(force=True)
@@ -295,5 +298,5 @@ class QuerySet(WritingQuerySet[M]):
 
 
 def _shown(args: Any, kwargs: Any) -> str:
-    shown = ", ".join((*map(repr, args), *(f"{name}={value!r}" for name, value in kwargs.items())))
-    return shown or "the query"
+    given = ", ".join((*map(shown, args), *(f"{name}={shown(value)}" for name, value in kwargs.items())))
+    return given or "the query"

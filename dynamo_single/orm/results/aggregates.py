@@ -31,6 +31,7 @@ from dynamo_single.orm.results import objects, sorting
 from dynamo_single.orm.results.measures import NUMBERS, Function, Measure, Tally, checked_default
 from dynamo_single.orm.results.state import QueryState
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.fields.fields import DynamoField, IdentityField
 from dynamo_single.orm.where.arguments import asking, check_lists
 from dynamo_single.orm.where.tree import read_where
@@ -61,12 +62,13 @@ def check_function(model: type[Model], alias: str, expression: Any) -> None:
     """Refuse everything but the five aggregates, as they are."""
     if type(expression) not in FUNCTIONS:
         raise NotSupported(
-            f"{model._meta.label}: {alias}={expression!r} is not supported: there are {', '.join(FUNCTIONS.values())} "
-            "of attributes. Compute anything else in Python over the objects, or keep it in an attribute."
+            f"{model._meta.label}: {alias}={shown(expression)} is not supported: there are "
+            f"{', '.join(FUNCTIONS.values())} of attributes. "
+            "Compute anything else in Python over the objects, or keep it in an attribute."
         )
     if "output_field" in vars(expression) or expression.extra:
         raise NotSupported(
-            f"{model._meta.label}: {alias}={expression!r}: an aggregate has the type of its attribute; leave out "
+            f"{model._meta.label}: {alias}={shown(expression)}: an aggregate has the type of its attribute; leave out "
             "output_field and other options, and convert the result."
         )
 
@@ -119,18 +121,19 @@ def _field(model: type[Model], alias: str, expression: Any, source: Any) -> Any:
         if isinstance(field, DynamoField) and field.model._meta.concrete_model is model._meta.concrete_model:
             return field
         raise NotSupported(
-            f"{model._meta.label}: {alias}={expression!r} is about {field.model._meta.label}, and DynamoDB has no "
+            f"{model._meta.label}: {alias}={shown(expression)} is about {field.model._meta.label}, and DynamoDB has no "
             "joins. Ask that model, or count the members of a Children attribute by its name."
         )
     if isinstance(source, Ref) or getattr(source, "contains_aggregate", False):
-        raise NotSupported(f"{model._meta.label}: {alias}={expression!r}: an aggregate of annotations is refused.")
+        raise NotSupported(f"{model._meta.label}: {alias}={shown(expression)}: an aggregate of annotations is refused.")
     if isinstance(source, KeyTransform):
         raise NotSupported(
-            f"{model._meta.label}: {alias}={expression!r}: a value inside a document cannot be aggregated. Keep it in "
-            "an attribute of its own."
+            f"{model._meta.label}: {alias}={shown(expression)}: a value inside a document cannot be aggregated. "
+            "Keep it in an attribute of its own."
         )
     raise NotSupported(
-        f"{model._meta.label}: {alias}={expression!r}: an aggregate takes an attribute's name, no other expression."
+        f"{model._meta.label}: {alias}={shown(expression)}: an aggregate takes an attribute's name, no other "
+        "expression."
     )
 
 
@@ -156,7 +159,7 @@ def _default(function: Function, field: Any, expression: Any) -> Any:
     if isinstance(default, Value):
         default = default.value
     if hasattr(default, "resolve_expression"):
-        raise NotSupported(f"{expression!r}: the default of an aggregate is a value; give no expression.")
+        raise NotSupported(f"{shown(expression)}: the default of an aggregate is a value; give no expression.")
     return checked_default(function, field.attribute, default)
 
 

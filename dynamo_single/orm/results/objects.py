@@ -27,6 +27,7 @@ from dynamo_single.orm.plan.projection import attributes_of, project
 from dynamo_single.orm.reading import plans
 from dynamo_single.orm.results import related, sorting
 from dynamo_single.orm.results.state import QueryState
+from dynamo_single.orm.schema.encoding.shown import shown
 
 #: How many matches ``allow_in_memory()`` allows if it is not told.
 DEFAULT_LIMIT = 1000
@@ -37,7 +38,9 @@ _LISTED = ("empty", "get", "batch_get")
 def checked_limit(limit: object) -> int:
     """Refuse a limit that is no number of matches."""
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-        raise InvalidValue(f"allow_in_memory(limit=...) takes the most matches to work on, from 1 up, not {limit!r}.")
+        raise InvalidValue(
+            f"allow_in_memory(limit=...) takes the most matches to work on, from 1 up, not {shown(limit)}."
+        )
     return limit
 
 

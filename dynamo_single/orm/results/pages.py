@@ -22,6 +22,7 @@ from dynamo_single.orm.reading.positions import Narrowed, Position
 from dynamo_single.orm.results import objects, related
 from dynamo_single.orm.results.state import QueryState
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.table.listeners import SentRequest
 
 T = TypeVar("T", covariant=True)
@@ -107,20 +108,20 @@ def cursor_for(state: QueryState, obj: object, *, before: bool) -> str:
     if before and plan.kind == "scan":
         raise NotSupported("cursor_for(before=True): a scan can only be read forwards. Ask by a key instead.")
     if not isinstance(obj, state.model):
-        raise InvalidValue(f"cursor_for() takes an object of {state.label}, not {obj!r}.")
+        raise InvalidValue(f"cursor_for() takes an object of {state.label}, not {shown(obj)}.")
     item: Item | None = obj._stored  # type: ignore[attr-defined]  # a model of ours
     if item is None:
-        raise InvalidValue(f"cursor_for({obj!r}): it is not stored, so that no query gives it. Save it first.")
+        raise InvalidValue(f"cursor_for({shown(obj)}): it is not stored, so that no query gives it. Save it first.")
     if isinstance(item, PartialItem):
         raise NotSupported(
-            f"cursor_for({obj!r}): only some of its attributes were read, so that its place is not known. "
+            f"cursor_for({shown(obj)}): only some of its attributes were read, so that its place is not known. "
             "Read the object without only() and defer()."
         )
     position = positions.find(plan, item)
     if position is None:
         raise InvalidValue(
-            f"cursor_for({obj!r}): as it was read, it is none of this queryset's objects. Ask the queryset that gave "
-            f"it, or read it again."
+            f"cursor_for({shown(obj)}): as it was read, it is none of this queryset's objects. Ask the queryset that "
+            "gave it, or read it again."
         )
     return cursors.encode(Cursor(position, backward=before), plan)
 
@@ -155,7 +156,7 @@ def _beginning(state: QueryState, plan: Plan, begin: Cursor) -> Beginning:
 def _check_number(name: str, value: object, most: int | None) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1 or (most is not None and value > most):
         limit = "1 or more" if most is None else f"from 1 to {most}"
-        raise InvalidValue(f"page({name}={value!r}): {name} is a whole number, {limit}.")
+        raise InvalidValue(f"page({name}={shown(value)}): {name} is a whole number, {limit}.")
 
 
 def _ends(plan: Plan, begin: Cursor, reading: Reading, size: int) -> tuple[Position | None, Position | None]:

@@ -10,6 +10,7 @@ import datetime
 from django.utils import timezone
 
 from dynamo_single.exceptions import InvalidValue
+from dynamo_single.orm.schema.encoding.shown import shown
 
 DAY_KINDS = ("year", "month", "week", "day")
 KINDS = (*DAY_KINDS, "hour", "minute", "second")
@@ -20,7 +21,7 @@ def check(kind: str, kinds: tuple[str, ...], order: str) -> None:
     """Refuse a kind of period, or an order, that there is not."""
     for name, value, known in (("kind", kind, kinds), ("order", order, ORDERS)):
         if value not in known:
-            raise InvalidValue(f"{name!r} is one of {', '.join(map(repr, known))}, not {value!r}.")
+            raise InvalidValue(f"{name!r} is one of {', '.join(map(repr, known))}, not {shown(value)}.")
 
 
 def day(value: datetime.date, kind: str) -> datetime.date:

@@ -13,6 +13,7 @@ from django.core.exceptions import FieldError
 from django.db.models import Q
 
 from dynamo_single.exceptions import DynamoSingleError, InvalidValue, UnknownField
+from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.fields.fields import IdentityField
 
 
@@ -61,4 +62,4 @@ def check_lists(conditions: Iterable[Any]) -> None:
             path, _, lookup = str(name).rpartition("__")
             takes = {"in": "a list of values", "range": "two bounds"}.get(lookup)
             if path and takes and not isinstance(value, Iterable) and not hasattr(value, "resolve_expression"):
-                raise InvalidValue(f"{name} takes {takes}, not {value!r}.")
+                raise InvalidValue(f"{name} takes {takes}, not {shown(value)}.")

@@ -15,6 +15,7 @@ from django.db.models.expressions import Col, CombinedExpression, Expression, Va
 from django.db.models.fields import json, related_lookups
 
 from dynamo_single.exceptions import InvalidValue, NotSupported
+from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.fields.fields import DynamoField, IdentityField
 from dynamo_single.orm.schema.fields.lookups import AttributeType, Canonical, Size
 
@@ -166,7 +167,7 @@ def two_bounds(name: str, value: Any) -> tuple[Any, Any]:
     """The bounds of a range."""
     bounds = tuple(value)
     if len(bounds) != 2 or None in bounds:
-        raise InvalidValue(f"{name}__range takes two bounds, the lower one first, not {bounds!r}.")
+        raise InvalidValue(f"{name}__range takes two bounds, the lower one first, not {shown(bounds)}.")
     return bounds
 
 
@@ -181,7 +182,7 @@ def _contained(subject: Subject, value: Any) -> Any:
     """What a set or a list contains is one member, not a whole set."""
     is_plural = isinstance(value, list | set | tuple | dict)
     if not subject.steps and subject.field.attribute.attr_type in {"SS", "NS", "BS", "L"} and is_plural:
-        raise InvalidValue(f"{subject.field.attname}__contains takes one member, not {value!r}.")
+        raise InvalidValue(f"{subject.field.attname}__contains takes one member, not {shown(value)}.")
     return value
 
 

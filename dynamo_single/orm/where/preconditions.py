@@ -18,6 +18,7 @@ from dynamo_single.orm.conditions.algebra import join, simplify
 from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.terms import EVERYTHING, And, Condition, Not, Or, Stored
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.where.tree import read_where
 
 #: PynamoDB's comparisons; ``<>`` is the negation of ``=``, which DynamoDB treats alike but for a missing attribute.
@@ -38,7 +39,7 @@ def read(model: Any, condition: Any) -> Condition:
     else:
         raise InvalidValue(
             f"A condition on writing {model._meta.label} is a Q, as in Q(qty__gte=1), or one of PynamoDB, as in "
-            f"{model._meta.object_name}.qty > 0, not {condition!r}."
+            f"{model._meta.object_name}.qty > 0, not {shown(condition)}."
         )
     return simplify(lower(found, registry.layout_of(model)))
 

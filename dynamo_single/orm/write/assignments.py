@@ -23,6 +23,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute, IntegerAttribute, TimestampAttribute, UnicodeAttribute
 from dynamo_single.orm.schema.attributes.documents import SetAttribute
 from dynamo_single.orm.schema.attributes.operations import AddToSet, Append, Operation, Prepend, Removal, RemoveFromSet
+from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.encoding.values import to_attribute_value
 
 #: Behind this, an expression would ask DynamoDB for more than it does.
@@ -83,7 +84,7 @@ def refuse_changes(obj: Any, why: str) -> None:
 
 def settled(target: Target, value: Any) -> Any:
     """A ``Change``, or the value itself as Python has it."""
-    said = f"{target.said}={value if is_asked(value) else repr(value)}"
+    said = f"{target.said}={value if is_asked(value) else shown(value)}"
     if isinstance(value, Removal):
         return None if not target.place.path else Change(target.place, "remove", said=said)
     if isinstance(value, Operation):
@@ -98,7 +99,7 @@ def settled(target: Target, value: Any) -> Any:
 
 def _set(target: Target, value: Any, said: str) -> Change:
     if isinstance(value, Model):
-        raise InvalidValue(f"{target.label} cannot be set to {value!r}: a document holds values only.")
+        raise InvalidValue(f"{target.label} cannot be set to {shown(value)}: a document holds values only.")
     return Change(target.place, "set", to_attribute_value(value, path=target.said), said=said)
 
 
@@ -123,7 +124,9 @@ def _operation(target: Target, value: Operation) -> Change:
             f"{target.label} is a {type(attribute).__name__}: {type(value).__name__}() changes {changed}."
         )
     if of_set and not value.values:
-        raise InvalidValue(f"{target.label}: {value!r} has no members, and DynamoDB has no empty set: leave it out.")
+        raise InvalidValue(
+            f"{target.label}: {shown(value)} has no members, and DynamoDB has no empty set: leave it out."
+        )
     given: Any = set(value.values) if of_set else list(value.values)
     if target.place.path:
         return Change(target.place, operator, to_attribute_value(given, path=target.said))
@@ -232,7 +235,7 @@ def _constant(target: Target, linear: _Linear) -> Any:
     if constant is None:
         return None
     if not _is_number(constant):
-        raise InvalidValue(f"{target.label}: {constant!r} is not a number.")
+        raise InvalidValue(f"{target.label}: {shown(constant)} is not a number.")
     return (
         to_attribute_value(constant, path=target.said) if target.place.path else attribute.to_attribute_value(constant)
     )

@@ -26,6 +26,7 @@ from dynamo_single.orm.requests.actions import Item, ItemKey, Put, key_of
 from dynamo_single.orm.requests.compiler import compile_action
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import CanonicalAttribute
+from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.write import assignments
 from dynamo_single.orm.write.create import create, new_item
 from dynamo_single.orm.write.intentions import Save
@@ -99,7 +100,7 @@ class Creation:
 
     def _prepared(self, obj: Any) -> _New:
         if not isinstance(obj, self.model):
-            raise TypeError(f"bulk_create() of {self.model._meta.label} got {obj!r}.")
+            raise TypeError(f"bulk_create() of {self.model._meta.label} got {shown(obj)}.")
         obj._prepare_related_fields_for_save(operation_name="bulk_create")
         return _New(obj, *run(new_item(obj, block.current())))
 
@@ -237,7 +238,7 @@ def update(model: Any, objs: Iterable[Any], fields: Iterable[str], batch_size: i
     objects = list({id(obj): obj for obj in objs}.values())
     for obj in objects:
         if not isinstance(obj, model):
-            raise TypeError(f"bulk_update() of {model._meta.label} got {obj!r}.")
+            raise TypeError(f"bulk_update() of {model._meta.label} got {shown(obj)}.")
         if not obj._is_pk_set():
             raise ValueError("All bulk_update() objects must have a primary key set.")
         obj._prepare_related_fields_for_save(

@@ -34,6 +34,7 @@ from dynamo_single.orm.requests.actions import ITEM_EXISTS, Update
 from dynamo_single.orm.requests.changes import Change, Place, clashing, needs, unmet
 from dynamo_single.orm.requests.compiler import compile_action
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.write import cascade, computed_changes
 from dynamo_single.orm.write.assignments import Target, is_asked, settled, target_of
 from dynamo_single.orm.write.job import Job, Progress, each_once
@@ -221,7 +222,7 @@ def _checked_value(field: Any, value: Any) -> Any:
     attribute = field.attribute
     if isinstance(value, Model):
         if not field.is_relation or not isinstance(value, field.remote_field.model):
-            raise InvalidValue(f"{field.model._meta.label}.{field.name} cannot be set to {value!r}.")
+            raise InvalidValue(f"{field.model._meta.label}.{field.name} cannot be set to {shown(value)}.")
         value = value.pk
     try:
         prepared = attribute.prepare(value)

@@ -14,6 +14,7 @@ from django.conf import settings
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.schema.attributes.base import Label
 from dynamo_single.orm.schema.attributes.references import ReferenceAttribute
+from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.fields import fields
 from dynamo_single.table import names
 
@@ -41,8 +42,8 @@ class AuthorField(fields.ReferenceField):
         by_hand = given is not None and (read is None or self.attribute.from_attribute_value(read) != given)
         if by_hand and given != value:
             raise NotSupported(
-                f"{model_instance._meta.label}.{self.name} cannot be set to {given!r}: it is the user that makes the "
-                "object. Leave it out, or make the object within acting_as(user)."
+                f"{model_instance._meta.label}.{self.name} cannot be set to {shown(given)}: it is the user that makes "
+                "the object. Leave it out, or make the object within acting_as(user)."
             )
         setattr(model_instance, self.attname, value)
         return value

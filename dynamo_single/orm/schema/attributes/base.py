@@ -18,6 +18,7 @@ from pynamodb.attributes import Attribute as PynamoDBAttribute
 
 from dynamo_single.exceptions import ConfigurationError, InvalidValue
 from dynamo_single.orm.schema.attributes.operations import Operation
+from dynamo_single.orm.schema.encoding.shown import shown
 
 T = TypeVar("T")
 Self = TypeVar("Self", bound="Attribute[Any]")
@@ -70,7 +71,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T]):
         super().__init__(null=null, attr_name=attr_name)
         if isinstance(default, list | dict | set | bytearray):
             raise ConfigurationError(
-                f"A default of {default!r} would be shared by all objects: give the callable "
+                f"A default of {shown(default)} would be shared by all objects: give the callable "
                 f"{type(default).__name__} instead."
             )
         self.name = ""
@@ -157,7 +158,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T]):
     def refuse(self, value: Any) -> InvalidValue:
         """The error for a value of the wrong kind."""
         return InvalidValue(
-            f"{self.name or type(self).__name__} takes {self.expects}, not {type(value).__name__} {_shown(value)}."
+            f"{self.name or type(self).__name__} takes {self.expects}, not {type(value).__name__} {shown(value)}."
         )
 
     def encode(self, value: T) -> Any:
@@ -187,7 +188,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T]):
             return self.decode(stored[self.attr_type])
         except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
             raise InvalidValue(
-                f"The stored item holds {_shown(stored)} in {self.attr_name}, and {self.name} reads {self.expects}."
+                f"The stored item holds {shown(stored)} in {self.attr_name}, and {self.name} reads {self.expects}."
             ) from error
 
     def serialize(self, value: Any) -> Any:
@@ -215,12 +216,3 @@ class Attribute(PynamoDBAttribute[T], Generic[T]):
         duplicate = copy.copy(self)
         duplicate.attr_path = list(self.attr_path)
         return duplicate
-
-
-def _shown(value: Any) -> str:
-    try:
-        shown = repr(value)
-    except (ValueError, RecursionError):
-        # An integer of thousands of digits, or a list of thousands of levels.
-        return "that is too long to show"
-    return shown if len(shown) <= 100 else f"{shown[:100]}..."

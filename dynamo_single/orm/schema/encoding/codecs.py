@@ -17,6 +17,7 @@ from typing import Any
 from uuid import UUID
 
 from dynamo_single.exceptions import ConfigurationError, InvalidValue
+from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.encoding.values import checked_text, split_number
 
 #: What stands for a character that may not stand in a key as it is; no literal of a template may contain it.
@@ -100,7 +101,7 @@ def _escapes(terminator: str) -> dict[int, str]:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise InvalidValue(f"{value!r} is not text.")
+        raise InvalidValue(f"{shown(value)} is not text.")
     return checked_text(value)
 
 
@@ -121,39 +122,43 @@ def _number(value: Any) -> str:
 def _padded(width: int, value: Any) -> str:
     negative, digits, exponent = split_number(value)
     if negative or len(digits) > exponent + 1:
-        raise InvalidValue(f"{value!r} does not fit the key format 0{width}d, which holds whole numbers from 0 up.")
+        raise InvalidValue(
+            f"{shown(value)} does not fit the key format 0{width}d, which holds whole numbers from 0 up."
+        )
     if digits and exponent >= width:
-        raise InvalidValue(f"{value!r} does not fit the key format 0{width}d, which ends at {'9' * width}.")
+        raise InvalidValue(f"{shown(value)} does not fit the key format 0{width}d, which ends at {'9' * width}.")
     return (digits.ljust(exponent + 1, "0") if digits else "0").zfill(width)
 
 
 def _boolean(value: Any) -> str:
     if not isinstance(value, bool):
-        raise InvalidValue(f"{value!r} is not a boolean.")
+        raise InvalidValue(f"{shown(value)} is not a boolean.")
     return "1" if value else "0"
 
 
 def _date(value: Any) -> str:
     if not isinstance(value, date) or isinstance(value, datetime):
-        raise InvalidValue(f"{value!r} is not a date.")
+        raise InvalidValue(f"{shown(value)} is not a date.")
     return value.isoformat()
 
 
 def _timestamp(value: Any) -> str:
     if not isinstance(value, datetime):
-        raise InvalidValue(f"{value!r} is not a datetime.")
+        raise InvalidValue(f"{shown(value)} is not a datetime.")
     if value.utcoffset() is None:
-        raise InvalidValue(f"{value!r} has no time zone, so its place in time is unknown; use django.utils.timezone.")
+        raise InvalidValue(
+            f"{shown(value)} has no time zone, so its place in time is unknown; use django.utils.timezone."
+        )
     try:
         moment = value.astimezone(UTC)
     except OverflowError as error:
-        raise InvalidValue(f"{value!r} is outside the years 1 to 9999 in UTC.") from error
+        raise InvalidValue(f"{shown(value)} is outside the years 1 to 9999 in UTC.") from error
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _uuid(value: Any) -> str:
     if not isinstance(value, UUID):
-        raise InvalidValue(f"{value!r} is not a UUID.")
+        raise InvalidValue(f"{shown(value)} is not a UUID.")
     return str(value)
 
 

@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import Any
 
 from dynamo_single.exceptions import InvalidValue
+from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.table.limits import MAX_DEPTH, MAX_DIGITS, MAX_EXPONENT
 
 AttributeValue = dict[str, Any]
@@ -84,25 +85,25 @@ def split_number(value: Number, *, path: str = "value") -> tuple[bool, str, int]
     Equal numbers of any Python type are split alike. What DynamoDB cannot store exactly is refused.
     """
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        raise InvalidValue(f"{path}: {value!r} is not a number; give an int, a float or a Decimal.")
+        raise InvalidValue(f"{path}: {shown(value)} is not a number; give an int, a float or a Decimal.")
     if isinstance(value, int) and abs(value) >= 10 ** (MAX_EXPONENT + 1):
         # Checked before it is written out: Python refuses to print integers of thousands of digits.
         raise InvalidValue(f"{path}: the number is too large; DynamoDB stores numbers up to 9.99E+{MAX_EXPONENT}.")
     number = Decimal(repr(value)) if type(value) is float else Decimal(value)
     if not number.is_finite():
-        raise InvalidValue(f"{path}: {value!r} cannot be stored; DynamoDB has no NaN and no infinity. Use None.")
+        raise InvalidValue(f"{path}: {shown(value)} cannot be stored; DynamoDB has no NaN and no infinity. Use None.")
     digits = "".join(map(str, number.as_tuple().digits)).strip("0")
     if not digits:
         return False, "", 0
     exponent = number.adjusted()
     if len(digits) > MAX_DIGITS:
         raise InvalidValue(
-            f"{path}: {value!r} has {len(digits)} significant digits; DynamoDB stores {MAX_DIGITS}. "
+            f"{path}: {shown(value)} has {len(digits)} significant digits; DynamoDB stores {MAX_DIGITS}. "
             "Round it first, or store it as text."
         )
     if not MIN_EXPONENT <= exponent <= MAX_EXPONENT:
         raise InvalidValue(
-            f"{path}: {value!r} is out of range, which is 1E{MIN_EXPONENT} to 9.99E+{MAX_EXPONENT} and negatives."
+            f"{path}: {shown(value)} is out of range, which is 1E{MIN_EXPONENT} to 9.99E+{MAX_EXPONENT} and negatives."
         )
     return number.is_signed(), digits, exponent
 
@@ -188,7 +189,7 @@ def _to_attribute_value(value: Any, path: str, depth: int) -> AttributeValue:
         elements = enumerate(value)
         return {"L": [_to_attribute_value(element, f"{path}[{i}]", depth + 1) for i, element in elements]}
     raise InvalidValue(
-        f"{path}: {type(value).__name__} {value!r} cannot be stored in a document; "
+        f"{path}: {type(value).__name__} {shown(value)} cannot be stored in a document; "
         "it holds None, bool, numbers, text, bytes, lists, dicts and sets. Convert it to one of these first."
     )
 
@@ -197,7 +198,7 @@ def _map(value: Mapping[Any, Any], path: str, depth: int) -> dict[str, Attribute
     entries = {}
     for name, element in value.items():
         if not isinstance(name, str):
-            raise InvalidValue(f"{path}: the key {name!r} is not text; DynamoDB's maps have text keys only.")
+            raise InvalidValue(f"{path}: the key {shown(name)} is not text; DynamoDB's maps have text keys only.")
         if not name:
             raise InvalidValue(f"{path}: a map has an empty key, which DynamoDB refuses; give it a name.")
         step = f".{name}" if _PLAIN_NAME.fullmatch(name) else f"[{name!r}]"

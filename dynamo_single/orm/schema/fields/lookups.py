@@ -11,6 +11,7 @@ from django.db import models
 from django.db.models.fields.json import KeyTransformFactory
 
 from dynamo_single.exceptions import InvalidValue
+from dynamo_single.orm.schema.encoding.shown import shown
 
 #: The names that DynamoDB has for the types of values.
 STORED_TYPES = ("S", "N", "B", "BOOL", "NULL", "M", "L", "SS", "NS", "BS")
@@ -31,7 +32,7 @@ class AttributeType(models.Lookup):
     def get_prep_lookup(self) -> Any:
         """The type's name; raises ``InvalidValue`` for one that there is not."""
         if not hasattr(self.rhs, "resolve_expression") and self.rhs not in STORED_TYPES:
-            raise InvalidValue(f"attribute_type takes one of {', '.join(STORED_TYPES)}, not {self.rhs!r}.")
+            raise InvalidValue(f"attribute_type takes one of {', '.join(STORED_TYPES)}, not {shown(self.rhs)}.")
         return super().get_prep_lookup()
 
 
@@ -41,7 +42,7 @@ class SizeField(models.IntegerField):  # type: ignore[type-arg]  # not generic a
     def get_prep_value(self, value: Any) -> Any:
         """A whole number; raises ``InvalidValue`` for anything else."""
         if isinstance(value, bool) or not isinstance(value, int):
-            raise InvalidValue(f"size is compared with whole numbers, not with {value!r}.")
+            raise InvalidValue(f"size is compared with whole numbers, not with {shown(value)}.")
         return value
 
 

@@ -11,6 +11,8 @@ from typing import Any
 from django.db.models.fields.related_descriptors import ReverseManyToOneDescriptor
 from django.utils.functional import cached_property
 
+from dynamo_single.orm.schema.encoding.shown import shown
+
 
 class ReverseDescriptor(ReverseManyToOneDescriptor):  # type: ignore[type-arg]  # not generic at run time
     """``company.person_set``."""
@@ -47,7 +49,7 @@ class Adding:
         for obj in objs:
             self._check_model(obj)
             if bulk and obj._state.adding:
-                raise ValueError(f"{obj!r} instance isn't saved. Use bulk=False or save the object first.")
+                raise ValueError(f"{shown(obj)} instance isn't saved. Use bulk=False or save the object first.")
         self._refer(objs, self.instance, whole=not bulk)
 
     def set(self, objs: Any, *, bulk: bool = True, clear: bool = False) -> None:
@@ -58,7 +60,7 @@ class Adding:
 
     def _check_model(self, obj: Any) -> None:
         if not isinstance(obj, self.model):
-            raise TypeError(f"{self.model._meta.object_name!r} instance expected, got {obj!r}")
+            raise TypeError(f"{self.model._meta.object_name!r} instance expected, got {shown(obj)}")
 
     def _refer(self, objs: Any, target: Any, *, whole: bool = False) -> None:
         self._remove_prefetched_objects()
@@ -79,7 +81,9 @@ class Removing(Adding):
         for obj in objs:
             self._check_model(obj)
             if self.field.get_local_related_value(obj) != owner:
-                raise self.field.remote_field.model.DoesNotExist(f"{obj!r} is not related to {self.instance!r}.")
+                raise self.field.remote_field.model.DoesNotExist(
+                    f"{shown(obj)} is not related to {shown(self.instance)}."
+                )
         self._refer(objs, None)
 
     remove.alters_data = True  # type: ignore[attr-defined]

@@ -1,0 +1,79 @@
+"""Values as messages show them.
+
+A message never runs the ``__str__`` of a project's model: that may fail, and would replace the error that is to be
+reported, or read from the table. This module must not know attributes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import models
+
+#: How much of a value is shown, and how deep lists and dictionaries are followed.
+LONGEST = 100
+_MEMBERS = 5
+_LEVELS = 4
+_BRACKETS: dict[type, str] = {dict: "{}", list: "[]", tuple: "()", set: "{}", frozenset: "{}"}
+
+
+def shown(value: Any, longest: int = LONGEST) -> str:
+    """Any value in at most ``longest`` characters: an object of a model by its label and its ``pk``."""
+    text = _text(value, _LEVELS)
+    return text if len(text) <= longest else f"{text[:longest]}..."
+
+
+def named(obj: models.Model) -> str:
+    """An object of a model: ``shop.Firm with pk 'f1'``."""
+    try:
+        return f"{obj._meta.label} with pk {_plain(obj.pk)}"
+    except Exception:  # a value of another type than the key's, as in an object that is only half made
+        return f"a {obj._meta.label}"
+
+
+def _text(value: Any, levels: int) -> str:
+    if isinstance(value, models.Model):
+        return named(value)
+    if isinstance(value, models.QuerySet | models.Manager):
+        return f"a {type(value).__name__} of {value.model._meta.label}"  # its own repr() would evaluate it
+    if isinstance(value, models.Q):
+        return _condition(value, levels)
+    if isinstance(value, models.Value):
+        return f"Value({_text(value.value, levels)})"
+    brackets = _BRACKETS.get(type(value))
+    if brackets is None or not levels:
+        return _plain(value)
+    return _several(value, brackets, levels - 1)
+
+
+def _several(value: Any, brackets: str, levels: int) -> str:
+    members = []
+    for number, member in enumerate(value):
+        if number == _MEMBERS:
+            members.append(f"… {len(value)} in all")
+            break
+        text = _text(member, levels)
+        members.append(f"{text}: {_text(value[member], levels)}" if isinstance(value, dict) else text)
+    alone = "," if brackets == "()" and len(members) == 1 else ""
+    return f"{brackets[0]}{', '.join(members)}{alone}{brackets[1]}"
+
+
+def _condition(condition: models.Q, levels: int) -> str:
+    if not levels:
+        return "Q(...)"
+    parts = []
+    for child in condition.children:
+        if isinstance(child, tuple) and len(child) == 2:
+            parts.append(f"{child[0]}={_text(child[1], levels - 1)}")
+        else:
+            parts.append(_text(child, levels - 1))
+    joint = ", " if condition.connector == models.Q.AND else f" {condition.connector} "
+    return f"{'~' if condition.negated else ''}Q({joint.join(parts)})"
+
+
+def _plain(value: Any) -> str:
+    try:
+        return repr(value)
+    except Exception:
+        # An integer of thousands of digits, a list of thousands of levels, or a repr() of a project's own that fails.
+        return f"<{type(value).__name__} that cannot be shown>"
