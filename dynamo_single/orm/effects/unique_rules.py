@@ -133,7 +133,8 @@ def claim_keys() -> Iterator[tuple[str, str]]:
     """The templates of all claims that the models' declarations can make, which no model's own keys may meet."""
     counts = {1}
     for model in registry.all_models():
-        counts |= {len(fields) for fields in model._meta.unique_together}
+        together = (fields for fields in model._meta.unique_together if fields != model._unique_key)
+        counts |= {len(fields) for fields in together}
         counts |= {len(constraint.fields) for constraint in model._meta.constraints}
     for count in sorted(counts):
         for named in (False, True):

@@ -241,7 +241,23 @@ def _finish(cls: Any, meta: Any, *, proxy: bool) -> None:
         for exception, base in (("DoesNotExist", ObjectMissing), ("MultipleObjectsReturned", SeveralObjects)):
             qualname = f"{cls.__qualname__}.{exception}"
             setattr(cls, exception, type(exception, (base,), {"__module__": cls.__module__, "__qualname__": qualname}))
+    _declare_unique_key(cls)
     if hasattr(cls, registry.DELETED_AT) and not hasattr(meta, "default_permissions"):
         cls._meta.default_permissions = (*cls._meta.default_permissions, *TRASH_PERMISSIONS)
     cls.Meta = SettingsMeta("Meta", (), {"_table_alias": cls._options.alias})
     cls._meta.auto_created = cls
+
+
+def _declare_unique_key(cls: Any) -> None:
+    """Let forms, formsets and serialisers ask whether a primary key of several editable attributes is taken.
+
+    They ask by the names of what is unique together, as they do of Django's ``CompositePrimaryKey``. What the app makes
+    itself is not asked about.
+    """
+    fields = {field.attname: field for field in cls._meta.local_fields}
+    key = [fields[name] for name in cls._identity if name in fields]
+    asked = len(key) == len(cls._identity) > 1 and all(field.editable for field in key)
+    cls._unique_key = tuple(field.name for field in key) if asked else ()
+    declared = cls._meta.unique_together
+    if asked and all(set(names) != set(cls._unique_key) for names in declared):
+        cls._meta.unique_together = (*declared, cls._unique_key)

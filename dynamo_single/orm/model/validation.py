@@ -6,7 +6,7 @@ module must not know how claims are written.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
@@ -34,13 +34,20 @@ def unique_errors(obj: Any, own_key: ItemKey | None, unique_checks: Any) -> Erro
     found: Errors = {}
     for _, check in unique_checks:
         fields = [obj._meta.get_field(name) for name in check]
-        if len(fields) == 1 and fields[0].primary_key:
-            taken = None if own_key is not None else _primary_key_error(obj, fields[0])
+        if _is_primary_key(obj, check, fields):
+            taken = None if own_key is not None else _primary_key_error(obj, check)
         else:
             taken = _error(obj, own_key, _rule(obj, tuple(field.attname for field in fields)))
         if taken is not None:
             found.setdefault(_place(check), []).append(taken)
     return found
+
+
+def _is_primary_key(obj: Any, check: Sequence[str], fields: Sequence[Any]) -> bool:
+    """Whether what is unique is the whole primary key: its one attribute, its several ones, or ``pk`` itself."""
+    key: tuple[str, ...] = type(obj)._unique_key
+    # Where the attributes are asked about by name, their identity would be the same question once more.
+    return set(check) == set(key) if key else len(fields) == 1 and fields[0].primary_key
 
 
 def constraint_errors(obj: Any, own_key: ItemKey | None, exclude: Collection[str]) -> Errors:
@@ -106,18 +113,18 @@ def _message(obj: Any, rule: Rule) -> ValidationError:
     return _djangos(obj, fields)
 
 
-def _primary_key_error(obj: Any, field: Any) -> ValidationError | None:
+def _primary_key_error(obj: Any, check: Sequence[str]) -> ValidationError | None:
     model: Any = type(obj)
-    if getattr(obj, field.attname) in (None, ""):
-        return None
     try:
+        if obj.pk in (None, ""):
+            return None
         key = computed_key(model, obj.attribute_values)
     except InvalidValue as error:
         return ValidationError(str(error), code="invalid_key")
     item = plans.get_item(get_table(model._options.alias), key)
     if item is None or has_expired(item):
         return None
-    return _djangos(obj, [field.name])
+    return _djangos(obj, list(check))
 
 
 def _djangos(obj: Any, fields: list[str]) -> ValidationError:
