@@ -1,5 +1,9 @@
 """The public names for declaring models: ``from dynamo_single import models``."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from dynamo_single.orm.model.bases import AuthoredModel, SoftDeleteModel, TimestampedModel
 from dynamo_single.orm.model.model import Model
 from dynamo_single.orm.query.manager import Manager, SoftDeleteManager
@@ -30,6 +34,7 @@ from dynamo_single.orm.schema.attributes import (
     UUIDAttribute,
     VersionAttribute,
 )
+from dynamo_single.orm.schema.attributes.djangos import missing_name
 from dynamo_single.orm.schema.attributes.operations import REMOVE, AddToSet, Append, Prepend, RemoveFromSet
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.encoding.keys import IndexKey, Key
@@ -75,3 +80,9 @@ __all__ = [
     "UnicodeSetAttribute",
     "VersionAttribute",
 ]
+
+if not TYPE_CHECKING:  # to a checker, a module with this function has every name
+
+    def __getattr__(name: str) -> object:
+        """Say what Django's fields are called here; raises ``ConfigurationError``, whose text an import keeps."""
+        raise missing_name(name)

@@ -181,7 +181,7 @@ class AbstractMembership(models.Model):
     def __str__(self) -> str:
         return f"{self.user_id} in {self.group_id}"
 
-    def save(self, **options: Any) -> NoReturn:
+    def save(self, *args: Any, **options: Any) -> NoReturn:
         """Refused: the user's item decides who is in a group."""
         raise self._refused("saved")
 

@@ -25,6 +25,7 @@ from dynamo_single.orm.effects.terms import NO_TERMS, Terms
 from dynamo_single.orm.items import hydration, partial, serialization
 from dynamo_single.orm.model import validation
 from dynamo_single.orm.model.metaclass import ModelMeta
+from dynamo_single.orm.model.positional import save_options
 from dynamo_single.orm.model.pynamodb import PynamoDBHooks
 from dynamo_single.orm.model.pynamodb_model import PynamoDBModel
 from dynamo_single.orm.query.manager import Manager
@@ -137,7 +138,7 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
 
     def save(
         self,
-        *,
+        *args: Any,
         force_insert: bool | tuple[ModelBase, ...] = False,
         force_update: bool = False,
         using: str | None = None,
@@ -151,6 +152,9 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
         ``force_update`` computes every key anew without a change too, for an index that is younger than the item.
         ``condition``, a ``Q`` or a condition of PynamoDB, has to hold of the stored item (``ConditionNotMet``).
         """
+        if args:
+            given = (force_insert, force_update, using, update_fields)
+            force_insert, force_update, using, update_fields = save_options(args, given)
         if using is not None and using not in connections:
             raise NotSupported(
                 f"save(using={using!r}): there is no such alias in DATABASES. Which table a model is stored in is said "
@@ -177,9 +181,9 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
             condition=demanded,
         )
 
-    async def asave(self, **options: Any) -> None:
+    async def asave(self, *args: Any, **options: Any) -> None:
         """``save()`` in a thread."""
-        await sync_to_async(self.save)(**options)
+        await sync_to_async(self.save)(*args, **options)
 
     @classmethod
     def _settable(cls) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import django
 import pytest
 
 from dynamo_single import models
@@ -152,3 +153,20 @@ def test_a_unique_value_has_at_most_2048_bytes_with_its_claim(table: Table) -> N
         model.objects.create(code="x" * room)
         with assert_requests(0), pytest.raises(InvalidValue, match=r"DynamoDB takes 2048 there"):
             model.objects.create(code="x" * (room + 1))
+
+
+@pytest.mark.skipif(django.VERSION >= (6,), reason="Django 6 takes no positional arguments")
+@pytest.mark.filterwarnings("ignore:Passing positional")
+def test_save_takes_its_options_by_position_once(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An override that hands on what it was given is called once, and ``force_insert`` creates."""
+    company = Company.objects.create(company_id="c1", name="Acme")
+    calls = []
+
+    def save(self: Any, *args: Any, **options: Any) -> None:
+        calls.append(args)
+        super(Company, self).save(*args, **options)
+
+    monkeypatch.setattr(Company, "save", save)
+    with pytest.raises(AlreadyExists):
+        company.save(True, False)
+    assert calls == [(True, False)]

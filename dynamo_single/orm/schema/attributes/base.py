@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
 
 from django.core.exceptions import ValidationError
 from django.db import models
@@ -17,6 +17,7 @@ from django.utils.functional import Promise
 from pynamodb.attributes import Attribute as PynamoDBAttribute
 
 from dynamo_single.exceptions import ConfigurationError, InvalidValue
+from dynamo_single.orm.schema.attributes.djangos import check_options
 from dynamo_single.orm.schema.attributes.operations import Operation
 from dynamo_single.orm.schema.encoding.shown import shown
 
@@ -50,6 +51,13 @@ class Attribute(PynamoDBAttribute[T], Generic[T]):
     settled: ClassVar[bool] = False
     #: The Django field of the model that this attribute belongs to.
     field: Any
+
+    if not TYPE_CHECKING:  # what an attribute takes is said by its __init__()
+
+        def __new__(cls, *args: Any, **options: Any) -> Any:
+            """Refuse Django's options that no attribute takes, whichever attribute it is."""
+            check_options(cls.__name__, options)
+            return super().__new__(cls)
 
     def __init__(
         self,

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, Generic, TypeVar, overload
 
 from django.db import models
+from django.utils.functional import Promise
 
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.schema.attributes.base import Attribute, Label
@@ -106,6 +107,10 @@ class ReferenceAttribute(StandIn, Generic[M]):
         on_delete: Any = models.DO_NOTHING,
         **options: Any,
     ) -> None:
+        second: Any = verbose_name
+        if callable(second) and not isinstance(second, Promise):
+            # Django's second argument, which would be a label here in silence.
+            verbose_name, on_delete = None, second
         if on_delete is not models.DO_NOTHING:
             raise ConfigurationError(
                 f"on_delete={getattr(on_delete, '__name__', on_delete)} cannot be kept: deleting an object does "

@@ -1,0 +1,29 @@
+"""``save(False, False)``: the positional arguments that Django 5.2 still takes, with its warning, and 6.1 does not.
+
+This module must not know what is done with them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from django.utils import deprecation
+
+#: In this order, and with these defaults.
+_SAVE: dict[str, Any] = {"force_insert": False, "force_update": False, "using": None, "update_fields": None}
+#: Django's own warning; a release that has dropped it has dropped positional arguments.
+_WARNING: type[Warning] | None = getattr(deprecation, "RemovedInDjango60Warning", None)
+
+
+def save_options(args: tuple[Any, ...], by_name: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The four options of ``save()``, of those that were given by position and those that were given by name."""
+    most = len(_SAVE) if _WARNING is not None else 0
+    if _WARNING is None or len(args) > most:
+        takes = f"from 1 to {most + 1} positional arguments" if most else "1 positional argument"
+        raise TypeError(f"Model.save() takes {takes} but {len(args) + 1} were given")
+    warnings.warn("Passing positional arguments to save() is deprecated", _WARNING, stacklevel=3)
+    for (name, default), _, named in zip(_SAVE.items(), args, by_name, strict=False):
+        if named is not default:
+            raise TypeError(f"Model.save() got multiple values for argument '{name}'")
+    return (*args, *by_name[len(args) :])

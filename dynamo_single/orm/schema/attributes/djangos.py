@@ -1,0 +1,112 @@
+"""What Django's fields and their options are called here, for those who write them out of habit.
+
+This module must not know attributes: it names them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from django.db import models
+
+from dynamo_single.exceptions import ConfigurationError
+
+_TEXT = "UnicodeAttribute(max_length=...)"
+_WHOLE = "IntegerAttribute()"
+_MADE = (
+    "IdAttribute(), which makes an identifier: DynamoDB counts no numbers up. A number that is given takes "
+    "IntegerAttribute()"
+)
+_FILE = (
+    'UnicodeAttribute(), which holds the name, and the storage: name = storages["default"].save(...), as items hold '
+    "400 KB"
+)
+_KEPT = "leave on_delete out: deleting an object does nothing to what refers to it, except for Children(...)"
+
+#: Django's names, and what there is instead.
+NAMES = {
+    "AutoField": _MADE,
+    "BigAutoField": _MADE,
+    "SmallAutoField": _MADE,
+    "BigIntegerField": _WHOLE,
+    "IntegerField": _WHOLE,
+    "SmallIntegerField": _WHOLE,
+    "PositiveBigIntegerField": "IntegerAttribute(validators=[MinValueValidator(0)])",
+    "PositiveIntegerField": "IntegerAttribute(validators=[MinValueValidator(0)])",
+    "PositiveSmallIntegerField": "IntegerAttribute(validators=[MinValueValidator(0)])",
+    "BinaryField": "BinaryAttribute()",
+    "BooleanField": "BooleanAttribute()",
+    "NullBooleanField": "BooleanAttribute(null=True)",
+    "CharField": _TEXT,
+    "CommaSeparatedIntegerField": "NumberSetAttribute(), or ListAttribute() where the order counts",
+    "CompositePrimaryKey": 'class Keys: primary = models.Key("ORDER#{customer}", "{number}"), which pk is made of',
+    "DateField": "DateAttribute()",
+    "DateTimeField": "TimestampAttribute()",
+    "DecimalField": "DecimalAttribute(max_digits=..., decimal_places=...)",
+    "DurationField": "IntegerAttribute(), as a number of seconds",
+    "EmailField": "EmailAttribute()",
+    "Field": "Attribute, or one of its subclasses",
+    "FileField": _FILE,
+    "FilePathField": _TEXT,
+    "FloatField": "NumberAttribute()",
+    "ForeignKey": "ReferenceAttribute(Company), without on_delete",
+    "ForeignObject": "ReferenceAttribute(Company)",
+    "GeneratedField": "CanonicalAttribute(source=...) or CopiedAttribute(...), or set an attribute in save()",
+    "GenericIPAddressField": "UnicodeAttribute(validators=[validate_ipv46_address])",
+    "IPAddressField": "UnicodeAttribute(validators=[validate_ipv4_address])",
+    "ImageField": _FILE,
+    "Index": 'class Keys: by_name = models.IndexKey("gs1", "COMPANY", "{name}#{company_id}")',
+    "JSONField": "MapAttribute() or ListAttribute(), which filters look into, or JSONAttribute() for JSON text",
+    "ManyToManyField": "a model of the memberships: see docs/how-to/many-to-many.md",
+    "OneToOneField": "ReferenceAttribute(Company, unique=True)",
+    "SlugField": "UnicodeAttribute(validators=[validate_slug])",
+    "TextField": "UnicodeAttribute(multiline=True)",
+    "TimeField": "UnicodeAttribute(), as text such as 09:30, which sorts as the time does",
+    "URLField": "UnicodeAttribute(validators=[URLValidator()])",
+    "UUIDField": "UUIDAttribute()",
+    "CASCADE": f"Children(..., cascade=True) on the other model; {_KEPT}",
+    "OrderWrt": "an attribute that holds the place, named in a sort key",
+    "PROTECT": _KEPT,
+    "RESTRICT": _KEPT,
+    "SET": _KEPT,
+    "SET_DEFAULT": _KEPT,
+    "SET_NULL": _KEPT,
+    "DO_NOTHING": "nothing: leave on_delete out, as nothing is what is done",
+}
+
+#: Options of Django's fields that no attribute takes, and what there is instead.
+OPTIONS = {
+    "db_collation": "DynamoDB compares bytes: a CanonicalAttribute(source=...) beside the text compares without case",
+    "db_column": "attr_name=... is the name in the stored item",
+    "db_comment": "leave it out",
+    "db_constraint": "leave it out: DynamoDB does not check references",
+    "db_default": "DynamoDB has no defaults: default=... is set when the object is made",
+    "db_index": 'an index is declared in class Keys: by_name = models.IndexKey("gs1", ...)',
+    "db_tablespace": "leave it out",
+    "limit_choices_to": 'a form\'s own field takes a queryset: form.fields["company"].queryset',
+    "parent_link": "one item cannot be two models: derive from an abstract model",
+    "primary_key": 'it is declared in class Keys: primary = models.Key("COMPANY#{company_id}", "#METADATA")',
+    "related_query_name": "DynamoDB has no joins, so nothing is asked by this name; related_name= names the manager",
+    "to_field": "a reference holds the other object's pk: leave it out",
+    "unique_for_date": "keep the date in an attribute, and name both in Meta.unique_together",
+    "unique_for_month": "keep the month in an attribute, and name both in Meta.unique_together",
+    "unique_for_year": "keep the year in an attribute, and name both in Meta.unique_together",
+}
+
+
+def check_options(kind: str, options: Collection[str]) -> None:
+    """Refuse Django's options that no attribute takes; raises ``ConfigurationError`` with what there is instead."""
+    for name in options:
+        if name in OPTIONS:
+            raise ConfigurationError(f"{kind} does not take {name}: {OPTIONS[name]}.")
+
+
+def missing_name(name: str) -> Exception:
+    """The error for a name that ``dynamo_single.models`` does not have."""
+    if name in NAMES:
+        return ConfigurationError(f"dynamo_single.models has no {name}. Instead: {NAMES[name]}.")
+    if name in models.__all__:
+        return ConfigurationError(
+            f"dynamo_single.models has no {name}. It is Django's: from django.db.models import {name}."
+        )
+    return AttributeError(f"module 'dynamo_single.models' has no attribute {name!r}")
