@@ -11,7 +11,7 @@ import ipaddress
 import logging
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 from django.http import HttpRequest
@@ -86,7 +86,7 @@ def begin(request: HttpRequest, identifier: str) -> Attempt:
             continue
         delay = _delay(counter.failures - free, settings.first_delay, longest)
         delaying.append((counter, delay))
-        _wait_for(attempt, counter.last_failure + delay - clock.now())
+        _wait_for(attempt, clock.in_utc(counter.last_failure) + delay - clock.instant())
     if attempt.wait is not None:
         return attempt
     for counter, delay in delaying:
@@ -173,13 +173,13 @@ def _read(identifier: str, address: str) -> Attempt:
 
 
 def _counter(period: timedelta, *about: str) -> LoginFailures:
-    number, _ = divmod(clock.now() - _EPOCH, period)
+    number, _ = divmod(clock.instant() - _EPOCH, period)
     expires = _EPOCH + (number + 1) * period
     scope = salted_hmac("accounts.lockout", "|".join((*about, str(number))), algorithm="sha256").hexdigest()
     return LoginFailures(scope=scope, failures=0, last_failure=clock.now(), expires=expires)
 
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH: Final = clock.EPOCH
 
 
 def _count(counter: LoginFailures, number: int = 1, *, seen: LoginFailures | None = None) -> None:

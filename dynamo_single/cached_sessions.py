@@ -92,7 +92,7 @@ class SessionStore(sessions.SessionStore):
         return data if found and float(expires) > clock.timestamp() else None
 
     def _add_copy(self, session_key: str, item: Session) -> None:
-        expires = item.expire_date.timestamp()
+        expires = clock.in_utc(item.expire_date).timestamp()
         copy = f"{expires}:{item.session_data}"
         try:
             self._cache.add(self._cache_key(session_key), copy, math.ceil(expires - clock.timestamp()))

@@ -1,4 +1,4 @@
-"""What time it is: the one place in the app that asks.
+"""What time it is: the one place in the app that asks; and how Django writes a moment, which ``USE_TZ`` decides.
 
 ``dynamo_single.testing`` stops this clock or moves it, and everything that the app stores or compares with the present
 goes along: times to live, sessions, caches, the trash, ``auto_now``. This module must not know what the time is for,
@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.utils import timezone
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(slots=True)
@@ -31,8 +34,33 @@ def now() -> datetime:
     """The present as Django gives it: aware and in UTC, or naive and local without ``USE_TZ``."""
     if adjustment.stopped is None:
         return timezone.now() + adjustment.moved
-    present = adjustment.stopped + adjustment.moved
-    return present.astimezone(UTC) if settings.USE_TZ else present.astimezone().replace(tzinfo=None)
+    return as_django(adjustment.stopped + adjustment.moved)
+
+
+def instant() -> datetime:
+    """The present in UTC whatever ``USE_TZ`` says, to compute with: no change of clocks makes an hour more or less."""
+    return in_utc(now())
+
+
+def in_utc(moment: datetime) -> datetime:
+    """A moment in UTC; a naive one is read by the clocks of ``TIME_ZONE``, as Django does.
+
+    Of an hour that these clocks show twice, ``fold`` tells which is meant. Raises ``OverflowError`` outside the years
+    1 to 9999.
+    """
+    return EPOCH + ((timezone.make_aware(moment, zone()) if timezone.is_naive(moment) else moment) - EPOCH)
+
+
+def as_django(moment: datetime) -> datetime:
+    """An aware moment as Django gives it: in UTC, or with ``USE_TZ = False`` naive, by the clocks of ``TIME_ZONE``."""
+    return moment.astimezone(UTC) if settings.USE_TZ else moment.astimezone(zone()).replace(tzinfo=None)
+
+
+def zone() -> tzinfo:
+    """The time zone of moments that name none: ``TIME_ZONE``."""
+    if not settings.TIME_ZONE:
+        raise ImproperlyConfigured("TIME_ZONE is empty, so that a moment without a time zone has no place in time.")
+    return timezone.get_default_timezone()
 
 
 def today() -> date:

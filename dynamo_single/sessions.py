@@ -132,7 +132,7 @@ class SessionStore(SessionBase):
             raise UpdateError from error
 
     def _stored_values(self, data: dict[str, Any]) -> dict[str, Any]:
-        return {"session_data": self.encode(data), "expire_date": self.get_expiry_date()}
+        return {"session_data": self.encode(data), "expire_date": self.get_expiry_date(modification=clock.instant())}
 
     def get_expiry_age(self, **kwargs: Any) -> int:
         """See Django; ``modification`` is the present of the app's clock unless it is given."""
@@ -152,11 +152,11 @@ class SessionStore(SessionBase):
 
     def set_expiry(self, value: datetime | timedelta | int | None) -> None:
         """See Django; a ``timedelta`` counts from the present of the app's clock."""
-        super().set_expiry(clock.now() + value if isinstance(value, timedelta) else value)
+        super().set_expiry(_from_now(value) if isinstance(value, timedelta) else value)
 
     async def aset_expiry(self, value: datetime | timedelta | int | None) -> None:
         """See ``set_expiry()``."""
-        await super().aset_expiry(clock.now() + value if isinstance(value, timedelta) else value)
+        await super().aset_expiry(_from_now(value) if isinstance(value, timedelta) else value)
 
     def delete(self, session_key: str | None = None) -> None:
         """Delete a session, by default this one: one DeleteItem, and a GetItem before it if it was not read yet."""
@@ -194,3 +194,7 @@ class SessionStore(SessionBase):
                 f"Expired sessions would stay in the table {table.name!r}: its time to live is not enabled on "
                 f"{names.EXPIRES_AT!r}. Run `manage.py dynamo_setup`, which enables it."
             )
+
+
+def _from_now(span: timedelta) -> datetime:
+    return clock.as_django(clock.instant() + span)

@@ -31,8 +31,9 @@ from dynamo_single.orm.schema.encoding.values import item_size
 from dynamo_single.table import names
 from dynamo_single.table.limits import MAX_ITEM_SIZE
 
-#: Of these, two values of one type are stored alike exactly if they are equal.
-_PLAIN = {str, int, bool, datetime.datetime, datetime.date, type(None)}
+#: Of these, two values of one type are stored alike exactly if they are equal; of naive moments, not those of the hour
+#: that clocks show twice.
+_PLAIN = {str, int, bool, datetime.date, type(None)}
 _KEY = (names.PARTITION_KEY, names.SORT_KEY)
 
 

@@ -238,7 +238,10 @@ class QuerySet(WritingQuerySet[M]):
         return annotate.dates(self, field_name, kind, order)
 
     def datetimes(self, field_name: str, kind: str, order: str = "ASC", tzinfo: datetime.tzinfo | None = None) -> Any:
-        """The same as moments, down to the second, by the clocks of ``tzinfo`` or of the current time zone."""
+        """The same as moments, down to the second, by the clocks of ``tzinfo`` or of the current time zone.
+
+        With ``USE_TZ = False`` they are naive, by the clocks of ``TIME_ZONE`` whatever ``tzinfo`` says, as in Django.
+        """
         return annotate.datetimes(self, field_name, kind, order, tzinfo)
 
     def only(self, *fields: Any) -> Self:

@@ -250,7 +250,7 @@ def _plan_of(source: QueryState, measure: Measure) -> Plan | None:
         query, where=join((query.where, measure.filter, _present(source.model, measure))), ordering=ordering
     )
     try:
-        plan = planner.plan(query, now=clock.now())
+        plan = planner.plan(query, now=clock.instant())
     except NoAccessPattern:
         return None
     return project(plan, {name}) if name and not counts else plan

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Context, Decimal, Inexact, InvalidOperation
 from fractions import Fraction
 from typing import Any, Literal
 
+from dynamo_single import clock
 from dynamo_single.orm.conditions.matching import normal
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
 from dynamo_single.orm.conditions.wording import word
@@ -80,7 +82,8 @@ class Tally:
             self._take_outermost(value)
 
     def _take_outermost(self, value: Any) -> None:
-        lower = self._outermost is not None and value < self._outermost
+        known: Any = comparable(self.attribute, value)
+        lower = self._outermost is not None and known < comparable(self.attribute, self._outermost)
         if self._count == 1 or lower == (self.measure.function == "Min"):
             self._outermost = value
 
@@ -104,7 +107,9 @@ class Tally:
 
 
 def comparable(attribute: Attribute[Any] | None, value: Any) -> Hashable:
-    """A form of an attribute's value that is equal for equal values, and can be hashed."""
+    """A form of an attribute's value that is equal for equal values, and can be hashed and, of a scalar, ordered."""
+    if isinstance(value, datetime):
+        return clock.in_utc(value)
     plain = attribute is None or (attribute.attr_type in _SCALAR_TYPES and not isinstance(attribute, JSONAttribute))
     if plain or value is None:
         form: Hashable = value

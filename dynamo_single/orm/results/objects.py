@@ -64,7 +64,7 @@ def plan(state: QueryState) -> Plan:
 
 def _now(state: QueryState) -> datetime | None:
     """The present, where the model's objects expire."""
-    return None if state.layout.expires is None else clock.now()
+    return None if state.layout.expires is None else clock.instant()
 
 
 def plan_by_key(state: QueryState, *, ordered: bool = True) -> Plan:

@@ -149,7 +149,7 @@ def _beginning(state: QueryState, plan: Plan, begin: Cursor) -> Beginning:
     if position.values:
         attribute = registry.attributes_of(state.model)[plan.merged_by[0].attribute]
         value = attribute.from_attribute_value(dict(position.values[0]))
-        narrowed = positions.narrow_parts(plan, value, backward=begin.backward, now=clock.now())
+        narrowed = positions.narrow_parts(plan, value, backward=begin.backward, now=clock.instant())
     return Beginning(state.table, plan, position, begin.backward, narrowed)
 
 

@@ -25,21 +25,23 @@ def check(kind: str, kinds: tuple[str, ...], order: str) -> None:
 
 
 def day(value: datetime.date, kind: str) -> datetime.date:
-    """The first day of the period that a day is in; of a moment, that of its day in the current time zone."""
-    local = timezone.localtime(value).date() if isinstance(value, datetime.datetime) else value
-    return _first_day(local, kind)
+    """The first day of the period that a day is in; of an aware moment, that of its day in the current time zone."""
+    if isinstance(value, datetime.datetime):
+        value = (timezone.localtime(value) if timezone.is_aware(value) else value).date()
+    return _first_day(value, kind)
 
 
 def moment(value: datetime.datetime, kind: str, zone: datetime.tzinfo) -> datetime.datetime:
-    """The beginning of the period that a moment is in, by the clocks of a time zone."""
+    """The beginning of the period that a moment is in, by the clocks of a time zone, or as a naive one shows it."""
     # As in Django, the hour that clocks show twice is one period, the first of the two.
-    local = value.astimezone(zone).replace(tzinfo=None, fold=0)
+    is_aware = timezone.is_aware(value)
+    local = (value.astimezone(zone) if is_aware else value).replace(tzinfo=None, fold=0)
     if kind in DAY_KINDS:
         start = datetime.datetime.combine(_first_day(local.date(), kind), datetime.time())
     else:
         start = local.replace(microsecond=0, second=0) if kind != "second" else local.replace(microsecond=0)
         start = start.replace(minute=0) if kind == "hour" else start
-    return timezone.make_aware(start, zone)
+    return timezone.make_aware(start, zone) if is_aware else start
 
 
 def _first_day(value: datetime.date, kind: str) -> datetime.date:

@@ -6,11 +6,13 @@ This module must not know plans, groups, aggregates or columns.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from typing import Any, TypeVar
 
 from django.db.models import Model
 from django.db.models.expressions import Combinable, OrderBy
 
+from dynamo_single import clock
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.plan.plan import InMemory, Sort
 from dynamo_single.orm.schema import registry
@@ -75,6 +77,8 @@ def _sort_key(sort: Sort, value: Callable[[T, str], Any]) -> Callable[[T], tuple
 
     def key(member: T) -> tuple[Any, ...]:
         own = value(member, sort.attribute)
+        if isinstance(own, datetime):
+            own = clock.in_utc(own)
         return missing if own is None else (1, own)
 
     return key

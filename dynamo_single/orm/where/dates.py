@@ -2,7 +2,8 @@
 
 DynamoDB compares stored moments and does not compute, so a year is asked for as the time from its beginning to its end.
 What such a lookup means is worked out in whole days of the calendar; only then do moments come of them, in the current
-time zone as Django has it. This module knows Django's lookup classes and must not know keys, plans or requests.
+time zone, or without ``USE_TZ`` in ``TIME_ZONE``, as Django has it. This module knows Django's lookup classes and must
+not know keys, plans or requests.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from django.db.models.functions import ExtractDay, ExtractMonth, ExtractYear, Tr
 from django.db.models.functions.datetime import TimezoneMixin
 from django.utils import timezone
 
+from dynamo_single import clock
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.terms import Condition, Nothing, Or
 from dynamo_single.orm.where.comparisons import whole
@@ -86,9 +88,9 @@ def read_part(model: type[Model], node: Any) -> DatePart | None:
 def _zone(field: Any, given: datetime.tzinfo | None) -> datetime.tzinfo | None:
     if not field.attribute.rounds:
         return None
-    if given is not None:
-        return given
-    return timezone.get_current_timezone() if settings.USE_TZ else timezone.get_default_timezone()
+    if not settings.USE_TZ:
+        return clock.zone()
+    return timezone.get_current_timezone() if given is None else given
 
 
 def _refusal(field: Any, part: str) -> NotSupported:

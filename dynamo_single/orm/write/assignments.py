@@ -147,7 +147,7 @@ def _linear(target: Target, value: Any) -> _Linear:
         name: str = value.name  # type: ignore[attr-defined]  # missing in the stubs
         return _Linear(terms=((_source(target, name), 1),))
     if isinstance(value, Now):
-        return _Linear(constant=clock.now())
+        return _Linear(constant=clock.instant())
     if isinstance(value, Value):
         return _Linear(constant=value.value)
     if isinstance(value, CombinedExpression) and value.connector in (Combinable.ADD, Combinable.SUB):

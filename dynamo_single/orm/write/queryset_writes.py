@@ -242,7 +242,7 @@ def at_once(matches: Matches, assigned: Assigned) -> int | None:
         return None
     if not computed_changes.is_left_to_dynamodb(model, assigned.changes, assigned.values, alone=True):
         return None
-    plan = planner.plan(matches.query, now=clock.now())
+    plan = planner.plan(matches.query, now=clock.instant())
     condition = simplify(lower(plan.filter, plan.layout))
     if plan.kind != "get" or not is_comparable(condition):
         return None

@@ -56,7 +56,7 @@ class Batch:
     @classmethod
     def begun_with(cls, obj: Any) -> Batch:
         """The batch of an object that is deleted now."""
-        moment, after = clock.now(), type(obj)._options.purge_after
+        moment, after = clock.instant(), type(obj)._options.purge_after
         # In whole seconds, as time to live counts.
         purge_at = None if after is None else (moment + after + timedelta(seconds=1)).replace(microsecond=0)
         return cls(_mark(obj), moment, purge_at)

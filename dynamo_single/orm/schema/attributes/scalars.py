@@ -15,6 +15,8 @@ from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 from django.utils.functional import Promise
 
+from dynamo_single import clock
+from dynamo_single.clock import EPOCH
 from dynamo_single.exceptions import ConfigurationError, InvalidValue
 from dynamo_single.orm.schema.attributes.base import Attribute, Label
 from dynamo_single.orm.schema.encoding import values
@@ -22,7 +24,6 @@ from dynamo_single.orm.schema.fields import fields
 from dynamo_single.table import names
 
 MILLISECOND = datetime.timedelta(milliseconds=1)
-EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 class UnicodeAttribute(Attribute[str]):
@@ -242,8 +243,10 @@ class BooleanAttribute(Attribute[bool]):
 
 
 class TimestampAttribute(Attribute[datetime.datetime]):
-    """A moment, stored as epoch milliseconds (N) and read as an aware UTC ``datetime``.
+    """A moment, stored as epoch milliseconds (N) and read as Django reads one from a database.
 
+    That is an aware ``datetime`` in UTC, or with ``USE_TZ = False`` a naive one by the clocks of ``TIME_ZONE``:
+    https://docs.djangoproject.com/en/5.2/topics/i18n/timezones/
     ``auto_now_add`` sets it on creation, ``auto_now`` on every save. Finer parts than a millisecond are cut off.
     """
 
@@ -263,12 +266,12 @@ class TimestampAttribute(Attribute[datetime.datetime]):
     def clean(self, value: Any) -> datetime.datetime:
         """A ``datetime``, a ``date`` (its midnight) or ISO text, cut off to the unit.
 
-        A naive one is taken in Django's default time zone, with the warning that Django's ``DateTimeField`` gives.
+        A naive one is taken in Django's default time zone, with ``USE_TZ`` with the warning of ``DateTimeField``.
         """
-        return self.floor(self._moment(value))
+        return clock.as_django(self.floor(self._moment(value)))
 
     def lookup_value(self, value: Any) -> Any:
-        """The moment, not cut off."""
+        """The moment in UTC, not cut off."""
         if value is None:
             return None
         try:
@@ -279,7 +282,7 @@ class TimestampAttribute(Attribute[datetime.datetime]):
             raise self.refuse(value) from error
 
     def floor(self, value: datetime.datetime) -> datetime.datetime:
-        """The last moment that can be stored and is not after this one."""
+        """The last moment that can be stored and is not after this one, which is aware."""
         moment: datetime.datetime = EPOCH + (value - EPOCH) // self.unit * self.unit
         return moment
 
@@ -291,27 +294,25 @@ class TimestampAttribute(Attribute[datetime.datetime]):
             value = datetime.datetime(value.year, value.month, value.day)
         if not isinstance(value, datetime.datetime):
             raise self.refuse(given)
-        if timezone.is_naive(value):
-            if settings.USE_TZ:
-                model = f"{self.field.model.__name__}." if hasattr(self, "field") else ""
-                said = f"{model}{self.name} received a naive datetime ({value}) while time zone support is active."
-                warnings.warn(said, RuntimeWarning, stacklevel=2)
-            value = timezone.make_aware(value, timezone.get_default_timezone())
-        moment: datetime.datetime = EPOCH + (value - EPOCH)
-        return moment
+        if settings.USE_TZ and timezone.is_naive(value):
+            model = f"{self.field.model.__name__}." if hasattr(self, "field") else ""
+            said = f"{model}{self.name} received a naive datetime ({value}) while time zone support is active."
+            warnings.warn(said, RuntimeWarning, stacklevel=2)
+        return clock.in_utc(value)
 
     def encode(self, value: datetime.datetime) -> str:
         """The number of units since 1970."""
-        return str((value - EPOCH) // self.unit)
+        return str((clock.in_utc(value) - EPOCH) // self.unit)
 
     def decode(self, inner: str) -> datetime.datetime:
         """From the number of units since 1970."""
-        return EPOCH + int(inner) * self.unit
+        moment = EPOCH + int(inner) * self.unit
+        return moment if settings.USE_TZ else clock.as_django(moment)
 
     def to_text(self, value: Any) -> str:
-        """ISO 8601."""
+        """ISO 8601 in UTC whatever ``USE_TZ`` says: what refers to an object by this text stays right."""
         prepared = self.prepare(value)
-        return "" if prepared is None else prepared.isoformat()
+        return "" if prepared is None else clock.in_utc(prepared).isoformat()
 
 
 class TTLAttribute(TimestampAttribute):
@@ -347,9 +348,9 @@ class DateAttribute(Attribute[datetime.date]):
         self.field_options |= {"auto_now": auto_now, "auto_now_add": auto_now_add}
 
     def clean(self, value: Any) -> datetime.date:
-        """A ``date``, the day of a ``datetime`` in Django's current time zone, or ISO text."""
+        """A ``date``, ISO text, or the day of a ``datetime`` as Django takes it: with ``USE_TZ`` in ``TIME_ZONE``."""
         if isinstance(value, datetime.datetime):
-            return timezone.localtime(value).date() if timezone.is_aware(value) else value.date()
+            return (value.astimezone(clock.zone()) if settings.USE_TZ and timezone.is_aware(value) else value).date()
         day = parse_date(value) if isinstance(value, str) else value
         if not isinstance(day, datetime.date):
             raise self.refuse(value)

@@ -11,11 +11,14 @@ import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from functools import lru_cache, partial
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
+
+from dynamo_single import clock
 from dynamo_single.exceptions import ConfigurationError, InvalidValue
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.encoding.values import checked_text, split_number
@@ -145,12 +148,12 @@ def _date(value: Any) -> str:
 def _timestamp(value: Any) -> str:
     if not isinstance(value, datetime):
         raise InvalidValue(f"{shown(value)} is not a datetime.")
-    if value.utcoffset() is None:
+    if settings.USE_TZ and value.utcoffset() is None:
         raise InvalidValue(
             f"{shown(value)} has no time zone, so its place in time is unknown; use django.utils.timezone."
         )
     try:
-        moment = value.astimezone(UTC)
+        moment = clock.in_utc(value)
     except OverflowError as error:
         raise InvalidValue(f"{shown(value)} is outside the years 1 to 9999 in UTC.") from error
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -146,6 +147,13 @@ class TimestampField(DynamoField, models.DateTimeField):  # type: ignore[type-ar
             return super().pre_save(model_instance, add)
         setattr(model_instance, self.attname, moment := clock.now())
         return moment
+
+    def save_form_data(self, instance: models.Model, data: Any) -> None:
+        """What a form gives; a form cannot tell the two hours that clocks show twice apart, so one of them stays."""
+        before = getattr(instance, self.attname)
+        if isinstance(data, datetime) and isinstance(before, datetime) and data == before.replace(microsecond=0):
+            data = data.replace(fold=before.fold)
+        super().save_form_data(instance, data)
 
 
 class DateField(DynamoField, models.DateField):  # type: ignore[type-arg]  # not generic at run time
