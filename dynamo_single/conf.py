@@ -60,6 +60,7 @@ class TableSettings:
     read_timeout: float = 10.0
     max_attempts: int = 3
     max_pool_connections: int = 20
+    consumed_capacity: bool = True
 
     @property
     def is_local(self) -> bool:
@@ -175,7 +176,8 @@ def _options_of_query(alias: str, query: str) -> dict[str, Any]:
             _wrong_url(alias, f"unknown query parameter {name!r}; allowed are {allowed}.")
         if key in options:
             _wrong_url(alias, f"the URL gives {name!r} twice.")
-        options[key] = _boolean_of_text(alias, text) if key == "TLS" else _value_of_text(key, text)
+        is_boolean = key in {"TLS", "CONSUMED_CAPACITY"}
+        options[key] = _boolean_of_text(alias, name, text) if is_boolean else _value_of_text(key, text)
     return options
 
 
@@ -187,10 +189,10 @@ def _wrong_url(alias: str, why: str) -> NoReturn:
     )
 
 
-def _boolean_of_text(alias: str, text: str) -> bool:
+def _boolean_of_text(alias: str, name: str, text: str) -> bool:
     if text in {"true", "false"}:
         return text == "true"
-    raise ConfigurationError(f"DYNAMO_SINGLE[{alias!r}]: tls must be true or false, not {text!r}.")
+    raise ConfigurationError(f"DYNAMO_SINGLE[{alias!r}]: {name} must be true or false, not {text!r}.")
 
 
 def _value_of_text(key: str, text: str) -> Any:
@@ -285,6 +287,7 @@ def _billing_mode(value: Any) -> str:
 _READERS: dict[str, Reader] = {
     "BILLING_MODE": (_billing_mode, "'PAY_PER_REQUEST' or 'PROVISIONED'"),
     "CONNECT_TIMEOUT": SECONDS,
+    "CONSUMED_CAPACITY": BOOLEAN,
     "ENDPOINT_URL": (_endpoint, "None or an address such as 'http://127.0.0.1:8001', without path or credentials"),
     "INDEXES": (
         _index_names,

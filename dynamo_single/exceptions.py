@@ -216,7 +216,11 @@ class TableMismatch(TableUnavailable):
 
 
 class EndpointUnreachable(TableUnavailable):
-    """Nothing answers at the endpoint."""
+    """Nothing answers at the endpoint, or what answers is not DynamoDB."""
+
+
+class OutcomeUnknown(EndpointUnreachable):
+    """A write was sent and no answer of DynamoDB came: it may have been carried out. Read before you repeat it."""
 
 
 class Throttled(TableUnavailable):

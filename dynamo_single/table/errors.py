@@ -18,6 +18,7 @@ from dynamo_single.exceptions import (
     DynamoSingleError,
     EndpointUnreachable,
     ItemTooLarge,
+    OutcomeUnknown,
     RequestFailed,
     TableMismatch,
     TableNotFound,
@@ -28,6 +29,7 @@ from dynamo_single.exceptions import (
 )
 from dynamo_single.table.limits import MAX_ITEM_SIZE
 from dynamo_single.table.names import PARTITION_KEY, SORT_KEY
+from dynamo_single.table.request import READS
 
 _ACCESS = frozenset(
     {
@@ -51,7 +53,7 @@ _THROTTLING = frozenset(
     }
 )
 _CONFLICT = frozenset({"TransactionConflict", "TransactionConflictException"})
-_BUSY = frozenset({"InternalServerError", "ResourceInUseException", "ServiceUnavailable", "TableInUseException"})
+_BUSY = frozenset({"ResourceInUseException", "ServiceUnavailable", "TableInUseException"})
 #: Beginnings of what DynamoDB says, with the code ValidationException, when the table is not the one we were built for.
 _MISMATCH = (
     "The provided key element does not match the schema",
@@ -122,7 +124,14 @@ class Refusal:
                 f"Another transaction was writing {self._item()}; nothing was written. Try again. ({self.message})",
                 code=self.code,
             )
-        if self.code in _BUSY:
+        if self.code == "InternalServerError" and not _reads(self.operation):
+            # AWS: "Error handling with DynamoDB", HTTP status 500: a write may have succeeded or failed.
+            return _without_outcome(
+                self.operation,
+                f"DynamoDB failed while it carried out {self.operation} on {table!r} ({self.code}: {self.message})",
+                code=self.code,
+            )
+        if self.code in _BUSY or self.code == "InternalServerError":
             return TableUnavailable(
                 f"The table {table!r} at {place} cannot do {self.operation} at present; try again in a moment. "
                 f"({self.code}: {self.message})",
@@ -131,7 +140,7 @@ class Refusal:
         if self.code.isdigit() or self.code in {"", "Unknown"}:
             # DynamoDB always names its errors; a bare HTTP status is some other server's answer.
             status = self.answer.get("ResponseMetadata", {}).get("HTTPStatusCode", self.code)
-            return foreign(self.settings, f"it replied with HTTP status {status}")
+            return no_answer(self.settings, self.operation, f"its HTTP status is {status}")
         return None
 
     def _plain(self) -> DynamoSingleError:
@@ -205,13 +214,8 @@ class Refusal:
         return f"the item {' / '.join(map(repr, parts))}" if parts else "an item"
 
 
-def unreachable(settings: TableSettings, operation: str, cause: str, *, answered: bool) -> EndpointUnreachable:
-    """Nothing answers; ``answered`` when a connection was made and the answer did not come."""
-    if answered:
-        return EndpointUnreachable(
-            f"{settings.place} took {operation} and did not answer ({cause}). If it was a write, it may have been "
-            "carried out; read before you repeat it."
-        )
+def unreachable(settings: TableSettings, operation: str, cause: str) -> EndpointUnreachable:
+    """No connection was made: nothing was sent."""
     way_out = (
         "Start the local engine with `manage.py dynamo_local`"
         if settings.is_local
@@ -223,12 +227,32 @@ def unreachable(settings: TableSettings, operation: str, cause: str, *, answered
     )
 
 
-def foreign(settings: TableSettings, sign: str) -> EndpointUnreachable:
-    """Another kind of server answers at the endpoint."""
-    return EndpointUnreachable(
-        f"What answers at {settings.place} is not DynamoDB: {sign}. Correct the endpoint in "
-        f"DYNAMO_SINGLE[{settings.alias!r}], or start an engine there with `manage.py dynamo_local`."
+def unanswered(settings: TableSettings, operation: str, cause: str) -> EndpointUnreachable:
+    """A connection was made, and the answer did not come."""
+    return _without_outcome(operation, f"{settings.place} took {operation} and did not answer ({cause})")
+
+
+def no_answer(settings: TableSettings, operation: str, sign: str) -> EndpointUnreachable:
+    """What answered a request is not DynamoDB, or its answer did not arrive whole."""
+    return _without_outcome(
+        operation,
+        f"What answers at {settings.place} is not DynamoDB, or its answer to {operation} was damaged on the way: "
+        f"{sign}",
+        f" If this goes on, correct the endpoint in DYNAMO_SINGLE[{settings.alias!r}], or start an engine there with "
+        "`manage.py dynamo_local`.",
     )
+
+
+def _without_outcome(operation: str, what: str, way_out: str = "", *, code: str = "") -> EndpointUnreachable:
+    if _reads(operation):
+        return EndpointUnreachable(f"{what}. Nothing was read; try again.{way_out}")
+    return OutcomeUnknown(
+        f"{what}, so that it may have been carried out. Read before you repeat it.{way_out}", code=code
+    )
+
+
+def _reads(operation: str) -> bool:
+    return operation in READS or operation.startswith("Describe")
 
 
 def access_denied(settings: TableSettings, operation: str, cause: str, *, code: str = "") -> AccessDenied:

@@ -27,6 +27,7 @@ from dynamo_single.table.request import Request
 #: Operations on items; they say what they consumed. The second group names its tables inside its parameters.
 ON_ONE_TABLE = frozenset({"DeleteItem", "GetItem", "PutItem", "Query", "Scan", "UpdateItem"})
 ON_SEVERAL_TABLES = frozenset({"BatchGetItem", "BatchWriteItem", "TransactGetItems", "TransactWriteItems"})
+_CONSUMING = ON_ONE_TABLE | ON_SEVERAL_TABLES
 
 #: How often a request is sent that another transaction is in the way of, and the longest pause before it, in seconds.
 CONFLICT_ATTEMPTS = 12
@@ -53,8 +54,6 @@ class Table:
         params = dict(request.params)
         if request.operation not in ON_SEVERAL_TABLES:
             params["TableName"] = self.name
-        if request.operation in ON_ONE_TABLE or request.operation in ON_SEVERAL_TABLES:
-            params.setdefault("ReturnConsumedCapacity", "TOTAL")
         try:
             return self.call(request.operation, params)
         except transport.FAILURES as error:
@@ -83,10 +82,13 @@ class Table:
 
     @async_unsafe("A request would hold up the event loop: use the method's asynchronous twin, or sync_to_async().")
     def call(self, operation: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Send one request as it is; botocore's errors pass through.
+        """Send one request; botocore's errors pass through. What it consumed is always asked for.
 
+        By that an answer is known for DynamoDB's (``answers.read()``).
         In a thread that runs an event loop it is Django's ``SynchronousOnlyOperation``: the loop would stand still.
         """
+        if operation in _CONSUMING and params.get("ReturnConsumedCapacity") not in {"TOTAL", "INDEXES"}:
+            params = {**params, "ReturnConsumedCapacity": "TOTAL"}
         if not HEARD.get():
             return self._answer(operation, params)
         started = time.perf_counter()

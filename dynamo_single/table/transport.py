@@ -10,6 +10,7 @@ import os
 import threading
 from collections.abc import Mapping
 from functools import lru_cache
+from http import HTTPStatus
 from typing import Any
 
 import botocore.session
@@ -26,11 +27,11 @@ from botocore.exceptions import (
     TokenRetrievalError,
 )
 from botocore.exceptions import ConnectionError as NotConnectedError
-from botocore.parsers import ResponseParserError
+from botocore.parsers import ResponseParserError, ResponseParserFactory
 
 from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import DynamoSingleError, RequestFailed
-from dynamo_single.table import errors
+from dynamo_single.table import answers, errors
 
 #: What sending raises; ``explained()`` makes an error of ours of each.
 FAILURES = (ClientError, BotoCoreError, ResponseParserError)
@@ -41,9 +42,15 @@ _ENVIRONMENT_CREDENTIALS = {"AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_WEB_IDENTIT
 
 
 def send(settings: TableSettings, operation: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Send one request as it is, with botocore's attempts; raises botocore's errors, which are ``FAILURES``."""
+    """Send one request as it is, with botocore's attempts; raises botocore's errors, which are ``FAILURES``.
+
+    What came and is no answer of DynamoDB is an error of ours, as ``answers.read()`` says.
+    """
     try:
-        return _clients.get(settings).send(operation, params)
+        status, headers, body = _clients.get(settings).send(operation, params)
+        return answers.read(operation, params, status, headers, body, capacity=settings.consumed_capacity)
+    except answers.NoAnswer as error:
+        raise errors.no_answer(settings, operation, str(error)) from error
     except NoCredentialsError:
         # botocore remembers for the client's lifetime that it found none; a role may deliver them a moment later.
         _clients.forget(settings)
@@ -81,14 +88,43 @@ def explained(
         code, message = str(told.get("Code", "")), str(told.get("Message", ""))
         return errors.Refusal(settings, operation, params, code, message, answer).error()
     if isinstance(error, ResponseParserError):
-        return errors.foreign(settings, "its answer cannot be read")
+        return errors.no_answer(settings, operation, "it cannot be read")
     if isinstance(error, _CREDENTIALS):
         return errors.access_denied(settings, operation, str(error))
     # Of the errors of a connection that was made, all but ReadTimeoutError derive from HTTPClientError.
     if isinstance(error, (HTTPClientError, NotConnectedError)):
-        answered = isinstance(error, ReadTimeoutError) or not isinstance(error, NotConnectedError)
-        return errors.unreachable(settings, operation, str(error), answered=answered)
+        if isinstance(error, ReadTimeoutError) or not isinstance(error, NotConnectedError):
+            return errors.unanswered(settings, operation, str(error))
+        return errors.unreachable(settings, operation, str(error))
     return RequestFailed(f"{operation} on {settings.table_name!r} could not be sent: {error}")
+
+
+#: The key of an answer's status, headers and body in what botocore takes for its content.
+_RECEIVED = "dynamo_single"
+_Received = tuple[int, Mapping[str, str], bytes]
+
+
+class _Parser:
+    """What botocore takes for a parser: its own for refusals, and nothing for answers, which ``answers`` reads."""
+
+    def __init__(self, refusals: Any) -> None:
+        self._refusals = refusals
+
+    def parse(self, response: Mapping[str, Any], shape: Any) -> dict[str, Any]:
+        status = response["status_code"]
+        if status >= HTTPStatus.MULTIPLE_CHOICES:
+            parsed: dict[str, Any] = self._refusals.parse(response, shape)
+            return parsed
+        # botocore adds the number of its attempts.
+        metadata = {"HTTPStatusCode": status}
+        return {"ResponseMetadata": metadata, _RECEIVED: (status, response["headers"], response["body"])}
+
+
+class _ParserFactory(ResponseParserFactory):
+    """Makes the parser of a client (botocore's component ``response_parser_factory``)."""
+
+    def create_parser(self, protocol_name: str) -> Any:
+        return _Parser(super().create_parser(protocol_name))
 
 
 class _Client:
@@ -103,7 +139,9 @@ class _Client:
             retries={"mode": "standard", "total_max_attempts": settings.max_attempts},
         )
         pretended = "local" if settings.is_local and not _ENVIRONMENT_CREDENTIALS & os.environ.keys() else None
-        client = botocore.session.get_session().create_client(
+        session = botocore.session.get_session()
+        session.register_component("response_parser_factory", _ParserFactory())
+        client = session.create_client(
             "dynamodb",
             region_name=settings.region,
             endpoint_url=settings.endpoint_url,
@@ -115,9 +153,9 @@ class _Client:
             operation: getattr(client, method) for method, operation in client.meta.method_to_api_mapping.items()
         }
 
-    def send(self, operation: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        answer: dict[str, Any] = self._methods[operation](**params)
-        return answer
+    def send(self, operation: str, params: Mapping[str, Any]) -> _Received:
+        received: _Received = self._methods[operation](**params)[_RECEIVED]
+        return received
 
 
 class _Clients:

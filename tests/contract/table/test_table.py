@@ -284,7 +284,7 @@ def test_another_kind_of_server_is_recognised(web_server: int, capfd: pytest.Cap
         ("RequestLimitExceeded", exceptions.Throttled),
         ("AccessDeniedException", exceptions.AccessDenied),
         ("UnrecognizedClientException", exceptions.AccessDenied),
-        ("InternalServerError", exceptions.TableUnavailable),
+        ("InternalServerError", exceptions.OutcomeUnknown),
     ],
 )
 def test_what_no_engine_does_can_be_injected(
