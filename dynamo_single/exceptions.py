@@ -55,7 +55,11 @@ class InvalidValue(DynamoSingleError, ValueError):
     """A value has the wrong type or form for its attribute."""
 
 
-class EmptyKeyPart(InvalidValue):
+class MissingValue(InvalidValue, IntegrityError):
+    """An attribute that is required has no value; SQL databases call that a violation of NOT NULL."""
+
+
+class EmptyKeyPart(MissingValue):
     """A key needs a value that is missing or empty."""
 
 
@@ -77,6 +81,10 @@ class SeveralObjects(DynamoSingleError, MultipleObjectsReturned):
 
 class UnexpectedItem(DynamoSingleError, DatabaseError):
     """A read met an item that is not of the model that was asked for."""
+
+
+class OutdatedKey(DynamoSingleError, DatabaseError):
+    """An item is stored under another key than its model's templates give by now; nothing was written."""
 
 
 class AlreadyExists(DynamoSingleError, IntegrityError):

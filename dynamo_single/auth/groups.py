@@ -152,9 +152,9 @@ class AbstractGroup(models.Model):
         """The name."""
         return (self.name,)
 
-    def _hard_delete(self, terms: Terms) -> tuple[int, dict[str, int]]:
+    def _hard_delete(self, terms: Terms, origin: Any = None) -> tuple[int, dict[str, int]]:
         # Without the group there are no rights, whatever the users hold; that is tidied up afterwards.
-        counts = super()._hard_delete(terms)
+        counts = super()._hard_delete(terms, origin)
         members = next((value for value in vars(type(self)).values() if isinstance(value, Members)), None)
         if counts[0] and members is not None:
             members.__get__(self, type(self)).dissolve()
@@ -185,7 +185,7 @@ class AbstractMembership(models.Model):
         """Refused: the user's item decides who is in a group."""
         raise self._refused("saved")
 
-    def _hard_delete(self, terms: Terms) -> NoReturn:
+    def _hard_delete(self, terms: Terms, origin: Any = None) -> NoReturn:
         raise self._refused("deleted")
 
     def _refused(self, done: str) -> NotSupported:

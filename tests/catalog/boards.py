@@ -71,12 +71,23 @@ class Label(models.Model):
         ordering = ("text",)
 
 
+class OpenNotes(models.Manager[Any]):
+    """Only what is not struck out."""
+
+    def get_queryset(self) -> Any:
+        """A queryset with a filter of its own."""
+        return super().get_queryset().exclude(text="struck out")
+
+
 class Note(models.Model):
     """What may lie on a board, or on none."""
 
     note_id = models.IdAttribute(prefix="note")
     board = models.ReferenceAttribute(Board, null=True, related_name="notes")
     text = models.UnicodeAttribute(default="")
+
+    objects = models.Manager["Note"]()
+    unstruck = OpenNotes()
 
     class Keys:
         primary = models.Key("NOTE#{note_id}", "#METADATA")

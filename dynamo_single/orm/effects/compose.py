@@ -67,6 +67,7 @@ async def compose(
 ) -> Write | None:
     """The write that a draft asks for; ``None`` if the item would be as it is."""
     form, before = form_of(type(obj)), draft.before
+    form.check_key(obj, draft.held, before)
     changed = draft.changed
     for effect in effects if not draft.raw else ():
         changed = changed | effect.stamp(before)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from dynamo_single.exceptions import InvalidValue, ItemTooLarge, NotSupported
+from dynamo_single.exceptions import EmptyKeyPart, InvalidValue, ItemTooLarge, MissingValue, NotSupported, OutdatedKey
 from dynamo_single.orm.items.serialization import (
     Values,
     computed_key,
@@ -82,7 +82,8 @@ class ItemForm:
     def prepared(
         self, values: Values, before: Item | None, only: Collection[str] | None = None, without: Collection[str] = ()
     ) -> Values:
-        """An object's values in their stored Python form; raises ``InvalidValue`` for the first that is wrong.
+        """An object's values in their stored Python form; raises ``InvalidValue`` for the first that is wrong,
+        ``MissingValue`` for one that is required.
 
         ``only`` names the attributes to look at, with those that follow them; ``without`` those to leave out. What a
         stored item lacked ``before`` may stay missing: the attribute may be younger than the item.
@@ -98,7 +99,7 @@ class ItemForm:
             except InvalidValue as error:
                 raise InvalidValue(f"{self.label}: {error}") from error
             if value is None and not attribute.null and (before is None or attribute.attr_name in before):
-                raise InvalidValue(f"{self.label}: {name} is missing: it takes {attribute.expects}, or null=True.")
+                raise MissingValue(f"{self.label}: {name} is missing: it takes {attribute.expects}, or null=True.")
         return found
 
     def difference(self, prepared: Values, held: Values, before: Item, *, named: bool) -> Values:
@@ -138,6 +139,21 @@ class ItemForm:
             raise NotSupported(
                 f"{self.label}: {', '.join(self.identity)} make up the primary key, which save() does not change: "
                 f"move({moved[0]}=...) does, with everything else that is set. Nothing was written."
+            )
+
+    def check_key(self, obj: Any, held: Values, before: Item) -> None:
+        """Raise ``OutdatedKey`` for an item that is stored under another key than its values give by now."""
+        try:
+            key = computed_key(self.model, held)
+        except EmptyKeyPart:
+            key = None
+        if key != key_of(before):
+            given = "none" if key is None else f"pk={key[0]!r}, sk={key[1]!r}"
+            stored = "pk={!r}, sk={!r}".format(*key_of(before))
+            raise OutdatedKey(
+                f"{self.label} with pk {obj.pk!r} is stored under {stored}, and the model's primary key gives {given} "
+                "by now: the template was changed after the item was written. Nothing was written. The object's move() "
+                "stores it under its present key; give move() the attributes that are missing."
             )
 
     def automatic_values(self, obj: Any) -> Values:

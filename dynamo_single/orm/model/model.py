@@ -289,9 +289,6 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
     def _demanding(cls, condition: Asked) -> Terms:
         return NO_TERMS if condition is None else Terms(demanded=preconditions.read(cls, condition))
 
-    def _hard_delete(self, terms: Terms) -> tuple[int, dict[str, int]]:
-        return run(purging.delete(self, terms, current()))
-
     def _write_if(self, condition: Condition, *, update_fields: Iterable[str], changes: Sequence[Change] = ()) -> bool:
         """Save attributes if the stored item meets a condition; ``False`` if it does not, or is gone.
 
@@ -305,13 +302,13 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
 
         return run(save.only_if(self, condition, write))
 
-    def _delete_if(self, condition: Condition, *, for_good: bool = False) -> tuple[int, dict[str, int]]:
-        """Delete if the stored item meets a condition; nothing if it does not, or is gone."""
-        terms = Terms(queried=condition)
-        return self._hard_delete(terms) if for_good else self._delete_under(terms)
+    def _hard_delete(self, terms: Terms, origin: Any = None) -> tuple[int, dict[str, int]]:
+        """Delete for good; the signals name ``origin``, which is the object itself unless it is given."""
+        return run(purging.delete(self, terms, current(), origin))
 
-    def _delete_under(self, terms: Terms) -> tuple[int, dict[str, int]]:
-        return self._hard_delete(terms)
+    def _delete_under(self, terms: Terms, origin: Any = None) -> tuple[int, dict[str, int]]:
+        """Delete as ``delete()`` does."""
+        return self._hard_delete(terms, origin)
 
     def derived_objects(self) -> Iterable[Model]:
         """The objects of other models that follow from this one's ``derived_from`` attributes, and from nothing else.

@@ -6,7 +6,7 @@ reads it anew for each evaluation; what comes after that is given the value (``r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self, TypeVar
 
@@ -107,6 +107,14 @@ class StatefulQuerySet(models.QuerySet[M]):
         query: Any = self.query
         special = (query.where.children, query.is_sliced, query.select_related, self._prefetch_related_lookups)
         return self._asked == Asked() and not query.deferred_loading[0] and not any(special)
+
+    def _gives_all(self, objs: Sequence[models.Model]) -> bool:
+        """Whether a related manager's queryset, which has one condition, gives these objects as they were read."""
+        asked = replace(self._asked, visibility=Asked().visibility)
+        if asked != Asked() or self.query.is_sliced or len(self.query.where.children) > 1:
+            return False
+        states = [getattr(obj, registry.DELETED_AT, None) is None for obj in objs]
+        return self._asked.visibility == "all" or states == [self._asked.visibility == "live"] * len(states)
 
     def _to_evaluate(self) -> Self:
         """The queryset that is evaluated in the place of this one, if something has to be read before."""

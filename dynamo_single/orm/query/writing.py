@@ -118,7 +118,9 @@ class WritingQuerySet(PlannedQuerySet[M]):
         source = state_of(self).source()
         query = source.query(ordered=False)
         try:
-            return write(Matches(self.model, query, lambda: objects.read(source), source.is_empty, self._progress))
+            return write(
+                Matches(self.model, query, lambda: objects.read(source), source.is_empty, self._progress, self)
+            )
         finally:
             self._result_cache = None
 

@@ -37,24 +37,25 @@ from dynamo_single.table.flow import local
 ATTEMPTS = 3
 
 
-async def delete(obj: Any, terms: Terms, pending: Block | None) -> tuple[int, dict[str, int]]:
+async def delete(obj: Any, terms: Terms, pending: Block | None, origin: Any = None) -> tuple[int, dict[str, int]]:
     """Delete the item for good, after the children that go along; the counts are by model.
 
     Where the stored item does not meet what is queried, nothing is deleted; where it does not meet what is demanded,
-    that is ``ConditionNotMet``.
+    that is ``ConditionNotMet``. Signals name the ``origin`` of the deletion, which is the object unless it is given.
     """
     if obj._stored is None:
         raise ValueError(f"{obj._meta.object_name} object can't be deleted because it is not stored.")
     done: list[Any] = []
+    origin = obj if origin is None else origin
     try:
         if cascade.followers(type(obj), for_good=True):
-            await _with_children(obj, terms, done, pending)
+            await _with_children(obj, terms, done, pending, origin)
         else:
-            await local(partial(_announce, [obj], obj, set()))
+            await local(partial(_announce, [obj], origin, set()))
             if await _alone(obj, terms, pending):
                 done.append(obj)
     finally:
-        await local(partial(_tell, obj, done))
+        await local(partial(_tell, origin, done))
     obj._state.adding = True
     return cascade.counts(type(obj), done)
 
@@ -117,12 +118,12 @@ async def _alone(obj: Any, terms: Terms, pending: Block | None) -> bool:
     return await only_if(obj, terms.queried, lambda again: remove(obj, Terms(again.queried, terms.demanded), pending))
 
 
-async def _with_children(obj: Any, terms: Terms, done: list[Any], pending: Block | None) -> None:
+async def _with_children(obj: Any, terms: Terms, done: list[Any], pending: Block | None, origin: Any) -> None:
     announced: set[ItemKey] = set()
     for attempt in range(ATTEMPTS):
         listed = partial(children, again=attempt > 0)
         below = await local(partial(cascade.below, obj, listed, for_good=True))
-        await local(partial(_announce, [*below, obj], obj, announced))
+        await local(partial(_announce, [*below, obj], origin, announced))
         steps = [*(_Removal(each, Terms()) for each in reversed(below)), _Removal(obj, terms)]
         work = Cascade(steps, _guards(obj, terms))
         try:

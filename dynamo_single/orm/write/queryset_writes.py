@@ -15,13 +15,14 @@ from django.db.models import Model
 from django.db.models.signals import post_delete, pre_delete
 
 from dynamo_single import clock
-from dynamo_single.exceptions import ConditionFailed, InvalidValue, NotSupported, UnknownField
+from dynamo_single.exceptions import ConditionFailed, InvalidValue, MissingValue, NotSupported, UnknownField
 from dynamo_single.orm.conditions.algebra import conjuncts, join, simplify
 from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.matching import is_comparable, matches
 from dynamo_single.orm.conditions.terms import DELETED_AT, IDENTITY, Compare, Condition, Stored
 from dynamo_single.orm.effects import claims
 from dynamo_single.orm.effects.effect import Subject
+from dynamo_single.orm.effects.terms import Terms
 from dynamo_single.orm.effects.unique_rules import rules_of
 from dynamo_single.orm.effects.write_errors import unmet_error
 from dynamo_single.orm.items import hydration, versions
@@ -55,6 +56,8 @@ class Matches:
     read: Callable[[], Iterator[Any]]
     is_empty: bool = False
     progress: Progress | None = None
+    #: What the signals of a deletion name as their origin.
+    origin: Any = None
 
 
 def update(matches: Matches, assigned: Assigned) -> int:
@@ -96,7 +99,9 @@ def hard_delete(matches: Matches) -> tuple[int, dict[str, int]]:
 
 def _delete_each(matches: Matches, verb: str, *, for_good: bool) -> tuple[int, dict[str, int]]:
     def write(obj: Any) -> Mapping[str, int]:
-        counts: Mapping[str, int] = obj._delete_if(_own_condition(matches.query, obj), for_good=for_good)[1]
+        terms = Terms(queried=_own_condition(matches.query, obj))
+        delete_one = obj._hard_delete if for_good else obj._delete_under
+        counts: Mapping[str, int] = delete_one(terms, matches.origin)[1]
         return counts
 
     job = _job(matches, verb, pre_delete, post_delete, post_soft_delete)
@@ -229,7 +234,7 @@ def _checked_value(field: Any, value: Any) -> Any:
     except InvalidValue as error:
         raise InvalidValue(f"{field.model._meta.label}: {error}") from error
     if prepared is None and not attribute.null:
-        raise InvalidValue(
+        raise MissingValue(
             f"{field.model._meta.label}: {field.name} is missing: it takes {attribute.expects}, or null=True."
         )
     return prepared

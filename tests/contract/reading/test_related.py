@@ -215,6 +215,15 @@ def test_remove_takes_only_what_is_there(board: Board) -> None:
         board.notes.remove(Note(note_id="n"))
 
 
+def test_remove_leaves_what_the_manager_hides(board: Board) -> None:
+    """As clear() and Django do; of a manager with a filter the objects are read before."""
+    kept, gone = (Note.objects.create(note_id=text, board=board, text=text) for text in ("struck out", "open"))
+    with assert_requests(["BatchGetItem", "UpdateItem"]):
+        board.notes(manager="unstruck").remove(kept, gone)
+    assert (kept.board_id, gone.board_id) == ("b", None)
+    assert [note.pk for note in board.notes.all()] == ["struck out"]
+
+
 @pytest.mark.parametrize("clear", [False, True])
 def test_set_leaves_exactly_these(board: Board, *, clear: bool) -> None:
     """What was there and is not given is taken away, what is given is there, and all of it can be saved."""

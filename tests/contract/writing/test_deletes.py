@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from django.db.models.signals import post_delete, pre_delete
 
 from dynamo_single.exceptions import UniqueViolation
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests
 from project.directory.models import Company
+from tests.catalog.clubs import Bee, Hive
 from tests.catalog.models import Firm, Member
 from tests.contract.tables import claims, stored
 
@@ -93,3 +97,39 @@ def test_hard_delete_of_a_deleted_object_empties_the_trash() -> None:
     company.delete()
     company.hard_delete()
     assert not Company.all_objects.filter(pk="c1").exists()
+
+
+@pytest.mark.parametrize("signal", [pre_delete, post_delete])
+def test_a_querysets_deletion_names_the_queryset_as_its_origin(signal: Any) -> None:
+    """As Django's does, so that a handler can tell one deletion from another."""
+    Firm.objects.create(firm_id="f", name="n", stock="s")
+    origins: list[Any] = []
+
+    def note(origin: Any, **kwargs: Any) -> None:
+        origins.append(origin)
+
+    signal.connect(note, sender=Firm)
+    try:
+        queryset = Firm.objects.filter(pk="f")
+        queryset.delete()
+    finally:
+        signal.disconnect(note, sender=Firm)
+    assert len(origins) == 1
+    assert origins[0] is queryset
+
+
+def test_an_objects_deletion_names_the_object_as_its_origin() -> None:
+    """Also for the children that go along, as Django's collector does."""
+    hive = Hive.objects.create(hive_id="h")
+    Bee.objects.create(hive=hive, bee_id="b")
+    origins: list[Any] = []
+
+    def note(origin: Any, **kwargs: Any) -> None:
+        origins.append(origin)
+
+    post_delete.connect(note)
+    try:
+        hive.hard_delete()
+    finally:
+        post_delete.disconnect(note)
+    assert [origin is hive for origin in origins] == [True, True]

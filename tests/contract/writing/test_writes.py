@@ -6,10 +6,11 @@ from typing import Any
 
 import django
 import pytest
+from django.db import IntegrityError
 
 from dynamo_single import models
-from dynamo_single.exceptions import AlreadyExists, EmptyKeyPart, InvalidValue, ItemTooLarge
-from dynamo_single.table import SentRequest, Table
+from dynamo_single.exceptions import AlreadyExists, EmptyKeyPart, InvalidValue, ItemTooLarge, OutdatedKey
+from dynamo_single.table import Request, SentRequest, Table
 from dynamo_single.testing import assert_requests
 from project.directory.models import Company, Person
 from tests.catalog.models import Firm, Order, Product, Sample
@@ -170,3 +171,61 @@ def test_save_takes_its_options_by_position_once(table: Any, monkeypatch: pytest
     with pytest.raises(AlreadyExists):
         company.save(True, False)
     assert calls == [(True, False)]
+
+
+def test_creating_without_a_required_value_is_an_integrity_error() -> None:
+    """What SQL databases refuse as NOT NULL is caught by the same name, before anything is sent."""
+    with assert_requests(0), pytest.raises(IntegrityError, match="number is missing"):
+        Order.objects.create(customer="a")
+
+
+def test_updating_a_required_value_away_is_an_integrity_error() -> None:
+    """A queryset's update() refuses it in the same words, before anything is read."""
+    with assert_requests(0), pytest.raises(IntegrityError, match="name is missing"):
+        Firm.objects.filter(pk="f").update(name=None)
+
+
+def outdated(table: Table, number: int | None = 1) -> Order:
+    """An order that was stored before its primary key had the prefix that it has now, and was found by an index."""
+    order = Order.objects.create(customer="a", number=1, coupon="c")
+    item = {**order._stored, "pk": {"S": "CLIENT#a"}}
+    if number is None:
+        del item["number"]
+    order.delete()
+    table.send(Request("PutItem", {"Item": item}))
+    return Order.objects.get(coupon="c")
+
+
+@pytest.mark.parametrize("number", [1, None])
+def test_saving_an_item_under_a_key_of_former_templates_is_refused(table: Table, number: int | None) -> None:
+    """One error names both keys and the way out, also where the present key needs what the item has not."""
+    order = outdated(table, number)
+    order.status = "sent"
+    with assert_requests(0), pytest.raises(OutdatedKey, match=r"pk='CLIENT#a'.*move\(\)"):
+        order.save()
+
+
+@pytest.mark.parametrize("number", [1, None])
+def test_updating_an_item_under_a_key_of_former_templates_is_refused(table: Table, number: int | None) -> None:
+    """A queryset that finds the item by an index gives the same error."""
+    outdated(table, number)
+    with pytest.raises(OutdatedKey, match="CLIENT#a"):
+        Order.objects.filter(coupon="c").update(status="sent")
+
+
+@pytest.mark.parametrize("number", [1, None])
+def test_move_stores_an_object_under_its_present_key(table: Table, number: int | None) -> None:
+    """The way out that the error names: one transaction, and the object is found and saved as any other."""
+    order = outdated(table, number)
+    with assert_requests(["TransactWriteItems"]):
+        order.move(number=1)
+    assert list(stored(table)) == ["CUSTOMER#a"]
+    order.status = "sent"
+    order.save()
+    assert Order.objects.get(pk=order.pk).status == "sent"
+
+
+def test_an_object_under_a_key_of_former_templates_can_be_deleted(table: Table) -> None:
+    """Nothing depends on which key it has."""
+    outdated(table).delete()
+    assert stored(table) == {}

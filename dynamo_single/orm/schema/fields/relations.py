@@ -6,6 +6,7 @@ as, so they are saved themselves. What is private to Django is the class that it
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.db.models.fields.related_descriptors import ReverseManyToOneDescriptor
@@ -75,7 +76,10 @@ class Removing(Adding):
     """The same for a reference that may be null."""
 
     def remove(self, *objs: Any, bulk: bool = True) -> None:
-        """Let each object refer to nothing: one update an object."""
+        """Let each object refer to nothing: one update an object.
+
+        An object that the manager hides is left alone; of a manager that hides any, the objects are read before.
+        """
         self._check_fk_val()
         owner = self.field.get_foreign_related_value(self.instance)
         for obj in objs:
@@ -84,6 +88,15 @@ class Removing(Adding):
                 raise self.field.remote_field.model.DoesNotExist(
                     f"{shown(obj)} is not related to {shown(self.instance)}."
                 )
-        self._refer(objs, None)
+        self._refer(self._given_by_manager(objs), None)
+
+    def _given_by_manager(self, objs: Sequence[Any]) -> Sequence[Any]:
+        """Those of some objects that the manager gives, as Django's ``remove()`` asks: it may hide some."""
+        self._remove_prefetched_objects()
+        manager: Any = self
+        if not objs or manager.get_queryset()._gives_all(objs):
+            return objs
+        found = {obj.pk for obj in manager.filter(pk__in=[obj.pk for obj in objs]).order_by()}
+        return [obj for obj in objs if obj.pk in found]
 
     remove.alters_data = True  # type: ignore[attr-defined]
