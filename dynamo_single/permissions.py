@@ -130,6 +130,20 @@ class StoredPermissions(_Base):
         found: set[str] = user_obj._perm_cache
         return found
 
+    # Where Django's ModelBackend comes after this class, its own would read SQL tables.
+
+    async def aget_user_permissions(self, user_obj: Any, obj: Any = None) -> set[str]:
+        """See ``get_user_permissions()``."""
+        return await sync_to_async(self.get_user_permissions)(user_obj, obj)
+
+    async def aget_group_permissions(self, user_obj: Any, obj: Any = None) -> set[str]:
+        """See ``get_group_permissions()``."""
+        return await sync_to_async(self.get_group_permissions)(user_obj, obj)
+
+    async def aget_all_permissions(self, user_obj: Any, obj: Any = None) -> set[str]:
+        """See ``get_all_permissions()``."""
+        return await sync_to_async(self.get_all_permissions)(user_obj, obj)
+
     def has_perm(self, user_obj: Any, perm: str, obj: Any = None) -> bool:
         """Whether the user is active and has the permission."""
         return perm in self.get_all_permissions(user_obj, obj)

@@ -109,7 +109,10 @@ class KeyPaginator(Paginator):  # type: ignore[type-arg]  # not generic at run t
     def page(self, number: Any) -> Page[Any]:
         """The page's rows: one Query for one row more than are shown; a second one counts if there are more."""
         rows: list[Any] = []
-        position = int(number) if str(number).isdecimal() else 0
+        try:
+            position = int(number)
+        except ValueError:  # as of Python 3.11 also for more digits than int() reads
+            position = 0
         if position > 0:
             bottom = (position - 1) * self.per_page
             rows = list(self.object_list[bottom : bottom + self.per_page + 1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.contrib.admin import ShowFacets
 from django.contrib.admin.options import IS_POPUP_VAR
@@ -133,7 +134,7 @@ class DynamoModelAdmin(LoggedModelAdmin):
         queryset: Any = self.get_queryset(request)
         if trash.has_trash(self.model):
             queryset = queryset.with_visibility("all")
-        field: Any = self.opts.pk if from_field is None else self.opts.get_field(from_field)
+        field: Any = self.opts.pk if not from_field else self.opts.get_field(from_field)
         if field.primary_key:
             queryset = queryset.consistent()
         try:
@@ -221,6 +222,17 @@ class DynamoModelAdmin(LoggedModelAdmin):
         if callable(self.view_on_site):
             return self.view_on_site(obj)
         return str(obj.get_absolute_url()) if hasattr(obj, "get_absolute_url") else None
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """What an address gives a new object's form; moments are read, as Django's widget for them fails at text."""
+        found: dict[str, Any] = super().get_changeform_initial_data(request)
+        for field in self.opts.concrete_fields:
+            if isinstance(field, models.DateTimeField) and isinstance(found.get(field.name), str):
+                try:
+                    found[field.name] = forms.DateTimeField().to_python(found[field.name])
+                except ValidationError:
+                    del found[field.name]
+        return found
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         """The form; after a refused save, with the reason as its error."""

@@ -10,15 +10,27 @@ from typing import Any
 from django.conf import settings
 from django.contrib.admin import ModelAdmin
 from django.contrib.admin.sites import AdminSite
+from django.contrib.auth.decorators import login_not_required
 from django.db import router
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
+from django.utils.decorators import method_decorator
+from django.utils.translation import gettext as _
 
 from dynamo_single.admin.history import LoggedModelAdmin, entries, is_in_dynamodb
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.backend.router import uses_engine
-from dynamo_single.exceptions import Conflict, EndpointUnreachable, TableNotFound, TableUnavailable, Throttled
+from dynamo_single.exceptions import (
+    Conflict,
+    EndpointUnreachable,
+    InvalidValue,
+    NotSupported,
+    TableNotFound,
+    TableUnavailable,
+    Throttled,
+    UnknownField,
+)
 
 logger = logging.getLogger("dynamo_single.admin")
 
@@ -48,13 +60,45 @@ class DynamoAdminSite(AdminSite):
             app["models"] = [entry for entry in app["models"] if _is_of_use(entry["model"])]
         return [app for app in apps if app["models"]]
 
+    def get_urls(self) -> list[Any]:
+        """Django's; an address by a content type's number leads nowhere where no SQL database has such numbers."""
+        urls: list[Any] = super().get_urls()
+        for each in urls:
+            if getattr(each, "name", None) == "view_on_site":
+                each.callback = _or_missing(each.callback)
+        return urls
+
+    def autocomplete_view(self, request: HttpRequest) -> HttpResponse:
+        """What a field's search finds; 400 with the reason if no key answers it."""
+        try:
+            return super().autocomplete_view(request)
+        except (InvalidValue, NotSupported, UnknownField) as error:
+            logger.warning("The search of %s cannot be answered: %s", request.get_full_path(), error)
+            return HttpResponseBadRequest(str(error) if settings.DEBUG else "", content_type="text/plain")
+
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:
         """Django's wrapper of every view; 503 with a page of its own while DynamoDB cannot be reached."""
         return _or_unavailable(super().admin_view(view, cacheable))
 
+    @method_decorator(login_not_required)  # overriding drops the mark, and LoginRequiredMiddleware asks for it
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         """The login page."""
         return _or_unavailable(super().login)(request, extra_context)
+
+
+def _or_missing(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    @functools.wraps(view)
+    def guarded(request: HttpRequest, content_type_id: str, object_id: str) -> HttpResponseBase:
+        from django.contrib.contenttypes.models import ContentType
+
+        if uses_engine(router.db_for_read(ContentType)):
+            raise Http404(_("There are no content types here."))
+        try:
+            return view(request, content_type_id, object_id)
+        except InvalidValue as error:  # an identifier that no object of ours can have
+            raise Http404(str(error)) from error
+
+    return guarded
 
 
 def _logged(admin_class: Any) -> Any:

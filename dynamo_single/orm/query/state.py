@@ -137,7 +137,7 @@ def state_of(queryset: StatefulQuerySet[Any]) -> QueryState:
         order_by=order_by,
         ordering=() if asked.in_key_order and ordering == (model._meta.pk.name,) else ordering,
         reversed=not query.standard_ordering,
-        window=Window(query.low_mark, query.high_mark),
+        window=Window.between(query.low_mark, query.high_mark),
         is_empty=is_empty,
         loading=query.deferred_loading,
         along=along_of(queryset),

@@ -7,9 +7,10 @@ module must not know querysets.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from django.db.models import Model, Prefetch
 
@@ -53,12 +54,20 @@ class Asked:
         return distinct_rows(model, self.columns)
 
 
+_LAST: Final = sys.maxsize - 1
+
+
 @dataclass(frozen=True, slots=True)
 class Window:
     """The slice of a queryset: which results are given, by their numbers."""
 
     start: int = 0
     stop: int | None = None
+
+    @classmethod
+    def between(cls, start: int, stop: int | None) -> Window:
+        """The slice as far as Python counts results: no list is longer, and ``islice()`` takes no larger number."""
+        return cls(min(start, _LAST), stop if stop is None else min(stop, _LAST))
 
     @property
     def is_sliced(self) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth import aget_user, get_user
+from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest
 from django.test import Client
@@ -294,3 +295,19 @@ def test_with_perm_finds_the_users(ann: User, sent: Sent) -> None:
             User.objects.with_perm(wrong)
     with pytest.raises(TypeError):
         User.objects.with_perm(3)
+
+
+def test_every_asynchronous_question_is_answered_from_what_is_stored(ann: User) -> None:
+    """Also where Django's backend, which would read SQL tables, comes after the mixin."""
+
+    class Own(permissions.StoredPermissions, ModelBackend):
+        pass
+
+    async def use() -> None:
+        assert await Own().aget_user_permissions(ann) == {VIEW}
+        assert await Own().aget_group_permissions(ann) == {ADD, CHANGE}
+        assert await Own().aget_all_permissions(ann) == {VIEW, ADD, CHANGE}
+        assert await Own().ahas_perm(ann, ADD)
+        assert await Own().ahas_module_perms(ann, "directory")
+
+    asyncio.run(use())

@@ -8,6 +8,7 @@ from typing import Any
 
 import simplejson
 
+from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.schema.attributes.base import Attribute, Label
 from dynamo_single.orm.schema.encoding import values
 from dynamo_single.orm.schema.fields import fields
@@ -15,6 +16,9 @@ from dynamo_single.orm.schema.fields.forms import number_member
 
 #: A whole number that is written with an exponent beyond this stays a ``Decimal``; Python's ``float`` ends there.
 _MOST_DIGITS = 309
+#: How deep lists and dicts of a ``JSONAttribute`` may be nested. DynamoDB stores text and has no limit; Python's parser
+#: ends at its recursion limit of 1,000, which a web request has used up in part when it reads the value again.
+MAX_JSON_DEPTH = 200
 
 
 class DocumentAttribute(Attribute[Any]):
@@ -57,6 +61,8 @@ class ListAttribute(DocumentAttribute):
 class JSONAttribute(Attribute[Any]):
     """Any JSON value, stored as text; DynamoDB cannot look inside (a ``MapAttribute`` can be filtered by path).
 
+    Lists and dicts may be nested 200 levels deep; what is deeper is ``InvalidValue``.
+
     Equal values have one text: keys are sorted, and numbers lose the zeros that add nothing to them.
     """
 
@@ -68,6 +74,9 @@ class JSONAttribute(Attribute[Any]):
         """The value as JSON gives it back: whole numbers as ``int``, others as exact ``Decimal``."""
         # Without an encoding, bytes are refused as anything else that JSON has no place for.
         text = simplejson.dumps(value, use_decimal=True, allow_nan=False, ensure_ascii=False, encoding=None)
+        # Each level has a bracket, so that what has few of them need not be walked.
+        if text.count("[") + text.count("{") > MAX_JSON_DEPTH and _is_deeper(value, MAX_JSON_DEPTH):
+            raise InvalidValue(f"{self.name}: the value is nested deeper than {MAX_JSON_DEPTH} levels.")
         return self.decode(values.checked_text(text, path=self.name))
 
     def encode(self, value: Any) -> str:
@@ -77,6 +86,22 @@ class JSONAttribute(Attribute[Any]):
     def decode(self, inner: str) -> Any:
         """From JSON text."""
         return json.loads(inner, parse_float=_json_number)
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    found = [value]
+    for _ in range(levels):
+        found = [member for each in found for member in _members(each)]
+    return any(isinstance(each, _NESTED) for each in found)
+
+
+def _members(value: Any) -> Any:
+    if isinstance(value, _NESTED):
+        return value.values() if isinstance(value, dict) else value
+    return ()
+
+
+_NESTED = (dict, list, tuple)
 
 
 def _json_number(text: str) -> int | Decimal:

@@ -26,7 +26,7 @@ class DocumentFormField(forms.JSONField):
             return None if value in self.empty_values else value
         try:
             return json.loads(value, parse_float=Decimal)
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:  # no JSON, a whole number of thousands of digits, or too deep
             raise ValidationError(self.error_messages["invalid"], code="invalid", params={"value": value}) from error
 
     def bound_data(self, data: Any, initial: Any) -> Any:

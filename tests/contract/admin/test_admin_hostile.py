@@ -1,0 +1,121 @@
+"""What no browser sends: whatever anybody with a permission asks of the admin is answered, never by a 500."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.contrib import admin
+from django.test import override_settings
+from django.urls import clear_url_caches, path
+
+from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
+from project.directory.models import Company
+from tests.catalog.models import Sample
+from tests.contract.conftest import Pages
+
+COMPANY = "directory/company/"
+SAMPLE = "catalog/sample/"
+#: More than Python counts results by, more than int() reads, and what is no number.
+NUMBERS = ["9" * 20, "9" * 5000, "-1", "", "x", "1e400", "٣"]
+#: Documents that JSON, Python or DynamoDB end at.
+DOCUMENTS = ['{"a":' * 1000 + "1" + "}" * 1000, "[" * 200_000, '{"a": ' + "9" * 5000 + "}"]
+#: What is wrong for most fields.
+VALUES = [
+    *NUMBERS,
+    *DOCUMENTS,
+    "\x00",
+    "[" * 1000 + "]" * 1000,
+    '{"a": 1e400}',
+    "NaN",
+    "Infinity",
+    "9999-12-31 23:59:59",
+    "0001-01-01",
+]
+
+site = DynamoAdminSite()
+site.register(Sample, type("SampleAdmin", (DynamoModelAdmin,), {}))
+urlpatterns = [path("admin/", site.urls)]
+
+
+@pytest.fixture
+def samples(pages: Pages) -> Iterator[Pages]:
+    """The admin of a model that has an attribute of every type."""
+    with override_settings(ROOT_URLCONF=__name__):
+        clear_url_caches()
+        yield pages
+    clear_url_caches()
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_whatever_an_address_gives_a_new_objects_form(samples: Pages, value: str) -> None:
+    """The form is shown, with what can be shown."""
+    for field in Sample._meta.concrete_fields:
+        assert samples.client.get(f"/admin/{SAMPLE}add/", {field.name: value}).status_code == 200
+
+
+def test_an_address_gives_a_moment(samples: Pages) -> None:
+    """A moment in the address is in the form."""
+    page = samples.client.get(f"/admin/{SAMPLE}add/", {"moment": "2026-05-01 10:30"})
+    assert 'value="2026-05-01"' in page.content.decode()
+    assert 'value="10:30:00"' in page.content.decode()
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("page", [f"{COMPANY}?p=", "{pk}/history/?p=", "{pk}/change/?_to_field=", f"{COMPANY}?o="])
+def test_whatever_stands_in_an_address(pages: Pages, page: str, number: str) -> None:
+    """A page that there is not leads back, or to the nearest one."""
+    acme = Company.objects.create(name="Acme")
+    address = page.format(pk=COMPANY + acme.pk)
+    assert pages.get(address + number).status_code in {200, 302, 400}
+
+
+@pytest.mark.parametrize(("page", "status"), [("9" * 20, 404), ("9" * 5000, 404), ("x", 404), ("0", 404), ("1", 200)])
+def test_the_search_of_a_field_has_no_such_page(pages: Pages, page: str, status: int) -> None:
+    """Autocomplete answers a page that is not there as Django does."""
+    asked = "autocomplete/?app_label=directory&model_name=person&field_name=company&term=A&page="
+    assert pages.get(asked + page).status_code == status
+
+
+def test_a_search_that_no_key_answers_is_a_wrong_request(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer says why to developers only."""
+    monkeypatch.setattr(type(admin.site.get_model_admin(Company)), "search_fields", ["nothing"])
+    asked = "autocomplete/?app_label=directory&model_name=person&field_name=company&term=A"
+    assert (pages.get(asked).status_code, pages.get(asked).content) == (400, b"")
+    with override_settings(DEBUG=True):
+        assert b"nothing" in pages.get(asked).content
+
+
+@pytest.mark.parametrize("target", ["1/x", "9/9", "x/x", "9" * 5000 + "/x", "1/" + "x" * 5000])
+def test_an_address_by_a_content_types_number_leads_nowhere(pages: Pages, target: str) -> None:
+    """Without SQL there are no such numbers."""
+    assert pages.get(f"r/{target}/").status_code == 404
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+@pytest.mark.parametrize("field", ["data", "things", "json"])
+def test_a_document_that_is_none_is_the_fields_error(samples: Pages, field: str, document: str) -> None:
+    """JSON a thousand levels deep, or a number of thousands of digits, is refused in the form."""
+    answer = samples.post(f"{SAMPLE}add/", {field: document})
+    assert answer.status_code == 200
+    assert field in answer.context_data["adminform"].form.errors
+    assert not Sample.objects.all().exists()
+
+
+def test_json_is_as_deep_as_it_can_be_read_again(samples: Pages) -> None:
+    """What the form stores, its page shows; one level more is the field's error."""
+    assert samples.post(f"{SAMPLE}add/", {"json": "[" * 200 + "]" * 200}).status_code == 302
+    (stored,) = Sample.objects.all()
+    assert samples.get(f"{SAMPLE}{stored.pk}/change/").status_code == 200
+    refused = samples.post(f"{SAMPLE}add/", {"json": "[" * 201 + "]" * 201})
+    assert "200 levels" in str(refused.context_data["adminform"].form.errors["json"])
+
+
+@pytest.mark.parametrize("value", VALUES)
+@pytest.mark.parametrize("field", [field.name for field in Sample._meta.concrete_fields if field.editable])
+def test_whatever_stands_in_a_form(samples: Pages, field: str, value: str) -> None:
+    """It is refused in the form, or stored and shown again."""
+    answer = samples.post(f"{SAMPLE}add/", {field: value, f"{field}_0": value, f"{field}_1": value})
+    assert answer.status_code in {200, 302}
+    for sample in Sample.objects.all():
+        assert samples.get(f"{SAMPLE}{sample.pk}/change/").status_code == 200
