@@ -66,17 +66,9 @@ def find_engine(root: Path) -> Engine:
         return engine
     raise EngineNotStarted(
         f"No local engine was found: neither {root / _DYNOXIDE}, nor 'dynoxide' on PATH, nor "
-        f"{root / _DYNAMODB_LOCAL} with 'java' on PATH. Run `{_install_command(root)}` in {root}, or point "
-        "DYNAMO_SINGLE at an endpoint that already runs."
+        f"{root / _DYNAMODB_LOCAL} with 'java' on PATH. Run `npm install {PACKAGE}@{PACKAGE_VERSION}` in {root}, or "
+        "point DYNAMO_SINGLE at an endpoint that already runs."
     )
-
-
-def _install_command(root: Path) -> str:
-    # A project that names the engine in its own lock file installs that version; any other one has none to go by.
-    lock = root / "package-lock.json"
-    if lock.is_file() and PACKAGE in lock.read_text(encoding="utf-8"):
-        return "npm ci --omit=dev --ignore-scripts"
-    return f"npm install {PACKAGE}@{PACKAGE_VERSION}"
 
 
 def available_engines(root: Path) -> Iterator[Engine]:

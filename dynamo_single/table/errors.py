@@ -149,11 +149,12 @@ class Refusal:
             code=self.code,
         )
 
-    def _invalid(self, message: str) -> DynamoSingleError | None:
+    def _invalid(self, message: str, action: int | None = None) -> DynamoSingleError | None:
         table = self.settings.table_name
         if message.startswith("Item size") and "exceeded the maximum allowed size" in message:
+            item = self._item(action)
             return ItemTooLarge(
-                f"{self._item().capitalize()} is larger than the {MAX_ITEM_SIZE // 1024} KB that DynamoDB stores in "
+                f"{item[0].upper()}{item[1:]} is larger than the {MAX_ITEM_SIZE // 1024} KB that DynamoDB stores in "
                 "one item; nothing was written. Split it into several items, or keep the large part elsewhere."
             )
         if "does not have the specified index" in message:
@@ -185,9 +186,11 @@ class Refusal:
             for reason in self.answer.get("CancellationReasons", ())
         )
         told = [reason for reason in reasons if reason]
-        for reason in told:
-            if reason["Code"] == "ValidationError" and (error := self._invalid(reason.get("Message") or "")):
-                return error
+        for number, reason in enumerate(reasons):
+            if reason and reason["Code"] == "ValidationError":
+                error = self._invalid(reason.get("Message") or "", number)
+                if error is not None:
+                    return error
         which = "; ".join(
             f"action {number} on {self._item(number)}: {reason['Code']}"
             + (f" ({reason['Message']})" if reason.get("Message") else "")
@@ -206,8 +209,10 @@ class Refusal:
 
     def _item(self, action: int | None = None) -> str:
         params: Mapping[str, Any] = self.params
+        actions = params.get("TransactItems", ())
+        if action is None and len(actions) == 1:
+            action = 0
         if action is not None:
-            actions = params.get("TransactItems", ())
             params = next(iter(actions[action].values()), {}) if action < len(actions) else {}
         key = params.get("Key") or params.get("Item") or {}
         parts = [next(iter(key[name].values()), "") for name in (PARTITION_KEY, SORT_KEY) if name in key]

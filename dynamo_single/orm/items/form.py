@@ -34,6 +34,8 @@ from dynamo_single.table.limits import MAX_ITEM_SIZE
 #: Of these, two values of one type are stored alike exactly if they are equal; of naive moments, not those of the hour
 #: that clocks show twice.
 _PLAIN = {str, int, bool, datetime.date, type(None)}
+#: How Django makes a copy of an object that was read.
+_COPY = "For a copy, set _state.adding = True as well"
 _KEY = (names.PARTITION_KEY, names.SORT_KEY)
 
 
@@ -99,8 +101,14 @@ class ItemForm:
             except InvalidValue as error:
                 raise InvalidValue(f"{self.label}: {error}") from error
             if value is None and not attribute.null and (before is None or attribute.attr_name in before):
-                raise MissingValue(f"{self.label}: {name} is missing: it takes {attribute.expects}, or null=True.")
+                raise MissingValue(f"{self.label}: {name} is missing: {self._remedy(name, before)}.")
         return found
+
+    def _remedy(self, name: str, before: Item | None) -> str:
+        expects = f"it takes {self.attributes[name].expects}"
+        if before is None or name not in self.identity:
+            return f"{expects}, or null=True"
+        return f"{expects}. {_COPY}"
 
     def difference(self, prepared: Values, held: Values, before: Item, *, named: bool) -> Values:
         """The prepared values that are otherwise than ``held``, which is what was read.
@@ -138,7 +146,8 @@ class ItemForm:
         if moved and computed_key(self.model, {**held, **changed}) != key_of(before):
             raise NotSupported(
                 f"{self.label}: {', '.join(self.identity)} make up the primary key, which save() does not change: "
-                f"move({moved[0]}=...) does, with everything else that is set. Nothing was written."
+                f"move({moved[0]}=...) does, with everything else that is set. {_COPY}. "
+                "Nothing was written."
             )
 
     def check_key(self, obj: Any, held: Values, before: Item) -> None:

@@ -22,6 +22,9 @@ def save_options(args: tuple[Any, ...], by_name: tuple[Any, ...]) -> tuple[Any, 
     if _WARNING is None or len(args) > most:
         takes = f"from 1 to {most + 1} positional arguments" if most else "1 positional argument"
         raise TypeError(f"Model.save() takes {takes} but {len(args) + 1} were given")
+    if not isinstance(args[0], bool | int | tuple | type):
+        # PynamoDB's first argument is a condition, which would be true and create, without being asked.
+        raise TypeError("Model.save() takes force_insert in the first place, and a condition by name: condition=...")
     warnings.warn("Passing positional arguments to save() is deprecated", _WARNING, stacklevel=3)
     for (name, default), _, named in zip(_SAVE.items(), args, by_name, strict=False):
         if named is not default:

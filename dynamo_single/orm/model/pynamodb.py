@@ -24,6 +24,10 @@ else:
     _Base = object
 
 
+#: The place of ``index_name`` among the arguments of PynamoDB's ``query`` and ``count``.
+_INDEX_NAME = 4
+
+
 class PynamoDBHooks(_Base):
     """PynamoDB's hooks and writers, on this app's items and its one connection."""
 
@@ -94,6 +98,30 @@ class PynamoDBHooks(_Base):
         # PynamoDB's hook: whatever it reads becomes an object the same way.
         result: Self = hydration.instance(cls, attribute_values)
         return result
+
+    if not TYPE_CHECKING:  # their arguments are PynamoDB's
+
+        @classmethod
+        def query(cls, *args: Any, **options: Any) -> Any:
+            """PynamoDB's ``query`` of the table; ``index_name`` is refused."""
+            cls._refuse_index("query", args, options)
+            return super().query(*args, **options)
+
+        @classmethod
+        def count(cls, *args: Any, **options: Any) -> int:
+            """PynamoDB's ``count`` of the table; ``index_name`` is refused."""
+            cls._refuse_index("count", args, options)
+            return super().count(*args, **options)
+
+    @classmethod
+    def _refuse_index(cls, method: str, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+        index = args[_INDEX_NAME] if len(args) > _INDEX_NAME else options.get("index_name")
+        if index is not None:
+            asked = f"{cls.__name__}.objects.using_index({index!r}).filter(...)"
+            raise NotSupported(
+                f"{cls.__name__}.{method}(index_name={index!r}) takes an index that is declared as a class of "
+                f"PynamoDB, and keys are declared in class Keys here: {asked}."
+            )
 
     @classmethod
     def _get_connection(cls) -> Any:

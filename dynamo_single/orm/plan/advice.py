@@ -16,7 +16,7 @@ from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 
 _INDEXABLE = ("S", "N", "BOOL")
 #: An index that is younger than the items would silently leave them out.
-_OLD_ITEMS = "Items that are stored already are in it once each is saved again, by save(force_update=True)."
+_OLD_ITEMS = "Items that are stored already are in it after: manage.py dynamo_rebuild {label}"
 _RANGES = ("lt", "lte", "gt", "gte", "range", "startswith")
 
 
@@ -57,7 +57,7 @@ def _ways_out(query: Query, constraints: Constraints, in_any_order: AccessKey | 
     model = query.layout.label.rpartition(".")[2]
     proposal = propose(query, constraints)
     if proposal:
-        yield f"add a key to {model}.Keys: {proposal}\n    {_OLD_ITEMS}"
+        yield f"add a key to {model}.Keys: {proposal}\n    {_OLD_ITEMS.format(label=query.layout.label)}"
     for place in dict.fromkeys(
         "__".join(map(str, (term.attribute, *term.path)))
         for term in constraints.terms

@@ -133,3 +133,18 @@ def test_pynamodbs_writers_do_not_leave_unique_values_behind(write: str) -> None
     }
     with assert_requests(0), pytest.raises(NotSupported, match=r"save\(\)"):
         steps[write]()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: Company.query("COMPANY", index_name="gs1"),
+        lambda: Company.query("COMPANY", None, None, False, "gs1"),
+        lambda: Company.count("COMPANY", index_name="by_name"),
+    ],
+    ids=["query", "query by position", "count"],
+)
+def test_an_index_is_asked_by_a_queryset(call: Any) -> None:
+    """PynamoDB looks for a class of its own for an index; the error names the method of querysets."""
+    with assert_requests(0), pytest.raises(NotSupported, match=r"Company\.objects\.using_index\('(gs1|by_name)'\)"):
+        call()

@@ -18,6 +18,7 @@ from dynamo_single.exceptions import (
     AlreadyExists,
     Conflict,
     EndpointUnreachable,
+    InvalidValue,
     NotSupported,
     StaleObject,
     UniqueViolation,
@@ -28,7 +29,7 @@ from dynamo_single.testing import assert_requests, intercept, refuse
 from dynamo_single.verification import verify
 from project.directory.models import Company, Person
 from tests.catalog.clubs import Club, Player, Team
-from tests.catalog.models import Coupon, Firm, Member, Sample
+from tests.catalog.models import Coupon, Firm, Member, Order, Sample
 
 pytestmark = pytest.mark.usefixtures("table")
 
@@ -251,6 +252,29 @@ def test_djangos_copy_idiom_makes_a_new_object() -> None:
     assert sample.pk not in (None, "s")
     assert {each.text for each in Sample.objects.all()} == {"a"}
     assert Sample.objects.count() == 2
+
+
+def half_a_copy(obj: Any, **values: Any) -> Any:
+    """The object with another key, and without what tells Django that it is new."""
+    for name, value in values.items():
+        setattr(obj, name, value)
+    return obj
+
+
+@pytest.mark.parametrize(
+    "copy",
+    [
+        lambda: half_a_copy(Sample.objects.create(sample_id="s"), pk=None).save(),
+        lambda: half_a_copy(Person.objects.create(company_id="c", person_id="p", name="Ann"), pk=None).save(),
+        lambda: half_a_copy(Order.objects.create(customer="ann", number=1), number=2).save(),
+        lambda: half_a_copy(Order.objects.create(customer="ann", number=1), pk=None),
+    ],
+    ids=["an identifier", "a key of several", "another key", "a key without a default"],
+)
+def test_half_of_djangos_copy_idiom_names_the_other_half(copy: Any) -> None:
+    """The error of an object that was read and has no key, or another one, names ``_state.adding``."""
+    with pytest.raises((InvalidValue, NotSupported), match=r"_state\.adding = True"):
+        copy()
 
 
 # signals

@@ -177,7 +177,10 @@ def test_an_item_over_400_kb_is_one_clear_error(table: Table, operation: str, pa
     """Every way to write a too large item ends in ItemTooLarge, and nothing is written."""
     error = refused(table, operation, **params)
     assert isinstance(error, exceptions.ItemTooLarge)
-    assert "is larger than the 400 KB that DynamoDB stores in one item; nothing was written." in str(error)
+    assert str(error).startswith(
+        "The item 'COMPANY#1' / '#METADATA' is larger than the 400 KB that DynamoDB stores in one item; nothing "
+        "was written."
+    )
     assert table.send(Request("Scan"))["Count"] == 0
 
 

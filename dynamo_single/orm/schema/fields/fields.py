@@ -383,8 +383,8 @@ class IdentityDescriptor:
         made = [name for name in self.field.names if meta.get_field(name).has_default()]
         if not made:
             raise NotSupported(
-                f"{meta.label}.pk cannot be set to None: it is made of {', '.join(self.field.names)}. Set those, or "
-                "make a new object."
+                f"{meta.label}.pk cannot be set to None: it is made of {', '.join(self.field.names)}. Set those, and "
+                "_state.adding = True for a copy, or make a new object."
             )
         for name in made:
             setattr(instance, name, None)
