@@ -133,6 +133,7 @@ class LocalEngine:
         self.port = free_port() if port is None else port
         self.db_path = db_path
         self._process: subprocess.Popen[bytes] | None = None
+        self._owner = os.getpid()
 
     @property
     def endpoint_url(self) -> str:
@@ -177,7 +178,8 @@ class LocalEngine:
         """End the child, at first politely; may be called twice."""
         atexit.unregister(self.stop)
         process, self._process = self._process, None
-        if process is None:
+        # A process that was forked from this one ends without ending its parent's engine.
+        if process is None or os.getpid() != self._owner:
             return
         process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -212,8 +214,10 @@ def _printed(output: int) -> str:
     return os.pread(output, 4000, 0).decode(errors="replace").strip()
 
 
-def answers(port: int) -> bool:
+def answers(port: int, host: str = HOST) -> bool:
     """Whether something accepts connections on the port."""
-    with socket.socket() as probe:
-        probe.settimeout(1)
-        return probe.connect_ex((HOST, port)) == 0
+    try:
+        socket.create_connection((host, port), timeout=1).close()
+    except OSError:
+        return False
+    return True

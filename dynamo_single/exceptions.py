@@ -249,3 +249,11 @@ class EngineNotStarted(DynamoSingleError, RuntimeError):
 
 class ParentInTrash(DynamoSingleError, IntegrityError):
     """An object cannot be restored while the one that it belongs to is in the trash; nothing was written."""
+
+
+class AccessOutsideTest(AssertionError):
+    """A test sent a request to a table that is not its own, or where Django lets it reach no database.
+
+    Not a ``DynamoSingleError``: code under test that catches those must not hide it, as with Django's own
+    ``DatabaseOperationForbidden``.
+    """

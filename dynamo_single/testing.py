@@ -18,6 +18,8 @@ from django.utils import timezone
 from dynamo_single import clock
 from dynamo_single.conf import parse
 from dynamo_single.engines import Engine, LocalEngine, find_engine
+from dynamo_single.isolation import guard
+from dynamo_single.isolation.queries import described
 from dynamo_single.table import provisioning
 from dynamo_single.table.listeners import Interceptor, SentRequest, capture_requests, intercept
 from dynamo_single.table.table import Table, get_table
@@ -50,13 +52,8 @@ def assert_requests(expected: int | Sequence[str]) -> Iterator[list[SentRequest]
     holds = len(sent) == expected if isinstance(expected, int) else operations == list(expected)
     if not holds:
         wanted = f"{expected} requests" if isinstance(expected, int) else ", ".join(expected) or "no requests"
-        listed = "\n".join(f"{number}. {_described(request)}" for number, request in enumerate(sent, start=1))
+        listed = "\n".join(f"{number}. {described(request)}" for number, request in enumerate(sent, start=1))
         raise AssertionError(f"Expected {wanted}, but {len(sent)} were sent:\n{listed or '(none)'}")
-
-
-def _described(request: SentRequest) -> str:
-    shown = {name: value for name, value in request.params.items() if name != "ReturnConsumedCapacity"}
-    return f"{request.operation} {shown}" + (f" -> {request.error}" if request.error else "")
 
 
 @contextmanager
@@ -133,9 +130,13 @@ def local_engine(*, alias: str = "default", root: Path | None = None, engine: En
             "ENDPOINT_URL": running.endpoint_url,
         }
         with override_settings(DYNAMO_SINGLE={**declared, alias: local}):
-            table = get_table(alias)
-            provisioning.apply(table)
-            yield table
+            guard.own_engines[running.endpoint_url] += 1
+            try:
+                table = get_table(alias)
+                provisioning.apply(table)
+                yield table
+            finally:
+                guard.own_engines[running.endpoint_url] -= 1
 
 
 def setup_table(alias: str = "default") -> Table:

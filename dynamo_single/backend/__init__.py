@@ -12,7 +12,8 @@ What it does not do:
   makes its data before each test instead of counting on a rollback.
 - It does not run migrations. Every migration on disk counts as applied and none of its operations runs, ``RunPython``
   included. Items are changed by a management command or by code of the project.
-- It does not empty a table: ``flush`` and the end of a test leave DynamoDB as it is.
+- It does not empty a table of the settings: ``flush`` leaves it as it is. Test tables it makes, copies, empties and
+  removes, as ``isolation`` knows how.
 
-It must not know tables, requests or the layout of items.
+It must not know requests or the layout of items.
 """

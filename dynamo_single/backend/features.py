@@ -16,7 +16,7 @@ class DatabaseFeatures(BaseDatabaseFeatures):
     atomic_transactions = False
     uses_savepoints = True
     can_rollback_ddl = False
-    can_clone_databases = False
+    can_clone_databases = True
     can_introspect_foreign_keys = False
     supports_foreign_keys = False
     supports_table_check_constraints = False

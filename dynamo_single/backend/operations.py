@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from django.db.backends.base.operations import BaseDatabaseOperations
 
+from dynamo_single.isolation import tables as test_tables
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -28,15 +30,18 @@ class DatabaseOperations(BaseDatabaseOperations):
     def sql_flush(
         self, style: Any, tables: Iterable[str], *, reset_sequences: bool = False, allow_cascade: bool = False
     ) -> list[str]:
-        """Return no statements, and tell whoever ran ``flush`` by hand that nothing is emptied.
+        """Name what ``execute_sql_flush()`` empties: the test tables, and nothing outside of tests.
 
-        The end of each test runs ``flush`` too, without resetting sequences, and stays silent.
+        Whoever runs ``flush`` by hand is told so. The end of each test runs it too.
         """
-        if reset_sequences:
-            self.connection.creation.log(
-                "There is no SQL database to flush. Items in DynamoDB are not touched; delete the table to remove them."
-            )
+        if test_tables.are_in_use():
+            return ["Scan and BatchWriteItem: what the test tables hold"]
+        self.connection.creation.log(
+            "There is no SQL database to flush. Items in DynamoDB are not touched; delete the table to remove them."
+        )
         return []
 
     def execute_sql_flush(self, sql_list: Iterable[str]) -> None:
-        """Do nothing: there are no statements."""
+        """Delete what the test tables hold, if ``sql_flush()`` has named them."""
+        if list(sql_list):
+            test_tables.restore({})

@@ -19,7 +19,7 @@ from django.utils.asyncio import async_unsafe
 
 from dynamo_single.conf import TableSettings, table_settings
 from dynamo_single.exceptions import Conflict, TableUnavailable, Throttled
-from dynamo_single.table import flow, listeners, transport
+from dynamo_single.table import flow, listeners, redirects, transport
 from dynamo_single.table.listeners import HEARD, INTERCEPTING
 from dynamo_single.table.pynamodb import PynamodbTable
 from dynamo_single.table.request import Request
@@ -105,22 +105,36 @@ class Table:
 
     def _answer(self, operation: str, params: Mapping[str, Any]) -> dict[str, Any]:
         answer = listeners.intercepted(operation, params) if INTERCEPTING.get() else None
-        return transport.send(self.settings, operation, params) if answer is None else answer
+        if answer is not None:
+            return answer
+        if redirects.state.guard is not None:
+            redirects.state.guard(self.settings)
+        return transport.send(self.settings, operation, params)
 
 
 def get_table(alias: str = "default") -> Table:
-    """The table of an alias; one object for as long as the settings stay the same. Sends nothing."""
+    """The table of an alias; one object for as long as the settings stay the same. Sends nothing.
+
+    While tests run, it is the test table that stands in for the one which the settings name.
+    """
     found = _tables.get(alias)
     if found is None:
-        found = _tables[alias] = _table(table_settings(alias))
+        found = _tables[alias] = table_at(redirects.stand_in_for(table_settings(alias)))
     return found
+
+
+def use_test_tables(stand_ins: Mapping[TableSettings, TableSettings]) -> None:
+    """From now on ``get_table()`` gives the second table of each pair in the place of the first."""
+    redirects.put_in(stand_ins)
+    _tables.clear()
 
 
 _tables: dict[str, Table] = {}
 
 
 @lru_cache(maxsize=64)
-def _table(settings: TableSettings) -> Table:
+def table_at(settings: TableSettings) -> Table:
+    """The table of settings as they are, whatever stands in for it. Sends nothing."""
     return Table(settings)
 
 

@@ -155,8 +155,18 @@ DJANGO = {
     "BaseDatabaseWrapper.closed_in_transaction": "django.db.connection.closed_in_transaction",
     **{
         f"BaseDatabaseCreation.{name}": f"django.db.backends.base.creation.BaseDatabaseCreation.{name}"
-        for name in ("_create_test_db", "_clone_test_db", "_destroy_test_db", "_get_database_display_str")
+        for name in (
+            "_create_test_db",
+            "_clone_test_db",
+            "_destroy_test_db",
+            "_get_database_display_str",
+            "_get_test_db_name",
+            "setup_worker_connection",
+        )
     },
+    "BaseDatabaseWrapper.ensure_connection": "django.db.backends.base.base.BaseDatabaseWrapper.ensure_connection(self)",
+    "BaseDatabaseWrapper.queries_log": "django.db.connection.queries_log",
+    "BaseDatabaseWrapper.queries_logged": "django.db.connection.queries_logged",
     "TableInfo": "django.db.backends.base.introspection.TableInfo",
     "ConnectionRouter.routers": "django.db.router.routers",
     "compiler": "django.db.models.sql.compiler",

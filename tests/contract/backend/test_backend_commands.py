@@ -121,15 +121,15 @@ def test_the_test_runner_runs_every_test_class() -> None:
     outcome = run("settings", line)[line]
     assert "Ran 17 tests" in outcome.err
     assert outcome.code == 0, outcome.err
-    assert "'default' (no SQL: nothing to do; tests use the tables of DYNAMO_SINGLE as they are)" in outcome.err
+    assert "Test table 'test_single-table' at http://127.0.0.1:" in outcome.err
 
 
-def test_parallel_tests_are_refused() -> None:
-    """Processes that would share one table are refused before a test runs."""
+def test_parallel_tests_have_tables_of_their_own() -> None:
+    """Each process of a parallel run gets a copy of the test table."""
     line = "test --parallel 2 tests.backend_project.shop.tests"
     outcome = run("settings", line)[line]
-    assert outcome.code == 1
-    assert "Run the tests without --parallel." in outcome.err
+    assert outcome.code == 0, outcome.err
+    assert outcome.err.count("Cloning test database for alias 'default'") == 2
 
 
 def test_atomic_requests_is_warned_of() -> None:

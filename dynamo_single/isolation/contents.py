@@ -1,0 +1,117 @@
+"""All that one table holds, as a value: read, written as text, and given back to the table.
+
+For tables of a local engine. Only differences are written: emptying a table after a test costs a Scan, and a
+BatchWriteItem for each 25 items that were left. A test's listeners, interceptors and faults neither hear nor stop that.
+Contents are held in memory, as a test's own data are.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import Context
+from functools import partial
+from typing import Any, TypeVar
+
+from dynamo_single.isolation import guard
+from dynamo_single.table import batches, names
+from dynamo_single.table.batches import Item, Write
+from dynamo_single.table.limits import MAX_BATCH_WRITES
+from dynamo_single.table.request import Request
+from dynamo_single.table.table import Table
+
+T = TypeVar("T")
+#: The items of a table by their keys.
+Contents = Mapping[tuple[str, str], Item]
+
+
+def read(table: Table) -> Contents:
+    """Every item of the table: a Scan, of as many pages as there are megabytes."""
+    return _unheard(partial(_read, table))
+
+
+def restore(table: Table, wanted: Contents) -> int:
+    """Make the table hold these items and no others: a Scan, and the differences in batches of 25; how many there were.
+
+    Whoever wrote them: this thread, another one, or another process.
+    """
+    return _unheard(partial(_restore, table, wanted))
+
+
+def expire(table: Table, moment: float) -> int:
+    """Delete the items whose time to live has ended at a moment, in seconds since 1970, as DynamoDB does in time."""
+    found = _unheard(partial(_read, table))
+    alive = {key: item for key, item in found.items() if not _has_expired(item, moment)}
+    return restore(table, alive)
+
+
+def as_text(contents: Contents) -> list[Any]:
+    """The items as values that JSON can write."""
+    return [_encoded(item) for item in contents.values()]
+
+
+def from_text(items: Sequence[Any]) -> Contents:
+    """What ``as_text()`` gave, as items again."""
+    return {_key(item): item for item in map(_decoded, items)}
+
+
+def _unheard(work: Callable[[], T]) -> T:
+    # A new context has no listeners and no interceptors.
+    return Context().run(_unguarded, work)
+
+
+def _unguarded(work: Callable[[], T]) -> T:
+    with guard.lifted():
+        return work()
+
+
+def _read(table: Table) -> Contents:
+    found: dict[tuple[str, str], Item] = {}
+    params: dict[str, Any] = {"ConsistentRead": True}
+    while True:
+        answer = table.send(Request("Scan", params))
+        found |= {_key(item): item for item in answer["Items"]}
+        if not (last := answer.get("LastEvaluatedKey")):
+            return found
+        params = {"ConsistentRead": True, "ExclusiveStartKey": last}
+
+
+def _restore(table: Table, wanted: Contents) -> int:
+    found = _read(table)
+    writes: list[Write] = [{"DeleteRequest": {"Key": _named(key)}} for key in found if key not in wanted]
+    writes += [{"PutRequest": {"Item": item}} for key, item in wanted.items() if found.get(key) != item]
+    for start in range(0, len(writes), MAX_BATCH_WRITES):
+        if rest := batches.write_batch(table, writes[start : start + MAX_BATCH_WRITES], patient=True):
+            raise rest.error
+    return len(writes)
+
+
+def _has_expired(item: Item, moment: float) -> bool:
+    ends = item.get(names.EXPIRES_AT, {}).get("N")
+    return ends is not None and float(ends) <= moment
+
+
+def _key(item: Item) -> tuple[str, str]:
+    return item[names.PARTITION_KEY]["S"], item[names.SORT_KEY]["S"]
+
+
+def _named(key: tuple[str, str]) -> Item:
+    return {names.PARTITION_KEY: {"S": key[0]}, names.SORT_KEY: {"S": key[1]}}
+
+
+def _encoded(value: Any) -> Any:
+    """JSON has no bytes; in an item they stand alone or in a list, under ``B`` and ``BS``."""
+    if isinstance(value, bytes):
+        return {"base64": base64.b64encode(value).decode()}
+    if isinstance(value, Mapping):
+        return {name: _encoded(each) for name, each in value.items()}
+    return [_encoded(each) for each in value] if isinstance(value, (list, tuple, set)) else value
+
+
+def _decoded(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        # A type of DynamoDB is one of its short names; "base64" is none.
+        if value.keys() == {"base64"} and isinstance(value["base64"], str):
+            return base64.b64decode(value["base64"])
+        return {name: _decoded(each) for name, each in value.items()}
+    return [_decoded(each) for each in value] if isinstance(value, list) else value

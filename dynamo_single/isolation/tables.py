@@ -1,0 +1,210 @@
+"""The test tables of a run: made on the local engine that runs, or on one that is started, and removed at the end.
+
+Each table that ``DYNAMO_SINGLE`` names gets one: ``test_`` before its name, and what tells parallel runs apart behind
+it. A table that is not on this machine is never touched: its test table is made on a local engine.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from django.conf import settings as django_settings
+
+from dynamo_single.conf import TableSettings, aliases, table_settings
+from dynamo_single.engines import LocalEngine, answers, find_engine
+from dynamo_single.exceptions import TableNotFound
+from dynamo_single.isolation import contents, guard, queries
+from dynamo_single.isolation.contents import Contents
+from dynamo_single.table import provisioning, redirects
+from dynamo_single.table.redirects import Place
+from dynamo_single.table.request import Request
+from dynamo_single.table.table import Table, table_at, use_test_tables
+
+PREFIX: Final = "test_"
+#: What of a table's own name is taken over: DynamoDB takes 255 characters, and a prefix and suffixes are added.
+_LONGEST_NAME: Final = 200
+
+#: What all test tables hold.
+Snapshot = Mapping[Place, Contents]
+
+
+class _Run:
+    """What this process has set up."""
+
+    def __init__(self) -> None:
+        self.engine: LocalEngine | None = None
+        self.bases: dict[TableSettings, TableSettings] = {}
+
+
+_run: Final = _Run()
+
+
+def are_in_use() -> bool:
+    """Whether test tables stand in for the tables of the settings."""
+    return bool(redirects.state.stand_ins)
+
+
+def make(*, suffix: str = "", keep: bool = False, ask: bool = False, verbosity: int = 1) -> None:
+    """Make an empty test table for each table of the settings, and use them from now on.
+
+    A table of the name is there if an earlier run was cut off, or kept it. With ``keep`` it is emptied and brought up
+    to the settings. Otherwise it is deleted; with ``ask`` only after a question, as Django asks about a database.
+    """
+    _run.bases = _named(suffix)
+    for base in _run.bases.values():
+        table = table_at(base)
+        if not keep and ask:
+            _ask(table)
+        _prepare(table, keep=keep)
+        contents.restore(table, {})
+        if verbosity >= 1:
+            _say(f"Test table {base.table_name!r} at {base.place}{_said_of_engine(base)}.")
+    _use(_run.bases)
+
+
+def clone(suffix: str, *, keep: bool = False) -> None:
+    """Copy each test table, with all that it holds, into one for a parallel process."""
+    for base in _run.bases.values():
+        table = table_at(_with(base, suffix))
+        _prepare(table, keep=keep)
+        contents.restore(table, contents.read(table_at(base)))
+
+
+def use_clone(suffix: str) -> None:
+    """In a parallel process: use the copies that its parent has made. The process may be forked or spawned."""
+    declared = {settings: redirects.stand_in_for(settings) for settings in _declared()}
+    _use({settings: _with(base, suffix) for settings, base in declared.items()})
+
+
+def remove(suffix: str = "") -> None:
+    """Delete the test tables, or those of a parallel process."""
+    for base in _run.bases.values():
+        _delete(table_at(_with(base, suffix) if suffix else base))
+
+
+def finish() -> None:
+    """Use the tables of the settings again, and stop the engine that was started."""
+    redirects.state.guard = None
+    use_test_tables({})
+    queries.stop()
+    _run.bases = {}
+    if _run.engine is not None:
+        _run.engine.stop()
+        _run.engine = None
+
+
+def snapshot() -> Snapshot:
+    """What the test tables hold: a Scan of each."""
+    return {place: contents.read(table) for place, table in _tables()}
+
+
+def restore(wanted: Snapshot) -> None:
+    """Make the test tables hold that again, whoever wrote meanwhile: a Scan of each, and the differences."""
+    for place, table in _tables():
+        contents.restore(table, wanted.get(place, {}))
+
+
+def as_text() -> str:
+    """What the test tables hold, as text, in the order of the settings: a parallel process has other names."""
+    return json.dumps([contents.as_text(contents.read(table)) for _, table in _tables()])
+
+
+def from_text(text: str) -> None:
+    """Make the test tables hold what a text says."""
+    for (_, table), items in zip(_tables(), json.loads(text), strict=True):
+        contents.restore(table, contents.from_text(items))
+
+
+def expire(moment: float) -> int:
+    """Delete from the test tables what DynamoDB's time to live would have deleted by a moment; how many items."""
+    return sum(contents.expire(table, moment) for _, table in _tables())
+
+
+def _use(stand_ins: Mapping[TableSettings, TableSettings]) -> None:
+    use_test_tables(stand_ins)
+    redirects.state.guard = guard.check
+    queries.start()
+
+
+def _tables() -> Iterator[tuple[Place, Table]]:
+    for place in dict.fromkeys(redirects.state.stand_ins.values()):
+        yield place, table_at(place.settings(TableSettings("tests", place.name)))
+
+
+def _declared() -> list[TableSettings]:
+    return [table_settings(alias) for alias in aliases()]
+
+
+def _named(suffix: str) -> dict[TableSettings, TableSettings]:
+    """The test table of each table of the settings; two aliases of one table share it, and no two tables do."""
+    known: dict[Place, Place] = {}
+    found = {}
+    for declared in _declared():
+        if (own := Place.of(declared)) not in known:
+            place = Place(_endpoint(declared), declared.region, _name(declared.table_name, suffix))
+            if place in known.values():
+                place = replace(place, name=_name(f"{declared.table_name}_{declared.alias}", suffix))
+            known[own] = place
+        found[declared] = known[own].settings(declared)
+    return found
+
+
+def _name(name: str, suffix: str) -> str:
+    safe = re.sub(r"[^A-Za-z0-9_.-]", "-", "_".join(filter(None, (name[:_LONGEST_NAME], suffix))))
+    return f"{PREFIX}{safe}"
+
+
+def _with(base: TableSettings, suffix: str) -> TableSettings:
+    return replace(base, table_name=f"{base.table_name}_{suffix}")
+
+
+def _endpoint(settings: TableSettings) -> str:
+    """The local engine that the settings name, if it runs; otherwise one of this run."""
+    parts = urlsplit(settings.endpoint_url or "")
+    if settings.is_local and answers(parts.port or (443 if parts.scheme == "https" else 80), parts.hostname or ""):
+        return str(settings.endpoint_url)
+    if _run.engine is None:
+        root = Path(getattr(django_settings, "BASE_DIR", Path.cwd()))
+        _run.engine = LocalEngine(find_engine(root)).start()
+    return _run.engine.endpoint_url
+
+
+def _prepare(table: Table, *, keep: bool) -> None:
+    if not keep:
+        _delete(table)
+    with guard.lifted():
+        provisioning.apply(table)
+
+
+def _delete(table: Table) -> None:
+    if not (table.settings.is_local and table.name.startswith(PREFIX)):
+        raise AssertionError(f"{table.name!r} at {table.settings.place} is no test table.")
+    with guard.lifted(), suppress(TableNotFound):
+        table.send(Request("DeleteTable"))
+
+
+def _ask(table: Table) -> None:
+    with guard.lifted():
+        if provisioning.observe(table).table is None:
+            return
+    question = f"The test table {table.name!r} is there already, at {table.settings.place}; another run may use it.\n"
+    if input(f"{question}Type 'yes' to delete it, or 'no' to cancel: ") != "yes":
+        _say("Tests cancelled.")
+        sys.exit(1)
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+
+
+def _said_of_engine(base: TableSettings) -> str:
+    started = _run.engine is not None and _run.engine.endpoint_url == base.endpoint_url
+    return ", an engine in memory that ends with the tests" if started else ""

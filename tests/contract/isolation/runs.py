@@ -1,0 +1,93 @@
+"""Test runs of ``tests.isolated_project`` in child processes, beside a development table that must stay as it is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dynamo_single.conf import TableSettings
+from dynamo_single.engines import LocalEngine, find_engine
+from dynamo_single.table import Request, provisioning
+from dynamo_single.table.table import Table
+
+ROOT = Path(__file__).resolve().parents[3]
+SECONDS = 120
+
+
+@dataclass(frozen=True)
+class Development:
+    """An engine that runs, with the development table in it."""
+
+    table: Table
+
+    @property
+    def url(self) -> str:
+        """The table, as a setting."""
+        return f"{self.table.settings.place.replace('http', 'dynamodb', 1)}/{self.table.name}?region=us-east-1"
+
+    def state(self) -> tuple[Any, ...]:
+        """The engine's tables, and what the development table holds."""
+        items = self.table.send(Request("Scan"))["Items"]
+        return sorted(self.tables()), sorted(items, key=lambda item: str(item["pk"]))
+
+    def tables(self) -> list[str]:
+        """The names of the engine's tables."""
+        names: list[str] = self.table.call("ListTables", {})["TableNames"]
+        return names
+
+    def django(self, *arguments: str, settings: str = "settings", typed: str = "", **environment: str) -> str:
+        """Run ``manage.py test``; what it printed. Any failure is one of the caller's."""
+        return self._run("django", "test", *arguments, settings=settings, typed=typed, **environment)
+
+    def manage(self, *arguments: str, settings: str = "settings") -> str:
+        """Run a command of ``manage.py``; what it printed."""
+        return self._run("django", *arguments, settings=settings)
+
+    def pytest(self, *arguments: str, settings: str = "settings", **environment: str) -> str:
+        """Run pytest with the plugin; what it printed."""
+        fixed = ("-q", "-p", "no:cacheprovider", "-p", "dynamo_single.pytest_plugin", f"--ds={_module(settings)}")
+        return self._run("pytest", *fixed, *arguments, settings=settings, **environment)
+
+    def _run(self, program: str, *arguments: str, settings: str, typed: str = "", **environment: str) -> str:
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "DYNAMO_"))}
+        child = subprocess.run(  # noqa: S603 - our own command
+            [sys.executable, "-m", program, *arguments],
+            cwd=ROOT,
+            env={
+                **inherited,
+                "DJANGO_SETTINGS_MODULE": _module(settings),
+                "DYNAMO_TEST_URL": self.url,
+                "PYTHONPATH": str(ROOT),
+                "PYTHONDONTWRITEBYTECODE": "1",
+                **environment,
+            },
+            input=typed,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        return f"{child.stdout}\nended with {child.returncode}"
+
+
+def _module(settings: str) -> str:
+    return f"tests.isolated_project.{settings}"
+
+
+@contextmanager
+def development() -> Iterator[Development]:
+    """A running engine with a development table of one note."""
+    with LocalEngine(find_engine(ROOT)) as engine:
+        table = Table(TableSettings("development", "notes", endpoint_url=engine.endpoint_url))
+        provisioning.apply(table)
+        # The key that every test writes: it would refuse them if they reached it.
+        keys = {"pk": {"S": "NOTE#same"}, "sk": {"S": "#METADATA"}}
+        table.send(Request("PutItem", {"Item": {**keys, "itemType": {"S": "Note"}}}))
+        yield Development(table)

@@ -1,0 +1,80 @@
+"""``manage.py test``: Django's own test classes write into test tables, and leave nothing in any table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from dynamo_single.table import Request
+from tests.contract.isolation.runs import Development, development
+
+STOCK = "tests.isolated_project.stock"
+
+
+@pytest.fixture
+def running() -> Iterator[Development]:
+    """An engine with a development table."""
+    with development() as found:
+        yield found
+
+
+@pytest.mark.parametrize("parallel", [(), ("--parallel", "2")], ids=["alone", "parallel"])
+def test_the_stock_test_classes_touch_no_table_but_their_own(running: Development, parallel: tuple[str, ...]) -> None:
+    """Every test finds its table empty, and the development table and the engine are as before."""
+    before = running.state()
+    said = running.django(STOCK, "--noinput", *parallel)
+    assert "Ran 40 tests" in said
+    assert said.endswith("ended with 0"), said
+    assert running.state() == before
+
+
+def test_what_was_there_when_the_tests_began_comes_back(running: Development) -> None:
+    """Handlers of ``post_migrate`` and ``serialized_rollback`` fill the table again."""
+    said = running.django("tests.isolated_project.seeded", "--noinput", DYNAMO_TEST_SEED="1")
+    assert said.endswith("ended with 0"), said
+
+
+def test_the_test_table_is_made_on_the_engine_that_runs(running: Development) -> None:
+    """The run says where its table is."""
+    said = running.django(f"{STOCK}.ByHand", "--noinput")
+    assert f"Test table 'test_notes' at {running.table.settings.place}." in said
+
+
+def test_a_table_that_is_not_local_is_never_used(running: Development) -> None:
+    """Tests of a project whose table is at AWS run on an engine that they start."""
+    said = running.django(f"{STOCK}.AfterData", "--noinput", settings="settings_aws")
+    assert "Test table 'test_notes' at http://127.0.0.1:" in said
+    assert ", an engine in memory that ends with the tests." in said
+    assert said.endswith("ended with 0"), said
+
+
+def test_keepdb_keeps_the_table_and_empties_it(running: Development) -> None:
+    """The second run uses the table of the first, and begins with an empty one, whatever was left in it."""
+    first = running.django(f"{STOCK}.AfterData", "--keepdb")
+    assert "test_notes" in running.tables(), first
+    keys = {"pk": {"S": "NOTE#left"}, "sk": {"S": "#METADATA"}, "gs1pk": {"S": "NOTE"}, "gs1sk": {"S": "left"}}
+    running.table.call("PutItem", {"TableName": "test_notes", "Item": {**keys, "itemType": {"S": "Note"}}})
+    second = running.django(f"{STOCK}.AfterData", "--keepdb")
+    assert second.endswith("ended with 0"), second
+
+
+@pytest.mark.parametrize(("typed", "status", "left"), [("yes\n", "0", False), ("no\n", "1", True)])
+def test_a_table_that_is_left_over_is_deleted_after_a_question(
+    running: Development, typed: str, status: str, left: bool
+) -> None:
+    """Without ``--noinput`` whoever runs the tests is asked, as with a database."""
+    running.django(f"{STOCK}.AfterData", "--keepdb")
+    said = running.django(f"{STOCK}.AfterData", typed=typed)
+    assert "The test table 'test_notes' is there already" in said
+    assert said.endswith(f"ended with {status}"), said
+    assert ("test_notes" in running.tables()) is left
+
+
+def test_by_hand_flush_empties_nothing(running: Development) -> None:
+    """Outside of tests the command leaves every table as it is."""
+    before = running.state()
+    said = running.manage("flush", "--noinput")
+    assert "Items in DynamoDB are not touched" in said
+    assert running.state() == before
+    assert running.table.send(Request("Scan"))["Count"] == 1

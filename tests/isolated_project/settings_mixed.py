@@ -1,0 +1,8 @@
+"""The same project with an SQL database, and the engine on a second alias that no test names."""
+
+from tests.isolated_project.settings import *  # noqa: F403 - settings modules build on each other by names
+
+DATABASES = {
+    "default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"},
+    "nosql": {"ENGINE": "dynamo_single.backend"},
+}
