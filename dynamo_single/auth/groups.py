@@ -64,6 +64,10 @@ class Related:
         """The model of what the manager gives."""
         return self.through._meta.get_field(self.gives).related_model
 
+    def way_out(self, path: str) -> str:
+        """Where to ask what ``filter()`` by the relation would ask."""
+        raise NotImplementedError
+
     @cached_property
     def _manager_class(self) -> Any:
         base: Any = type(self.model._default_manager)
@@ -81,6 +85,11 @@ class Groups(Related):
     gives = "group"
     manager = GroupsManager
 
+    def way_out(self, path: str) -> str:
+        """The members of a group are read from the group."""
+        members = next((name for name, each in vars(self.model).items() if isinstance(each, Members)), "user_set")
+        return f"no query goes through groups. group.{members} gives a group's members, for .filter(...) too"
+
 
 class Members(Related):
     """``user_set = Members("Membership")`` on a group model gives ``group.user_set``, a manager of its members.
@@ -92,6 +101,11 @@ class Members(Related):
 
     gives = "user"
     manager = MembersManager
+
+    def way_out(self, path: str) -> str:
+        """The groups of a user are read from the user."""
+        groups = next((name for name, each in vars(self.model).items() if isinstance(each, Groups)), "groups")
+        return f"no query goes through memberships. user.{groups} gives the groups of a user"
 
 
 class ByUnique(models.Manager[M]):

@@ -34,6 +34,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.fields.fields import DynamoField, IdentityField
 from dynamo_single.orm.where.arguments import asking, check_lists
+from dynamo_single.orm.where.lookup import is_own
 from dynamo_single.orm.where.tree import read_where
 
 FUNCTIONS: dict[type[Any], Function] = {Count: "Count", Min: "Min", Max: "Max", Sum: "Sum", Avg: "Avg"}
@@ -118,7 +119,7 @@ def _field(model: type[Model], alias: str, expression: Any, source: Any) -> Any:
         return None
     if isinstance(source, Col):
         field: Any = source.target
-        if isinstance(field, DynamoField) and field.model._meta.concrete_model is model._meta.concrete_model:
+        if isinstance(field, DynamoField) and is_own(model, source):
             return field
         raise NotSupported(
             f"{model._meta.label}: {alias}={shown(expression)} is about {field.model._meta.label}, and DynamoDB has no "

@@ -5,7 +5,7 @@ This module must not know plans or requests; that only the named attributes are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from dynamo_single.exceptions import NotSupported, UnknownField
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.readers import row_reader
 from dynamo_single.orm.schema.fields.fields import IdentityField
+from dynamo_single.orm.where.paths import refuse_path
 
 Shape = Callable[[Sequence[str], tuple[Any, ...]], Any]
 
@@ -64,14 +65,25 @@ def columns(model: type[Model], fields: Sequence[Any], expressions: Mapping[str,
     meta = model._meta
     attributes = {"pk": "pk"}
     attributes |= {name: f.attname for f in meta.concrete_fields for name in (f.name, f.attname)}
+    attributes |= {f"{field.name}__{name}": field.attname for field, name in _keys_of_references(model)}
     for field in fields:
         if field not in attributes:
+            refuse_path(model, field, "values")
             raise UnknownField(
                 f"{meta.label} has no attribute {field!r} for values(). It has "
                 f"{', '.join(f.name for f in meta.concrete_fields)}."
             )
     names = tuple(fields) or tuple(f.attname for f in meta.concrete_fields)
     return Columns(tuple(attributes[name] for name in names), names, shape)
+
+
+def _keys_of_references(model: type[Model]) -> Iterator[tuple[Any, str]]:
+    """The references with the names of the primary key that they hold."""
+    fields: Any = model._meta.concrete_fields
+    for field in fields:
+        if field.is_relation:
+            yield field, "pk"
+            yield field, field.target_field.name
 
 
 def as_dict(names: Sequence[str], row: tuple[Any, ...]) -> dict[str, Any]:

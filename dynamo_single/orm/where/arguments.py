@@ -5,6 +5,7 @@ This module knows Django's ``Q`` and must not know plans or querysets.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -12,9 +13,13 @@ from typing import Any, NoReturn
 from django.core.exceptions import FieldError
 from django.db.models import Q
 
-from dynamo_single.exceptions import DynamoSingleError, InvalidValue, UnknownField
+from dynamo_single.exceptions import DynamoSingleError, InvalidValue, NotSupported, UnknownField
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.fields.fields import IdentityField
+from dynamo_single.orm.where.paths import elsewhere
+
+#: How Django's error names what it does not find.
+_KEYWORD = re.compile(r"Cannot resolve keyword '(\w+)'")
 
 
 @contextmanager
@@ -31,6 +36,11 @@ def raise_unknown(model: Any, error: FieldError) -> NoReturn:
     if isinstance(error, DynamoSingleError):
         raise error
     text, choices, _ = str(error).partition(" Choices are: ")
+    found = _KEYWORD.match(text)
+    keyword = found[1] if found else ""
+    way_out = elsewhere(model, keyword)
+    if way_out is not None:
+        raise NotSupported(f"{model._meta.label} cannot be asked by {keyword!r}: {way_out}.") from error
     if choices:
         # Django names what refers to the model too, by which nothing can be filtered here.
         names = (field.name for field in model._meta.concrete_fields if not isinstance(field, IdentityField))

@@ -18,6 +18,7 @@ from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.fields.fields import DynamoField, IdentityField
 from dynamo_single.orm.schema.fields.lookups import AttributeType, Canonical, Size
+from dynamo_single.orm.where import paths
 
 #: Lookups that DynamoDB answers exactly, and the operator of ours that each one is.
 OPERATORS: dict[type[Any], str] = {
@@ -111,13 +112,23 @@ def subject_of(model: type[Model], node: Any) -> Subject:
 def column(model: type[Model], side: Col) -> Any:
     """The field that is compared; another model's is refused."""
     field: Any = side.target
-    if not isinstance(field, DynamoField) or field.model._meta.concrete_model is not model._meta.concrete_model:
-        raise NotSupported(
-            f"{model._meta.label} cannot be filtered by {field.model._meta.label}.{field.name}: DynamoDB has no joins. "
-            f"Get the {field.model._meta.verbose_name} first and filter by it, or copy {field.name} to "
-            f"{model._meta.object_name}."
-        )
-    return field
+    if isinstance(field, DynamoField) and is_own(model, side):
+        return field
+    refused = f"{model._meta.label} cannot be filtered by {field.model._meta.label}.{field.name}"
+    back = paths.reference_between(field.model, model)
+    if back is not None and paths.reference_between(model, field.model) is None:
+        raise NotSupported(f"{refused}: {paths.of_those_that_refer(back, field.name)}.")
+    raise NotSupported(
+        f"{refused}: DynamoDB has no joins. Get the {field.model._meta.verbose_name} first and filter by it, or copy "
+        f"{field.name} to {model._meta.object_name}."
+    )
+
+
+def is_own(model: type[Model], side: Col) -> bool:
+    """Whether a column is the model's own, and not one that a reference leads to, of the same model perhaps."""
+    meta: Any = model._meta.concrete_model._meta  # type: ignore[union-attr]  # not None once a model is made
+    field: Any = side.target
+    return field.model._meta.concrete_model._meta is meta and side.alias in (meta.db_table, None)
 
 
 def _computed(side: Any) -> NotSupported:

@@ -20,6 +20,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.where.comparisons import read_lookup, whole
 from dynamo_single.orm.where.dates import EVERY_DAY, DatePart, condition_of, days_of, read_part
 from dynamo_single.orm.where.days import Spans
+from dynamo_single.orm.where.paths import refuse_path
 
 #: The days that surrounding conditions leave, by attribute and time zone: a month is one of the years around it.
 Around = Mapping[tuple[str, datetime.tzinfo | None], Spans[int]]
@@ -110,10 +111,13 @@ def _ordered_attributes(model: type[Model], name: str) -> tuple[str, ...]:
     if name in ("pk", "identity"):
         return layout.identity
     by_name = {field.name: field.attname for field in model._meta.concrete_fields}
+    # By the key of an object that is referred to, which the reference holds.
+    by_name |= {f"{field.name}__pk": field.attname for field in model._meta.concrete_fields if field.is_relation}
     attribute = by_name.get(name, name)
-    if attribute != name:
+    if attribute != name and not name.endswith("__pk"):
         _check_own_order(model, name, attribute)
     if attribute not in layout.attributes:
+        refuse_path(model, name, "order_by")
         raise UnknownField(f"Cannot order {model._meta.label} by {name!r}. It has {', '.join(sorted(by_name))}.")
     return (attribute,)
 
