@@ -20,7 +20,7 @@ from dynamo_single.exceptions import ConfigurationError, NotSupported
 from dynamo_single.orm.requests.actions import ItemKey
 
 #: What ``OPTIONS`` may hold, each with its default.
-OPTIONS = {"LARGE_VALUES": "refuse", "NAME": "default"}
+OPTIONS = {"LARGE_VALUES": "refuse", "NAME": "default", "SIGN": True}
 LARGE_VALUES = ("refuse", "split")
 
 
@@ -30,7 +30,7 @@ class DynamoCache(BaseCache):
     ``LOCATION`` is an alias of ``DYNAMO_SINGLE``; ``OPTIONS["NAME"]`` tells several caches in one table apart. Reads
     are strongly consistent: what was set is found at once, by every process. Timeouts are exact to the millisecond, by
     the clocks of the processes. A table that does not answer is an error and never a miss. Values are pickled, except
-    integers of up to 38 digits.
+    integers of up to 38 digits, and signed: one that nobody signed who knows ``SECRET_KEY`` is not there.
     """
 
     def __init__(self, location: str, params: dict[str, Any]) -> None:
@@ -206,4 +206,6 @@ def _store(location: str, options: Mapping[str, Any]) -> Store:
         raise ConfigurationError(f"CACHES: OPTIONS['LARGE_VALUES'] must be {allowed}, not {chosen['LARGE_VALUES']!r}.")
     if not isinstance(chosen["NAME"], str) or not chosen["NAME"]:
         raise ConfigurationError(f"CACHES: OPTIONS['NAME'] must be a text that is not empty, not {chosen['NAME']!r}.")
-    return Store(location, chosen["NAME"], chosen["LARGE_VALUES"] == "split")
+    if not isinstance(chosen["SIGN"], bool):
+        raise ConfigurationError(f"CACHES: OPTIONS['SIGN'] must be True or False, not {chosen['SIGN']!r}.")
+    return Store(location, chosen["NAME"], split=chosen["LARGE_VALUES"] == "split", signs=chosen["SIGN"])

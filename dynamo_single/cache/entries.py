@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dynamo_single import clock
+from dynamo_single.cache import signing
 from dynamo_single.exceptions import InvalidValue, ItemTooLarge
 from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.terms import Condition, Or, Stored
@@ -75,7 +76,7 @@ class Entry:
     value: Any
     valid_until: int | None
 
-    def items(self, *, split: bool) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    def items(self, *, split: bool, signs: bool) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """The entry's item, and its parts if it is too large for one; ``ItemTooLarge`` unless ``split``."""
         head = {
             **_keyed(self.key, ENTRY_TYPE),
@@ -84,6 +85,8 @@ class Entry:
             **expiry(self.valid_until),
         }
         stored = _stored(self.value)
+        if signs and VALUE in stored:
+            head |= signing.signed(_said(head), stored[VALUE]["B"])
         size = item_size({**head, **stored})
         if size <= MAX_ITEM_SIZE:
             return {**head, **stored}, []
@@ -158,11 +161,12 @@ def now() -> int:
     return int(clock.timestamp() * 1000)
 
 
-def is_live(generation: int) -> Condition:
-    """The condition that an entry is of this generation, or of a later one, and still valid."""
+def is_live(generation: int, *, signs: bool) -> Condition:
+    """The condition that an entry is of this generation or a later one, and valid; and signed, or a number."""
     ahead = Stored(VALID_UNTIL, ">", ({"N": str(now())},))
     current = Stored(GENERATION, ">=", ({"N": str(generation)},))
-    return join((current, Or((Stored(VALID_UNTIL, "missing"), ahead))))
+    valid = (current, Or((Stored(VALID_UNTIL, "missing"), ahead)))
+    return join((*valid, Or((Stored(NUMBER, "exists"), signing.has_signer()))) if signs else valid)
 
 
 def is_not_later(generation: int) -> Condition:
@@ -177,13 +181,24 @@ def countable(delta: int) -> Condition:
     return Stored(NUMBER, "<", ({"N": str(NUMBER_LIMIT - delta)},))
 
 
-def value_of(head: Item, parts: Iterable[Item] = ()) -> Any:
-    """The value of an entry, with its parts in order if it has any."""
+class NotGenuine(Exception):
+    """An entry's value is not what was signed; never leaves the cache."""
+
+
+def value_of(head: Item, parts: Iterable[Item] = (), *, signs: bool) -> Any:
+    """The value of an entry, with its parts in order if it has any; ``NotGenuine`` if nobody signed it."""
     if NUMBER in head:
         return number_of(head)
     pieces: Sequence[Any] = [part[VALUE]["B"] for part in parts] if PARTS in head else [head[VALUE]["B"]]
-    # As in every cache of Django: whoever may write into the table is trusted.
-    return pickle.loads(b"".join(map(bytes, pieces)))  # noqa: S301
+    pickled = b"".join(map(bytes, pieces))
+    if signs and not signing.is_genuine(head, _said(head), pickled):
+        raise NotGenuine
+    return pickle.loads(pickled)  # noqa: S301 - signed, or the project trusts whoever may write into the table
+
+
+def _said(head: Item) -> str:
+    """What a signature covers beside the value: where the entry is, and which write made it."""
+    return f"{head[names.PARTITION_KEY]['S']} {head[WRITE_ID]['S']}"
 
 
 def number_of(head: Item) -> int:

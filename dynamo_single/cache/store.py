@@ -6,13 +6,14 @@ interface; what an item looks like is ``cache_items``'s subject.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from dynamo_single.cache import entries as stored
-from dynamo_single.cache.entries import Entry, generation_of, generations_key, is_live, part_keys
+from dynamo_single.cache.entries import Entry, generation_of, generations_key, part_keys
 from dynamo_single.exceptions import ConditionFailed, Conflict, NotSupported
 from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.matching import matches
@@ -25,6 +26,8 @@ from dynamo_single.table.limits import MAX_BATCH_KEYS, MAX_BATCH_WRITES
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table, get_table
 
+logger = logging.getLogger("dynamo_single.cache")
+
 #: How often an entry is read or written again because other processes replaced it, or cleared the cache, meanwhile.
 ATTEMPTS = 5
 
@@ -33,11 +36,15 @@ Found = dict[ItemKey, Item]
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """The entries of one cache in one table; with ``split``, values too large for an item are stored in several."""
+    """The entries of one cache in one table; with ``split``, values too large for an item are stored in several.
+
+    With ``signs``, values are signed, and those that are not do not count.
+    """
 
     alias: str
     name: str
     split: bool = False
+    signs: bool = True
 
     @property
     def table(self) -> Table:
@@ -54,37 +61,48 @@ class Store:
         place, generation = generations_key(self.name), 0
         for items in self._read(list(dict.fromkeys(keys)), beside=(place,)):
             generation = generation_of(items.pop(place, None), version)
-            found |= {key: item for key, item in items.items() if matches(is_live(generation), item)}
+            found |= {key: item for key, item in items.items() if matches(self._is_live(generation), item)}
         return found, generation
 
     def values(self, keys: Sequence[ItemKey], version: Any) -> tuple[dict[ItemKey, Any], int]:
         """The values of the entries that count, and the generation: ``find``, and BatchGetItems of values' parts."""
         found, generation = self.find(keys, version)
-        values = {key: stored.value_of(item) for key, item in found.items() if stored.PARTS not in item}
+        values: dict[ItemKey, Any] = {}
         for key, item in found.items():
-            if stored.PARTS in item:
-                values |= self._assembled(key, item, version)
+            values |= self._assembled(key, item, version) if stored.PARTS in item else self._value(key, item)
         return values, generation
+
+    def _value(self, key: ItemKey, head: Item, parts: Iterable[Item] = ()) -> dict[ItemKey, Any]:
+        """The value by its key; nothing, and no such entry any more, if it is not what was signed."""
+        try:
+            return {key: stored.value_of(head, parts, signs=self.signs)}
+        except stored.NotGenuine:
+            logger.warning("The cache entry %r was not signed by this project: it is removed and not read.", key[0])
+            self._remove(key, head)
+            return {}
+
+    def _is_live(self, generation: int) -> Condition:
+        return stored.is_live(generation, signs=self.signs)
 
     def _assembled(self, key: ItemKey, head: Item, version: Any) -> dict[ItemKey, Any]:
         for _ in range(ATTEMPTS):
             wanted = part_keys(head)
             parts = {key: item for items in self._read(wanted) for key, item in items.items()}
             if len(parts) == len(wanted):
-                return {key: stored.value_of(head, (parts[each] for each in wanted))}
+                return self._value(key, head, (parts[each] for each in wanted))
             again = self.find([key], version)[0].get(key)
             if again is None:
                 return {}
             if again[stored.WRITE_ID] == head[stored.WRITE_ID]:
-                self._remove_incomplete(key, head)
+                self._remove(key, head)
                 return {}
             if stored.PARTS not in again:
-                return {key: stored.value_of(again)}
+                return self._value(key, again)
             head = again
         raise Conflict(f"The cache entry {key[0]!r} was replaced {ATTEMPTS} times while it was read. Try again.")
 
-    def _remove_incomplete(self, key: ItemKey, head: Item) -> None:
-        """Remove an entry some of whose parts are lost, so that it does not keep add() from writing."""
+    def _remove(self, key: ItemKey, head: Item) -> None:
+        """Remove an entry that cannot be read, so that it does not keep add() from writing."""
         same = Stored(stored.WRITE_ID, "=", (head[stored.WRITE_ID],))
         with suppress(ConditionFailed):  # replaced or deleted since
             self.table.send(compile_action(Delete(key, same)))
@@ -105,7 +123,7 @@ class Store:
     def add(self, entry: Entry, version: Any) -> bool:
         """Write an entry unless there is one that counts: ``put`` under that condition."""
         for _ in range(ATTEMPTS):
-            found = self._put(entry, Not(is_live(entry.generation)))
+            found = self._put(entry, Not(self._is_live(entry.generation)))
             if found is None:
                 return True
             if int(found[stored.GENERATION]["N"]) <= entry.generation:
@@ -115,7 +133,7 @@ class Store:
 
     def add_once(self, entry: Entry) -> bool:
         """Write an entry unless there is one that counts, or the cache was cleared and the key set again."""
-        return self._put(entry, Not(is_live(entry.generation))) is None
+        return self._put(entry, Not(self._is_live(entry.generation))) is None
 
     def _renewed(self, entry: Entry, found: Item, version: Any) -> Entry:
         latest = max(self.generation(version), int(found[stored.GENERATION]["N"]))
@@ -123,7 +141,7 @@ class Store:
 
     def _put(self, entry: Entry, condition: Condition) -> Item | None:
         """Write an entry; the item that the condition does not allow to replace, or ``None`` if it is written."""
-        head, parts = entry.items(split=self.split)
+        head, parts = entry.items(split=self.split, signs=self.signs)
         self._write([_put(part) for part in parts])
         request = compile_action(Put(head, condition))
         if self.split:
@@ -150,13 +168,13 @@ class Store:
             for entry in entries:
                 self.put(entry, version)
             return
-        self._write([_put(entry.items(split=False)[0]) for entry in entries])
+        self._write([_put(entry.items(split=False, signs=self.signs)[0]) for entry in entries])
 
     def touch(self, key: ItemKey, version: Any, valid_until: int | None) -> bool:
         """Set how long an entry is valid: one GetItem and one UpdateItem, and one for each part."""
         expiry = stored.expiry(valid_until)
         removed = () if expiry else (stored.VALID_UNTIL, names.EXPIRES_AT)
-        update = Update(key, set=expiry, remove=removed, condition=is_live(self.generation(version)))
+        update = Update(key, set=expiry, remove=removed, condition=self._is_live(self.generation(version)))
         try:
             head = self.table.send(compile_action(update))["Attributes"]
         except ConditionFailed:
@@ -172,7 +190,7 @@ class Store:
 
     def count(self, key: ItemKey, version: Any, delta: int) -> int | None:
         """Add to an integer and give the sum: one GetItem and one UpdateItem; ``None`` if there is no such entry."""
-        live = is_live(self.generation(version))
+        live = self._is_live(self.generation(version))
         added = {stored.NUMBER: {"N": str(delta)}}
         request = compile_action(Update(key, add=added, condition=join((live, stored.countable(delta)))))
         try:
@@ -189,7 +207,7 @@ class Store:
     def delete(self, key: ItemKey, version: Any) -> bool:
         """Remove an entry; whether it counted. One DeleteItem, and one GetItem if there was something."""
         removed = self._delete(key)
-        return bool(removed) and matches(is_live(self.generation(version)), removed)
+        return bool(removed) and matches(self._is_live(self.generation(version)), removed)
 
     def _delete(self, key: ItemKey) -> Item:
         request = _returning(compile_action(Delete(key)), "ALL_OLD")

@@ -36,10 +36,11 @@ Sent = list[SentRequest]
         ({"LOCATION": "other"}, "CACHES: LOCATION 'other' is no alias of DYNAMO_SINGLE, which declares 'default'"),
         ({"OPTIONS": {"MAX_ENTRIES": 100}}, "OPTIONS['MAX_ENTRIES'] has no meaning to DynamoCache"),
         ({"OPTIONS": {"CULL_FREQUENCY": 2}}, "there is no limit on their number"),
-        ({"OPTIONS": {"large_values": "split"}}, "whose options are LARGE_VALUES, NAME"),
+        ({"OPTIONS": {"large_values": "split"}}, "whose options are LARGE_VALUES, NAME, SIGN"),
         ({"OPTIONS": {"LARGE_VALUES": True}}, "OPTIONS['LARGE_VALUES'] must be 'refuse' or 'split', not True."),
         ({"OPTIONS": {"NAME": ""}}, "OPTIONS['NAME'] must be a text that is not empty, not ''."),
         ({"OPTIONS": {"NAME": 1}}, "not 1."),
+        ({"OPTIONS": {"SIGN": "yes"}}, "OPTIONS['SIGN'] must be True or False, not 'yes'."),
     ],
 )
 def test_a_wrong_setting_is_named(settings: dict[str, Any], message: str) -> None:
