@@ -9,7 +9,7 @@ export WEB_PORT ?= 8000
 export DYNAMO_PORT ?= 8001
 export PYTHONUNBUFFERED := 1
 
-.PHONY: help run test test-versions docs bench bench-walks bench-cpu check lint format install install-dev
+.PHONY: help run test test-versions test-django docs bench bench-walks bench-cpu check lint format install install-dev
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -22,6 +22,9 @@ test: check ## everything that has to hold before a change is handed in
 
 test-versions: node_modules/installed ## run the tests on every supported Python and Django that is here (ONLY=3.12-django6.1, ARGS=tests/unit)
 	@$(PYTHON) tests/versions.py $(ARGS)
+
+test-django: node_modules/installed ## run Django's own tests against our models, on every supported Django (ARGS="--write lookup")
+	@$(PYTHON) -m tests.upstream.releases $(ARGS)
 
 docs: install-dev ## run every example of README and docs/, and compare the reference with the code
 	@$(BIN)/pytest -q -n 2 tests/docs

@@ -1,0 +1,318 @@
+"""What upstream's models are given in the place of ``django.db.models``: our attributes, models and managers.
+
+``ATTRIBUTES`` has one line for each kind of field. What is not listed here is Django's own. A model that cannot be
+declared is refused: whoever uses it gets the error that declaring it raised.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from django.apps import apps
+from django.db import models as django_models
+from django.db.models.fields import NOT_PROVIDED
+
+from dynamo_single import models
+from dynamo_single.exceptions import ConfigurationError, NotSupported
+from dynamo_single.orm.model.metaclass import ModelMeta
+from dynamo_single.orm.schema.fields import fields
+from tests.upstream import catalogue, keys
+
+
+class NumberField(fields.IntegerField):
+    """An identifier that is counted up when an object is saved for the first time, as an SQL database does."""
+
+    lock = threading.Lock()
+
+    def pre_save(self, model_instance: Any, add: bool) -> Any:
+        """The next number, one above the highest that was seen, for an object that has none."""
+        number = getattr(model_instance, self.attname)
+        with self.lock:
+            last = getattr(self, "last", 0)
+            if number is None:
+                number = last + 1
+                setattr(model_instance, self.attname, number)
+            if isinstance(number, int):
+                self.last = max(last, number)
+        return number
+
+
+class AutoAttribute(models.IntegerAttribute):
+    """Django's ``AutoField``: a number that the object gets when it is created."""
+
+    field_class = NumberField
+
+    def __init__(self, verbose_name: Any = None, **options: Any) -> None:
+        super().__init__(verbose_name or "ID", **{"blank": True, "editable": False, **options})
+
+
+#: ``{field: (attribute, options of the attribute)}``. A kind of field that is not here is refused.
+ATTRIBUTES: dict[str, tuple[Any, dict[str, Any]]] = {
+    "AutoField": (AutoAttribute, {}),
+    "BigAutoField": (AutoAttribute, {}),
+    "SmallAutoField": (AutoAttribute, {}),
+    "BigIntegerField": (models.IntegerAttribute, {}),
+    "BinaryField": (models.BinaryAttribute, {}),
+    "BooleanField": (models.BooleanAttribute, {}),
+    "CharField": (models.UnicodeAttribute, {}),
+    "DateField": (models.DateAttribute, {}),
+    "DateTimeField": (models.TimestampAttribute, {}),
+    "DecimalField": (models.DecimalAttribute, {}),
+    "EmailField": (models.EmailAttribute, {"max_length": 254}),
+    "FloatField": (models.NumberAttribute, {}),
+    "IntegerField": (models.IntegerAttribute, {}),
+    "JSONField": (models.JSONAttribute, {}),
+    "PositiveBigIntegerField": (models.IntegerAttribute, {}),
+    "PositiveIntegerField": (models.IntegerAttribute, {}),
+    "PositiveSmallIntegerField": (models.IntegerAttribute, {}),
+    "SlugField": (models.UnicodeAttribute, {"max_length": 50}),
+    "SmallIntegerField": (models.IntegerAttribute, {}),
+    "TextField": (models.UnicodeAttribute, {"multiline": True}),
+    "URLField": (models.UnicodeAttribute, {"max_length": 200}),
+    "UUIDField": (models.UUIDAttribute, {}),
+}
+#: References: they take the other model first, and ``on_delete``.
+REFERENCES: dict[str, tuple[Any, dict[str, Any]]] = {
+    "ForeignKey": (models.ReferenceAttribute, {}),
+    "OneToOneField": (models.ReferenceAttribute, {"unique": True}),
+}
+#: Options of fields that no attribute has: most say how an SQL database stores the field.
+LEFT_OUT = {
+    *("db_collation", "db_column", "db_comment", "db_constraint", "db_index", "db_tablespace"),
+    *("limit_choices_to", "parent_link", "related_query_name", "symmetrical", "to_field"),
+    *("unique_for_date", "unique_for_month", "unique_for_year"),
+}
+
+
+class Refusing(type):
+    """The class of a model that cannot be declared."""
+
+    error: Exception
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise cls.error
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        raise cls.error
+
+
+def refused(name: str, error: Exception, namespace: dict[str, Any]) -> Any:
+    """What stands in the place of a model that cannot be declared."""
+    found = Refusing(name, (), {"error": error})
+    if (cell := namespace.get("__classcell__")) is not None:
+        # Python compares what a method's super() would use with the class that the statement made.
+        cell.cell_contents = found
+    return found
+
+
+class Unsupported:
+    """A field that no attribute can take the place of; a model that has it is refused."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+    def contribute_to_class(self, cls: Any, name: str) -> None:
+        """Refuse the model."""
+        raise ConfigurationError(f"{cls.__name__}.{name}: {self.reason}")
+
+
+def _made(attribute: Any, first: Any, options: dict[str, Any]) -> Any:
+    """An attribute with a field's options."""
+    options = {name: value for name, value in options.items() if name not in LEFT_OUT}
+    options.setdefault("blank", False)
+    if not hasattr(options.get("db_default"), "resolve_expression") and "db_default" in options:
+        options["default"] = options.pop("db_default")
+    if options.get("default") is NOT_PROVIDED:
+        del options["default"]
+    primary_key = options.pop("primary_key", False)
+    try:
+        made = attribute(first, **options)
+    except (TypeError, ConfigurationError) as error:
+        return Unsupported(str(error))
+    made.is_primary_key = primary_key
+    return made
+
+
+class Field:
+    """What stands in the place of a field's class: calling it makes an attribute.
+
+    A field of upstream's own that derives from it makes the same attribute, without what upstream changes.
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def __call__(self, verbose_name: Any = None, name: Any = None, **options: Any) -> Any:
+        if self.kind not in ATTRIBUTES:
+            return Unsupported(f"there is no attribute for a {self.kind}.")
+        attribute, fixed = ATTRIBUTES[self.kind]
+        return _made(attribute, verbose_name, {**fixed, **options})
+
+    def __mro_entries__(self, bases: Any) -> tuple[type, ...]:
+        return (type(self.kind, (Own,), {"makes": self}),)
+
+
+class Own:
+    """A field of upstream's own."""
+
+    makes: Field
+
+    def __new__(cls, *args: Any, **options: Any) -> Any:
+        """The attribute of the field that it derives from."""
+        return cls.makes(*args, **options)
+
+    @classmethod
+    def register_lookup(cls, lookup: Any, lookup_name: str | None = None) -> Any:
+        """Nothing: lookups of one's own are SQL."""
+        return lookup
+
+
+class Reference(Field):
+    """The same for a reference, which takes the other model first, and ``on_delete``."""
+
+    def __call__(self, to: Any, on_delete: Any = None, *args: Any, **options: Any) -> Any:
+        if isinstance(to, Refusing):
+            return Unsupported(str(to.error))
+        attribute, fixed = REFERENCES[self.kind]
+        return _made(attribute, to, {**fixed, **options})
+
+
+class Links:
+    """The manager of a many-to-many field, of which there is none: what is added is dropped, reading is refused."""
+
+    def add(self, *objs: Any, **options: Any) -> None:
+        """Nothing."""
+
+    set = add
+
+    def __getattr__(self, name: str) -> Any:
+        raise NotSupported("There are no many-to-many fields.")
+
+
+class LinksDescriptor:
+    """Gives the manager on either side."""
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return Links()
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        raise NotSupported("There are no many-to-many fields.")
+
+
+class ManyToManyField:
+    """A relation that upstream's set-up may fill, and that no test can read."""
+
+    def __init__(self, to: Any, *args: Any, related_name: str | None = None, **options: Any) -> None:
+        self.to = to
+        self.related_name = related_name
+
+    def contribute_to_class(self, cls: Any, name: str) -> None:
+        """Put the descriptors on both sides."""
+        setattr(cls, name, LinksDescriptor())
+        accessor = self.related_name or f"{cls.__name__.lower()}_set"
+        if cls._meta.abstract or accessor.endswith("+") or self.to == "self" or isinstance(self.to, Refusing):
+            return
+        label = self.to if isinstance(self.to, str) else self.to._meta.label
+        app_label, _, model = label.rpartition(".")
+
+        def put(other: Any) -> None:
+            setattr(
+                other, accessor % {"class": cls.__name__.lower(), "app_label": cls._meta.app_label}, LinksDescriptor()
+            )
+
+        apps.lazy_model_operation(put, (app_label or cls._meta.app_label, model.lower()))
+
+
+class Converting(ModelMeta):
+    """Declares a model of upstream's as one of ours, or refuses it.
+
+    One item cannot be two models, so that a child of a concrete model becomes a model of its own with the same
+    attributes.
+    """
+
+    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **kwargs: Any) -> Any:
+        """The model, with the keys of the rule."""
+        for base in bases:
+            if isinstance(base, Refusing):
+                return refused(name, base.error, namespace)
+        meta = namespace.get("Meta")
+        if meta is not None:
+            meta = namespace["Meta"] = keys.converted_meta(meta)
+        declared = dict(namespace)
+        try:
+            if any(isinstance(base, Converting) for base in bases):
+                if not getattr(meta, "proxy", False):
+                    bases = tuple(_abstract(mcs, base) for base in bases)
+                keys.declare(name, bases, namespace, AutoAttribute)
+            made: Any = super().__new__(mcs, name, bases, namespace, **kwargs)
+        except ConfigurationError as error:
+            return refused(name, error, declared)
+        made._declared = (bases, declared)
+        return made
+
+    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **kwargs: Any) -> None:
+        super().__init__(name, cls.__bases__, namespace, **kwargs)
+
+
+def _abstract(mcs: Any, base: Any) -> Any:
+    """A base as an abstract one: a concrete model's declaration once more, with attributes of its own."""
+    if not isinstance(base, Converting) or base._meta.abstract:
+        return base
+    if base._meta.proxy:
+        return _abstract(mcs, base._meta.concrete_model)
+    bases, declared = base._declared
+    copied = {name: _copied(value) for name, value in declared.items() if name not in ("__classcell__", "Keys")}
+    meta: Any = declared.get("Meta", object)
+    kept = {name: value for name, value in vars(meta).items() if name in ("ordering", "get_latest_by", "app_label")}
+    copied["Meta"] = type("Meta", (), {**kept, "abstract": True})
+    return mcs(f"{base.__name__}Fields", bases, copied)
+
+
+def _copied(value: Any) -> Any:
+    if not isinstance(value, models.Attribute):
+        return value
+    copied = value.copy()
+    copied.field_options = dict(value.field_options)
+    if "related_name" in copied.field_options:
+        copied.field_options["related_name"] = "+"
+    return copied
+
+
+class QuerySet(models.QuerySet):
+    """Our queryset under Django's name."""
+
+
+class Manager(models.Manager):
+    """Our manager, with what the app is allowed."""
+
+    def get_queryset(self) -> Any:
+        """Every object."""
+        queryset: Any = super().get_queryset()
+        for name in catalogue.APPS[self.model.__module__.partition(".")[0]].managers:
+            queryset = getattr(queryset, name)()
+        return queryset
+
+
+class Model(models.Model, metaclass=Converting):
+    """What upstream's models derive from."""
+
+    objects = Manager()
+
+    class Meta:
+        abstract = True
+
+    def _save_table(self, *args: Any, **options: Any) -> Any:
+        # What a fixture saves is saved raw: no field sets anything.
+        if isinstance(self._meta.pk, NumberField):
+            self._meta.pk.pre_save(self, True)
+        return super()._save_table(*args, **options)
+
+
+def __getattr__(name: str) -> Any:
+    if name in REFERENCES:
+        return Reference(name)
+    found = getattr(django_models, name)
+    return Field(name) if isinstance(found, type) and issubclass(found, django_models.Field) else found

@@ -1,0 +1,121 @@
+"""The list of upstream's tests that do not pass: ``expected_failures.txt``.
+
+A paragraph for each reason: the bold words of its line in docs/limitations.md, the number of tests that it may have,
+and the tests. ``[5.2]`` before a test says that it fails on that release only.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.upstream.catalogue import APPS
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+FILE = Path(__file__).with_name("expected_failures.txt")
+LIMITATIONS = ROOT / "docs" / "limitations.md"
+#: The releases of Django that the list is about.
+RELEASES = ("5.2", "6.1")
+#: Where new failures go until somebody finds their reason.
+UNEXPLAINED = "?"
+
+_HEADING = re.compile(r"== (?P<reason>.+) \((?P<allowed>\d+)\)")
+_TEST = re.compile(r"(?:\[(?P<release>[\d.]+)\] )?(?P<name>\S+)")
+
+
+@dataclass(slots=True)
+class Expectations:
+    """What does not pass: ``{test: reason}`` for each release, and how many tests a reason may have at most."""
+
+    tests: dict[str, dict[str, str]] = field(default_factory=lambda: {release: {} for release in RELEASES})
+    allowed: dict[str, int] = field(default_factory=dict)
+
+    def counts(self) -> dict[str, int]:
+        """How many tests each reason has, whichever the release."""
+        found: dict[str, set[str]] = {}
+        for tests in self.tests.values():
+            for name, reason in tests.items():
+                found.setdefault(reason, set()).add(name)
+        return {reason: len(names) for reason, names in sorted(found.items())}
+
+    def grown(self) -> list[str]:
+        """The reasons that have more tests than they may."""
+        return [
+            f"{reason}: {count} tests, {self.allowed.get(reason, 0)} allowed"
+            for reason, count in self.counts().items()
+            if count > self.allowed.get(reason, 0)
+        ]
+
+    def update(self, release: str, apps: Iterable[str], failed: Mapping[str, str]) -> None:
+        """Take over what failed in some apps on a release, ``{test: reason}``; what is listed keeps its reason."""
+        known = {name: reason for tests in self.tests.values() for name, reason in tests.items()}
+        kept = {name: reason for name, reason in self.tests[release].items() if app_of(name) not in set(apps)}
+        self.tests[release] = kept | {name: known.get(name, reason) for name, reason in failed.items()}
+
+
+def app_of(test: str) -> str:
+    """The app that a test belongs to."""
+    return test.partition(".")[0]
+
+
+def read(text: str) -> Expectations:
+    """The list as it is written; raises ``ValueError`` for a line that is neither heading nor test."""
+    found, reason = Expectations(), None
+    for line in text.splitlines():
+        if not line or line.startswith("#"):
+            continue
+        if heading := _HEADING.fullmatch(line):
+            reason = heading["reason"]
+            found.allowed[reason] = int(heading["allowed"])
+        elif (test := _TEST.fullmatch(line)) and reason is not None:
+            for release in [test["release"]] if test["release"] else RELEASES:
+                if test["name"] in found.tests[release]:
+                    raise ValueError(f"{test['name']} is listed twice for Django {release}.")
+                found.tests[release][test["name"]] = reason
+        else:
+            raise ValueError(f"This is neither a reason nor a test: {line!r}")
+    return found
+
+
+HEAD = """\
+# Which of Django's own tests do not pass against our models, and why.
+#
+# Each reason is the line of docs/limitations.md that begins with these words in bold; the number is how many tests it
+# may have, and only falls. [5.2] or [6.1] before a test: it does not pass, or is there, on that release only.
+# `python -m tests.upstream.run --write APP ...` rewrites the list, and keeps the reasons.
+#
+# What the managers of the models call on every queryset, and in which apps:"""
+
+
+def _head() -> list[str]:
+    methods = sorted({method for app in APPS.values() for method in app.managers})
+    said = (
+        f"{method}(): {', '.join(sorted(name for name, app in APPS.items() if method in app.managers))}."
+        for method in methods
+    )
+    lines = (textwrap.wrap(each, 118, initial_indent="# ", subsequent_indent="# ") for each in said)
+    return [HEAD, *(line for wrapped in lines for line in wrapped)]
+
+
+def write(found: Expectations, allowed: Mapping[str, int]) -> str:
+    """The list as text: reasons and tests in the order of their names."""
+    lines = _head()
+    for reason in found.counts():
+        lines += ["", f"== {reason} ({allowed[reason]})"]
+        names = {name for tests in found.tests.values() for name, each in tests.items() if each == reason}
+        for name in sorted(names):
+            releases = [release for release in RELEASES if found.tests[release].get(name) == reason]
+            lines += [name] if len(releases) == len(RELEASES) else [f"[{release}] {name}" for release in releases]
+    return "\n".join(lines) + "\n"
+
+
+def lines_of_limitations(section: str = "") -> set[str]:
+    """The bold words that the lines of docs/limitations.md begin with, or those of one section."""
+    text = LIMITATIONS.read_text(encoding="utf-8")
+    if section:
+        text = text.partition(section)[2].partition("\n## ")[0]
+    found = re.findall(r"^- \*\*(.+?)\*\*", text, flags=re.MULTILINE | re.DOTALL)
+    return {" ".join(words.split()) for words in found}

@@ -1,0 +1,66 @@
+"""The keys of upstream's models: a rule, and the models that it does not fit.
+
+The rule: the primary key holds the object's own; ``gs1`` lists all objects of the model by it; each reference has an
+index by which a related manager finds its objects.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dynamo_single import models
+from dynamo_single.orm.model.metaclass import ModelMeta
+from tests.upstream.catalogue import INDEXES
+
+#: Options of ``Meta`` that only an SQL database follows, or that this app decides.
+SQL_OPTIONS = {
+    "base_manager_name",
+    "db_table",
+    "db_table_comment",
+    "db_tablespace",
+    "indexes",
+    "managed",
+    "required_db_features",
+    "required_db_vendor",
+    "select_on_save",
+}
+
+
+def converted_meta(meta: Any) -> Any:
+    """A ``Meta`` without what only an SQL database follows."""
+    kept = {name: value for name, value in vars(meta).items() if name not in SQL_OPTIONS}
+    return type("Meta", meta.__bases__, {n: v for n, v in kept.items() if n not in ("__dict__", "__weakref__")})
+
+
+def declare(name: str, bases: tuple[type, ...], namespace: dict[str, Any], automatic: Any) -> None:
+    """Give a concrete model its identifier and its keys."""
+    meta = namespace.get("Meta")
+    if getattr(meta, "abstract", False) or getattr(meta, "proxy", False) or "Keys" in namespace:
+        return
+    attributes = {**_inherited(bases), **{n: v for n, v in namespace.items() if isinstance(v, models.Attribute)}}
+    identity = next((n for n, v in attributes.items() if getattr(v, "is_primary_key", False)), None)
+    if identity is None:
+        identity = "id"
+        namespace["id"] = attributes["id"] = automatic()
+    stored = {n: f"{n}_id" if isinstance(v, models.ReferenceAttribute) else n for n, v in attributes.items()}
+    label = f"{namespace['__module__'].partition('.')[0]}.{name}".upper()
+    key = stored[identity]
+    found: dict[str, Any] = {
+        "primary": models.Key(f"{label}#{{{key}}}", "#METADATA"),
+        "every": models.IndexKey(INDEXES[0], label, f"{{{key}}}"),
+    }
+    references = [n for n, v in attributes.items() if isinstance(v, models.ReferenceAttribute) and n != identity]
+    for index, reference in zip(INDEXES[1:], references, strict=False):
+        partition = f"{label}.{reference.upper()}#{{{stored[reference]}}}"
+        found[f"by_{reference}"] = models.IndexKey(index, partition, f"{{{key}}}")
+    namespace["Keys"] = type("Keys", (), found)
+
+
+def _inherited(bases: tuple[type, ...]) -> dict[str, Any]:
+    """The attributes of abstract parents, by the names of their fields."""
+    found: dict[str, Any] = {}
+    for base in reversed(bases):
+        if isinstance(base, ModelMeta):
+            meta: Any = base._meta  # type: ignore[attr-defined]  # a model
+            found |= {field.name: field.attribute for field in meta.local_fields if hasattr(field, "attribute")}
+    return found

@@ -1,0 +1,78 @@
+"""Loads upstream's models with our attributes: an import hook over ``models.py`` of the apps that are run.
+
+The source is read as it is. Where it imports Django's fields, models and managers, it is given ``converted`` instead;
+all other modules are loaded unchanged.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.abc
+import importlib.machinery
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+#: What is imported from elsewhere in a converted module: ``{module: module in its place}``.
+REPLACED = {
+    "django.db.models": "tests.upstream.converted",
+    "django.contrib.auth.models": "tests.upstream.users",
+    "django.contrib.auth.base_user": "tests.upstream.users",
+}
+
+
+class ModelsLoader(importlib.abc.FileLoader, importlib.abc.SourceLoader):
+    """Loads one module from its source, with the imports replaced; nothing compiled is kept."""
+
+    def source_to_code(self, data: Any, path: Any, **options: Any) -> CodeType:  # type: ignore[override]  # wider
+        """The code of the module with its imports replaced."""
+        tree = ast.parse(data, path)
+        code: CodeType = compile(ast.fix_missing_locations(Imports().visit(tree)), path, "exec")
+        return code
+
+
+class Imports(ast.NodeTransformer):
+    """Replaces what a module imports."""
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
+        """``from django.db import models`` and the like, name by name."""
+        if node.module in REPLACED:
+            node.module = REPLACED[node.module]
+            return node
+        kept, replaced = [], []
+        for alias in node.names:
+            name = REPLACED.get(f"{node.module}.{alias.name}")
+            if node.level or name is None:
+                kept.append(alias)
+            else:
+                package, _, module = name.rpartition(".")
+                as_name = ast.alias(name=module, asname=alias.asname or alias.name)
+                replaced.append(ast.copy_location(ast.ImportFrom(module=package, names=[as_name], level=0), node))
+        node.names = kept
+        return [*([node] if kept else []), *replaced]
+
+
+class Finder(importlib.abc.MetaPathFinder):
+    """Finds the modules of models of some packages in one folder."""
+
+    def __init__(self, folder: Path, packages: Sequence[str]) -> None:
+        self.folder = folder
+        self.packages = frozenset(packages)
+
+    def find_spec(self, fullname: str, path: Any, target: ModuleType | None = None) -> Any:
+        """``<package>.models`` and what lies in it; nothing for any other module."""
+        package, _, rest = fullname.partition(".")
+        if package not in self.packages or rest.partition(".")[0] != "models":
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path)
+        if spec is not None and isinstance(spec.loader, importlib.machinery.SourceFileLoader):
+            spec.loader = ModelsLoader(fullname, spec.loader.path)
+        return spec
+
+
+def install(folder: Path, packages: Sequence[str]) -> None:
+    """Make the packages importable, with their models converted."""
+    sys.path.insert(0, str(folder))
+    sys.meta_path.insert(0, Finder(folder, packages))

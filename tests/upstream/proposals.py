@@ -1,0 +1,33 @@
+"""Which line of docs/limitations.md a new failure is proposed for, by its error; whoever commits the list decides."""
+
+from __future__ import annotations
+
+import re
+
+#: ``(a part of the error, the bold words of the line)``; the first that is found.
+PROPOSALS = (
+    (r"no many-to-many fields", "No many-to-many fields."),
+    (r"has no joins|FilteredRelation|__\w+' for values\(\)|Cannot order \S+ by '\w+__", "No joins."),
+    (r"means the order of", "No joins."),
+    (r"queryset inside a condition|Exists|Subquery|OuterRef", "Querysets inside conditions."),
+    (r"The lookup '(i?regex|i?endswith)'", "Lookups that DynamoDB cannot answer."),
+    (r"icontains is not|iexact is not|istartswith is not", "Case."),
+    (r"(week_day|month|day|hour|minute|second|quarter|week) is not supported", "Parts of dates"),
+    (r"extra\(\) is not|raw\(\) is not|alias\(\) is not|turn it into SQL", "No computing while reading."),
+    (r"there are Count, Min, Max, Sum, Avg|Expressions in values|an aggregate takes", "No computing while reading."),
+    (r"Ordering by|in a condition is not supported|__abs is not supported", "No computing while reading."),
+    (r"adds and subtracts numbers", "Expressions that DynamoDB does not compute."),
+    (r"takes keyword arguments only", "Positional constructor arguments"),
+    (r"inherits from|_ptr'", "No multi-table inheritance"),
+    (r"queries executed|query executed", "One statement is not one request."),
+    (r"there is no attribute for a|content_object", "Fields of Django, attributes of PynamoDB."),
+    (r"make up the primary key, which save\(\) does not change", "`save()` does not change a primary key."),
+    (r"was deleted since it was read|No \S+ matches pk=", "A deleted object stays deleted."),
+    (r" not found in ", "Errors have texts of their own."),
+    (r"ProtectedError not raised|RestrictedError not raised", "References are not checked by DynamoDB"),
+)
+
+
+def proposed(error: str) -> str | None:
+    """The line that an error is proposed for."""
+    return next((reason for pattern, reason in PROPOSALS if re.search(pattern, error)), None)

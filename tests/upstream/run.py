@@ -1,0 +1,119 @@
+"""Runs Django's own tests against our models, and compares with the list of those that do not pass.
+
+``make test-django`` runs all apps, ``make test`` the fast ones. By hand, for the Django that is installed::
+
+    python -m tests.upstream.run [--fast] [--write [--raise]] [APP ...]
+
+``--write`` rewrites the list: what passes goes, what fails keeps its reason, and what is new stands under the reason
+that ``proposals`` has for such an error, or under ``?`` until somebody finds one. A reason's number of tests only
+falls, unless ``--raise`` is said.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import django
+
+from tests.upstream import expectations, source
+from tests.upstream.catalogue import APPS
+from tests.upstream.proposals import proposed
+
+RELEASE = ".".join(map(str, django.VERSION[:2]))
+OUTPUT = source.CACHE / "results" / RELEASE
+#: How long one app may take, in seconds.
+LIMIT = 300
+
+Outcomes = dict[str, dict[str, Any]]
+
+
+def run_app(app: str) -> Outcomes:
+    """What became of the tests of one app, in a process of its own; what the process printed is kept beside it."""
+    result, printed = OUTPUT / f"{app}.json", OUTPUT / f"{app}.txt"
+    result.unlink(missing_ok=True)
+    with printed.open("w") as output:
+        command = [sys.executable, "-m", "tests.upstream.worker", app, str(result)]
+        subprocess.run(
+            command,
+            cwd=source.ROOT,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            timeout=LIMIT,
+            check=False,
+            env=os.environ | {"PYTHONPATH": str(source.ROOT)},
+        )
+    if not result.exists():
+        raise SystemExit(f"{app} could not be run; {printed.relative_to(source.ROOT)} says why.")
+    outcomes: Outcomes = json.loads(result.read_text())
+    return outcomes
+
+
+def run(apps: Sequence[str]) -> Outcomes:
+    """What became of the tests of several apps, two at a time."""
+    source.tests_folder()
+    OUTPUT.mkdir(parents=True, exist_ok=True)
+    with ThreadPoolExecutor(2) as pool:
+        return {name: outcome for outcomes in pool.map(run_app, apps) for name, outcome in outcomes.items()}
+
+
+def failed(outcomes: Outcomes) -> list[str]:
+    """The tests that failed."""
+    return sorted(name for name, each in outcomes.items() if each["outcome"] == "failed")
+
+
+def compare(outcomes: Outcomes, listed: expectations.Expectations, apps: Sequence[str]) -> list[str]:
+    """What is otherwise than the list says: failures that are not on it, and tests on it that did not fail."""
+    expected = {name for name in listed.tests[RELEASE] if expectations.app_of(name) in apps}
+    found = set(failed(outcomes))
+    new = [f"fails: {name}\n    {outcomes[name]['error']}" for name in sorted(found - expected)]
+    gone = [f"is listed and does not fail: {name}" for name in sorted(expected - found)]
+    return new + gone
+
+
+def rewrite(outcomes: Outcomes, listed: expectations.Expectations, apps: Sequence[str], *, more: bool) -> None:
+    """Write the list anew, with the reasons that it has."""
+    reasons = {name: proposed(outcomes[name]["error"]) or expectations.UNEXPLAINED for name in failed(outcomes)}
+    listed.update(RELEASE, apps, reasons)
+    counts = listed.counts()
+    if not more and (grown := [each for each in listed.grown() if not each.startswith(expectations.UNEXPLAINED)]):
+        raise SystemExit("\n".join(["A reason may only lose tests; --raise says otherwise.", *grown]))
+    expectations.FILE.write_text(expectations.write(listed, counts), encoding="utf-8")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run, and compare or rewrite; 1 where anything is otherwise than the list says."""
+    parser = argparse.ArgumentParser(description="Run Django's own tests against our models.")
+    parser.add_argument("apps", nargs="*", metavar="APP", help="apps; all of them if none is named")
+    parser.add_argument("--fast", action="store_true", help="only the apps that run with `make test`")
+    parser.add_argument("--write", action="store_true", help="rewrite the list")
+    parser.add_argument("--raise", action="store_true", dest="more", help="let reasons have more tests than before")
+    options = parser.parse_args(arguments)
+    apps = options.apps or [name for name, app in APPS.items() if app.fast or not options.fast]
+    started = time.monotonic()
+    outcomes = run(apps)
+    counted = Counter(each["outcome"] for each in outcomes.values())
+    print(
+        f"Django {django.get_version()}: {len(outcomes)} tests of {len(apps)} apps "
+        f"in {time.monotonic() - started:.0f} s: "
+        f"{counted['passed']} passed, {counted['failed']} failed, {counted['skipped']} skipped"
+    )
+    listed = expectations.read(expectations.FILE.read_text(encoding="utf-8"))
+    if options.write:
+        rewrite(outcomes, listed, apps, more=options.more)
+        return 0
+    different = compare(outcomes, listed, apps) + listed.grown()
+    print("\n".join(different) or "As the list says.")
+    return 1 if different else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,55 @@
+"""Django's own tests fail where the list says so, and nowhere else; the list names reasons that are documented."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from tests.upstream import expectations, loader, run
+from tests.upstream.catalogue import APPS
+
+LISTED = expectations.read(expectations.FILE.read_text(encoding="utf-8"))
+
+
+def test_the_fast_apps_fail_where_the_list_says_so_and_nowhere_else() -> None:
+    """What the rest does is asked by `make test-django`."""
+    apps = [name for name, app in APPS.items() if app.fast]
+    assert run.compare(run.run(apps), LISTED, apps) == []
+
+
+def test_every_reason_is_a_line_of_the_limitations() -> None:
+    """The bold words that it begins with."""
+    assert set(LISTED.counts()) <= expectations.lines_of_limitations()
+
+
+def test_a_known_fault_is_one_that_tests_fail_for() -> None:
+    """One that was mended is taken out of the limitations."""
+    assert expectations.lines_of_limitations("## Known faults") <= set(LISTED.counts())
+
+
+def test_no_reason_has_more_tests_than_it_may() -> None:
+    """The number beside it only falls."""
+    assert LISTED.grown() == []
+
+
+def test_the_list_is_written_as_it_is_read() -> None:
+    """In one order, so that a change of it shows what changed; its head says what the managers may do."""
+    assert expectations.write(LISTED, LISTED.counts()) == expectations.FILE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("written", "loaded"),
+    [
+        ("from django.db import models", "from tests.upstream import converted as models"),
+        (
+            "from django.db import connection, models",
+            "from django.db import connection\nfrom tests.upstream import converted as models",
+        ),
+        ("from django.db.models import F, CharField", "from tests.upstream.converted import F, CharField"),
+        ("from .fields import Own", "from .fields import Own"),
+    ],
+)
+def test_imports_of_models_are_replaced_and_no_others(written: str, loaded: str) -> None:
+    """The rest of a module is loaded as it is."""
+    assert ast.unparse(loader.Imports().visit(ast.parse(written))) == loaded

@@ -1,0 +1,126 @@
+"""Runs one app of Django's tests in this process, by Django's own runner, and writes what became of each test as JSON.
+
+``python -m tests.upstream.worker APP OUTPUT``
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+import unittest
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.upstream import loader, source
+
+
+class Result(unittest.TextTestResult):
+    """Keeps what became of each test; a test that fails in a part of it failed."""
+
+    outcomes: dict[str, dict[str, str]]
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.outcomes = {}
+
+    def addSuccess(self, test: Any) -> None:
+        """The test passed, unless a part of it failed."""
+        super().addSuccess(test)
+        self.outcomes.setdefault(test.id(), {"outcome": "passed"})
+
+    def addSkip(self, test: Any, reason: str) -> None:
+        """The test was not run."""
+        super().addSkip(test, reason)
+        self.outcomes.setdefault(test.id(), {"outcome": "skipped", "why": reason})
+
+    def addError(self, test: Any, err: Any) -> None:
+        """The test raised an error."""
+        super().addError(test, err)
+        self._failed(test, err)
+
+    def addFailure(self, test: Any, err: Any) -> None:
+        """The test found something else than it expected."""
+        super().addFailure(test, err)
+        self._failed(test, err)
+
+    def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:
+        """A part of a test ended."""
+        super().addSubTest(test, subtest, err)
+        if err is not None:
+            self._failed(test, err)
+
+    def addExpectedFailure(self, test: Any, err: Any) -> None:
+        """Upstream expects the test to fail on a database such as ours, and it did."""
+        super().addExpectedFailure(test, err)
+        self.outcomes[test.id()] = {"outcome": "skipped", "why": "upstream expects it to fail"}
+
+    def addUnexpectedSuccess(self, test: Any) -> None:
+        """Upstream expects the test to fail, and it passed."""
+        super().addUnexpectedSuccess(test)
+        self.outcomes[test.id()] = {"outcome": "passed"}
+
+    def _failed(self, test: Any, err: Any) -> None:
+        text = "".join(traceback.format_exception(*err))
+        self.outcomes[test.id()] = {"outcome": "failed", "error": f"{err[0].__name__}: {err[1]}", "traceback": text}
+
+
+def tests_of(suite: Any) -> Iterator[Any]:
+    """The single tests of a suite."""
+    for each in suite:
+        if isinstance(each, unittest.TestSuite):
+            yield from tests_of(each)
+        elif each is not None:
+            yield each
+
+
+def run(app: str) -> dict[str, dict[str, str]]:
+    """What became of each test of an app."""
+    os.environ["DJANGO_SETTINGS_MODULE"] = "tests.upstream.settings"
+    os.environ["RUNNING_DJANGOS_TEST_SUITE"] = "true"
+    folder = source.tests_folder()
+    loader.install(folder, [app])
+    os.chdir(folder)
+    import django
+    from django.conf import settings
+
+    settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, app]
+    settings.TEMPLATES[0]["DIRS"] = [folder / "templates"]
+    django.setup()
+    from django.test.runner import DiscoverRunner
+
+    class Runner(DiscoverRunner):
+        """Django's runner, with our account of the tests; the checks of our own models are no part of them."""
+
+        def get_resultclass(self) -> Any:
+            return Result
+
+        def build_suite(self, *args: Any, **options: Any) -> Any:
+            suite = super().build_suite(*args, **options)
+            self.known = [test.id() for test in tests_of(suite)]
+            return suite
+
+        def run_checks(self, databases: Any) -> None:
+            pass
+
+        def suite_result(self, suite: Any, result: Any, **options: Any) -> Any:
+            self.outcomes = result.outcomes
+            return super().suite_result(suite, result, **options)
+
+    runner = Runner(verbosity=0, interactive=False)
+    runner.run_tests([app])
+    outcomes = {name: outcome for name, outcome in runner.outcomes.items() if name in runner.known}
+    stopped = [outcome for name, outcome in runner.outcomes.items() if name not in runner.known]
+    for name in runner.known:
+        # What could not be set up for a class or a module kept its tests from being run.
+        outcomes.setdefault(name, stopped[0] if stopped else {"outcome": "skipped", "why": "not run"})
+    return outcomes
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("default")
+    outcomes = run(sys.argv[1])
+    Path(sys.argv[2]).write_text(json.dumps(outcomes, indent=1, sort_keys=True))
