@@ -33,6 +33,8 @@ Kind = Literal[
     "copy",
     "copies due",
     "counter",
+    "child of nobody",
+    "left in the trash",
 ]
 
 #: Other items by their keys; one that is not stored, or has expired, is not among them.

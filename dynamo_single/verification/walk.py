@@ -23,12 +23,12 @@ from dynamo_single.table.limits import MAX_ACTIONS, MAX_BATCH_KEYS
 from dynamo_single.table.listeners import SentRequest, listening
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table, get_table
-from dynamo_single.verification import child_counters, claims, copies, derived, items
+from dynamo_single.verification import cascades, child_counters, claims, copies, derived, items
 from dynamo_single.verification.findings import Checks, Finding, Subject, present
 
 __all__ = ["Finding", "repair", "verify"]
 
-CHECKS: Final[tuple[Checks, ...]] = (items, claims, derived, copies)
+CHECKS: Final[tuple[Checks, ...]] = (items, claims, derived, copies, cascades)
 #: Checks that send requests of their own, since a key does not find what they look at: counting, for example.
 Inquiry = Callable[[Table, Subject], Iterator[Finding]]
 INQUIRIES: Final[tuple[Inquiry, ...]] = (copies.due, child_counters.inquire)

@@ -15,10 +15,11 @@ from typing import Any
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.effects import sending
+from dynamo_single.orm.effects.child_counters import Sums
 from dynamo_single.orm.effects.terms import NO_TERMS, Terms
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.plan.plan import Visibility
-from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, Put, key_of
+from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, Put, Update, key_of
 from dynamo_single.orm.requests.block import Block, Entry, Explain
 from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.orm.schema import registry
@@ -57,11 +58,11 @@ def parents(model: Any) -> Iterator[tuple[Any, Any]]:
             yield from ((parent, each.field) for each in followers(parent) if each.model is model)
 
 
-def below(root: Any, children_of: ChildrenOf, *, for_good: bool = False) -> list[Any]:
-    """All that goes along with an object, parents before their children, each once."""
-    seen = {key_of(root._stored)}
+def below(root: Any, children_of: ChildrenOf, *, for_good: bool = False, also: Sequence[Any] = ()) -> list[Any]:
+    """All that goes along with an object, and with those ``also`` given, parents before their children, each once."""
+    level = [root, *also]
+    seen = {key_of(obj._stored) for obj in level}
     found: list[Any] = []
-    level = [root]
     while level:
         following: list[Any] = []
         for model, group in groupby(level, key=type):
@@ -118,6 +119,13 @@ class Step:
         """Let the object know that its write was carried out."""
         raise NotImplementedError
 
+    #: Whether its write depends on the counters of its item, which the steps before it change.
+    counts: bool = False
+
+    def held_to(self, entry: Entry, added: Sums) -> Entry:
+        """Its write, held to the counters as they were read; ``added`` is what earlier transactions added to them."""
+        return entry
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Part:
@@ -147,7 +155,7 @@ class Cascade:
         """Send everything; an object knows of its write once that is sent."""
         if pending is not None:
             await self._join(pending)
-        elif len(self.steps) == 1 and not self.guards:
+        elif len(self.steps) == 1 and not self.guards and not self.steps[0].counts:
             (step,) = self.steps
             self.failed = step.obj
             self.done += [step.obj] if await step.send(None) else []
@@ -157,8 +165,10 @@ class Cascade:
     async def _join(self, block: Block) -> None:
         count = len(block.entries)
         try:
+            written = {key_of(step.obj._stored) for step in self.steps}
             for guard in self.guards:
-                block.add(_alias(self.steps[0].obj), guard)
+                if not any(action.key in written for action in guard.actions):
+                    block.add(_alias(self.steps[0].obj), guard)
             for step in self.steps:
                 self.done += [step.obj] if await step.send(block) else []
         except BaseException:
@@ -173,8 +183,11 @@ class Cascade:
         groups = [*self._groups(parts)]
         if self.ask_first and len(groups) > 1:
             await self._ask(parts)
+        added: Sums = {}
         for group in groups:
+            group = [replace(part, entry=part.step.held_to(part.entry, added)) for part in group]
             await sending.commit(self._block(group))
+            _add_up(added, group)
             self.done += [part.step.obj for part in group]
             for part in group:
                 await part.step.remember(part.write, part.write.stored_after(None))
@@ -242,6 +255,16 @@ class Cascade:
             for start, end in ((n, n + MAX_BATCH_KEYS) for n in range(0, len(asked), MAX_BATCH_KEYS))
         )
         return [item for batch in get_batches(table, requests, Wanted(None)) for item in batch]
+
+
+def _add_up(added: Sums, group: Sequence[_Part]) -> None:
+    """Take in what one transaction added to counters."""
+    for part in group:
+        for action in part.entry.actions:
+            for name, value in action.add.items() if isinstance(action, Update) else ():
+                if "N" in value:
+                    at = added.setdefault(action.key, {})
+                    at[name] = at.get(name, 0) + int(value["N"])
 
 
 def guard(name: str, check: Check, explain: Explain) -> Entry:

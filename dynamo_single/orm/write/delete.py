@@ -6,15 +6,18 @@ It must not know the trash: an object there is deleted like any other. What send
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from django.db.models.signals import post_delete, pre_delete
 
 from dynamo_single.exceptions import MissingReference, StaleObject
+from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.matching import matches
-from dynamo_single.orm.conditions.terms import EVERYTHING
+from dynamo_single.orm.conditions.terms import EVERYTHING, Stored
 from dynamo_single.orm.effects import sending
+from dynamo_single.orm.effects.child_counters import Sums
 from dynamo_single.orm.effects.compose import compose_removal
 from dynamo_single.orm.effects.effect import Subject, Transition
 from dynamo_single.orm.effects.terms import Conditions, Terms
@@ -24,8 +27,9 @@ from dynamo_single.orm.effects.write_errors import is_gone
 from dynamo_single.orm.items import hydration, versions
 from dynamo_single.orm.items.partial import changed_in_memory, complete
 from dynamo_single.orm.plan.projection import PartialItem
-from dynamo_single.orm.requests.actions import Check, Item, ItemKey, key_of
+from dynamo_single.orm.requests.actions import Check, Delete, Item, ItemKey, key_of
 from dynamo_single.orm.requests.block import Block, Entry
+from dynamo_single.orm.requests.changes import as_stored
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.write import cascade
@@ -122,21 +126,50 @@ async def _with_children(obj: Any, terms: Terms, done: list[Any], pending: Block
     announced: set[ItemKey] = set()
     for attempt in range(ATTEMPTS):
         listed = partial(children, again=attempt > 0)
+        removal = _Removal(obj, terms)
+        if not await local(removal.read_counters):
+            return
         below = await local(partial(cascade.below, obj, listed, for_good=True))
         await local(partial(_announce, [*below, obj], origin, announced))
-        steps = [*(_Removal(each, Terms()) for each in reversed(below)), _Removal(obj, terms)]
+        steps = [*(_Removal(each, Terms()) for each in reversed(below)), removal]
+        roots = [hydration.instance(type(each), each._stored) for each in (obj, *below)] if pending is None else []
         work = Cascade(steps, _guards(obj, terms))
         try:
             await work.send(pending)
         except StaleObject:
             if not await local(partial(_may_go_on, obj, terms)):
                 return
-            if attempt == ATTEMPTS - 1 or (work.failed is obj and terms.queried == EVERYTHING):
+            is_final = work.failed is obj and terms.queried == EVERYTHING and not await local(removal.was_counted)
+            if attempt == ATTEMPTS - 1 or is_final:
                 raise
         else:
+            if pending is None:
+                await _latecomers(obj, roots, origin, announced, done)
             return
         finally:
             done += work.done
+
+
+async def _latecomers(obj: Any, roots: list[Any], origin: Any, announced: set[ItemKey], done: list[Any]) -> None:
+    """Delete the children that were created while their parents were deleted, as far as a key shows them by now."""
+    for _ in range(ATTEMPTS):
+        first, *others = roots
+        late = await local(partial(cascade.below, first, partial(children, again=True), for_good=True, also=others))
+        if not late:
+            return
+        await local(partial(_announce, late, origin, announced))
+        roots += [hydration.instance(type(each), each._stored) for each in late]
+        work = Cascade([_Removal(each, Terms()) for each in reversed(late)])
+        try:
+            await work.send(None)
+        except StaleObject:
+            pass  # written meanwhile: looked at again
+        finally:
+            done += work.done
+    raise StaleObject(
+        f"{Subject(obj).name} is deleted, and objects that go along with it are still being created. dynamo_verify "
+        "reports those that are left."
+    )
 
 
 def _announce(objects: Sequence[Any], origin: Any, announced: set[ItemKey]) -> None:
@@ -149,7 +182,55 @@ def _announce(objects: Sequence[Any], origin: Any, announced: set[ItemKey]) -> N
 
 
 class _Removal(Step):
-    """Deleting one object of several."""
+    """Deleting one object of several.
+
+    An object whose children that go along are counted is deleted on the condition that none came since it was read: the
+    counter is what it was, but for those that were deleted before it.
+    """
+
+    def __init__(self, obj: Any, terms: Terms) -> None:
+        super().__init__(obj, terms)
+        self.counters = [name for name in _counters(type(obj)) if not isinstance(obj._stored, PartialItem)]
+        self.read: Item = obj._stored
+
+    @property
+    def counts(self) -> bool:  # type: ignore[override]  # a plain attribute elsewhere
+        """Whether there are such counters."""
+        return bool(self.counters)
+
+    def read_counters(self) -> bool:
+        """Read the object's counters before its children: one GetItem, if it has any; whether it is there."""
+        if self.counters:
+            try:
+                self.read = hydration.reload(self.obj)._stored
+            except type(self.obj).DoesNotExist:
+                return False
+        return True
+
+    def held_to(self, entry: Entry, added: Sums) -> Entry:
+        """See ``Step``."""
+        if not self.counters:
+            return entry
+        key = key_of(self.read)
+        conditions = tuple(self._as_counted(name, added.get(key, {}).get(name, 0)) for name in self.counters)
+        actions = (
+            replace(action, condition=join((action.condition, *conditions)))
+            if isinstance(action, Delete) and action.key == key
+            else action
+            for action in entry.actions
+        )
+        return replace(entry, actions=tuple(actions))
+
+    def _as_counted(self, name: str, added: int) -> Stored:
+        if not added:
+            return as_stored(self.read, name)
+        number = int(self.read.get(name, {"N": "0"})["N"]) + added
+        return Stored(name, "=", ({"N": str(number)},))
+
+    def was_counted(self) -> bool:
+        """Whether there may be another number of children by now, so that they are to be looked for again."""
+        before = self.read
+        return self.read_counters() and any(self.read.get(name) != before.get(name) for name in self.counters)
 
     async def send(self, pending: Block | None) -> bool:
         """Delete it by itself, or within a block."""
@@ -164,6 +245,12 @@ class _Removal(Step):
     async def remember(self, write: Write, stored: Item) -> None:
         """It is not stored any more."""
         self.obj._stored = None
+
+
+def _counters(model: Any) -> list[str]:
+    """The physical names of the counters of children that go along when an object is deleted for good."""
+    followers = cascade.followers(model, for_good=True)
+    return [each.attr_name for each in registry.counters_of(model) if getattr(model, each.children) in followers]
 
 
 def _guards(obj: Any, terms: Terms) -> list[Entry]:

@@ -28,7 +28,7 @@ from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.partial import changed_in_memory, complete
 from dynamo_single.orm.items.serialization import Values, key_of_pk
 from dynamo_single.orm.plan.projection import PartialItem
-from dynamo_single.orm.requests.actions import Action, Check, Item
+from dynamo_single.orm.requests.actions import Action, Check, Item, key_of
 from dynamo_single.orm.requests.block import Block, Entry
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
@@ -72,6 +72,13 @@ class Batch:
         """What the trash is entered with."""
         changes = {registry.DELETED_AT: self.moment, registry.DELETED_WITH: self.mark if follows else None}
         return changes | ({registry.PURGE_AT: self.purge_at} if _purges(obj) else {})
+
+    def guard(self, obj: Any) -> Entry:
+        """What holds the deletion of children to their parent's being in the trash with this batch."""
+        name = Subject(obj).name
+        moment = registry.attributes_of(type(obj))[registry.DELETED_AT].to_attribute_value(self.moment)
+        check = Check(key_of(obj._stored), Stored(names.DELETED_AT, "=", (moment,)))
+        return cascade.guard(name, check, partial(_restored_meanwhile, name))
 
     def listed(self, children: Children[Any], pks: Sequence[Any], *, again: bool) -> list[Any]:
         """The children that are in the trash with this batch."""
@@ -154,13 +161,18 @@ async def _carry_out(obj: Any, terms: Terms, done: list[Any], pending: Block | N
         if is_fresh and not matches(terms.queried, obj._stored, registry.layout_of(type(obj))):
             return
         work = await local(partial(prepare, obj, terms, again=attempt > 0))
+        batch = Batch.of(obj) if _is_in_trash(obj) else None
         try:
             await work.send(pending)
+            if not into_trash and pending is None and work.steps:
+                await _latecomers(obj, batch, done)
         except StaleObject as error:
             outdated = error.expected != error.found and work.failed is obj and terms.queried == EVERYTHING
             as_it_was = obj._stored, dict(obj.attribute_values)
             await local(partial(_read_again, obj))
             is_fresh = True
+            if into_trash and any(each is obj for each in work.done):
+                raise  # restored after its own transaction: what is below it is no matter of this deletion any more
             # Another version is not written over, unless there is nothing left to do.
             if attempt == ATTEMPTS - 1 or (outdated and _is_in_trash(obj) != into_trash):
                 # Nor by what the caller writes next.
@@ -187,7 +199,8 @@ def _deletion(obj: Any, terms: Terms, *, again: bool) -> Cascade:
     for child in cascade.below(obj, children_of):
         if not _is_in_trash(child):
             steps.append(_Assignment(child, batch.changes(child, follows=True)))
-    return Cascade(steps)
+    # What follows the object's own transaction, or completes it, must not follow its restoration.
+    return Cascade(steps, [batch.guard(obj)] if len(steps) > (0 if interrupted else 1) else [])
 
 
 def _restoration(obj: Any, terms: Terms, *, again: bool) -> Cascade:
@@ -199,6 +212,38 @@ def _restoration(obj: Any, terms: Terms, *, again: bool) -> Cascade:
     children = cascade.below(obj, partial(Batch.of(obj).listed, again=again))
     steps = [*(_Assignment(child, _restored(child)) for child in reversed(children))]
     return Cascade([*steps, _Assignment(obj, _restored(obj), Terms(terms.queried))], _guards(obj), ask_first=True)
+
+
+async def _latecomers(obj: Any, batch: Batch | None, done: list[Any]) -> None:
+    """Bring back what another deletion of the object put into the trash meanwhile, as far as a key shows it by now."""
+
+    def children_of(children: Children[Any], pks: Sequence[Any]) -> list[Any]:
+        found = cascade.listed(children, pks, "live", again=True) if cascade.followers(children.model) else []
+        return found + (batch.listed(children, pks, again=True) if batch is not None else [])
+
+    for _ in range(ATTEMPTS):
+        below = await local(partial(cascade.below, obj, children_of))
+        late = [child for child in reversed(below) if _is_in_trash(child)]
+        if not late:
+            return
+        work = Cascade([*(_Assignment(child, _restored(child)) for child in late)], _guards_of_children(obj))
+        try:
+            await work.send(None)
+        except StaleObject:
+            pass  # written meanwhile: looked at again
+        finally:
+            done += work.done
+    raise StaleObject(
+        f"{Subject(obj).name} is restored, and others are still deleting what belongs to it. dynamo_verify reports "
+        "what is left in the trash."
+    )
+
+
+def _guards_of_children(obj: Any) -> list[Entry]:
+    """What holds the restoration of children to their parent's being live."""
+    name = Subject(obj).name
+    check = Check(key_of(obj._stored), Stored(names.DELETED_AT, "missing"))
+    return [cascade.guard(name, check, partial(_in_trash, obj, name))]
 
 
 class _Assignment(Step):
@@ -248,6 +293,13 @@ def _in_trash(obj: Any, parent: str, action: Action, found: Item | None) -> Pare
     return ParentInTrash(
         f"{Subject(obj).name} cannot be restored by itself: it belongs to {parent}, which is in the trash; nothing was "
         "written. Restore that: what was deleted along with it comes back too."
+    )
+
+
+def _restored_meanwhile(name: str, action: Action, found: Item | None) -> StaleObject:
+    return StaleObject(
+        f"{name} was {'restored' if found else 'deleted for good'} while it was deleted: what belongs to it was not "
+        "put into the trash any more."
     )
 
 

@@ -1,0 +1,90 @@
+"""Children that go along with their parent: none is left of a parent that is gone, or in the trash without it.
+
+A key that an index holds can be behind, and a creation does not look at its parent; so a race can leave either. What is
+to be done with such a child is for somebody to decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Any
+
+from dynamo_single.exceptions import InvalidValue
+from dynamo_single.orm.items.serialization import key_of_pk
+from dynamo_single.orm.requests.actions import ItemKey
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.children import declared
+from dynamo_single.table import names
+from dynamo_single.verification.findings import Finding, Others, Subject
+
+
+def wanted(subject: Subject, others: Others) -> Iterable[ItemKey]:
+    """The parents that an item goes along with, and the object that it went to the trash along with."""
+    root = _root(subject)
+    return [*(key for key, _ in _parents(subject)), *(() if root is None else (root,))]
+
+
+def findings(subject: Subject, others: Others) -> Iterator[Finding]:
+    """What is wrong with an item as a child."""
+    for key, name in _parents(subject):
+        if key not in others:
+            yield Finding(
+                "child of nobody",
+                subject.key,
+                f"It goes along with {key[0]} / {key[1]}, by {name}, which is not stored: hard_delete() it, or give it "
+                "another one.",
+            )
+            return
+    root = _root(subject)
+    if root is not None and others.get(root, {}).get(names.DELETED_AT) != subject.item.get(names.DELETED_AT):
+        yield Finding(
+            "left in the trash",
+            subject.key,
+            f"It went to the trash along with {root[0]} / {root[1]}, which was not deleted then, or was restored "
+            "without it: restore() it, or hard_delete() it.",
+        )
+
+
+def _parents(subject: Subject) -> Iterator[tuple[ItemKey, str]]:
+    """The keys of the parents whose deletion for good takes an item along, each with the reference to it."""
+    if subject.model is None:
+        return
+    for parent, field in _followed(subject.model._meta.concrete_model, registry.generation):
+        stored = subject.item.get(field.attribute.attr_name)
+        if stored is None:
+            continue
+        try:
+            yield key_of_pk(parent, field.attribute.from_attribute_value(dict(stored))), field.name
+        except InvalidValue:
+            continue  # the check of the item itself says so
+
+
+@lru_cache(maxsize=1024)
+def _followed(model: Any, generation: int) -> tuple[tuple[Any, Any], ...]:
+    """The parents that a model's objects go along with, in the same table, each with the reference to it."""
+    return tuple(
+        (parent, children.field)
+        for parent in registry.all_models()
+        if parent._options.alias == model._options.alias
+        for children in declared(parent)
+        if children.cascades and children.model._meta.concrete_model is model
+    )
+
+
+def _value_of(model: Any, pk: str) -> Any:
+    attribute = getattr(model._meta.pk, "attribute", None)
+    return pk if attribute is None else attribute.from_text(pk)
+
+
+def _root(subject: Subject) -> ItemKey | None:
+    """The key of the object that an item says it went to the trash along with."""
+    mark = subject.item.get(names.DELETED_WITH, {}).get("S")
+    if subject.model is None or mark is None or names.DELETED_AT not in subject.item:
+        return None
+    item_type, _, pk = mark.partition("#")
+    model = registry.model_of_type(subject.alias, item_type)
+    try:
+        return None if model is None else key_of_pk(model, _value_of(model, pk))
+    except InvalidValue:
+        return None  # of another program

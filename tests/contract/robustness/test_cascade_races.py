@@ -1,0 +1,228 @@
+"""Two writers of one family: what one creates, deletes or restores just before a request of the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from dynamo_single import models, transactions
+from dynamo_single.exceptions import MissingReference, StaleObject
+from dynamo_single.table import Request, Table
+from dynamo_single.testing import assert_requests, intercept
+from dynamo_single.verification import verify
+from tests.catalog.clubs import Club, Player, Team, Trophy
+from tests.contract.clubs import SIZES, club, items
+from tests.contract.tables import assert_consistent
+from tests.unit.declaring import declare, forgotten
+
+pytestmark = pytest.mark.usefixtures("table")
+
+
+@contextmanager
+def before_write(number: int, act: Callable[[], Any]) -> Iterator[None]:
+    """Let another writer act just before the ``number``-th write of the block."""
+    writes = 0
+    acting = False
+
+    def interceptor(operation: str, params: Mapping[str, Any]) -> None:
+        nonlocal writes, acting
+        if acting or operation not in {"TransactWriteItems", "UpdateItem", "DeleteItem", "PutItem"}:
+            return
+        writes += 1
+        if writes == number:
+            acting = True
+            act()
+            acting = False
+
+    with intercept(interceptor):
+        yield
+    assert writes >= number
+
+
+def another() -> Club:
+    """The club as another process has it."""
+    return Club.all_objects.get(pk="c")
+
+
+def test_a_child_that_a_second_deletion_took_comes_back_with_the_parent(table: Table) -> None:
+    """It was created below the trash, and put there by the other one just before the restoration's transaction."""
+    made = club()
+    made.delete()
+    Team.objects.create(club=made, team_id="late")
+    with before_write(1, lambda: another().delete()):
+        assert made.restore() == (6, {"catalog.Club": 1, "catalog.Team": 3, "catalog.Player": 2})
+    assert not [item for item in items(table).values() if "deletedAt" in item]
+    assert_consistent()
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+def test_a_second_deletion_between_two_transactions_of_a_restoration_leaves_nothing_behind(
+    table: Table, number: int
+) -> None:
+    """Whatever it puts back into the trash with the old mark is brought back before the restoration ends."""
+    made = club(SIZES[1])
+    before = items(table)
+    made.delete()
+    with before_write(number, lambda: another().delete()):
+        made.restore()
+    assert items(table) == before
+
+
+@pytest.mark.parametrize("number", [2, 3, 4])
+def test_a_restoration_between_two_transactions_of_a_deletion_ends_it(table: Table, number: int) -> None:
+    """Nothing more is put into the trash under a parent that is live again, and the deletion says so."""
+    made = club(SIZES[1])
+    before = items(table)
+    with (
+        before_write(number, lambda: another().restore()),
+        pytest.raises(StaleObject, match="was restored while it was deleted"),
+    ):
+        made.delete()
+    assert not made.is_deleted
+    assert items(table) == before
+
+
+def test_a_restoration_before_an_interrupted_deletion_is_completed_is_a_new_deletion(table: Table) -> None:
+    """The object is deleted as it was asked for, with a mark of its own, and comes back whole."""
+    made = club()
+    made.delete()
+    Team.objects.create(club=made, team_id="late")
+    with before_write(1, lambda: another().restore()):
+        made.delete()
+    assert another().is_deleted
+    another().restore()
+    assert not [item for item in items(table).values() if "deletedAt" in item]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_child_that_is_created_while_its_parent_is_deleted_for_good_goes_too(table: Table, size: int) -> None:
+    """Also one that an index lists, one of a child, and one without soft delete; with the claims."""
+    made = club(size)
+
+    def create() -> None:
+        team = Team.objects.create(club=made, team_id="late")
+        Player.objects.create(player_id="late", team=team, number="late")
+        Player.objects.create(player_id="later", team_id="c~~b", number="later")
+        Trophy.objects.create(club=made, year=1990)
+
+    with before_write(1, create):
+        counts = made.hard_delete()[1]
+    assert counts == {"catalog.Club": 1, "catalog.Team": 3, "catalog.Player": size + 2, "catalog.Trophy": 1}
+    assert items(table) == {}
+
+
+def test_a_search_without_an_end_is_an_error(table: Table) -> None:
+    """Where children come as fast as they are deleted, it says so and names who reports them."""
+    made = club(0)
+    number = 0
+
+    def interceptor(operation: str, params: Mapping[str, Any]) -> None:
+        nonlocal number
+        if operation in {"TransactWriteItems", "DeleteItem"}:
+            number += 1
+            Trophy.objects.create(club_id="c", year=number)
+
+    with intercept(interceptor), pytest.raises(StaleObject, match=r"still being created.*dynamo_verify"):
+        made.hard_delete()
+
+
+@contextmanager
+def counted() -> Iterator[tuple[Any, Any]]:
+    """A parent that counts its children, which go along with it and are listed by an index."""
+    with forgotten():
+        kid = declare(
+            "Kid",
+            ("KID#{kid_id}", "#METADATA"),
+            {"by_parent": models.IndexKey("gs1", "KIDS#{parent_id}", "{kid_id}")},
+            kid_id=models.UnicodeAttribute(),
+            parent=models.ReferenceAttribute("catalog.Parent"),
+            name=models.UnicodeAttribute(null=True, unique=True),
+        )
+        parent = declare(
+            "Parent",
+            ("PARENT#{parent_id}", "#METADATA"),
+            parent_id=models.UnicodeAttribute(),
+            kids=models.Children("catalog.Kid", cascade=True),
+            kid_count=models.CounterAttribute("kids"),
+        )
+        yield parent, kid
+
+
+@pytest.mark.parametrize("size", [0, 3, 150])
+def test_a_counted_parent_is_not_deleted_over_a_child_that_came(table: Table, size: int) -> None:
+    """The counter is not what it was, so that its children are looked for again before anything of it is deleted."""
+    with counted() as (parent, kid):
+        made = parent.objects.create(parent_id="p")
+        kid.objects.bulk_create([kid(kid_id=f"k{number:03}", parent=made) for number in range(size)])
+        stale = parent.objects.get(pk="p")
+
+        def create() -> None:
+            kid.objects.create(kid_id="late", parent_id="p", name="late")
+
+        with before_write(1, create):
+            assert stale.delete()[0] == size + 2
+        assert items(table) == {}
+        with pytest.raises(MissingReference):
+            create()
+
+
+def test_a_counted_parent_is_read_before_its_children(table: Table) -> None:
+    """Its counter is one GetItem more; the search after the last transaction is one Query more."""
+    with counted() as (parent, kid):
+        made = parent.objects.create(parent_id="p")
+        kid.objects.create(kid_id="k", parent=made)
+        with assert_requests(["GetItem", "Query", "TransactWriteItems", "Query"]):
+            made.delete()
+
+
+def test_what_the_searches_after_the_last_transaction_send() -> None:
+    """One Query for each kind of children again, below everything that was written."""
+    made = club(1)
+    made.delete()
+    with assert_requests([*["Query"] * 2, "TransactWriteItems", *["Query"] * 3]):
+        made.restore()
+
+
+def test_an_interrupted_deletion_in_a_block_with_nothing_left_to_do_joins_nothing() -> None:
+    """There is nothing to hold to the parent's state."""
+    made = club()
+    made.delete()
+    with transactions.atomic():
+        assert made.delete() == (0, {"catalog.Club": 0})
+
+
+# what cannot be excluded is reported
+
+
+def test_the_checker_reports_what_goes_along_with_nobody(table: Table) -> None:
+    """A live child whose parent is gone, and a claim that is in order; there is no repair."""
+    Trophy.objects.create(club_id="gone", year=1990)
+    (finding,) = verify()
+    assert (finding.kind, finding.key, finding.repair) == ("child of nobody", ("CLUB#gone", "TROPHY#p503199"), ())
+    assert "CLUB#gone / #METADATA, by club" in finding.text
+
+
+def test_the_checker_reports_a_child_that_was_left_in_the_trash(table: Table) -> None:
+    """Its mark names a parent that is live, or that was deleted at another time; ``restore()`` brings it back."""
+    made = club()
+    made.delete()
+    update = {
+        "Key": {"pk": {"S": "CLUB#c"}, "sk": {"S": "TEAM#a"}},
+        "UpdateExpression": "SET deletedAt = :t",
+        "ExpressionAttributeValues": {":t": {"N": "1"}},
+    }
+    table.send(Request("UpdateItem", update))
+    found = {(finding.kind, finding.key) for finding in verify()}
+    assert ("left in the trash", ("CLUB#c", "TEAM#a")) in found
+    made.restore()
+    Team.deleted_objects.get(pk="c~~a").restore()
+    assert_consistent()
+
+
+def test_a_family_in_the_trash_is_in_order() -> None:
+    """Each child has its root's moment, and children of children too."""
+    club().delete()
+    assert_consistent()
