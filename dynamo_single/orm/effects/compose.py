@@ -5,10 +5,11 @@ The one place that does it for every way to write. It must not know which effect
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Stored
 from dynamo_single.orm.effects.effect import Along, Effects, Subject, Transition
 from dynamo_single.orm.effects.terms import NO_TERMS, Conditions, Terms
@@ -20,6 +21,8 @@ from dynamo_single.orm.items.serialization import Values
 from dynamo_single.orm.requests.actions import Delete, Item, ItemKey, Put, Update, key_of
 from dynamo_single.orm.requests.block import Block
 from dynamo_single.orm.requests.changes import Change, as_stored, needs
+from dynamo_single.orm.requests.compiler import fits
+from dynamo_single.orm.requests.differences import by_place, whole
 from dynamo_single.table import names
 
 _KEY = (names.PARTITION_KEY, names.SORT_KEY)
@@ -31,7 +34,8 @@ class Draft:
 
     ``changes`` are left to DynamoDB; ``computed`` is the condition under which what was computed here is right.
     ``set_to`` is that and what was filled in; ``shown`` is what else the object's attributes are, once it is written.
-    ``raw`` (fixtures) gives no version and does without what is missing.
+    ``repeated`` are attributes to write although they are as they were read, ``whole`` those that are written whole
+    whatever another writer has put in. ``raw`` (fixtures) gives no version and does without what is missing.
     """
 
     before: Item
@@ -40,6 +44,8 @@ class Draft:
     changes: tuple[Change, ...] = ()
     computed: Condition = EVERYTHING
     raw: bool = False
+    repeated: frozenset[str] = frozenset()
+    whole: frozenset[str] = frozenset()
     set_to: Mapping[str, Any] = field(default_factory=dict)
     shown: Mapping[str, Any] = field(default_factory=dict)
 
@@ -75,18 +81,56 @@ async def compose(
     form.check_size(obj, after)
     put = {name: value for name, value in after.items() if before.get(name) != value}
     removed = tuple(name for name in before if name in form.known and name not in after)
-    if not (put or removed or draft.changes):
+    if not (put or removed or draft.changes or draft.repeated):
         return None
     written = frozenset((*put, *removed))
     transition = Transition(Subject(obj), before, after, written, pending, absent, lenient=draft.raw)
     along = await _along(effects, transition)
-    conditions = Conditions(
-        terms, draft.computed, needs(draft.changes) if draft.changes else EVERYTHING, _as_read(form, transition, along)
+    repeated = {form.stored[name] for name in draft.repeated} - written if draft.repeated else set()
+    as_read = _as_read(form, transition, along, _held(form, effects, draft, repeated))
+    conditions = Conditions(terms, draft.computed, needs(draft.changes) if draft.changes else EVERYTHING, as_read)
+    own = Update(
+        key_of(before),
+        set={**put, **{name: after[name] for name in sorted(repeated) if name in after}},
+        remove=(*removed, *(name for name in sorted(repeated) if name not in after)),
+        changes=draft.changes,
+        condition=conditions.whole(),
     )
-    own = Update(key_of(before), set=put, remove=removed, changes=draft.changes, condition=conditions.whole())
     for each in along:
         own = own if each.amend is None else each.amend(own)
+    documents = form.documents & written if form.documents and not draft.raw else frozenset()
+    documents -= {form.stored[name] for name in draft.whole}
+    if documents:
+        own, conditions = _by_difference(own, conditions, before, after, documents)
     return Write(transition, form.alias, (own,), conditions, along, draft.changes, values=changed)
+
+
+def _held(form: ItemForm, effects: Effects, draft: Draft, repeated: Collection[str]) -> Collection[str]:
+    """What is written again has to be as it was read, if another writer's change of it changed more than itself: keys,
+    other items, or a part of a document."""
+    if not repeated:
+        return ()
+    documents = form.documents - {form.stored[name] for name in draft.whole}
+    return form.depended_on.union(documents, *(effect.watches for effect in effects)).intersection(repeated)
+
+
+def _by_difference(
+    own: Update, conditions: Conditions, before: Item, after: Item, documents: Collection[str]
+) -> tuple[Update, Conditions]:
+    """An update that writes documents by their difference, or whole if that is too long for one expression."""
+    for difference in (by_place, whole):
+        found = [difference(name, before.get(name), after.get(name)) for name in sorted(documents)]
+        held = tuple(condition for each in found for condition in each.conditions)
+        update = replace(
+            own,
+            set={name: value for name, value in own.set.items() if name not in documents},
+            remove=tuple(name for name in own.remove if name not in documents),
+            changes=(*own.changes, *(change for each in found for change in each.changes)),
+            condition=join((own.condition, *held)),
+        )
+        if fits(update):
+            break
+    return update, replace(conditions, as_read=(*conditions.as_read, *held))
 
 
 async def compose_new(
@@ -145,9 +189,11 @@ async def _along(effects: Effects, transition: Transition) -> tuple[Along, ...]:
     return tuple(found)
 
 
-def _as_read(form: ItemForm, transition: Transition, along: tuple[Along, ...]) -> tuple[Stored, ...]:
-    """What an update depends on, as it was read."""
-    stored = form.as_read(transition.written)
+def _as_read(
+    form: ItemForm, transition: Transition, along: tuple[Along, ...], held: Collection[str]
+) -> tuple[Stored, ...]:
+    """What an update depends on, as it was read; ``held`` besides."""
+    stored = form.as_read(transition.written).union(held)
     for each in along:
         stored |= each.as_read
     return _as_stored(transition.before or {}, stored)

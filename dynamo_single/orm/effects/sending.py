@@ -76,7 +76,10 @@ async def commit(block: Block) -> None:
         )
     explained = [(action, entry.explain) for action, entry in block.actions()]
     # What depends on what is stored must not be made twice, if an answer is lost and the request sent again.
-    counts = any(isinstance(action, Update) and (action.add or action.changes) for action, _ in explained)
+    counts = any(
+        isinstance(action, Update) and (action.add or any(change.counts for change in action.changes))
+        for action, _ in explained
+    )
     token = block.token or (str(uuid.uuid4()) if counts else None)
     try:
         await carry_out(block.alias, explained, token=token)

@@ -54,7 +54,9 @@ class ItemForm:
     ``stored`` are the physical names by attribute, ``known`` all that the model writes. ``automatic`` are the fields
     that follow every write, ``fixed`` the attributes that nobody sets. ``followers`` are the attributes that follow
     another one, as ``(follower, source)``; ``folded`` the same by physical names, for the folded copies of texts.
-    ``depended_on`` is what keys and folded copies are made of, and what says whether an item is live.
+    ``depended_on`` is what keys and folded copies are made of, and what says whether an item is live. ``documents`` are
+    the physical names of what is saved by its difference; ``repeatable`` are the attributes of which a value that did
+    not change can be written again.
     """
 
     model: Any
@@ -70,6 +72,8 @@ class ItemForm:
     folded: tuple[tuple[str, str], ...]
     always: frozenset[str]
     depended_on: frozenset[str]
+    documents: frozenset[str]
+    repeatable: frozenset[str]
 
     @property
     def label(self) -> str:
@@ -222,6 +226,9 @@ def _form_of(model: Any) -> ItemForm:
     layout, attributes = registry.layout_of(model), registry.attributes_of(model)
     stored = {name: attribute.attr_name for name, attribute in attributes.items()}
     followers = [(copy.name, copy.source) for copy in registry.copies_of(model)]
+    automatic = {f.attname: f for f in model._meta.concrete_fields if getattr(f, "auto_now", False)}
+    fixed = frozenset(n for n, each in attributes.items() if isinstance(each, VersionAttribute) or each.settled)
+    computed = {name for name, each in attributes.items() if each.computed}
     return ItemForm(
         model=model,
         alias=model._options.alias,
@@ -229,8 +236,8 @@ def _form_of(model: Any) -> ItemForm:
         stored=stored,
         known=frozenset(known_names(model)),
         identity=tuple(model._identity),
-        automatic={f.attname: f for f in model._meta.concrete_fields if getattr(f, "auto_now", False)},
-        fixed=frozenset(n for n, each in attributes.items() if isinstance(each, VersionAttribute) or each.settled),
+        automatic=automatic,
+        fixed=fixed,
         keys=tuple(
             KeyForm(
                 frozenset({names.index_partition(key.index), names.index_sort(key.index)}),
@@ -254,6 +261,8 @@ def _form_of(model: Any) -> ItemForm:
                 *(stored[field.attname] for field in model._meta.concrete_fields if field.is_relation),
             }
         ),
+        documents=frozenset(each.attr_name for each in attributes.values() if each.document),
+        repeatable=frozenset(attributes.keys() - automatic.keys() - fixed - computed - {*model._identity}),
     )
 
 

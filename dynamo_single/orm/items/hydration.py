@@ -74,14 +74,29 @@ def reload(obj: Any) -> Any:
 
 
 def follow(obj: Any, fresh: Any, changed: Collection[str]) -> None:
-    """Bring an object up to a fresh reading of it, except for what was ``changed`` in memory and is not saved yet."""
+    """Bring an object up to a fresh reading of it, except for what was ``changed`` in memory and is not saved yet.
+
+    A changed document differs from what it was read as still: what another writer has put in is no change of this one.
+    """
     attributes = registry.attributes_of(type(obj))
     for name, value in fresh.attribute_values.items():
         if name in attributes and attributes[name].computed:
             obj.attribute_values[name] = value
         elif name not in changed:
             setattr(obj, name, value)
-    obj._stored = fresh._stored
+    documents = [attributes[name].attr_name for name in changed if name in attributes and attributes[name].document]
+    obj._stored = _kept(obj._stored, fresh._stored, documents)
+
+
+def _kept(before: Any, fresh: Any, stored: Collection[str]) -> Any:
+    """A fresh item with some attributes as they were read before, if they were."""
+    known = () if before is None else before.names if isinstance(before, PartialItem) else stored
+    kept = [name for name in stored if name in known]
+    if not kept:
+        return fresh
+    item = {name: value for name, value in fresh.items() if name not in kept}
+    item |= {name: before[name] for name in kept if name in before}
+    return PartialItem(item, fresh.names) if isinstance(fresh, PartialItem) else item
 
 
 def remember(obj: Any, item: Mapping[str, Any], values: Mapping[str, Any]) -> None:

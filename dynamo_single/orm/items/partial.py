@@ -93,16 +93,17 @@ def changed_in_memory(obj: Any) -> set[str]:
     return touched(obj, hydration.values_of(type(obj), obj._stored)) if obj._stored is not None else set()
 
 
-def complete(obj: Any) -> bool:
+def complete(obj: Any, named: Collection[str] = ()) -> bool:
     """Read the rest of an object that was read in part: one GetItem, strongly consistent; ``True`` if it was sent.
 
-    What was not set in memory follows the item. What was set still counts as changed from what was read before, so that
-    another writer's change of it is noticed where it matters. Raises the model's ``DoesNotExist``.
+    What was not set in memory, nor is ``named``, follows the item. What was set still counts as changed from what was
+    read before, so that another writer's change of it is noticed where it matters. Raises the model's
+    ``DoesNotExist``.
     """
     before = obj._stored
     if not is_partial(obj):
         return False
-    kept = changed_in_memory(obj)
+    kept = changed_in_memory(obj).union(named)
     hydration.follow(obj, hydration.reload(obj), kept)
     obj._stored = _as_read(type(obj), before, obj._stored, kept)
     return True

@@ -7,7 +7,7 @@ Django and PynamoDB call.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import Any, ClassVar, Self, overload
 
 from asgiref.sync import sync_to_async
@@ -300,7 +300,7 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
             await save.save(self, Save(names, tuple(changes), given=names, terms=terms), current())
             return True
 
-        return run(save.only_if(self, condition, write))
+        return run(save.only_if(self, condition, write, names))
 
     def _hard_delete(self, terms: Terms, origin: Any = None) -> tuple[int, dict[str, int]]:
         """Delete for good; the signals name ``origin``, which is the object itself unless it is given."""
@@ -352,6 +352,17 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
                 field.delete_cached_value(self)
         self._prefetched_objects_cache = {}
         self._state.adding = False
+
+    def _follow_stored(self, kept: Set[str]) -> bool:
+        """Follow what is stored, but for what is kept or was set: one GetItem; ``False`` if it is gone, or deleted."""
+        try:
+            fresh = hydration.reload(self)
+        except type(self).DoesNotExist:
+            return False
+        if self._stored is None or (physical.DELETED_AT in fresh._stored) != (physical.DELETED_AT in self._stored):
+            return False
+        hydration.follow(self, fresh, partial.changed_in_memory(self) | kept)
+        return True
 
     def clean_fields(self, exclude: Any = None) -> None:
         """Django's validation of each field, and then that the values fit into the keys.

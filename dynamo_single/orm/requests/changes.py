@@ -66,6 +66,12 @@ class Change:
     computed: bool = False
 
     @property
+    def counts(self) -> bool:
+        """Whether the change made twice is another one than made once."""
+        shifts = self.operator == "remove" and bool(self.place.path) and isinstance(self.place.path[-1], int)
+        return shifts or self.operator not in ("set", "remove", "include", "exclude")
+
+    @property
     def operands(self) -> tuple[Place, ...]:
         """The places that the result depends on, its own included if that is kept in part."""
         own = (self.place,) if self.place.path or self.operator not in ("set", "remove", "copy", "sum") else ()

@@ -14,11 +14,24 @@ from dynamo_single.exceptions import ItemTooLarge, NotSupported
 from dynamo_single.orm.conditions.terms import Condition
 from dynamo_single.orm.plan.plan import KeyCondition, Plan
 from dynamo_single.orm.requests.actions import Action, Check, Delete, ItemKey, Put, Update
-from dynamo_single.orm.requests.expressions import ExpressionBuilder, compile_change, compile_condition
+from dynamo_single.orm.requests.expressions import (
+    ExpressionBuilder,
+    ExpressionTooLong,
+    compile_change,
+    compile_condition,
+)
 from dynamo_single.orm.schema.encoding.keys import prefix_end
 from dynamo_single.orm.schema.encoding.values import item_size
 from dynamo_single.table import names
-from dynamo_single.table.limits import MAX_ACTIONS, MAX_BATCH_KEYS, MAX_ITEM_SIZE, MAX_PAGE_ITEMS
+from dynamo_single.table.limits import (
+    LIMITS,
+    MAX_ACTIONS,
+    MAX_BATCH_KEYS,
+    MAX_EXPRESSION,
+    MAX_ITEM_SIZE,
+    MAX_OPERATORS,
+    MAX_PAGE_ITEMS,
+)
 from dynamo_single.table.request import Request
 
 __all__ = [
@@ -221,7 +234,23 @@ def _update(action: Update) -> dict[str, Any]:
     if not text:
         # DynamoDB would make an empty item, or refuse the whole transaction.
         raise NotSupported(f"The update of pk={action.key[0]!r}, sk={action.key[1]!r} changes nothing; leave it out.")
+    parts = sum(map(len, clauses.values()))
+    if len(text) > MAX_EXPRESSION or parts > MAX_OPERATORS:
+        raise ExpressionTooLong(
+            f"The update of pk={action.key[0]!r}, sk={action.key[1]!r} changes {parts} places, an expression of "
+            f"{len(text)} bytes; DynamoDB takes {MAX_EXPRESSION} bytes and {MAX_OPERATORS} operators ({LIMITS}). Write "
+            "fewer attributes at once."
+        )
     return {"Key": item_key(action.key), "UpdateExpression": text, **_conditional(action.condition, builder)}
+
+
+def fits(action: Update) -> bool:
+    """Whether an update's expressions are as short as DynamoDB takes them."""
+    try:
+        _update(action)
+    except ExpressionTooLong:
+        return False
+    return True
 
 
 def _entry(action: Action, table_name: str) -> dict[str, Any]:

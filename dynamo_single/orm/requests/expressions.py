@@ -22,6 +22,10 @@ _FUNCTIONS = {"begins_with": "begins_with", "contains": "contains", "type": "att
 _COMPARATORS = ("=", "<", "<=", ">", ">=")
 
 
+class ExpressionTooLong(NotSupported):
+    """An expression is longer than DynamoDB takes."""
+
+
 class ExpressionBuilder:
     """Hands out the placeholders of one request: a name gets one, each value its own."""
 
@@ -64,7 +68,7 @@ def compile_condition(condition: Condition, layout: ModelLayout | None, builder:
     size, operators = len(text.encode()), _operators(lowered)
     if size > MAX_EXPRESSION or operators > MAX_OPERATORS:
         shown = word(condition)
-        raise NotSupported(
+        raise ExpressionTooLong(
             f"{shown if len(shown) <= 200 else shown[:200] + '...'}: as an expression this has {size} bytes and "
             f"{operators} operators; DynamoDB takes {MAX_EXPRESSION} bytes and {MAX_OPERATORS} operators ({LIMITS}). "
             "Ask several times with fewer values each, or compare in Python what a key reads."

@@ -155,15 +155,16 @@ class Creation:
     def _change(self, obj: Any, found: Item) -> bool:
         """Set the attributes of an object that exists; ``False`` if it is gone by now."""
         only = _settable(self.model) if self.update_names is None else self.update_names
+        given = only - {*automatic_names(self.model)}
 
         async def write(terms: Terms) -> bool:
-            await save(obj, Save(only=only, terms=terms), block.current())
+            await save(obj, Save(only=only, given=given, terms=terms, repeat=False), block.current())
             return True
 
         as_it_was, written = obj._stored, False
         obj._stored = {name: dict(value) for name, value in found.items()}
         try:
-            written = run(only_if(obj, EVERYTHING, write))
+            written = run(only_if(obj, EVERYTHING, write, only))
         finally:
             if not written:
                 obj._stored = as_it_was
@@ -254,7 +255,7 @@ def update(model: Any, objs: Iterable[Any], fields: Iterable[str], batch_size: i
         try:
             # Another version is not written over.
             versioned = versions.attribute_of(model) is not None
-            written = run(saved(NO_TERMS) if versioned else only_if(obj, EVERYTHING, saved))
+            written = run(saved(NO_TERMS) if versioned else only_if(obj, EVERYTHING, saved, only))
         except StaleObject as error:
             if not is_gone(error):
                 raise
@@ -304,7 +305,7 @@ def _is_read(obj: Any, only: frozenset[str]) -> bool:
     """Read the rest of an object that was read in part, if that is needed; whether it is there."""
     try:
         if only & missing(obj) or uniqueness.unique_attributes(type(obj)).keys() & only:
-            complete(obj)
+            complete(obj, only - missing(obj))
     except type(obj).DoesNotExist:
         return False
     return True

@@ -13,10 +13,12 @@ from dynamo_single.orm.requests.changes import Change
 class Save:
     """Write what a stored object's attributes are by now.
 
-    ``only`` names the attributes to look at; ``None`` is all of them. Automatic times always follow, and one that is
-    named is written by itself, with its value if it is ``given``. ``changes`` are made besides those that attributes
-    are set to. ``raw`` (fixtures) writes values as they are given. ``force`` computes every key also without a change,
-    which fills an index that is younger than the item.
+    ``only`` names the attributes to look at, which are written also if they did not change; ``None`` is all of them, of
+    which those are written that changed. Automatic times always follow, and one that is named is written by itself,
+    with its value if it is ``given``. A document that is ``given`` is written whole. ``changes`` are made besides those
+    that attributes are set to. ``raw`` (fixtures) writes values as they are given. ``force`` names all attributes, and
+    computes every key, which fills an index that is younger than the item. Without ``repeat`` what is named is written
+    if it differs: the object was read just now.
     """
 
     only: frozenset[str] | None = None
@@ -25,6 +27,7 @@ class Save:
     terms: Terms = NO_TERMS
     raw: bool = False
     force: bool = False
+    repeat: bool = True
 
     @property
     def looks_for_changes(self) -> bool:

@@ -5,7 +5,7 @@ What sends is a coroutine; ``flow.run()`` carries it out in a thread. This modul
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -46,11 +46,29 @@ async def save(obj: Any, wanted: Save, pending: Block | None) -> None:
     Nothing is sent if nothing changed, but for a check of what is demanded. An object that was read in part is read
     whole first, if there may be something to write.
     """
-    if form_of(type(obj)).asks(obj.attribute_values):
+    form = form_of(type(obj))
+    named = _named(obj, wanted)
+    if form.asks(obj.attribute_values):
         wanted = replace(wanted, changes=(*wanted.changes, *assignments.of_object(obj, wanted.only)))
     if isinstance(obj._stored, PartialItem) and wanted.looks_for_changes and not changed_in_memory(obj):
         return
-    await begun_anew(_Saving(obj, wanted, effects_of(type(obj)), pending).carry_out)
+    await begun_anew(_Saving(obj, wanted, effects_of(type(obj)), pending, named).carry_out)
+
+
+def _named(obj: Any, wanted: Save) -> frozenset[str] | None:
+    """The attributes that are written although they are as they were read; ``None`` if none were named.
+
+    What is read only now is as it is stored.
+    """
+    if wanted.only is None and not wanted.force:
+        return None
+    if obj._stored is None or not wanted.repeat:
+        return frozenset()
+    form = form_of(type(obj))
+    names = form.repeatable if wanted.only is None else form.repeatable & wanted.only
+    if not isinstance(obj._stored, PartialItem):
+        return names
+    return frozenset(name for name in names if form.stored[name] in obj._stored.names)
 
 
 async def begun_anew(write: Callable[[], Awaitable[T]]) -> T:
@@ -65,17 +83,21 @@ async def begun_anew(write: Callable[[], Awaitable[T]]) -> T:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Saving:
-    """One save under way: the object, what is wanted of it, what follows from its model, and the block it joins."""
+    """One save under way: the object, what is wanted of it, what follows from its model, and the block it joins.
+
+    ``named`` are the attributes that are written although they are as they were read; ``None`` if none were named.
+    """
 
     obj: Any
     wanted: Save
     effects: Effects
     pending: Block | None
+    named: frozenset[str] | None
 
     async def carry_out(self) -> None:
         """Draft what is wanted and send it; again where another writer changed what something is computed of."""
         model, changes = type(self.obj), self.wanted.changes
-        read, shown = await _stored_item(self.obj), Values()
+        read, shown = await _stored_item(self.obj, self.named or ()), Values()
         before = read
         for attempt in range(1, computed_changes.ATTEMPTS + 1):
             draft = await self._drafted(before, shown)
@@ -105,14 +127,22 @@ class _Saving:
         changed = self._changed(before, held, {**given, **filled}, only, left)
         alone = self.pending is None
         if not changes or computed_changes.is_left_to_dynamodb(model, changes, changed, alone=alone):
-            return Draft(before, held, changed, changes, raw=raw, set_to=filled, shown=shown)
+            draft = Draft(before, held, changed, changes, raw=raw, set_to=filled, shown=shown)
+            return self._as_named(draft, left)
         computed, condition = computed_changes.compute(Subject(self.obj), changes, before)
         given |= computed
         only = None if only is None else only | left
         filled = await self._filled(before, given, only)
         changed = self._changed(before, held, {**given, **filled}, only)
         set_to = {**computed, **filled}
-        return Draft(before, held, changed, computed=condition, raw=raw, set_to=set_to, shown=shown)
+        return self._as_named(Draft(before, held, changed, computed=condition, raw=raw, set_to=set_to, shown=shown))
+
+    def _as_named(self, draft: Draft, left: frozenset[str] = frozenset()) -> Draft:
+        """A draft that also writes what is named and did not change, but for what is ``left`` to DynamoDB."""
+        if self.named is None:
+            return draft
+        repeated = self.named - draft.changed.keys() - left
+        return replace(draft, repeated=repeated, whole=self.wanted.given)
 
     async def _filled(self, before: Item, given: Values, only: frozenset[str] | None) -> Values:
         """What effects fill in, such as the copies of what is referred to."""
@@ -131,14 +161,14 @@ class _Saving:
         without: frozenset[str] = frozenset(),
     ) -> Values:
         form = form_of(type(self.obj))
-        return form.difference(form.prepared(given, before, only, without), held, before, named=only is not None)
+        return form.difference(form.prepared(given, before, only, without), held, before, named=self.named is not None)
 
     async def _send(self, draft: Draft) -> None:
         """Send what a draft asks for, with what follows every write; nothing but a check if it asks for nothing."""
         form, wanted = form_of(type(self.obj)), self.wanted
         automatic = form.automatic.keys()
         named_automatic = wanted.only is not None and not automatic.isdisjoint(wanted.only)
-        if not (draft.changed or draft.changes or wanted.force or named_automatic):
+        if not (draft.changed or draft.changes or draft.repeated or wanted.force or named_automatic):
             await self._leave(draft)
             return
         changed = draft.changed
@@ -158,13 +188,13 @@ class _Saving:
             await effect.idle(self.obj, self.pending)
 
 
-async def _stored_item(obj: Any) -> Item:
-    """The item as it was read; read now, if the object has none or a part of it."""
+async def _stored_item(obj: Any, named: Collection[str]) -> Item:
+    """The item as it was read; read now, if the object has none or a part of it: what is ``named`` stays."""
     try:
         if obj._stored is None:
             obj = await local(partial(hydration.reload, obj))
         elif isinstance(obj._stored, PartialItem):
-            await local(partial(complete, obj))
+            await local(partial(complete, obj, named))
     except type(obj).DoesNotExist as error:
         raise StaleObject(
             f"{Subject(obj).name} is not stored, so there is nothing to update; nothing was written."
@@ -250,10 +280,13 @@ def _kept_mark(before: Item | None) -> Item:
     return {} if before is None or names.COPIES_DUE not in before else {names.COPIES_DUE: before[names.COPIES_DUE]}
 
 
-async def only_if(obj: Any, condition: Condition, write: Callable[[Terms], Awaitable[Any]]) -> bool:
+async def only_if(
+    obj: Any, condition: Condition, write: Callable[[Terms], Awaitable[Any]], named: frozenset[str] = frozenset()
+) -> bool:
     """Write under a queryset's condition on the stored item; ``False`` if the item does not meet it, or is gone.
 
-    Where the item meets it but another writer was faster, the object is brought up to the item and written again.
+    Where the item meets it but another writer was faster, the object is brought up to the item, except for what is
+    ``named`` or was set in it, and written again.
     """
     terms = Terms(queried=condition) if condition != EVERYTHING else NO_TERMS
     for last_try in (False, False, True):
@@ -267,7 +300,7 @@ async def only_if(obj: Any, condition: Condition, write: Callable[[Terms], Await
                 return False
             if last_try:
                 raise
-            hydration.follow(obj, fresh, changed_in_memory(obj))
+            hydration.follow(obj, fresh, changed_in_memory(obj) | (named & obj.attribute_values.keys()))
     return False
 
 

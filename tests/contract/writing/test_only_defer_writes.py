@@ -69,7 +69,7 @@ WRITES: list[tuple[str, Any, Callable[[Any], Any], list[str]]] = [
     ("one of several", COMPANY, lambda obj: change_one(obj, name="New", stock="NEW"), ["GetItem", "UpdateItem"]),
     ("a unique value", PERSON, lambda obj: change(obj, email="n@x.org"), ["GetItem", "TransactWriteItems"]),
     ("no unique value", PERSON, lambda obj: change(obj, email=None), ["GetItem", "TransactWriteItems"]),
-    ("all keys, which are as they were", COMPANY, lambda obj: obj.save(force_update=True), ["GetItem"]),
+    ("all keys, which are as they were", COMPANY, lambda obj: obj.save(force_update=True), ["GetItem", "UpdateItem"]),
     ("a copy", COMPANY, put_copy, ["GetItem", "PutItem"]),
     ("a soft delete", COMPANY, lambda obj: obj.delete(), ["GetItem", "Query", "Query", "TransactWriteItems"]),
     ("a soft delete with a unique value", PERSON, lambda obj: obj.delete(), ["GetItem", "TransactWriteItems"]),

@@ -47,6 +47,8 @@ class Attribute(PynamoDBAttribute[T], Generic[T]):
     computed: ClassVar[bool] = False
     #: What a computed value follows from, for messages.
     origin: str = ""
+    #: Whether the value has parts that several writers may change: it is saved by its difference.
+    document: ClassVar[bool] = False
     #: Whether the value is set once, on creation, by the app itself.
     settled: ClassVar[bool] = False
     #: The Django field of the model that this attribute belongs to.

@@ -25,6 +25,7 @@ class DocumentAttribute(Attribute[Any]):
     """What maps and lists share: any nesting of DynamoDB's types; numbers come back as ``int`` or exact ``Decimal``."""
 
     field_class = fields.DocumentField
+    document = True
     python_types: tuple[type, ...] = ()
 
     def clean(self, value: Any) -> Any:
@@ -68,6 +69,7 @@ class JSONAttribute(Attribute[Any]):
 
     attr_type = "S"
     expects = "a value that JSON can hold"
+    document = True
     field_class = fields.DocumentField
 
     def clean(self, value: Any) -> Any:
@@ -117,6 +119,7 @@ class SetAttribute(Attribute[set[Any]]):
     """What the three sets share; an empty set is not stored, since DynamoDB has none."""
 
     field_class = fields.SetField
+    document = True
     member_types: tuple[type, ...] = ()
 
     def __init__(self, verbose_name: Label | None = None, **options: Any) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from django.db.models.fields.related_descriptors import ReverseManyToOneDescriptor
 from django.utils.functional import cached_property
 
+from dynamo_single.exceptions import StaleObject
 from dynamo_single.orm.schema.encoding.shown import shown
 
 
@@ -45,13 +46,24 @@ class Adding:
         return saving(type(behind.__call__(manager=manager)))(self.instance)
 
     def add(self, *objs: Any, bulk: bool = True) -> None:
-        """Let each object refer to this one: one update an object, none for one that does already."""
+        """Let each object refer to this one: one update an object, also for one that did so when it was read.
+
+        Where another writer has changed a key of it since, one GetItem and another update.
+        """
         self._check_fk_val()
         for obj in objs:
             self._check_model(obj)
             if bulk and obj._state.adding:
                 raise ValueError(f"{shown(obj)} instance isn't saved. Use bulk=False or save the object first.")
-        self._refer(objs, self.instance, whole=not bulk)
+        self._remove_prefetched_objects()
+        owner = self.field.get_foreign_related_value(self.instance)
+        for obj in objs:
+            referred = not obj._state.adding and self.field.get_local_related_value(obj) == owner
+            setattr(obj, self.field.name, self.instance)
+            if not bulk:
+                obj.save()
+            if bulk or referred:
+                self._name(obj)
 
     def set(self, objs: Any, *, bulk: bool = True, clear: bool = False) -> None:
         """Let exactly these objects refer to this one."""
@@ -63,11 +75,14 @@ class Adding:
         if not isinstance(obj, self.model):
             raise TypeError(f"{self.model._meta.object_name!r} instance expected, got {shown(obj)}")
 
-    def _refer(self, objs: Any, target: Any, *, whole: bool = False) -> None:
-        self._remove_prefetched_objects()
-        for obj in objs:
-            setattr(obj, self.field.name, target)
-            obj.save(update_fields=None if whole else [self.field.name])
+    def _name(self, obj: Any) -> None:
+        """Write the reference of an object, whatever it is in the table; another version is not written over."""
+        try:
+            obj.save(update_fields=[self.field.name])
+        except StaleObject as error:
+            if error.expected is not None or not obj._follow_stored({self.field.attname}):
+                raise
+            obj.save(update_fields=[self.field.name])
 
     add.alters_data = set.alters_data = True  # type: ignore[attr-defined]  # templates call neither
 
@@ -88,7 +103,10 @@ class Removing(Adding):
                 raise self.field.remote_field.model.DoesNotExist(
                     f"{shown(obj)} is not related to {shown(self.instance)}."
                 )
-        self._refer(self._given_by_manager(objs), None)
+        given = self._given_by_manager(objs)
+        for obj in given:
+            setattr(obj, self.field.name, None)
+            obj.save(update_fields=[self.field.name])
 
     def _given_by_manager(self, objs: Sequence[Any]) -> Sequence[Any]:
         """Those of some objects that the manager gives, as Django's ``remove()`` asks: it may hide some."""

@@ -1,0 +1,165 @@
+"""What is named is written, also where it is as it was read: another writer may have changed it since."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from dynamo_single.exceptions import StaleObject
+from dynamo_single.testing import assert_requests, intercept
+from tests.catalog.boards import Board, Note
+from tests.catalog.stocks import Ledger, Stock
+from tests.contract.tables import assert_consistent
+
+pytestmark = pytest.mark.usefixtures("table")
+
+NAMED: dict[str, Callable[[Any], Any]] = {
+    "update_fields": lambda obj: obj.save(update_fields=["qty"]),
+    "force_update": lambda obj: obj.save(force_update=True),
+    "bulk_update": lambda obj: Stock.objects.bulk_update([obj], ["qty"]),
+}
+
+
+def changed_elsewhere(**values: Any) -> Stock:
+    """An object that another writer has changed since it was read."""
+    Stock.objects.create(code="s", qty=1, note="n", rank=1, tags=["a"], labels={"a"}, data={"a": 1})
+    stock = Stock.objects.get(pk="s")
+    Stock.objects.filter(pk="s").update(**values)
+    return stock
+
+
+@pytest.mark.parametrize("write", NAMED.values(), ids=NAMED)
+def test_what_is_named_is_written(write: Callable[[Any], Any]) -> None:
+    """With one request, over what another writer has set."""
+    stock = changed_elsewhere(qty=2)
+    stock.qty = 1
+    with assert_requests(["UpdateItem"]):
+        write(stock)
+    assert Stock.objects.get(pk="s").qty == 1
+
+
+def test_a_plain_save_writes_what_changed() -> None:
+    """Another writer's value stays, as what is not named is not written."""
+    stock = changed_elsewhere(qty=2)
+    stock.qty = 1
+    with assert_requests(0):
+        stock.save()
+    assert Stock.objects.get(pk="s").qty == 2
+
+
+def test_a_value_that_is_named_empty_is_removed() -> None:
+    """Nothing is a value like any other."""
+    stock = changed_elsewhere(spare=5)
+    stock.save(update_fields=["spare"])
+    assert Stock.objects.get(pk="s").spare is None
+
+
+def test_what_is_not_named_is_left_alone() -> None:
+    """Another writer's value of another attribute stays."""
+    stock = changed_elsewhere(qty=2, note="theirs")
+    stock.save(update_fields=["qty"])
+    found = Stock.objects.get(pk="s")
+    assert (found.qty, found.note) == (1, "theirs")
+
+
+def test_a_forced_update_of_an_object_that_was_read_in_part_leaves_the_rest_alone() -> None:
+    """What was not read has no value to be written."""
+    Stock.objects.create(code="s", qty=1, note="n")
+    stock = Stock.objects.only("qty").get(pk="s")
+    Stock.objects.filter(pk="s").update(qty=2, note="theirs")
+    stock.save(force_update=True)
+    found = Stock.objects.get(pk="s")
+    assert (found.qty, found.note) == (1, "theirs")
+
+
+@pytest.mark.parametrize("name", ["rank", "serial"])
+def test_what_a_key_or_a_claim_depends_on_is_stale(name: str) -> None:
+    """Another writer has changed the key or the claim with it: nothing is written."""
+    stock = changed_elsewhere(**{name: 2})
+    with pytest.raises(StaleObject, match=name):
+        stock.save(update_fields=[name])
+    assert getattr(Stock.objects.get(pk="s"), name) == 2
+    assert_consistent()
+
+
+@pytest.mark.parametrize("name", ["rank", "serial"])
+def test_a_bulk_update_writes_what_a_key_or_a_claim_depends_on(name: str) -> None:
+    """It follows what another writer made of the keys, as it does for a value that changed."""
+    stock = changed_elsewhere(**{name: 2})
+    value = getattr(stock, name)
+    assert Stock.objects.bulk_update([stock], [name]) == 1
+    assert getattr(Stock.objects.get(pk="s"), name) == value
+    assert_consistent()
+
+
+def test_another_version_is_not_written_over() -> None:
+    """A version says that another writer was there."""
+    ledger = Ledger.objects.create(code="l", total=1)
+    other = Ledger.objects.get(pk="l")
+    other.total = 2
+    other.save()
+    with pytest.raises(StaleObject):
+        ledger.save(update_fields=["total"])
+
+
+@pytest.mark.parametrize(("name", "value"), [("rank", 1), ("qty", 1)])
+def test_an_update_through_a_queryset_writes_what_was_read_alike(name: str, value: int) -> None:
+    """Another writer changes it between the reading and the writing."""
+    Stock.objects.create(code="s", qty=1, rank=1)
+    done: list[bool] = []
+
+    def interceptor(operation: str, params: Mapping[str, Any]) -> None:
+        if operation == "UpdateItem" and not done:
+            done.append(True)
+            Stock.objects.filter(pk="s").update(**{name: 2})
+
+    with intercept(interceptor):
+        assert Stock.objects.all().update(**{name: value}) == 1
+    assert getattr(Stock.objects.get(pk="s"), name) == value
+    assert_consistent()
+
+
+@pytest.mark.parametrize("name", ["data", "tags", "labels"])
+def test_a_document_that_is_named_unchanged_is_not_written_over_anothers(name: str) -> None:
+    """It would take away what another writer has put in."""
+    stock = changed_elsewhere(**{name: {"data": {"b": 2}, "tags": ["b"], "labels": {"b"}}[name]})
+    with pytest.raises(StaleObject, match=name):
+        stock.save(update_fields=[name])
+
+
+@pytest.fixture
+def board() -> Board:
+    """A board with one note."""
+    board = Board.objects.create(board_id="b", name="B")
+    Note.objects.create(note_id="n", board=board, text="x")
+    return board
+
+
+def take_and_give_back(board: Board, note: Note) -> None:
+    """``clear()``, then ``add()``."""
+    board.notes.clear()
+    board.notes.add(note)
+
+
+def set_again(board: Board, note: Note) -> None:
+    """``set()`` of an object, of none, and of the object again."""
+    board.notes.set([note])
+    board.notes.set([])
+    board.notes.set([note])
+
+
+def give_back_whole(board: Board, note: Note) -> None:
+    """``add(bulk=False)``, which saves the whole object."""
+    board.notes.clear()
+    board.notes.add(note, bulk=False)
+
+
+@pytest.mark.parametrize("write", [take_and_give_back, set_again, give_back_whole])
+def test_a_child_that_was_taken_away_and_is_given_back_is_one(board: Any, write: Callable[[Any, Any], None]) -> None:
+    """The object in hand says that it refers to its parent still."""
+    note = Note.objects.get(text="x", board=board)
+    write(board, note)
+    assert [each.pk for each in board.notes.all()] == [note.pk]
+    assert_consistent()

@@ -1,0 +1,140 @@
+"""What turns one stored document into another, as changes and conditions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dynamo_single import models
+from dynamo_single.orm.conditions.matching import matches, normal
+from dynamo_single.orm.conditions.terms import And, Stored
+from dynamo_single.orm.items.form import form_of
+from dynamo_single.orm.requests.changes import Change, Place, evaluate
+from dynamo_single.orm.requests.differences import Difference, by_place
+from dynamo_single.orm.schema.encoding.values import to_attribute_value
+from tests.unit.declaring import declare, forgotten
+
+
+def place(*path: str) -> Place:
+    """A place in the map."""
+    return Place("data", path)
+
+
+def is_map(*path: str) -> Stored:
+    """The condition that there is a map at a place."""
+    return place(*path).stored("type", {"S": "M"})
+
+
+ONE, LIST = {"N": "1"}, {"L": [{"N": "1"}]}
+DIFFERENCES: list[tuple[Any, Any, Difference]] = [
+    ({}, {"a": 1}, Difference((Change(place("a"), "set", ONE),), (is_map(),))),
+    ({"a": 1}, {}, Difference((Change(place("a"), "remove"),), (is_map(),))),
+    (
+        {"a": {"x": 1, "y": 2}, "b": 2},
+        {"a": {"x": 2, "y": 1}, "b": 1},
+        Difference(
+            (
+                Change(place("a", "x"), "set", {"N": "2"}),
+                Change(place("a", "y"), "set", ONE),
+                Change(place("b"), "set", ONE),
+            ),
+            (is_map("a"), is_map()),
+        ),
+    ),
+    (
+        {"a": []},
+        {"a": [1]},
+        Difference((Change(place("a"), "set", LIST),), (is_map(), place("a").stored("=", {"L": []}))),
+    ),
+    (
+        {},
+        {"a": [1]},
+        Difference((Change(place("a"), "set", LIST),), (is_map(), place("a").stored("missing"))),
+    ),
+    (None, {"a": 1}, Difference((Change(place(), "set", {"M": {"a": ONE}}),), (place().stored("missing"),))),
+    ({"a": 1}, None, Difference((Change(place(), "remove"),), (place().stored("=", {"M": {"a": ONE}}),))),
+    (None, {"a"}, Difference((Change(place(), "include", {"SS": ["a"]}),))),
+    ({"a"}, None, Difference((Change(place(), "exclude", {"SS": ["a"]}),))),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "expected"), DIFFERENCES)
+def test_a_difference_names_what_is_otherwise(before: Any, after: Any, expected: Difference) -> None:
+    """Each map that a place is in is named once; what has places of its own has to be as it was read."""
+    stored = [None if value is None else to_attribute_value(value) for value in (before, after)]
+    assert by_place("data", *stored) == expected
+
+
+def test_an_empty_name_is_a_place_that_no_expression_has() -> None:
+    """Another program may have stored one: the map is written whole, if it is as it was read."""
+    before = {"M": {"": ONE}}
+    expected = Difference((Change(place(), "set", {"M": {}}),), (place().stored("=", before),))
+    assert by_place("data", before, {"M": {}}) == expected
+
+
+def test_a_number_that_is_written_otherwise_is_no_difference() -> None:
+    """1 and 1.0 are one number to DynamoDB."""
+    assert by_place("data", {"M": {"a": {"N": "1"}}}, {"M": {"a": {"N": "1.0"}, "b": ONE}}).changes == (
+        Change(place("b"), "set", ONE),
+    )
+
+
+VALUES = st.recursive(
+    st.one_of(st.integers(0, 2), st.just({"s"}), st.just({"s", "t"})),
+    lambda inner: st.one_of(st.lists(inner, max_size=2), st.dictionaries(st.sampled_from("abc"), inner, max_size=3)),
+    max_leaves=10,
+)
+DOCUMENTS = st.one_of(
+    st.none(), st.dictionaries(st.sampled_from("abcd"), VALUES), st.lists(VALUES), st.sets(st.sampled_from("abc"))
+).map(lambda value: None if value is None or value == set() else to_attribute_value(value))
+
+
+@given(before=DOCUMENTS, after=DOCUMENTS)
+def test_a_difference_makes_the_one_of_the_other(before: Any, after: Any) -> None:
+    """What it is made of meets its conditions, and none of its places is in another."""
+    item = {} if before is None else {"data": before}
+    difference = by_place("data", before, after)
+    assert matches(And(difference.conditions), item)
+    places = [change.place for change in difference.changes]
+    assert not any(one.overlaps(other) for number, one in enumerate(places) for other in places[:number])
+    found = evaluate(difference.changes, item).get("data", before)
+    assert (found if found is None else normal(found)) == (after if after is None else normal(after))
+
+
+@given(
+    before=st.dictionaries(st.sampled_from("abcd"), VALUES, min_size=2),
+    mine=st.dictionaries(st.sampled_from("abcd"), VALUES),
+    theirs=st.dictionaries(st.sampled_from("abcd"), VALUES),
+)
+def test_differences_on_disjoint_places_commute(before: Any, mine: Any, theirs: Any) -> None:
+    """One meets its conditions after the other, and both come to the same in either order."""
+    differences = [by_place("data", *map(to_attribute_value, (before, after))) for after in (mine, theirs)]
+    if any(one.place.overlaps(other.place) for one in differences[0].changes for other in differences[1].changes):
+        return
+    results = []
+    for order in (differences, differences[::-1]):
+        item: Any = {"data": to_attribute_value(before)}
+        for difference in order:
+            assert matches(And(difference.conditions), item)
+            item = {**item, **evaluate(difference.changes, item)}
+        results.append(normal(item["data"]))
+    assert results[0] == results[1]
+
+
+class Money(models.Attribute[Any]):
+    """A value of two parts, stored as a map."""
+
+    attr_type = "M"
+    field_class = models.MapAttribute.field_class
+
+
+def test_an_attribute_of_ones_own_is_one_value() -> None:
+    """Unless it says that it is a document: its parts must not come of two writers."""
+    with forgotten():
+        model = declare(
+            "Bill", ("BILL#{bill_id}", "#"), bill_id=models.IdAttribute(), sum=Money(), data=models.MapAttribute()
+        )
+        assert form_of(model).documents == {"data"}
