@@ -75,18 +75,24 @@ class TableSettings:
 
 @dataclass(frozen=True, slots=True)
 class CostSettings:
-    """``DYNAMO_SINGLE_COSTS``: from when on the middleware warns of what one HTTP request costs; ``None`` is never."""
+    """``DYNAMO_SINGLE_COSTS``: from when on is warned of what one HTTP request, or one query, costs; ``None`` is never.
+
+    ``max_reads`` is the most items that one query may read for nothing.
+    """
 
     warn_requests: int | None = 50
     warn_units: float | None = None
     warn_milliseconds: float | None = None
     warn_repeated: int | None = 2
     warn_single_reads: int | None = 10
+    warn_reads: int | None = 1000
+    max_reads: int | None = None
     show_keys: bool = True
 
 
+@cache
 def cost_settings() -> CostSettings:
-    """The thresholds of ``DYNAMO_SINGLE_COSTS``, or the defaults."""
+    """The thresholds of ``DYNAMO_SINGLE_COSTS``, or the defaults; read once, and again after a test has set it."""
     declared = getattr(django_settings, "DYNAMO_SINGLE_COSTS", {})
     if not isinstance(declared, Mapping):
         raise ConfigurationError(f"DYNAMO_SINGLE_COSTS must be a dict, not {type(declared).__name__}.")
@@ -126,6 +132,8 @@ def _declared() -> Mapping[str, Any]:
 def _forget(*, setting: str, **_: Any) -> None:
     if setting == "DYNAMO_SINGLE":
         _read.cache_clear()
+    if setting == "DYNAMO_SINGLE_COSTS":
+        cost_settings.cache_clear()
 
 
 setting_changed.connect(_forget, dispatch_uid="dynamo_single.conf")
@@ -308,5 +316,7 @@ _COST_READERS: dict[str, Reader] = {
     "WARN_MILLISECONDS": or_none(ABOVE_ZERO),
     "WARN_REPEATED": or_none(at_least(2)),
     "WARN_SINGLE_READS": or_none(POSITIVE),
+    "WARN_READS": or_none(POSITIVE),
+    "MAX_READS": or_none(POSITIVE),
     "SHOW_KEYS": BOOLEAN,
 }

@@ -47,6 +47,14 @@ class TooManyMatches(NotSupported):
         self.limit = limit
 
 
+class TooManyReads(NotSupported):
+    """A query's filter left out more items, read for nothing, than ``MAX_READS`` or ``allow_reads()`` allows."""
+
+    def __init__(self, message: str, *, limit: int) -> None:
+        super().__init__(message)
+        self.limit = limit
+
+
 class UnknownField(DynamoSingleError, FieldError):
     """A query names a field or a lookup that the model does not have."""
 

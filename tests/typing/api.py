@@ -75,6 +75,7 @@ def managers_and_querysets_keep_the_model(company: Company) -> None:
     assert_type(found.count(), int)
     assert_type(found.allow_in_memory(100).order_by("stock"), models.QuerySet[Company])
     assert_type(Company.objects.allow_in_memory(), models.QuerySet[Company])
+    assert_type(Company.objects.allow_reads(100), models.QuerySet[Company])
     assert_type(found.aggregate(), dict[str, Any])
     assert_type(Company.objects.aggregate(), dict[str, Any])
     assert_type(found.explain(), str)

@@ -72,6 +72,8 @@ class Query:
     consistent: bool = False
     allow_scan: bool = False
     without: tuple[str, ...] = ()
+    #: The most items that may be read for nothing, where the queryset says so.
+    allow_reads: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,134 +1,19 @@
-"""What ``explain()`` prints: how a query is read, by which requests, what is read for nothing, and what it costs.
+"""What ``explain()`` adds to a plan in words: what is read along afterwards, and what all of it costs.
 
-This module turns finished plans into text and must not make or change any.
+``requests.description`` has the plan itself. This module must not make or change any.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dynamo_single.costs import Cost, Costs, counted
-from dynamo_single.orm.conditions.terms import EVERYTHING
-from dynamo_single.orm.conditions.wording import word, word_order
-from dynamo_single.orm.plan.advice import describe_key, word_query
-from dynamo_single.orm.plan.plan import KeyCondition, Plan
 from dynamo_single.orm.results import related
 from dynamo_single.orm.results.state import Along
-from dynamo_single.table import names
 from dynamo_single.table.limits import MAX_BATCH_KEYS
 from dynamo_single.table.listeners import SentRequest, listening
-from dynamo_single.table.request import Request
-
-#: How many keys and requests are printed before the rest is only counted.
-_SHOWN = 3
-_OPERATIONS = {"get": "GetItem", "batch_get": "BatchGetItem", "query": "Query", "scan": "Scan"}
-
-
-def describe(plan: Plan, requests: Sequence[Request] = (), *, afterwards: Iterable[tuple[str, str]] = ()) -> str:
-    """Describe a plan, its first requests, and what comes ``afterwards``, each line with its label."""
-    lines = [f"{plan.layout.label}: {word_query(plan.query)}"]
-    lines += (f"  {label:<9} {text}" for label, text in _lines(plan))
-    lines += (f"  {'not used':<9} {describe_key(each.key)}: {each.reason}." for each in plan.rejected)
-    for request in requests[:_SHOWN]:
-        lines.append(f"  {'sends':<9} {request.operation}")
-        lines += (f"  {'':<9}   {name}: {_plain(value)}" for name, value in request.params.items())
-    if len(requests) > _SHOWN:
-        lines.append(f"  {'sends':<9} … and {len(requests) - _SHOWN} more like these")
-    lines += (f"  {label:<9} {text}" for label, text in afterwards)
-    return "\n".join(lines)
-
-
-def _lines(plan: Plan) -> Iterable[tuple[str, str]]:
-    if plan.kind == "empty":
-        yield "reads", f"nothing: {plan.reason}. No request is sent."
-        return
-    if plan.kind == "union":
-        yield from _union(plan)
-        return
-    where = describe_key(plan.key) if plan.key else "the whole table"
-    yield "reads", f"{_OPERATIONS[plan.kind]} on {where}"
-    yield "because", f"{plan.reason}."
-    for text in _keys(plan):
-        yield "key", text
-    yield "filter", _filter(plan)
-    if plan.projection:
-        yield "only", f"{', '.join(plan.projection)} (the whole item is paid for all the same)"
-    yield "order", _order(plan)
-    yield "requests", _requests(plan)
-
-
-def _union(plan: Plan) -> Iterable[tuple[str, str]]:
-    yield "reads", f"{len(plan.parts)} parts, each by itself; an item that several find is given once"
-    yield "because", f"{plan.reason}."
-    for number, part in enumerate(plan.parts, 1):
-        yield f"part {number}", word_query(part.query)
-        yield from _lines(part)
-    merged = "merged" if plan.merged_by else "one part after the other"
-    order = f"{word_order(plan.query.ordering) or 'none asked for'}: {merged}"
-    yield "order", order if plan.in_memory is None else str(plan.in_memory)
-
-
-def _keys(plan: Plan) -> Iterable[str]:
-    texts = [f"{names.PARTITION_KEY} = {pk!r}, {names.SORT_KEY} = {sk!r}" for pk, sk in plan.keys[:_SHOWN]]
-    texts += [_key_condition(condition, plan.index) for condition in plan.conditions[:_SHOWN]]
-    yield from texts
-    rest = len(plan.keys) + len(plan.conditions) - len(texts)
-    if rest:
-        yield f"… and {rest} more"
-
-
-def _key_condition(condition: KeyCondition, index: str | None) -> str:
-    partition, sort = names.PARTITION_KEY, names.SORT_KEY
-    if index is not None:
-        partition, sort = names.index_partition(index), names.index_sort(index)
-    text = f"{partition} = {condition.partition!r}"
-    if condition.operator == "begins_with":
-        return f"{text} and {sort} begins with {condition.operands[0]!r}"
-    if condition.operator == "between":
-        return f"{text} and {sort} between {condition.operands[0]!r} and {condition.operands[1]!r}"
-    return f"{text} and {sort} {condition.operator} {condition.operands[0]!r}" if condition.operator else text
-
-
-def _filter(plan: Plan) -> str:
-    if plan.filter == EVERYTHING:
-        return "none: all that is read is wanted"
-    if plan.kind in ("get", "batch_get"):
-        return f"{word(plan.filter)} (looked at after reading)"
-    return f"{word(plan.filter)} (what it leaves out is read, and paid for, all the same)"
-
-
-def _order(plan: Plan) -> str:
-    if plan.in_memory is not None:
-        return str(plan.in_memory)
-    if plan.single:
-        return "at most one item"
-    if not plan.query.ordering:
-        return "none asked for" if plan.forward else "none asked for, read backwards"
-    if plan.kind == "batch_get":
-        return f"{word_order(plan.query.ordering)}, put in order by key"
-    direction = "as the sort key" if plan.forward else "as the sort key, read backwards"
-    several = ""
-    if len(plan.conditions) > 1:
-        several = ", partitions merged" if plan.merge == "sort_key" else ", one partition after the other"
-    return f"{word_order(plan.query.ordering)}: {direction}{several}"
-
-
-def _requests(plan: Plan) -> str:
-    if plan.kind == "get":
-        return "1"
-    if plan.kind == "batch_get":
-        count = -(-len(plan.keys) // MAX_BATCH_KEYS)
-        at_once = ", several at once" if count > 1 else ""
-        return f"{count}{at_once}, and more if DynamoDB leaves keys unprocessed"
-    count = max(len(plan.conditions), 1)
-    return f"{count}, and one more for each further page of 1 MB that is read"
-
-
-def _plain(value: object) -> object:
-    return dict(value) if isinstance(value, Mapping) else value
-
 
 #: How many requests are told one by one before the rest is only counted.
 SHOWN = 20

@@ -21,6 +21,7 @@ from dynamo_single.orm.query.state import along_of, state_of
 from dynamo_single.orm.query.unsupported import refuse_all
 from dynamo_single.orm.query.writing import WritingQuerySet
 from dynamo_single.orm.reading import plans
+from dynamo_single.orm.requests.description import describe
 from dynamo_single.orm.results import computation, objects, pages, related, rows
 from dynamo_single.orm.results.columns import Shape, as_dict, as_named_tuple, as_tuple, as_value, columns
 from dynamo_single.orm.results.pages import Page
@@ -58,7 +59,7 @@ class QuerySet(WritingQuerySet[M]):
         if execute:
             afterwards += explain.execute(self._iterable_class(self), state.along)
         requests = plans.requests(state.table, plan, limit=objects.first_limit(state, plan))
-        return explain.describe(plan, requests, afterwards=afterwards)
+        return describe(plan, requests, afterwards=afterwards)
 
     def complex_filter(self, filter_obj: Any) -> Self:
         """``filter()`` for a ``Q`` or a dict."""

@@ -70,6 +70,13 @@ class StatefulQuerySet(models.QuerySet[M]):
         """Allow reading the whole table, every model's items included, if no key answers the query."""
         return self._asking(replace(self._asked, allow_scan=True))
 
+    def allow_reads(self, number: int) -> Self:
+        """Allow reading up to ``number`` items for nothing, in the place of ``MAX_READS``, and without a warning.
+
+        Items that a filter leaves out are read, and paid for, all the same. Past the number it is ``TooManyReads``.
+        """
+        return self._asking(replace(self._asked, allow_reads=objects.checked_reads(number)))
+
     def allow_in_memory(self, limit: int = objects.DEFAULT_LIMIT) -> Self:
         """Allow working on up to ``limit`` matches in memory, for what DynamoDB does not compute or put in order.
 

@@ -15,6 +15,7 @@ from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.reading import plans
+from dynamo_single.orm.reading.allowance import Allowance, allowance_of
 from dynamo_single.orm.reading.positions import (
     Item,
     Narrowed,
@@ -98,6 +99,7 @@ def read(beginning: Beginning, *, wanted: int, max_requests: int | None = None) 
     reads four times as much as the one before, up to what one page can hold.
     """
     block.check_plan(beginning.table.settings.alias, beginning.plan)
+    allowance = allowance_of(beginning.table, beginning.plan)
     merged = is_merged(beginning.plan)
     budget = _Budget(max_requests)
     # The next one is the last, from where it is taken off.
@@ -108,7 +110,7 @@ def read(beginning: Beginning, *, wanted: int, max_requests: int | None = None) 
         for stream in reversed(streams):
             if not stream.is_over:
                 budget.spend()
-                stream.fill(wanted)
+                stream.fill(wanted, allowance)
     found: list[Found] = []
     while streams and len(found) < wanted:
         place = _next(streams, beginning) if merged else -1
@@ -118,7 +120,7 @@ def read(beginning: Beginning, *, wanted: int, max_requests: int | None = None) 
         elif stream.found:
             found.append(stream.found.popleft())
         elif budget.spend():
-            stream.fill(wanted - len(found))
+            stream.fill(wanted - len(found), allowance)
         else:
             return Reading(tuple(found), stream.rest())
     return Reading(tuple(found))
@@ -207,7 +209,7 @@ class _Stream:
             return self.beginning.rank(self.found[0].position.stream, self.found[0].item)
         return None
 
-    def fill(self, wanted: int) -> None:
+    def fill(self, wanted: int, allowance: Allowance | None) -> None:
         """Read the next items."""
         raise NotImplementedError
 
@@ -247,7 +249,7 @@ class _Range(_Stream):
             return super().next_rank
         return self.beginning.rank(self.stream, self.last_key)
 
-    def fill(self, wanted: int) -> None:
+    def fill(self, wanted: int, allowance: Allowance | None) -> None:
         start_key = self.last_key
         if not self.is_read:
             # What overlaps with the page before is dropped again: at most one item, unless an index has equal keys.
@@ -259,6 +261,8 @@ class _Range(_Stream):
         table = self.beginning.table
         (request,) = compile_plan(self.plan)
         answer = table.send(with_page(request, start_key=start_key, limit=self.limit))
+        if allowance is not None and self.part.kind == "query":
+            allowance.take(answer)
         for item in plans.as_read(self.part, answer["Items"]):
             # A narrowed condition may hold what a strict bound of its own leaves out.
             if not self.start.overlaps or self._is_covered(item):
@@ -303,7 +307,7 @@ class _Keys(_Stream):
     def is_over(self) -> bool:
         return not self.left and not self.found
 
-    def fill(self, wanted: int) -> None:
+    def fill(self, wanted: int, allowance: Allowance | None) -> None:
         # One request at a time: a key that nothing is stored under is followed by more than are missing.
         self.limit = min(max(wanted, self.limit * plans.PAGE_GROWTH), MAX_BATCH_KEYS)
         numbers, self.left = self.left[: self.limit], self.left[self.limit :]

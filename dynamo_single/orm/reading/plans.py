@@ -18,6 +18,7 @@ from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.plan.projection import PartialItem
+from dynamo_single.orm.reading.allowance import Allowance, allowance_of
 from dynamo_single.orm.requests import block
 from dynamo_single.orm.requests.actions import key_of
 from dynamo_single.orm.requests.compiler import compile_plan, compile_reads, item_key, with_page
@@ -55,6 +56,7 @@ def items(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None) -
     """
     if block.current() is not None:
         block.check_plan(table.settings.alias, plan)
+    allowance = allowance_of(table, plan)
     if plan.kind == "empty":
         found: Iterable[Item] = ()
     elif plan.kind == "get":
@@ -62,9 +64,9 @@ def items(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None) -
     elif plan.kind == "batch_get":
         found = _batch_get(table, plan, stop)
     elif plan.kind == "union":
-        found = _union(table, plan, stop)
+        found = _union(table, plan, stop, allowance)
     else:
-        found = _pages_of_plan(table, plan, stop, exact=limit_is_exact(plan))
+        found = _pages_of_plan(table, plan, stop, allowance, exact=limit_is_exact(plan))
     return islice(as_read(plan, found), skip, stop)
 
 
@@ -82,8 +84,10 @@ def count(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None) -
     if plan.kind not in {"query", "scan"}:
         return sum(1 for _ in items(table, plan, skip=skip, stop=stop))
     total = 0
+    allowance, exact = allowance_of(table, plan), limit_is_exact(plan)
     for request in compile_plan(plan, table_name=table.name, count=True):
-        for answer in _answers(table, request, None if stop is None else stop - total, exact=limit_is_exact(plan)):
+        wanted = None if stop is None else stop - total
+        for answer in _answers(table, request, wanted, allowance, exact=exact):
             total += int(answer["Count"])
             if stop is not None and total >= stop:
                 return max(stop - skip, 0)
@@ -109,19 +113,19 @@ def _batch_get(table: Table, plan: Plan, stop: int | None) -> Iterator[Item]:
                 yield item
 
 
-def _union(table: Table, plan: Plan, stop: int | None) -> Iterator[Item]:
+def _union(table: Table, plan: Plan, stop: int | None, allowance: Allowance | None) -> Iterator[Item]:
     """The items of every part, each once."""
-    streams = [_of_part(table, part, stop) for part in plan.parts]
+    streams = [_of_part(table, part, stop, allowance) for part in plan.parts]
     ordering = plan.merged_by
     if not ordering:
         return chain.from_iterable(streams)
     return heapq.merge(*_mirrored(streams, forward=not ordering[0].descending), key=partial(order_of, plan))
 
 
-def _of_part(table: Table, part: Plan, stop: int | None) -> Iterator[Item]:
+def _of_part(table: Table, part: Plan, stop: int | None, allowance: Allowance | None) -> Iterator[Item]:
     # What another part gives is dropped here, so that no number of items read is sure to be enough.
     if part.kind == "query":
-        found = _pages_of_plan(table, part, stop, exact=False)
+        found = _pages_of_plan(table, part, stop, allowance, exact=False)
     elif part.kind == "batch_get":
         found = _batch_get(table, part, stop)  # which only bounds what is read ahead
     else:
@@ -151,8 +155,11 @@ class Descending:
         return bool(other.value < self.value)
 
 
-def _pages_of_plan(table: Table, plan: Plan, stop: int | None, *, exact: bool) -> Iterator[Item]:
-    streams = [_items_of(table, request, stop, exact=exact) for request in compile_plan(plan, table_name=table.name)]
+def _pages_of_plan(
+    table: Table, plan: Plan, stop: int | None, allowance: Allowance | None, *, exact: bool
+) -> Iterator[Item]:
+    requests = compile_plan(plan, table_name=table.name)
+    streams = [_items_of(table, request, stop, allowance, exact=exact) for request in requests]
     if plan.merge == "sort_key" and len(streams) > 1:
         index = plan.index
         sort = names.SORT_KEY if index is None else names.index_sort(index)
@@ -163,17 +170,23 @@ def _pages_of_plan(table: Table, plan: Plan, stop: int | None, *, exact: bool) -
         yield from stream
 
 
-def _items_of(table: Table, request: Request, stop: int | None, *, exact: bool) -> Iterator[Item]:
-    for answer in _answers(table, request, stop, exact=exact):
+def _items_of(
+    table: Table, request: Request, stop: int | None, allowance: Allowance | None, *, exact: bool
+) -> Iterator[Item]:
+    for answer in _answers(table, request, stop, allowance, exact=exact):
         yield from answer["Items"]
 
 
-def _answers(table: Table, request: Request, wanted: int | None, *, exact: bool) -> Iterator[dict[str, Any]]:
+def _answers(
+    table: Table, request: Request, wanted: int | None, allowance: Allowance | None, *, exact: bool
+) -> Iterator[dict[str, Any]]:
     """The pages of one Query or Scan; ``wanted`` bounds what each page reads as far as the filter allows."""
     limit = wanted
     start_key = None
     while True:
         answer = table.send(with_page(request, start_key=start_key, limit=limit))
+        if allowance is not None:
+            allowance.take(answer)
         yield answer
         start_key = answer.get("LastEvaluatedKey")
         if start_key is None:

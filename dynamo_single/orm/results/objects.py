@@ -44,6 +44,15 @@ def checked_limit(limit: object) -> int:
     return limit
 
 
+def checked_reads(number: object) -> int:
+    """Refuse what is no number of items."""
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise InvalidValue(
+            f"allow_reads() takes the most items that may be read for nothing, from 1 up, not {shown(number)}."
+        )
+    return number
+
+
 def plan(state: QueryState) -> Plan:
     """The plan in the order of a key if one serves it, else sorted in memory if that was allowed."""
     limit = state.asked.in_memory

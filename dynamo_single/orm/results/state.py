@@ -40,6 +40,7 @@ class Asked:
     without: tuple[str, ...] = ()
     consistent: bool = False
     allow_scan: bool = False
+    allow_reads: int | None = None
     in_memory: int | None = None
     columns: Columns | None = None
     computation: Computation | None = None
@@ -175,6 +176,7 @@ class QueryState:
             consistent=asked.consistent,
             allow_scan=asked.allow_scan,
             without=asked.without,
+            allow_reads=asked.allow_reads,
         )
 
     def _orders(self) -> tuple[Order, ...]:

@@ -54,6 +54,7 @@ def test_what_is_asked_is_one_reference() -> None:
         lambda found: found.consistent(),
         lambda found: found.allow_scan(),
         lambda found: found.allow_in_memory(5),
+        lambda found: found.allow_reads(5),
         lambda found: found.values("name"),
         lambda found: found.distinct(),
         lambda found: found.using(InKeyOrder("default")),

@@ -1,0 +1,233 @@
+"""What a filter leaves out of a whole model's partition: a warning, and past a limit an error, however it is read."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.test import override_settings
+
+from dynamo_single.exceptions import ConfigurationError, InvalidValue, TooManyReads
+from dynamo_single.table import Table
+from dynamo_single.testing import intercept
+from project.directory.models import Company, Person
+
+LOGGER = "dynamo_single.reads"
+
+
+@pytest.fixture(autouse=True)
+def companies(table: Table) -> None:
+    """Ten companies, of which the last is public."""
+    Company.objects.bulk_create(
+        Company(company_id=f"c{number}", name=f"Company {number}", public=number == 9) for number in range(10)
+    )
+
+
+def limits(**values: Any) -> Any:
+    """The settings of costs."""
+    return override_settings(DYNAMO_SINGLE_COSTS=values)
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
+    """What was warned of."""
+    return [record for record in caplog.records if record.name == LOGGER]
+
+
+@contextmanager
+def small_pages(table: Table, size: int) -> Iterator[list[str]]:
+    """Within the block a page of DynamoDB holds at most ``size`` items; gives the operations that asked for pages."""
+    inside: list[None] = []
+    asked: list[str] = []
+
+    def interceptor(operation: str, params: Mapping[str, Any]) -> dict[str, Any] | None:
+        if operation != "Query" or inside:
+            return None
+        inside.append(None)
+        asked.append(operation)
+        try:
+            return table.call(operation, {**params, "Limit": min(size, params.get("Limit", size))})
+        finally:
+            inside.pop()
+
+    with intercept(interceptor):
+        yield asked
+
+
+def public() -> Any:
+    """A filter that no key answers."""
+    return Company.objects.filter(public=True)
+
+
+#: Every way to read, each of which passes over nine items for the one that matches.
+WAYS: dict[str, Any] = {
+    "list": lambda: list(public()),
+    "iterator": lambda: list(public().iterator()),
+    "first": lambda: public().first(),
+    "get": lambda: public().get(),
+    "exists": lambda: public().exists(),
+    "count": lambda: public().count(),
+    "values": lambda: list(public().values("name")),
+    "sorted": lambda: list(public().order_by("founded").allow_in_memory()),
+    "computed": lambda: public().allow_in_memory().dates("created_at", "year")[:1],
+    "page": lambda: public().page(5),
+    "update": lambda: public().update(stock="A"),
+    "delete": lambda: public().delete(),
+    "union": lambda: list(public() | Company.objects.filter(stock="none")),
+    "a page of a union": lambda: (public() | Company.objects.filter(stock="none")).page(5),
+    "alist": lambda: async_to_sync(alist)(),
+    "acount": lambda: async_to_sync(public().acount)(),
+    "afirst": lambda: async_to_sync(public().afirst)(),
+    "apage": lambda: async_to_sync(public().apage)(5),
+    "aupdate": lambda: async_to_sync(public().aupdate)(stock="A"),
+    "adelete": lambda: async_to_sync(public().adelete)(),
+}
+
+
+async def alist() -> list[Company]:
+    """The objects in an event loop."""
+    return [company async for company in public()]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_to_read_warns_once(way: str, table: Table, caplog: pytest.LogCaptureFixture) -> None:
+    """Past ``WARN_READS`` one evaluation gives one warning, however many pages it takes."""
+    with limits(WARN_READS=5), small_pages(table, 2):
+        list(WAYS[way]()) if way == "computed" else WAYS[way]()
+    assert len(warnings(caplog)) == 1
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_to_read_ends_past_the_limit(way: str, table: Table) -> None:
+    """Past ``MAX_READS`` it is an error, and no further page is asked for."""
+    with limits(MAX_READS=5), small_pages(table, 2) as pages, pytest.raises(TooManyReads):
+        list(WAYS[way]()) if way == "computed" else WAYS[way]()
+    # What looks for one match begins with a page of one item.
+    assert len(pages) == (4 if way in {"first", "exists", "afirst"} else 3)
+
+
+def test_the_error_names_the_ways_out(table: Table) -> None:
+    """It says what was asked of which model, and how to allow more."""
+    with limits(MAX_READS=5), pytest.raises(TooManyReads) as raised:
+        list(public())
+    assert raised.value.limit == 5
+    assert str(raised.value) == (
+        "directory.Company: more than 5 items were read for nothing, and MAX_READS in DYNAMO_SINGLE_COSTS allows 5. It "
+        "reads the whole of directory.Company. Add a key that answers the query, ask for fewer objects, or allow more "
+        "for this queryset: .allow_reads(n). explain() says how it is read."
+    )
+
+
+def test_the_warning_has_its_numbers_and_the_explanation(caplog: pytest.LogCaptureFixture) -> None:
+    """The record has the model, the numbers and the queryset's ``explain()`` as values of their own."""
+    queryset = public()
+    with limits(WARN_READS=5):
+        list(queryset)
+    (record,) = warnings(caplog)
+    found = vars(record)
+    assert record.levelno == logging.WARNING
+    assert (found["model"], found["items_read"], found["items_for_nothing"]) == ("directory.Company", 10, 9)
+    assert found["reads_whole_model"] is True
+    assert found["explanation"] == queryset.explain()
+    assert record.getMessage() == (
+        "directory.Company: 9 items were read for nothing so far, of 10 that were read; the query reads the whole of "
+        f"directory.Company\n{queryset.explain()}"
+    )
+
+
+def test_keys_stay_out_of_the_log_where_the_settings_say_so(caplog: pytest.LogCaptureFixture) -> None:
+    """With ``SHOW_KEYS`` off the warning has no conditions and no keys."""
+    with limits(WARN_READS=5, SHOW_KEYS=False):
+        list(public())
+    (record,) = warnings(caplog)
+    assert vars(record)["explanation"] == ""
+    assert "\n" not in record.getMessage()
+
+
+@pytest.mark.parametrize("number", [9, 10])
+def test_as_many_as_allowed_is_no_matter(number: int, caplog: pytest.LogCaptureFixture) -> None:
+    """Nine items are read for nothing: neither limit is passed."""
+    with limits(WARN_READS=number, MAX_READS=number):
+        assert len(list(public())) == 1
+    assert not warnings(caplog)
+
+
+def test_both_settings_can_be_off(caplog: pytest.LogCaptureFixture) -> None:
+    """``None`` says nothing and refuses nothing, which is the default of the error."""
+    with limits(WARN_READS=None):
+        list(public())
+    assert not warnings(caplog)
+
+
+def test_what_is_wanted_is_not_counted(caplog: pytest.LogCaptureFixture) -> None:
+    """Objects that are given were not read for nothing."""
+    with limits(WARN_READS=1, MAX_READS=1):
+        assert len(list(Company.objects.all())) == 10
+        assert Company.objects.count() == 10
+        assert len(list(Company.objects.filter(name__startswith="Company"))) == 10
+    assert not warnings(caplog)
+
+
+def test_one_queryset_may_read_more(caplog: pytest.LogCaptureFixture) -> None:
+    """``allow_reads()`` stands in the place of the setting, and what is allowed is not warned of."""
+    with limits(WARN_READS=1, MAX_READS=5):
+        assert len(public().allow_reads(9)) == 1
+    assert not warnings(caplog)
+
+
+def test_one_queryset_may_be_allowed_less() -> None:
+    """It bounds the queryset also where the setting does not."""
+    with pytest.raises(TooManyReads, match=r"allow_reads\(\) allowed 8"):
+        list(Company.objects.allow_reads(8).filter(public=True))
+
+
+@pytest.mark.parametrize("number", [0, -1, True, "9", None, 1.5])
+def test_what_is_no_number_of_items_is_refused(number: Any) -> None:
+    """At once, and by name."""
+    with pytest.raises(InvalidValue, match=r"allow_reads\(\) takes the most items"):
+        Company.objects.allow_reads(number)
+
+
+@pytest.mark.parametrize("name", ["WARN_READS", "MAX_READS"])
+def test_a_wrong_setting_is_told_by_its_name(name: str) -> None:
+    """A limit is a number from 1 up, or None."""
+    with limits(**{name: 0}), pytest.raises(ConfigurationError, match=name):
+        list(public())
+
+
+def test_a_scan_that_was_allowed_is_allowed(caplog: pytest.LogCaptureFixture) -> None:
+    """``allow_scan()`` has said that everything may be read."""
+    with limits(WARN_READS=1, MAX_READS=1):
+        assert not list(Person.objects.filter(role="manager").without_index("by_name").allow_scan())
+    assert not warnings(caplog)
+
+
+def test_iterating_counts_what_has_come(table: Table, caplog: pytest.LogCaptureFixture) -> None:
+    """A queryset that is left in the middle has read no more than that."""
+    found = Company.objects.filter(name__startswith="Company").exclude(name="Company 0")
+    with limits(WARN_READS=1, MAX_READS=1), small_pages(table, 2) as pages:
+        assert next(iter(found.iterator())).name == "Company 1"
+    assert len(pages) == 1
+    assert not warnings(caplog)
+
+
+def test_each_evaluation_counts_for_itself(caplog: pytest.LogCaptureFixture) -> None:
+    """The warning comes again when the queryset is evaluated again."""
+    with limits(WARN_READS=5):
+        list(public())
+        list(public())
+    assert len(warnings(caplog)) == 2
+
+
+def test_explain_says_that_the_whole_model_is_read() -> None:
+    """A key that lists the model, with a filter besides, reads everything."""
+    assert "(it reads the whole of directory.Company: what it leaves out is read, and paid for" in public().explain()
+
+
+def test_explain_does_not_say_so_of_a_part_of_it() -> None:
+    """A beginning of the sort key, or one partition of many, is not the whole."""
+    assert "the whole of" not in public().filter(name__startswith="C").explain()
+    assert "the whole of" not in Person.objects.filter(company="c1", role="manager").explain()
