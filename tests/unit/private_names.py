@@ -56,6 +56,7 @@ DJANGO = {
     # expressions and lookups
     "Col": "django.db.models.expressions.Col",
     "ColPairs": "django.db.models.expressions.ColPairs",
+    "ExpressionList": "django.db.models.expressions.ExpressionList",
     "Combinable": "django.db.models.expressions.Combinable",
     "CombinedExpression": "django.db.models.expressions.CombinedExpression",
     "OrderBy": "django.db.models.expressions.OrderBy",

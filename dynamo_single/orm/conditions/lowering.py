@@ -15,11 +15,13 @@ from dynamo_single.orm.conditions.terms import (
     IDENTITY,
     And,
     Compare,
+    ComparePair,
     Condition,
     Not,
     Nothing,
     Or,
     Stored,
+    StoredPair,
 )
 from dynamo_single.orm.conditions.wording import word
 from dynamo_single.orm.schema.encoding.codecs import canonical
@@ -35,7 +37,8 @@ _ORDERINGS = {"lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
 _SIZES = {f"size_{name}": f"size{sign}" for name, sign in {"exact": "=", **_ORDERINGS}.items()}
 
 
-_ORDERED_TYPES = ("S", "N", "B")
+#: The types that DynamoDB puts in order.
+ORDERED_TYPES = frozenset(("S", "N", "B"))
 
 
 _SET_MEMBERS = {"SS": "S", "NS": "N", "BS": "B"}
@@ -47,6 +50,10 @@ def lower(condition: Condition, layout: ModelLayout | None) -> Condition:
         if layout is None:
             raise UnknownField(f"{condition.attribute}: without a layout only stored names can be compared.")
         return _lower_compare(condition, layout)
+    if isinstance(condition, ComparePair):
+        if layout is None:
+            raise UnknownField(f"{condition.attribute}: without a layout only stored names can be compared.")
+        return _lower_pair(condition, layout)
     if isinstance(condition, And):
         return And(tuple([lower(child, layout) for child in condition.children]))
     if isinstance(condition, Or):
@@ -62,6 +69,16 @@ def order_value(attribute_value: Mapping[str, Any]) -> tuple[str, Any]:
     if kind == "N":
         return kind, Decimal(value)
     return kind, value.encode() if kind == "S" else bytes(value)
+
+
+def _lower_pair(pair: ComparePair, layout: ModelLayout) -> Condition:
+    one, other = layout.attributes[pair.attribute].stored, layout.attributes[pair.other].stored
+    sign = "=" if pair.operator == "exact" else _ORDERINGS[pair.operator]
+    stored = StoredPair(one, sign, other, pair.path, pair.other_path)
+    if sign != "=" or pair.path or pair.other_path:
+        return stored
+    # To DynamoDB one NULL equals another.
+    return And((Stored(one, "exists"), Not(Stored(one, "=", (NULL,))), stored))
 
 
 def _lower_compare(compare: Compare, layout: ModelLayout) -> Condition:
@@ -183,6 +200,6 @@ def operand(compare: Compare, info: AttributeInfo, value: Any) -> AttributeValue
 def _ordered_operand(compare: Compare, info: AttributeInfo, value: Any) -> AttributeValue:
     given = operand(compare, info, value)
     (kind,) = given
-    if kind not in _ORDERED_TYPES:
+    if kind not in ORDERED_TYPES:
         raise NotSupported(f"{word(compare)}: DynamoDB orders text, numbers and binary, not values stored as {kind}.")
     return given

@@ -10,8 +10,8 @@ from decimal import Decimal
 from typing import Any
 
 from dynamo_single.exceptions import NotSupported
-from dynamo_single.orm.conditions.lowering import lower, order_value
-from dynamo_single.orm.conditions.terms import And, Condition, Not, Or, Stored
+from dynamo_single.orm.conditions.lowering import ORDERED_TYPES, lower, order_value
+from dynamo_single.orm.conditions.terms import And, Condition, Not, Or, Stored, StoredPair
 from dynamo_single.orm.schema.encoding.codecs import canonical
 from dynamo_single.orm.schema.layout import ModelLayout
 
@@ -39,7 +39,18 @@ def _matches(condition: Condition, item: Item) -> bool:
         return any(_matches(child, item) for child in condition.children)
     if isinstance(condition, Not):
         return not _matches(condition.child, item)
+    if isinstance(condition, StoredPair):
+        return _compare_pair(condition, item)
     return isinstance(condition, Stored) and _compare(condition, item)
+
+
+def _compare_pair(pair: StoredPair, item: Item) -> bool:
+    one, other = _find(item.get(pair.name), pair.path), _find(item.get(pair.other), pair.other_path)
+    if one is None or other is None:
+        return False
+    if pair.operator == "=":
+        return bool(normal(one) == normal(other))
+    return one.keys() <= ORDERED_TYPES and _ordered(_ORDERINGS[pair.operator], one, other)
 
 
 def _compare(stored: Stored, item: Item) -> bool:

@@ -28,6 +28,20 @@ class Compare:
 
 
 @dataclass(frozen=True, slots=True)
+class ComparePair:
+    """One comparison of two attributes of an item, by ``exact``, ``lt``, ``lte``, ``gt`` or ``gte``.
+
+    It holds for no item that lacks one of them. Both have to be stored alike, which whoever makes one sees to.
+    """
+
+    attribute: str
+    operator: str
+    other: str
+    path: tuple[str | int, ...] = ()
+    other_path: tuple[str | int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class And:
     """All of the conditions; with none of them, everything."""
 
@@ -67,7 +81,18 @@ class Stored:
     path: tuple[str | int, ...] = ()
 
 
-Condition = Compare | And | Or | Not | Nothing | Stored
+@dataclass(frozen=True, slots=True)
+class StoredPair:
+    """A comparison of two different places of an item, by ``= < <= > >=``; what is missing compares to nothing."""
+
+    name: str
+    operator: str
+    other: str
+    path: tuple[str | int, ...] = ()
+    other_path: tuple[str | int, ...] = ()
+
+
+Condition = Compare | ComparePair | And | Or | Not | Nothing | Stored | StoredPair
 
 EVERYTHING = And()
 

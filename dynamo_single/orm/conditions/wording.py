@@ -10,12 +10,14 @@ from typing import Any
 
 from dynamo_single.orm.conditions.terms import (
     And,
+    ComparePair,
     Condition,
     Not,
     Nothing,
     Or,
     Order,
     Stored,
+    StoredPair,
 )
 from dynamo_single.orm.schema.encoding.shown import shown
 
@@ -28,12 +30,17 @@ def word(condition: Condition) -> str:
         return f"not ({word(condition.child)})"
     if isinstance(condition, Nothing):
         return "nothing"
+    if isinstance(condition, StoredPair):
+        other = "__".join(map(str, (condition.other, *condition.other_path)))
+        return f"{'__'.join(map(str, (condition.name, *condition.path)))} {condition.operator} {other}"
     if isinstance(condition, Stored):
         steps = "__".join(map(str, (condition.name, *condition.path)))
         return f"{steps} {condition.operator} {', '.join(map(repr, condition.operands))}".rstrip()
     steps = "__".join(map(str, (condition.attribute, *condition.path)))
     operator = condition.operator.replace("size_", "size__").removesuffix("exact").removesuffix("__")
     lookup = f"__{operator}" if operator else ""
+    if isinstance(condition, ComparePair):
+        return f"{steps}{lookup}=F({'__'.join(map(str, (condition.other, *condition.other_path)))!r})"
     return f"{steps}{lookup}={_short(condition.value)}"
 
 

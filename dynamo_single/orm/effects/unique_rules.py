@@ -17,7 +17,7 @@ from django.db.models import UniqueConstraint
 
 from dynamo_single.exceptions import ConfigurationError, DynamoSingleError, InvalidValue
 from dynamo_single.orm.conditions.matching import matches
-from dynamo_single.orm.conditions.terms import EVERYTHING, And, Condition, Not, Or, Stored
+from dynamo_single.orm.conditions.terms import EVERYTHING, And, Condition, Not, Or, Stored, StoredPair
 from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
@@ -223,6 +223,8 @@ def _names_in(condition: Condition) -> Iterator[str]:
         yield from _names_in(condition.child)
     elif isinstance(condition, Stored):
         yield condition.name
+    elif isinstance(condition, StoredPair):
+        yield from (condition.name, condition.other)
 
 
 #: What Django's ``UniqueConstraint`` can ask for besides, and what there is instead.

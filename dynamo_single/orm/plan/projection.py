@@ -10,7 +10,18 @@ from dataclasses import replace
 from typing import Any
 
 from dynamo_single.orm.conditions.lowering import lower
-from dynamo_single.orm.conditions.terms import DELETED_AT, ITEM_TYPE, And, Compare, Condition, Not, Or, Stored
+from dynamo_single.orm.conditions.terms import (
+    DELETED_AT,
+    ITEM_TYPE,
+    And,
+    Compare,
+    ComparePair,
+    Condition,
+    Not,
+    Or,
+    Stored,
+    StoredPair,
+)
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.table import names
@@ -67,6 +78,8 @@ def _compared(condition: Condition, layout: ModelLayout) -> Iterator[str]:
     lowered = lower(condition, layout)
     if isinstance(lowered, Stored):
         yield lowered.name
+    elif isinstance(lowered, StoredPair):
+        yield from (lowered.name, lowered.other)
     elif isinstance(lowered, Not):
         yield from _compared(lowered.child, layout)
     elif isinstance(lowered, And | Or):
@@ -78,6 +91,8 @@ def attributes_of(condition: Condition) -> Iterator[str]:
     """The attributes that a condition names, in the model's own names."""
     if isinstance(condition, Compare):
         yield condition.attribute
+    elif isinstance(condition, ComparePair):
+        yield from (condition.attribute, condition.other)
     elif isinstance(condition, Not):
         yield from attributes_of(condition.child)
     elif isinstance(condition, And | Or):

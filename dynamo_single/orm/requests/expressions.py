@@ -11,7 +11,7 @@ from typing import Any
 from dynamo_single.exceptions import NotSupported, UnknownField
 from dynamo_single.orm.conditions.algebra import simplify
 from dynamo_single.orm.conditions.lowering import lower
-from dynamo_single.orm.conditions.terms import And, Condition, Not, Nothing, Or, Stored
+from dynamo_single.orm.conditions.terms import And, Condition, Not, Nothing, Or, Stored, StoredPair
 from dynamo_single.orm.conditions.wording import word
 from dynamo_single.orm.requests.changes import Change, Place
 from dynamo_single.orm.schema.layout import ModelLayout
@@ -83,6 +83,9 @@ def _write(condition: Condition, builder: ExpressionBuilder) -> str:
         return " OR ".join(_nested(child, builder) for child in condition.children)
     if isinstance(condition, Not):
         return f"NOT ({_write(condition.child, builder)})"
+    if isinstance(condition, StoredPair):
+        other = builder.path(condition.other, condition.other_path)
+        return f"{builder.path(condition.name, condition.path)} {condition.operator} {other}"
     if isinstance(condition, Stored):
         return _write_stored(condition, builder)
     if isinstance(condition, Nothing):

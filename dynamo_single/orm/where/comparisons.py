@@ -5,7 +5,6 @@ This module must not know keys, plans or requests.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from django.db.models import Model
@@ -15,16 +14,27 @@ from django.db.models.fields.tuple_lookups import TupleIn
 from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.conditions.terms import IDENTITY, And, Compare, Condition, Nothing, Or
 from dynamo_single.orm.schema.attributes import JSONAttribute
+from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.where.folding import folded
-from dynamo_single.orm.where.lookup import FOLDED, KEY_LOOKUPS, Subject, direct_value, operator_of, subject_of, value_of
+from dynamo_single.orm.where.lookup import (
+    FOLDED,
+    KEY_LOOKUPS,
+    Subject,
+    direct_value,
+    operator_of,
+    paths_of,
+    subject_of,
+    two_bounds,
+    value_of,
+)
+from dynamo_single.orm.where.pairs import is_attribute, read_pair, with_attributes
 
 SIZED_TYPES = {"S", "B", "M", "L", "SS", "NS", "BS"}
 SIZE_COMPARISONS = ("exact", "in", "lt", "lte", "gt", "gte", "range")
 JSON_COMPARISONS = ("exact", "in", "isnull", "attribute_type")
 #: What compares with values that may be finer than the stored ones.
 ROUNDED = {"exact", "in", "lt", "lte", "gt", "gte", "range"}
-POSITION = re.compile("[0-9]+")
 
 
 def read_lookup(model: type[Model], node: Any) -> Condition:
@@ -38,15 +48,38 @@ def read_lookup(model: type[Model], node: Any) -> Condition:
     if getattr(node, "lookup_name", None) in FOLDED:
         return _folded(model, node)
     operator = operator_of(node)
-    subject = subject_of(model, node)
+    subject = subject_of(model, node.lhs)
+    if is_attribute(node.rhs):
+        return read_pair(model, subject, operator, node.rhs)
+    several = with_attributes(node.rhs) if operator in ("in", "range") else None
+    if several is not None:
+        return _several(model, subject, operator, several)
     value = value_of(node, subject, operator)
     _check(subject, operator)
     if not subject.steps:
         return _place(subject, operator, value, ()) if subject.sized else whole(subject.field, operator, value)
-    places = tuple(_place(subject, operator, value, path) for path in _paths(subject))
+    places = tuple(_place(subject, operator, value, path) for path in paths_of(subject))
     if len(places) == 1:
         return places[0]
     return And(places) if operator == "isnull" and value else Or(places)
+
+
+def _several(model: type[Model], subject: Subject, operator: str, members: tuple[Any, ...]) -> Condition:
+    """A range or a list with attributes among its values, as one comparison of each."""
+    operators = ("gte", "lte") if operator == "range" else ("exact",) * len(members)
+    values = two_bounds(subject.name, members) if operator == "range" else members
+    found: list[Condition] = []
+    for each, value in zip(operators, values, strict=True):
+        if is_attribute(value):
+            found.append(read_pair(model, subject, each, value))
+        elif subject.steps or subject.sized or value is None:
+            raise NotSupported(
+                f"{subject.name}__{operator} is not supported with F() and {shown(value)} together: make "
+                "two conditions of it."
+            )
+        else:
+            found.append(whole(subject.field, each, value))
+    return And(tuple(found)) if operator == "range" else Or(tuple(found))
 
 
 def whole(field: Any, operator: str, value: Any) -> Condition:
@@ -132,28 +165,9 @@ def _check(subject: Subject, operator: str) -> None:
         )
 
 
-def _paths(subject: Subject) -> list[tuple[str | int, ...]]:
-    """The places that the steps of a lookup can mean: ``7`` is a key of a map and a position of a list."""
-    field = subject.field
-    first, *rest = subject.steps
-    if field.attribute.attr_type == "M":
-        paths: list[tuple[str | int, ...]] = [(first,)]
-    elif POSITION.fullmatch(first):
-        paths = [(int(first),)]
-    else:
-        raise NotSupported(
-            f"{field.attname}__{first} is not supported: {field.attname} is a list, whose places are numbers from 0 up."
-        )
-    for step in rest:
-        keyed: list[tuple[str | int, ...]] = [(*path, step) for path in paths]
-        counted = [(*path, int(step)) for path in paths] if POSITION.fullmatch(step) else []
-        paths = [*counted, *keyed]
-    return paths
-
-
 def _folded(model: type[Model], node: Any) -> Condition:
     """A comparison without case, by a folded copy or by the canonical form of a key."""
-    subject, lookup = subject_of(model, node), node.lookup_name
+    subject, lookup = subject_of(model, node.lhs), node.lookup_name
     field = subject.field
     value = direct_value(node)
     if isinstance(field, IdentityField):

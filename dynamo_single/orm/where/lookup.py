@@ -6,6 +6,7 @@ lookup classes and must not know conditions, keys, plans or requests.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -55,6 +56,7 @@ ADVICE = {
     "trigram_word_similar": "filter in Python",
 }
 DOCUMENT_TYPES = {"M", "L"}
+POSITION = re.compile("[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +89,9 @@ def operator_of(node: Any) -> str:
     raise NotSupported(f"The lookup {name!r} is not supported. There are {', '.join(known)}.")
 
 
-def subject_of(model: type[Model], node: Any) -> Subject:
-    """What a lookup compares; raises ``NotSupported`` for what is not stored with the model's items."""
+def subject_of(model: type[Model], side: Any) -> Subject:
+    """What a side of a lookup is; raises ``NotSupported`` for what is not stored with the model's items."""
     steps: list[str] = []
-    side = node.lhs
     sized = isinstance(side, Size)
     if sized:
         side = side.lhs
@@ -107,6 +108,27 @@ def subject_of(model: type[Model], node: Any) -> Subject:
             "filter by a path."
         )
     return Subject(field, tuple(steps), sized)
+
+
+def paths_of(subject: Subject) -> list[tuple[str | int, ...]]:
+    """The places that the steps of a lookup can mean: ``7`` is a key of a map and a position of a list."""
+    field = subject.field
+    if not subject.steps:
+        return [()]
+    first, *rest = subject.steps
+    if field.attribute.attr_type == "M":
+        paths: list[tuple[str | int, ...]] = [(first,)]
+    elif POSITION.fullmatch(first):
+        paths = [(int(first),)]
+    else:
+        raise NotSupported(
+            f"{field.attname}__{first} is not supported: {field.attname} is a list, whose places are numbers from 0 up."
+        )
+    for step in rest:
+        keyed: list[tuple[str | int, ...]] = [(*path, step) for path in paths]
+        counted = [(*path, int(step)) for path in paths] if POSITION.fullmatch(step) else []
+        paths = [*counted, *keyed]
+    return paths
 
 
 def column(model: type[Model], side: Col) -> Any:
@@ -159,7 +181,8 @@ def direct_value(node: Any) -> Any:
         if hasattr(value, "model"):
             raise NotSupported("A queryset inside a condition is not supported: make a list of it first.")
         raise NotSupported(
-            f"{_called(value)} in a condition is not supported: DynamoDB compares with values only. Filter in Python."
+            f"{_called(value)} in this condition is not supported: DynamoDB compares two attributes as they are "
+            "stored, and computes nothing. Keep the computed value in an attribute of its own, or filter in Python."
         )
     return value
 

@@ -16,7 +16,7 @@ from pynamodb.expressions.operand import Path, Value, _Size
 from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.conditions.algebra import join, simplify
 from dynamo_single.orm.conditions.lowering import lower
-from dynamo_single.orm.conditions.terms import EVERYTHING, And, Condition, Not, Or, Stored
+from dynamo_single.orm.conditions.terms import EVERYTHING, And, Condition, Not, Or, Stored, StoredPair
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.where.tree import read_where
@@ -62,8 +62,13 @@ def _comparison(condition: pynamodb.Condition) -> Condition:
         operator = condition.operator
     size = isinstance(left, _Size)
     path = left.values[0] if size else left
+    if isinstance(path, Path) and not size and len(operands) == 1 and isinstance(operands[0], Path):
+        return _of_two(condition, path, operands[0])
     if not isinstance(path, Path) or not all(isinstance(each, Value) for each in operands):
-        raise NotSupported(f"The condition {condition!r} compares two attributes: only values can be compared with.")
+        raise NotSupported(
+            f"The condition {condition!r} cannot be used here: two attributes are compared by =, <>, <, <=, > and >=, "
+            "and a size with a value."
+        )
     name, steps = _place(path)
     values = tuple(each.value for each in operands)
     if operator == "<>":
@@ -83,6 +88,18 @@ def _comparison(condition: pynamodb.Condition) -> Condition:
     if size or operator not in operators:
         raise NotSupported(f"The condition {condition!r} cannot be used here: compare the size by =, <, <=, > or >=.")
     return Stored(name, operators[operator], values, steps)
+
+
+def _of_two(condition: pynamodb.Condition, one: Path, other: Path) -> Condition:
+    (name, steps), (other_name, other_steps) = _place(one), _place(other)
+    if condition.operator not in _TURNED or (name, steps) == (other_name, other_steps):
+        raise NotSupported(
+            f"The condition {condition!r} cannot be used here: two different attributes are compared by =, <>, <, <=, "
+            "> and >=."
+        )
+    operator = "=" if condition.operator == "<>" else condition.operator
+    pair = StoredPair(name, operator, other_name, steps, other_steps)
+    return Not(pair) if condition.operator == "<>" else pair
 
 
 def _place(path: Path) -> tuple[str, tuple[str | int, ...]]:
