@@ -112,6 +112,10 @@ class Login(models.Model):
     def __str__(self) -> str:
         return f"{self.kind} {self.identifier}"
 
+    def is_derived(self) -> bool:
+        """Logins by e-mail address and user name follow from the user; other kinds are made by whoever adds them."""
+        return self.kind in ATTRIBUTES
+
 
 class Group(AbstractGroup):
     """A group of users, who have its permissions."""

@@ -44,7 +44,8 @@ def _source(subject: Subject) -> ItemKey | None:
         return None
     field = model._meta.get_field(model.derived_by)
     try:
-        pk = hydration.values_of(model, subject.item)[field.attname]
+        obj = hydration.instance(model, {name: dict(value) for name, value in subject.item.items()})
+        pk = getattr(obj, field.attname) if obj.is_derived() else None
         target: Any = field.remote_field.model
         return None if pk is None else serialization.computed_key(target, target(pk=pk).attribute_values)
     except InvalidValue:

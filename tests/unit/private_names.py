@@ -201,6 +201,7 @@ DJANGO = {
     "VALID_KEY_CHARS": "django.contrib.sessions.backends.base.VALID_KEY_CHARS",
     "DEFAULT_TIMEOUT": "django.core.cache.backends.base.DEFAULT_TIMEOUT",
     "dumpdata": "django.core.management.commands.dumpdata.Command",
+    "loaddata": "django.core.management.commands.loaddata.Command",
     "async_unsafe": "django.utils.asyncio.async_unsafe(message)",
     "Promise": "django.utils.functional.Promise",
     "capfirst": "django.utils.text.capfirst(text)",

@@ -29,7 +29,7 @@ SETTINGS = [
     "accounts.models.Group",
     "accounts.models.User",
 ]
-COMMANDS = ["dynamo_local", "dynamo_rebuild", "dynamo_setup", "dynamo_status", "dynamo_verify", "dumpdata"]
+COMMANDS = ["dynamo_local", "dynamo_rebuild", "dynamo_setup", "dynamo_status", "dynamo_verify", "dumpdata", "loaddata"]
 TEMPLATES = [
     "dynamo_single/admin/delete.html",
     "dynamo_single/admin/delete_selected.html",

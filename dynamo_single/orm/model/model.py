@@ -317,6 +317,13 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
         """
         return ()
 
+    def is_derived(self) -> bool:
+        """Whether this object follows from the one that ``derived_by`` refers to. Sends nothing.
+
+        Where a model's objects are made in other ways too, it says here which are not: those are nobody's to delete.
+        """
+        return bool(self.derived_by)
+
     def get_deferred_fields(self) -> set[str]:
         """The attributes that were not read yet, after ``only()`` or ``defer()``."""
         return partial.missing(self)

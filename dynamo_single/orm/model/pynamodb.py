@@ -34,7 +34,8 @@ class PynamoDBHooks(_Base):
     _options: ClassVar[Options]
     #: The attributes that ``derived_objects()`` makes its objects of.
     derived_from: ClassVar[tuple[str, ...]] = ()
-    #: The reference to the object that this one follows from, on models that are made by ``derived_objects()`` only.
+    #: The reference to the object that this one follows from, on models that are made by ``derived_objects()``;
+    #: ``is_derived()`` tells those that are not.
     derived_by: ClassVar[str] = ""
 
     def update(self, *args: Any, **kwargs: Any) -> Any:

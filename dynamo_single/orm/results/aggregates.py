@@ -93,7 +93,7 @@ def read_measure(model: type[Model], query: sql.Query, alias: str, expression: A
     attribute = None if field is None or isinstance(field, IdentityField) else field.attname
     if function != "Count":
         _check_attribute(model, function, field)
-    elif attribute in registry.layout_of(model).identity:
+    elif not expression.distinct and attribute in registry.layout_of(model).identity:
         attribute = None
     condition = EVERYTHING if resolved.filter is None else read_where(model, _condition_of(resolved))
     # A wrong value is told before anything is read.

@@ -139,10 +139,14 @@ async def _new_item(obj: Any, effects: Effects, pending: Block | None) -> tuple[
 
 
 def _refuse_orphans(obj: Any) -> None:
-    """Refuse to move an object that others refer to by its ``pk``: one Query for one item for each reference."""
+    """Refuse to move an object that others refer to by its ``pk``: one Query for one item for each reference.
+
+    What follows from an object follows it; where a model has other objects too, all that refer to it are read.
+    """
     for field, always in _references(type(obj)):
         for queryset in _found_by(field, obj.pk, always=always):
-            if queryset.exists():
+            follows = field.model.derived_by in (field.name, field.attname)
+            if any(not each.is_derived() for each in queryset) if follows else queryset.exists():
                 label = obj._meta.label
                 raise NotSupported(
                     f"{label} with pk {obj.pk!r} cannot move: {field.model._meta.label} objects refer to it by "
@@ -156,9 +160,14 @@ def _references(model: Any) -> Iterator[tuple[Any, bool]]:
     owned = {children.field for children in declared(model)}
     for other in registry.all_models():
         for field in other._meta.concrete_fields:
-            follows = other.derived_by in (field.name, field.attname)
+            follows = other.derived_by in (field.name, field.attname) and not _has_others(other)
             if field.is_relation and issubclass(model, field.related_model) and not follows:
                 yield field, field in owned
+
+
+def _has_others(model: Any) -> bool:
+    """Whether a model says for itself which of its objects follow from others."""
+    return sum("is_derived" in vars(each) for each in model.__mro__) > 1
 
 
 def _found_by(field: Any, pk: Any, *, always: bool) -> Iterator[Any]:

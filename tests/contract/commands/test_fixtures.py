@@ -6,6 +6,7 @@ import io
 import json
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -153,3 +154,22 @@ def test_dumpdata_of_a_model_that_no_key_lists_says_so(model: Any) -> None:
     """Without a listing key nothing is scanned in silence."""
     with assert_requests(0), pytest.raises(CommandError, match=r"no key answers all\(\)"):
         dumped(model._meta.label)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"model": "auth.group", "pk": 1, "fields": {"name": "editors", "permissions": []}},
+        {"model": "auth.user", "pk": 1, "fields": {"username": "anna", "password": "x"}},
+    ],
+)
+def test_rows_of_sql_models_are_refused_where_there_is_no_sql(tmp_path: Path, row: dict[str, Any]) -> None:
+    """Django's own command loads none of them and succeeds; ``--exclude`` leaves them out."""
+    fixture = tmp_path / "old.json"
+    fixture.write_text(json.dumps([{"model": "catalog.board", "pk": "b", "fields": {"name": "Acme"}}, row]))
+    with pytest.raises(CommandError, match=rf"{row['model']} is a model of SQL.*Users are accounts.User here"):
+        call_command("loaddata", str(fixture), verbosity=0)
+    out = io.StringIO()
+    call_command("loaddata", str(fixture), exclude=[row["model"]], stdout=out)
+    assert "Installed 1 object(s) (of 2) from 1 fixture(s)" in out.getvalue()
+    assert Board.objects.get(pk="b").name == "Acme"

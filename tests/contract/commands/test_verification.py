@@ -364,7 +364,7 @@ def test_a_healthy_table_has_no_findings(table: Table) -> None:
     assert_consistent()
 
 
-@pytest.mark.parametrize("key", [("USER#u", "#GROUP#gone"), ("USER#u", "email#old@example.org")])
+@pytest.mark.parametrize("key", [("USER#u", "#GROUP#gone"), ("USER#u", "EMAIL#old@example.org")])
 def test_logins_and_memberships_follow_from_users(table: Table, key: tuple[str, str]) -> None:
     """One that its user does not give is left over."""
     User.objects.create_user("anna", "anna@example.org", "secret", user_id="u")
@@ -380,6 +380,27 @@ def test_logins_and_memberships_follow_from_users(table: Table, key: tuple[str, 
     (finding,) = verify()
     assert (finding.kind, finding.key) == ("derived item left over", key)
     assert repair(finding)
+    assert_consistent()
+
+
+@pytest.mark.parametrize("command", [("dynamo_verify", "--repair"), ("dynamo_rebuild",)])
+def test_a_login_of_another_kind_is_left_alone(table: Table, command: tuple[str, ...]) -> None:
+    """It follows from nothing: the how-to has it made by hand, and neither command deletes it."""
+    user = User.objects.create_user("anna", "anna@example.org", "secret", user_id="u")
+    user.logins.create(kind="PHONE", identifier="+15550100")
+    assert_consistent()
+    call_command(*command, stdout=io.StringIO())
+    assert user.logins.filter(kind="PHONE").count() == 1
+
+
+def test_a_user_with_a_login_of_another_kind_cannot_move(table: Table) -> None:
+    """It would be left behind, and refer to nobody."""
+    user = User.objects.create_user("anna", "anna@example.org", "secret", user_id="u")
+    user.logins.create(kind="PHONE", identifier="+15550100")
+    with pytest.raises(NotSupported, match=r"accounts.Login objects refer to it by user"):
+        user.move(user_id="v")
+    user.logins.get(kind="PHONE").delete()
+    user.move(user_id="v")
     assert_consistent()
 
 

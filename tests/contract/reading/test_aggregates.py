@@ -377,3 +377,16 @@ def test_the_async_twin_does_not_block_the_loop() -> None:
         return await of_a().allow_in_memory().aaggregate(Sum("total"), n=Count("pk"))
 
     assert asyncio.run(read()) == {"total__sum": Decimal("10.30"), "n": 3}
+
+
+def test_distinct_values_of_a_part_of_the_primary_key_are_counted_apart(table: Table) -> None:
+    """Every object has one, and several objects have the same."""
+    for customer, number in (("x", 901), ("x", 902), ("y", 901)):
+        Order.objects.create(customer=customer, number=number)
+    orders = Order.objects.filter(customer__in=["x", "y"]).allow_in_memory(limit=10)
+    assert orders.aggregate(
+        customers=Count("customer", distinct=True),
+        numbers=Count("number", distinct=True),
+        all=Count("customer"),
+        objects=Count("pk", distinct=True),
+    ) == {"customers": 2, "numbers": 2, "all": 3, "objects": 3}
