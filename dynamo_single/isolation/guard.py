@@ -40,6 +40,37 @@ def check(settings: TableSettings) -> None:
         raise AccessOutsideTest(f"{_named(settings)}, which is not a table of the tests. {_WAY_OUT}")
 
 
+class _Guard:
+    """Whether requests are checked: while tests run, or while there are test tables."""
+
+    during_tests = False
+
+
+_guard = _Guard()
+
+
+@contextmanager
+def installed() -> Iterator[None]:
+    """Within the block every request is checked, also before and after there are test tables."""
+    _guard.during_tests = True
+    start()
+    try:
+        yield
+    finally:
+        _guard.during_tests = False
+        stop()
+
+
+def start() -> None:
+    """Check every request of this process."""
+    redirects.state.guard = check
+
+
+def stop() -> None:
+    """Check none any more, unless ``installed()`` says otherwise."""
+    redirects.state.guard = check if _guard.during_tests else None
+
+
 @contextmanager
 def lifted() -> Iterator[None]:
     """Within the block nothing is asked: for making, emptying and removing the test tables themselves."""
@@ -81,3 +112,6 @@ class _Probe:
 
     def connect(self) -> None:
         """Let the request pass."""
+
+    def ensure_connection(self) -> None:
+        """What a door that stays shut has taken the place of, and does not call."""

@@ -1,8 +1,7 @@
 """Requests in the log of queries that ``assertNumQueries`` counts and ``CaptureQueriesContext`` shows.
 
-A request counts for the connections whose engine is ``dynamo_single.backend``; where none has it, for the default one.
-As with SQL, those of a live server's threads are not counted; those that a read or ``sync_to_async`` sends in threads
-of its own are.
+A request counts for the default connection, and for others whose engine is ``dynamo_single.backend``. As with SQL,
+those of a live server's threads are not counted, and those that a read sends in threads of its own are.
 """
 
 from __future__ import annotations
@@ -21,9 +20,11 @@ class _Log:
     """Writes into the logs of the connections of the thread that made it."""
 
     def __init__(self) -> None:
-        every = connections.all()
-        own = [connection for connection in every if connection.vendor == VENDOR]
-        self._connections: list[BaseDatabaseWrapper] = own or [connections[DEFAULT_DB_ALIAS]]
+        self._connections: list[BaseDatabaseWrapper] = [
+            connection
+            for connection in connections.all()
+            if connection.alias == DEFAULT_DB_ALIAS or connection.vendor == VENDOR
+        ]
 
     def __call__(self, sent: SentRequest) -> None:
         for connection in self._connections:

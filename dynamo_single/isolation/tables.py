@@ -92,7 +92,7 @@ def remove(suffix: str = "") -> None:
 
 def finish() -> None:
     """Use the tables of the settings again, and stop the engine that was started."""
-    redirects.state.guard = None
+    guard.stop()
     use_test_tables({})
     queries.stop()
     _run.bases = {}
@@ -130,7 +130,7 @@ def expire(moment: float) -> int:
 
 def _use(stand_ins: Mapping[TableSettings, TableSettings]) -> None:
     use_test_tables(stand_ins)
-    redirects.state.guard = guard.check
+    guard.start()
     queries.start()
 
 

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 from urllib.request import urlopen
 
 from asgiref.sync import sync_to_async
-from django.core.management import call_command
 from django.test import LiveServerTestCase, TestCase, TransactionTestCase
 
 from tests.isolated_project.notes.models import Note
@@ -169,12 +168,6 @@ class WithFixturesInTransactionTestCase(TransactionTestCase):
 
 class ByHand(TransactionTestCase):
     """What a test may do besides."""
-
-    def test_flush_empties_the_test_table(self) -> None:
-        """Django's command empties the database of a test."""
-        write()
-        call_command("flush", interactive=False, verbosity=0)
-        self.assertFalse(Note.objects.exists())
 
     def test_a_process(self) -> None:
         """Write in a process that is started anew, with the settings of the project."""

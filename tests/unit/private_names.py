@@ -165,6 +165,11 @@ DJANGO = {
             "setup_worker_connection",
         )
     },
+    **{
+        f"TransactionTestCase.{name}": f"django.test.TransactionTestCase.{name}"
+        for name in ("_pre_setup", "_post_teardown")
+    },
+    "test": "django.core.management.commands.test.Command",
     "BaseDatabaseWrapper.ensure_connection": "django.db.backends.base.base.BaseDatabaseWrapper.ensure_connection(self)",
     "BaseDatabaseWrapper.queries_log": "django.db.connection.queries_log",
     "BaseDatabaseWrapper.queries_logged": "django.db.connection.queries_logged",

@@ -29,7 +29,16 @@ SETTINGS = [
     "accounts.models.Group",
     "accounts.models.User",
 ]
-COMMANDS = ["dynamo_local", "dynamo_rebuild", "dynamo_setup", "dynamo_status", "dynamo_verify", "dumpdata", "loaddata"]
+COMMANDS = [
+    "dynamo_local",
+    "dynamo_rebuild",
+    "dynamo_setup",
+    "dynamo_status",
+    "dynamo_verify",
+    "dumpdata",
+    "loaddata",
+    "test",
+]
 TEMPLATES = [
     "dynamo_single/admin/delete.html",
     "dynamo_single/admin/delete_selected.html",

@@ -29,4 +29,8 @@ class Command(loaddata.Command):
                 f"{label}(pk={obj.object.pk!r}) can be stored nowhere.{instead} Take its rows out of the fixture, or "
                 f"leave them out by --exclude {label}. What stands before it in the fixture is stored."
             )
-        return bool(super().save_obj(obj))
+        saved = bool(super().save_obj(obj))
+        if is_stored_in_dynamodb(model):
+            # The database is asked in the end to check the tables of these models; ours have none there.
+            self.models.discard(model)
+        return saved

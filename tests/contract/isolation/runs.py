@@ -49,6 +49,10 @@ class Development:
         """Run a command of ``manage.py``; what it printed."""
         return self._run("django", *arguments, settings=settings)
 
+    def python(self, *arguments: str, settings: str = "settings") -> str:
+        """Run a module; what it printed."""
+        return self._run(*arguments, settings=settings)
+
     def pytest(self, *arguments: str, settings: str = "settings", **environment: str) -> str:
         """Run pytest with the plugin; what it printed."""
         fixed = ("-q", "-p", "no:cacheprovider", "-p", "dynamo_single.pytest_plugin", f"--ds={_module(settings)}")

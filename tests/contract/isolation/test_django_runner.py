@@ -9,7 +9,10 @@ import pytest
 from dynamo_single.table import Request
 from tests.contract.isolation.runs import Development, development
 
-STOCK = "tests.isolated_project.stock"
+PROJECT = "tests.isolated_project"
+STOCK = f"{PROJECT}.stock"
+#: A project without SQL, one with SQL alone, and one with both, whose tests name the SQL database only.
+SETTINGS = ["settings", "settings_sql", "settings_mixed"]
 
 
 @pytest.fixture
@@ -19,25 +22,74 @@ def running() -> Iterator[Development]:
         yield found
 
 
-@pytest.mark.parametrize("parallel", [(), ("--parallel", "2")], ids=["alone", "parallel"])
-def test_the_stock_test_classes_touch_no_table_but_their_own(running: Development, parallel: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("settings", "parallel"),
+    [("settings", ()), ("settings_sql", ()), ("settings_sql", ("--parallel", "2")), ("settings_mixed", ())],
+)
+def test_the_stock_test_classes_touch_no_table_but_their_own(
+    running: Development, settings: str, parallel: tuple[str, ...]
+) -> None:
     """Every test finds its table empty, and the development table and the engine are as before."""
     before = running.state()
-    said = running.django(STOCK, "--noinput", *parallel)
-    assert "Ran 40 tests" in said
+    said = running.django(STOCK, "--noinput", *parallel, settings=settings)
+    assert "Ran 39 tests" in said
     assert said.endswith("ended with 0"), said
     assert running.state() == before
 
 
-def test_what_was_there_when_the_tests_began_comes_back(running: Development) -> None:
-    """Handlers of ``post_migrate`` and ``serialized_rollback`` fill the table again."""
-    said = running.django("tests.isolated_project.seeded", "--noinput", DYNAMO_TEST_SEED="1")
+@pytest.mark.parametrize("settings", SETTINGS[:2])
+def test_two_hundred_tests_write_the_same_keys_in_parallel(running: Development, settings: str) -> None:
+    """No process sees what another one writes."""
+    before = running.state()
+    said = running.django(f"{PROJECT}.same_keys", "--noinput", "--parallel", "4", settings=settings)
+    assert "Ran 200 tests" in said
     assert said.endswith("ended with 0"), said
+    assert running.state() == before
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_what_was_there_when_the_tests_began_comes_back(running: Development, settings: str) -> None:
+    """Handlers of ``post_migrate`` and ``serialized_rollback`` fill the table again."""
+    said = running.django(f"{PROJECT}.seeded", "--noinput", settings=settings, DYNAMO_TEST_SEED="1")
+    assert said.endswith("ended with 0"), said
+
+
+@pytest.mark.parametrize(
+    ("settings", "label"),
+    [("settings", "refused"), ("settings_sql", "refused"), ("settings_sql", "refused.InSimpleTestCase")],
+)
+def test_a_test_reaches_no_table_but_its_own(running: Development, settings: str, label: str) -> None:
+    """Requests outside of test tables are refused, also where no test of the run has a database."""
+    before = running.state()
+    said = running.django(f"{PROJECT}.{label}", "--noinput", settings=settings)
+    assert said.endswith("ended with 0"), said
+    assert running.state() == before
+
+
+@pytest.mark.parametrize(("settings", "parallel"), [("settings_sql", ("--parallel", "2")), ("settings_mixed", ())])
+def test_rows_and_items_are_given_back_together(running: Development, settings: str, parallel: tuple[str, ...]) -> None:
+    """Beside an SQL database each test and each class leaves both as it found them."""
+    said = running.django(f"{PROJECT}.beside_sql", "--noinput", *parallel, settings=settings)
+    assert said.endswith("ended with 0"), said
+
+
+def test_without_sql_a_test_can_flush(running: Development) -> None:
+    """Django's command empties the test table."""
+    said = running.django(f"{PROJECT}.nosql", "--noinput")
+    assert said.endswith("ended with 0"), said
+
+
+def test_a_runner_without_our_command_makes_test_tables_too(running: Development) -> None:
+    """Without SQL the engine itself is asked, whoever runs the tests."""
+    before = running.state()
+    said = running.python("tests.isolated_project.own_runner", f"{STOCK}.InTestCase")
+    assert said.endswith("ended with 0"), said
+    assert running.state() == before
 
 
 def test_the_test_table_is_made_on_the_engine_that_runs(running: Development) -> None:
     """The run says where its table is."""
-    said = running.django(f"{STOCK}.ByHand", "--noinput")
+    said = running.django(f"{STOCK}.AfterData", "--noinput")
     assert f"Test table 'test_notes' at {running.table.settings.place}." in said
 
 

@@ -1,0 +1,234 @@
+"""Django's test runs, joined where no engine of ours is asked: a project may have SQL databases alone.
+
+Django calls nothing of an app when it makes test databases and when a test begins and ends, so ``installed()`` wraps
+those methods of its classes for as long as tests run; decision 0015 has the reasons. Where an engine of ours takes
+part in a test, Django's ``flush`` empties the tables; everywhere else a test and a class give back what they found.
+"""
+
+from __future__ import annotations
+
+import inspect
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import wraps
+from typing import Any
+from unittest import mock
+
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.base.creation import BaseDatabaseCreation
+from django.test import TestCase, TransactionTestCase
+
+from dynamo_single.isolation import guard, tables
+from dynamo_single.isolation.queries import VENDOR
+from dynamo_single.isolation.tables import Snapshot
+
+#: What tells parallel runs apart where no test database has a name that does: of xdist's worker, and of tox.
+_WORKERS = ("TOX_PARALLEL_ENV", "PYTEST_XDIST_WORKER")
+
+Method = Callable[..., Any]
+
+
+@contextmanager
+def installed() -> Iterator[None]:
+    """While tests run: make test tables with the first test database, empty them, and guard every other table."""
+    with ExitStack() as stack:
+        for owner, name, wrapper in _WRAPPERS:
+            original = inspect.getattr_static(owner, name)
+            stack.enter_context(mock.patch.object(owner, name, _wrapped(original, wrapper)))
+        stack.enter_context(guard.installed())
+        yield
+
+
+def _wrapped(original: Any, wrapper: Callable[[Method], Method]) -> Any:
+    if isinstance(original, classmethod):
+        return classmethod(wrapper(original.__func__))
+    return wrapper(original)
+
+
+# the test databases
+
+
+class _Owner:
+    """The SQL database with which the test tables were made, and are removed."""
+
+    creation: BaseDatabaseCreation | None = None
+
+
+_owner = _Owner()
+
+
+def _creating(create: Method) -> Method:
+    @wraps(create)
+    def create_test_db(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if self.connection.vendor != VENDOR and not tables.are_in_use():
+            asked = _arguments(create, self, args, kwargs)
+            suffix = "_".join(filter(None, map(os.environ.get, _WORKERS)))
+            tables.make(suffix=suffix, keep=asked["keepdb"], ask=not asked["autoclobber"], verbosity=asked["verbosity"])
+            _owner.creation = self
+            # Engines override this method, so it is wrapped where it is found. A forked process takes it along.
+            self.setup_worker_connection = _using_clone(self.setup_worker_connection)
+        return create(self, *args, **kwargs)
+
+    return create_test_db
+
+
+def _using_clone(switch: Method) -> Method:
+    @wraps(switch)
+    def setup_worker_connection(*args: Any) -> None:
+        switch(*args)
+        tables.use_clone(str(args[0]))
+
+    return setup_worker_connection
+
+
+def _cloning(clone: Method) -> Method:
+    @wraps(clone)
+    def clone_test_db(self: Any, *args: Any, **kwargs: Any) -> None:
+        clone(self, *args, **kwargs)
+        if self is not _owner.creation:
+            return
+        if multiprocessing.get_start_method() != "fork":
+            raise ImproperlyConfigured(
+                "Parallel tests beside an SQL database need processes that are forked: a process that is started anew "
+                "would use the test table of the others. Run them without --parallel, or with pytest-xdist."
+            )
+        asked = _arguments(clone, self, args, kwargs)
+        tables.clone(asked["suffix"], keep=asked["keepdb"])
+
+    return clone_test_db
+
+
+def _destroying(destroy: Method) -> Method:
+    @wraps(destroy)
+    def destroy_test_db(self: Any, *args: Any, **kwargs: Any) -> None:
+        destroy(self, *args, **kwargs)
+        if self is not _owner.creation:
+            return
+        asked = _arguments(destroy, self, args, kwargs)
+        if not asked["keepdb"]:
+            tables.remove(asked["suffix"] or "")
+        if asked["suffix"] is None:
+            tables.finish()
+            _owner.creation = None
+
+    return destroy_test_db
+
+
+def _arguments(method: Method, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    bound = inspect.signature(method).bind(owner, *args, **kwargs)
+    bound.apply_defaults()
+    return bound.arguments
+
+
+# the tests
+
+
+class _Found:
+    """What a class and a test found in the test tables, until it is given back."""
+
+    def __init__(self) -> None:
+        self._snapshot: Snapshot | None = None
+
+    def take(self, test: Any) -> None:
+        """Remember what is there before a test, or a class of tests, begins."""
+        self.give_back()  # a test whose preparation failed has no end
+        if tables.are_in_use() and not _flushes(test):
+            self._snapshot = tables.snapshot()
+
+    def give_back(self) -> None:
+        """Make it as it was."""
+        snapshot, self._snapshot = self._snapshot, None
+        if snapshot is not None and tables.are_in_use():
+            tables.restore(snapshot)
+
+    def empty(self) -> None:
+        """Leave nothing there, before Django flushes SQL: what it then has created, it finds as little as in SQL."""
+        if self._snapshot is not None and tables.are_in_use():
+            tables.restore({})
+
+
+_by_class, _by_test = _Found(), _Found()
+
+
+def _flushes(test: Any) -> bool:
+    """Whether Django flushes an engine of ours after the test, which empties the tables."""
+    return any(connection.vendor == VENDOR for connection in _connections(test))
+
+
+def _rolls_back(test: Any) -> bool:
+    """Whether Django rolls back what the test did, and does not flush."""
+    return isinstance(test, TestCase) and all(each.features.supports_transactions for each in _connections(test))
+
+
+def _connections(test: Any) -> list[BaseDatabaseWrapper]:
+    names = connections if test.databases == "__all__" else test.databases
+    return [connections[name] for name in names]
+
+
+def _beginning_class(set_up: Method) -> Method:
+    @wraps(set_up)
+    def setUpClass(cls: Any) -> None:
+        _by_class.take(cls)
+        try:
+            set_up(cls)
+        except BaseException:
+            _by_class.give_back()
+            raise
+
+    return setUpClass
+
+
+def _ending_class(tear_down: Method) -> Method:
+    @wraps(tear_down)
+    def tearDownClass(cls: Any) -> None:
+        tear_down(cls)
+        _by_class.give_back()
+
+    return tearDownClass
+
+
+def _ending_class_of_skipped(tear_down: Method) -> Method:
+    @wraps(tear_down)
+    def tearDownClass(cls: Any) -> None:
+        tear_down(cls)
+        _by_test.give_back()  # the first test is prepared with its class, also if it is skipped then
+
+    return tearDownClass
+
+
+def _beginning_test(pre_setup: Method) -> Method:
+    @wraps(pre_setup)
+    def _pre_setup(cls: Any) -> None:
+        _by_test.take(cls)
+        pre_setup(cls)
+
+    return _pre_setup
+
+
+def _ending_test(post_teardown: Method) -> Method:
+    @wraps(post_teardown)
+    def _post_teardown(self: Any) -> None:
+        try:
+            if not _rolls_back(self):
+                _by_test.empty()
+            post_teardown(self)
+        finally:
+            _by_test.give_back()
+
+    return _post_teardown
+
+
+_WRAPPERS: tuple[tuple[type, str, Callable[[Method], Method]], ...] = (
+    (BaseDatabaseCreation, "create_test_db", _creating),
+    (BaseDatabaseCreation, "clone_test_db", _cloning),
+    (BaseDatabaseCreation, "destroy_test_db", _destroying),
+    (TestCase, "setUpClass", _beginning_class),
+    (TestCase, "tearDownClass", _ending_class),
+    (TransactionTestCase, "tearDownClass", _ending_class_of_skipped),
+    (TransactionTestCase, "_pre_setup", _beginning_test),
+    (TransactionTestCase, "_post_teardown", _ending_test),
+)
