@@ -1,0 +1,206 @@
+"""HTTP/1.1 connections that are kept open, and the pool that they wait in.
+
+A connection sends one request and reads one answer at a time. It must not know DynamoDB, signatures or retries. What is
+raised is botocore's: of ``EndpointConnectionError``, ``ConnectTimeoutError`` and ``SSLError`` nothing was sent, after
+``ConnectionClosedError`` and ``ReadTimeoutError`` a request may have been carried out.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from botocore.exceptions import (
+    ConnectionClosedError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    ReadTimeoutError,
+    SSLError,
+)
+from httptools import HttpParserError, HttpResponseParser
+from urllib3.util import wait_for_read
+
+#: Bytes of an answer beyond which it cannot be DynamoDB's: it sends at most 16 MB of items, in more bytes of JSON.
+MAX_ANSWER = 128 * 1024 * 1024
+_CHUNK = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a pool connects to; ``tls`` is ``None`` for plain HTTP. The timeouts are seconds."""
+
+    host: str
+    port: int
+    url: str
+    tls: ssl.SSLContext | None
+    connect_timeout: float
+    read_timeout: float
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer as it came; the headers' names are lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class AnswerParser:
+    """Puts an answer together from the bytes of a connection, as they come."""
+
+    def __init__(self) -> None:
+        self._parser = HttpResponseParser(self)
+        self._headers: dict[str, str] = {}
+        self._body: list[bytes] = []
+        self._size = 0
+        self.complete = False
+        self.keep_alive = False
+
+    def feed(self, data: bytes) -> None:
+        """Take some bytes; raises ``ValueError`` for what is not HTTP, or too long."""
+        if self.complete:
+            raise ValueError("bytes after the end of the answer")
+        try:
+            self._parser.feed_data(data)
+        except HttpParserError as error:
+            raise ValueError(f"the answer is not HTTP: {error}") from error
+
+    def answer(self) -> Answer:
+        """The answer, once it is ``complete``."""
+        return Answer(self._parser.get_status_code(), self._headers, b"".join(self._body))
+
+    # What the parser calls.
+
+    def on_message_begin(self) -> None:
+        """Refuse a second answer to one request; what an announcement said is no part of the answer."""
+        if self.complete:
+            raise ValueError("bytes after the end of the answer")
+        self._headers.clear()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep a header."""
+        self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+
+    def on_body(self, body: bytes) -> None:
+        """Keep a part of the body."""
+        self._size += len(body)
+        if self._size > MAX_ANSWER:
+            raise ValueError(f"the answer is longer than {MAX_ANSWER} bytes")
+        self._body.append(body)
+
+    def on_message_complete(self) -> None:
+        """The end, unless it was only the announcement of an answer."""
+        if self._parser.get_status_code() >= 200:
+            self.complete = True
+            self.keep_alive = self._parser.should_keep_alive()
+
+
+class Connection:
+    """One open connection; after a failure it is closed and of no use."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._socket = _connect(endpoint)
+
+    @property
+    def dropped(self) -> bool:
+        """Whether a waiting connection was closed by the other side: nobody sends anything before it is asked."""
+        return wait_for_read(self._socket, timeout=0)
+
+    def exchange(self, request: bytes) -> tuple[Answer, bool]:
+        """Send a request and read its answer; and whether the connection stays open. Anything raised has closed it."""
+        url = self._endpoint.url
+        parser = AnswerParser()
+        try:
+            self._socket.sendall(request)
+            while not parser.complete:
+                data = self._socket.recv(_CHUNK)
+                if not data:
+                    raise ConnectionClosedError(endpoint_url=url, error="the answer ends before its end")
+                parser.feed(data)
+        except TimeoutError as error:
+            self.close()
+            raise ReadTimeoutError(endpoint_url=url, error=error) from error
+        except (OSError, ValueError) as error:
+            self.close()
+            raise ConnectionClosedError(endpoint_url=url, error=error) from error
+        except BaseException:
+            # Also when the thread is interrupted: half an answer would be taken for the next one's.
+            self.close()
+            raise
+        return parser.answer(), parser.keep_alive
+
+    def close(self) -> None:
+        """Close the connection, at once and without a word to the other side."""
+        self._socket.close()
+
+
+class Pool:
+    """The connections to one endpoint: at most ``size`` at a time, those that wait taken latest first.
+
+    Whoever asks for one more waits for at most the read timeout.
+    """
+
+    def __init__(self, endpoint: Endpoint, size: int) -> None:
+        self._endpoint = endpoint
+        self._places = threading.BoundedSemaphore(size)
+        self._waiting: deque[Connection] = deque()
+
+    def exchange(self, request: bytes) -> Answer:
+        """Send a request over a connection of the pool, and give its answer."""
+        if not self._places.acquire(timeout=self._endpoint.read_timeout):
+            raise EndpointConnectionError(
+                endpoint_url=f"{self._endpoint.url} (no connection of the pool became free: raise MAX_POOL_CONNECTIONS)"
+            )
+        try:
+            connection = self._connection()
+            answer, stays = connection.exchange(request)
+            if stays:
+                self._waiting.append(connection)
+            else:
+                connection.close()
+            return answer
+        finally:
+            self._places.release()
+
+    def close(self) -> None:
+        """Close the connections that wait."""
+        while self._waiting:
+            self._waiting.pop().close()
+
+    def _connection(self) -> Connection:
+        while True:
+            try:
+                connection = self._waiting.pop()
+            except IndexError:
+                return Connection(self._endpoint)
+            if not connection.dropped:
+                return connection
+            connection.close()
+
+
+def _connect(endpoint: Endpoint) -> socket.socket:
+    try:
+        found = socket.create_connection((endpoint.host, endpoint.port), endpoint.connect_timeout)
+    except TimeoutError as error:
+        raise ConnectTimeoutError(endpoint_url=endpoint.url, error=error) from error
+    except OSError as error:
+        raise EndpointConnectionError(endpoint_url=endpoint.url, error=error) from error
+    try:
+        # The request is one piece: waiting for more of it would only delay it.
+        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if endpoint.tls is not None:
+            found = endpoint.tls.wrap_socket(found, server_hostname=endpoint.host)
+        found.settimeout(endpoint.read_timeout)
+    except TimeoutError as error:
+        found.close()
+        raise ConnectTimeoutError(endpoint_url=endpoint.url, error=error) from error
+    except OSError as error:
+        found.close()
+        raise SSLError(endpoint_url=endpoint.url, error=error) from error
+    return found
