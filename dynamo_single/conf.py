@@ -31,6 +31,7 @@ from dynamo_single.setting_values import (
 )
 
 BillingMode = Literal["PAY_PER_REQUEST", "PROVISIONED"]
+Transport = Literal["direct", "botocore"]
 
 SCHEME = "dynamodb"
 DEFAULT_INDEXES = ("gs1", "gs2")
@@ -61,6 +62,7 @@ class TableSettings:
     max_attempts: int = 3
     max_pool_connections: int = 20
     consumed_capacity: bool = True
+    transport: Transport = "direct"
 
     @property
     def is_local(self) -> bool:
@@ -292,6 +294,12 @@ def _billing_mode(value: Any) -> str:
     return str(value)
 
 
+def _transport(value: Any) -> str:
+    if value not in ("direct", "botocore"):
+        raise ValueError
+    return str(value)
+
+
 _READERS: dict[str, Reader] = {
     "BILLING_MODE": (_billing_mode, "'PAY_PER_REQUEST' or 'PROVISIONED'"),
     "CONNECT_TIMEOUT": SECONDS,
@@ -307,6 +315,7 @@ _READERS: dict[str, Reader] = {
     "READ_TIMEOUT": SECONDS,
     "REGION": (_text(_REGION), "an AWS region such as 'eu-west-1'"),
     "TABLE_NAME": (_text(_TABLE_NAME), "3 to 255 letters, digits, '_', '.' or '-'"),
+    "TRANSPORT": (_transport, "'direct' or 'botocore'"),
     "WRITE_CAPACITY": POSITIVE,
 }
 _URL_OPTIONS = frozenset({"TLS", *_READERS} - {"TABLE_NAME", "ENDPOINT_URL"})

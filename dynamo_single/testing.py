@@ -128,6 +128,7 @@ def local_engine(*, alias: str = "default", root: Path | None = None, engine: En
             "REGION": known.region,
             "INDEXES": known.indexes,
             "ENDPOINT_URL": running.endpoint_url,
+            "TRANSPORT": known.transport,
         }
         with override_settings(DYNAMO_SINGLE={**declared, alias: local}):
             guard.own_engines[running.endpoint_url] += 1

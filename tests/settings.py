@@ -3,11 +3,15 @@
 from project.settings import *  # noqa: F403 - settings modules build on each other by names
 
 INSTALLED_APPS = [*INSTALLED_APPS, "tests.catalog"]  # noqa: F405 - the demo's
+#: ``TEST_TRANSPORT=botocore`` runs the same tests on botocore's request path.
+TRANSPORT = env.str("TEST_TRANSPORT", "direct")  # noqa: F405 - the demo's
 # Port 1 is never in use: a test that forgot to ask for an engine fails at once.
 # Processes that a test starts are told where its engine is.
 DYNAMO_SINGLE = {
-    "default": env.str("DYNAMO_TEST_URL", "dynamodb://127.0.0.1:1/single-table?region=us-east-1"),  # noqa: F405 - the demo's
+    "default": env.str(  # noqa: F405 - the demo's
+        "DYNAMO_TEST_URL", f"dynamodb://127.0.0.1:1/single-table?region=us-east-1&transport={TRANSPORT}"
+    ),
     # The differential test's models share partitions, which would show in every other model's plans.
-    "kinds": "dynamodb://127.0.0.1:1/kinds?region=us-east-1",
+    "kinds": f"dynamodb://127.0.0.1:1/kinds?region=us-east-1&transport={TRANSPORT}",
 }
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

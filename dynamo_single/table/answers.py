@@ -15,6 +15,8 @@ from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any
 
+import orjson
+
 from dynamo_single.table.shapes import CAPACITY, COUNT, ITEM, RECORD, TEXT, ListOf, MapOf, Record, Shape
 
 #: What DynamoDB says of its answers (AWS: "DynamoDB low-level API"), without the version of the format.
@@ -99,9 +101,8 @@ def read(
     """
     _check_head(status, headers, body)
     try:
-        # A number beyond JSON, such as NaN, is no more DynamoDB's than half an answer is.
-        answer = json.loads(body, parse_constant=_refuse)
-    except (ValueError, RecursionError):
+        answer = orjson.loads(body)
+    except ValueError:
         raise NoAnswer(f"{_shown(body)} is no whole JSON") from None
     if type(answer) is not dict:
         raise NoAnswer(f"{_shown(body)} is no JSON object")
@@ -132,10 +133,6 @@ def _check_head(status: int, headers: Mapping[str, str], body: bytes) -> None:
     checksum = headers.get("x-amz-crc32")
     if checksum is not None and checksum != str(crc32(body)):
         raise NoAnswer("its checksum does not fit")
-
-
-def _refuse(constant: str) -> Any:
-    raise ValueError(constant)
 
 
 def _member(operation: str, name: str, shape: Shape, value: Any, *, binary: bool) -> Any:

@@ -1,7 +1,7 @@
-"""Sending one request by botocore, and what its failures mean.
+"""Sending one request, by the request path that the settings name, and what its failures mean.
 
-The only importer of botocore. There is one client for each endpoint and process, made on first use. It must not know
-models, plans or what a request asks for.
+There is one client for each endpoint and process, made on first use. This module must not know models, plans or what a
+request asks for.
 """
 
 from __future__ import annotations
@@ -10,11 +10,9 @@ import os
 import threading
 from collections.abc import Mapping
 from functools import lru_cache
-from http import HTTPStatus
 from typing import Any
 
 import botocore.session
-from botocore.config import Config
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
@@ -27,22 +25,22 @@ from botocore.exceptions import (
     TokenRetrievalError,
 )
 from botocore.exceptions import ConnectionError as NotConnectedError
-from botocore.parsers import ResponseParserError, ResponseParserFactory
+from botocore.parsers import ResponseParserError
 
 from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import DynamoSingleError, RequestFailed
 from dynamo_single.table import answers, errors
+from dynamo_single.table.botocore_client import BotocoreClient
+from dynamo_single.table.direct.client import OPERATIONS, DirectClient, Received
+from dynamo_single.table.direct.endpoints import direct_client
 
 #: What sending raises; ``explained()`` makes an error of ours of each.
 FAILURES = (ClientError, BotoCoreError, ResponseParserError)
 _CREDENTIALS = (NoCredentialsError, PartialCredentialsError, CredentialRetrievalError, TokenRetrievalError)
 
-#: With any of these a local endpoint gets the caller's credentials too, because it may check them.
-_ENVIRONMENT_CREDENTIALS = {"AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE"}
-
 
 def send(settings: TableSettings, operation: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Send one request as it is, with botocore's attempts; raises botocore's errors, which are ``FAILURES``.
+    """Send one request as it is, in as many attempts as the settings allow; raises botocore's errors: ``FAILURES``.
 
     What came and is no answer of DynamoDB is an error of ours, as ``answers.read()`` says.
     """
@@ -99,63 +97,36 @@ def explained(
     return RequestFailed(f"{operation} on {settings.table_name!r} could not be sent: {error}")
 
 
-#: The key of an answer's status, headers and body in what botocore takes for its content.
-_RECEIVED = "dynamo_single"
-_Received = tuple[int, Mapping[str, str], bytes]
-
-
-class _Parser:
-    """What botocore takes for a parser: its own for refusals, and nothing for answers, which ``answers`` reads."""
-
-    def __init__(self, refusals: Any) -> None:
-        self._refusals = refusals
-
-    def parse(self, response: Mapping[str, Any], shape: Any) -> dict[str, Any]:
-        status = response["status_code"]
-        if status >= HTTPStatus.MULTIPLE_CHOICES:
-            parsed: dict[str, Any] = self._refusals.parse(response, shape)
-            return parsed
-        # botocore adds the number of its attempts.
-        metadata = {"HTTPStatusCode": status}
-        return {"ResponseMetadata": metadata, _RECEIVED: (status, response["headers"], response["body"])}
-
-
-class _ParserFactory(ResponseParserFactory):
-    """Makes the parser of a client (botocore's component ``response_parser_factory``)."""
-
-    def create_parser(self, protocol_name: str) -> Any:
-        return _Parser(super().create_parser(protocol_name))
-
-
 class _Client:
-    """A botocore client, called by DynamoDB's own operation names."""
+    """What sends requests to one endpoint: the direct request path or botocore, each made when it is first needed."""
 
     def __init__(self, settings: TableSettings) -> None:
-        config = Config(
-            parameter_validation=False,  # costs more than the rest of a request's preparation; the compiler is tested
-            connect_timeout=settings.connect_timeout,
-            read_timeout=settings.read_timeout,
-            max_pool_connections=settings.max_pool_connections,
-            retries={"mode": "standard", "total_max_attempts": settings.max_attempts},
-        )
-        pretended = "local" if settings.is_local and not _ENVIRONMENT_CREDENTIALS & os.environ.keys() else None
-        session = botocore.session.get_session()
-        session.register_component("response_parser_factory", _ParserFactory())
-        client = session.create_client(
-            "dynamodb",
-            region_name=settings.region,
-            endpoint_url=settings.endpoint_url,
-            aws_access_key_id=pretended,
-            aws_secret_access_key=pretended,
-            config=config,
-        )
-        self._methods = {
-            operation: getattr(client, method) for method, operation in client.meta.method_to_api_mapping.items()
-        }
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._session = botocore.session.get_session()
+        self._direct: DirectClient | None = None
+        self._botocore: BotocoreClient | None = None
+        self._is_direct = settings.transport == "direct"
 
-    def send(self, operation: str, params: Mapping[str, Any]) -> _Received:
-        received: _Received = self._methods[operation](**params)[_RECEIVED]
-        return received
+    def send(self, operation: str, params: Mapping[str, Any]) -> Received:
+        if self._is_direct and operation in OPERATIONS:
+            client = self._direct or self._make_direct()
+            if client is not None:
+                return client.send(operation, params)
+        return (self._botocore or self._make_botocore()).send(operation, params)
+
+    def _make_direct(self) -> DirectClient | None:
+        with self._lock:
+            if self._direct is None and self._is_direct:
+                self._direct = direct_client(self._settings, self._session)
+                self._is_direct = self._direct is not None
+            return self._direct
+
+    def _make_botocore(self) -> BotocoreClient:
+        with self._lock:  # making a client is slow and not thread safe
+            if self._botocore is None:
+                self._botocore = BotocoreClient(self._settings, self._session)
+            return self._botocore
 
 
 class _Clients:
@@ -172,7 +143,7 @@ class _Clients:
     def get(self, settings: TableSettings) -> _Client:
         way = _way(settings)
         if (client := self._clients.get(way)) is None:
-            with self._lock:  # making a client is slow and not thread safe
+            with self._lock:
                 client = self._clients.get(way) or _Client(settings)
                 self._clients[way] = client
         return client
@@ -193,6 +164,7 @@ def _way(settings: TableSettings) -> TableSettings:
         read_timeout=settings.read_timeout,
         max_attempts=settings.max_attempts,
         max_pool_connections=settings.max_pool_connections,
+        transport=settings.transport,
     )
 
 

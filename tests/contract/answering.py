@@ -34,6 +34,8 @@ class Server(ThreadingTCPServer):
     daemon_threads = True
     allow_reuse_address = True
     given = b""
+    #: The request path that requests to it take.
+    transport = "direct"
 
 
 class _Handler(BaseRequestHandler):
@@ -72,6 +74,7 @@ def answering(server: Server, given: bytes, **options: Any) -> Iterator[None]:
         "ENDPOINT_URL": f"http://127.0.0.1:{server.server_address[1]}",
         "REGION": "us-east-1",
         "MAX_ATTEMPTS": 1,
+        "TRANSPORT": server.transport,
         **options,
     }
     with override_settings(DYNAMO_SINGLE={"default": settings}):

@@ -18,6 +18,7 @@ from botocore.session import Session
 from botocore.utils import get_environ_proxies
 
 from dynamo_single.conf import TableSettings
+from dynamo_single.table.direct.client import DirectClient
 from dynamo_single.table.direct.connections import Endpoint
 from dynamo_single.table.direct.signing import Credentials
 
@@ -93,3 +94,18 @@ def credentials_of(settings: TableSettings, session: Session) -> Callable[[], Cr
         return Credentials(frozen.access_key or "", frozen.secret_key or "", frozen.token)
 
     return current
+
+
+def direct_client(settings: TableSettings, session: Session) -> DirectClient | None:
+    """A client for the settings' endpoint, or ``None`` where only botocore knows the way."""
+    endpoint = endpoint_of(settings, session)
+    if endpoint is None:
+        return None
+    return DirectClient(
+        endpoint,
+        settings.region,
+        credentials_of(settings, session),
+        max_attempts=settings.max_attempts,
+        pool_size=settings.max_pool_connections,
+        user_agent=session.user_agent(),
+    )

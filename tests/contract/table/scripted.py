@@ -1,0 +1,139 @@
+"""A server that follows a script: for each request, what is sent back, and what becomes of the connection."""
+
+from __future__ import annotations
+
+import json
+import socket
+import ssl
+import struct
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+UNITS = {"TableName": "single-table", "CapacityUnits": 1.0}
+ITEM = {"pk": {"S": "a"}, "sk": {"S": "b"}}
+FOUND = {"Item": ITEM, "ConsumedCapacity": UNITS}
+
+
+def reply(content: Any = FOUND, status: int = 200, **headers: str) -> bytes:
+    """An answer of DynamoDB that leaves the connection open."""
+    body = content if isinstance(content, bytes) else json.dumps(content).encode()
+    told = {
+        "content-type": "application/x-amz-json-1.0",
+        "content-length": str(len(body)),
+        "x-amz-crc32": str(zlib.crc32(body)),
+        **{name.replace("_", "-"): value for name, value in headers.items()},
+    }
+    head = "".join(f"{name}: {value}\r\n" for name, value in told.items())
+    return f"HTTP/1.1 {status} Told\r\n{head}\r\n".encode() + body
+
+
+def refusal(code: str, status: int = 400, **more: Any) -> bytes:
+    """A refusal of DynamoDB."""
+    return reply(
+        {"__type": f"com.amazonaws.dynamodb.v20120810#{code}", "message": "as the script says", **more}, status
+    )
+
+
+@dataclass(frozen=True)
+class Step:
+    """What becomes of one request: ``given`` is sent back after a ``delay``; the connection is kept, or not."""
+
+    given: bytes = b""
+    end: str = "keep"
+    delay: float = 0.0
+
+
+@dataclass
+class Scripted:
+    """The server's state; when the steps are used up, every request gets a whole answer."""
+
+    steps: list[Step] = field(default_factory=list)
+    requests: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
+    connections: int = 0
+    at_once: int = 0
+    most_at_once: int = 0
+    port: int = 0
+    pause: float = 0.0
+    check: Callable[[dict[str, str], bytes], None] | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def take(self, headers: dict[str, str], body: bytes) -> Step:
+        """The step of a request that came."""
+        with self.lock:
+            self.requests.append((headers, body))
+            return self.steps.pop(0) if self.steps else Step(reply())
+
+
+@contextmanager
+def scripted(*steps: Step, tls: ssl.SSLContext | None = None) -> Iterator[Scripted]:
+    """A server on a free port of this machine for the block."""
+    state = Scripted(list(steps))
+    listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+    state.port = listener.getsockname()[1]
+    stopped = threading.Event()
+
+    def accept() -> None:
+        while not stopped.is_set():
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=_serve, args=(state, connection, tls), daemon=True).start()
+
+    thread = threading.Thread(target=accept, daemon=True)
+    thread.start()
+    try:
+        yield state
+    finally:
+        stopped.set()
+        # accept() ends by a last connection.
+        socket.create_connection(("127.0.0.1", state.port)).close()
+        thread.join()
+        listener.close()
+
+
+def _serve(state: Scripted, connection: socket.socket, tls: ssl.SSLContext | None) -> None:
+    with state.lock:
+        state.connections += 1
+        state.at_once += 1
+        state.most_at_once = max(state.most_at_once, state.at_once)
+    try:
+        if tls is not None:
+            connection = tls.wrap_socket(connection, server_side=True)
+        while _one_request(state, connection):
+            pass
+    except OSError:
+        return
+    finally:
+        with state.lock:
+            state.at_once -= 1
+        connection.close()
+
+
+def _one_request(state: Scripted, connection: socket.socket) -> bool:
+    received = b""
+    while b"\r\n\r\n" not in received:
+        data = connection.recv(65536)
+        if not data:
+            return False
+        received += data
+    head, _, body = received.partition(b"\r\n\r\n")
+    lines = head.decode("latin-1").split("\r\n")[1:]
+    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    while len(body) < int(headers["content-length"]):
+        body += connection.recv(65536)
+    if state.check is not None:
+        state.check(headers, body)
+    if state.pause:
+        time.sleep(state.pause)
+    step = state.take(headers, body)
+    time.sleep(step.delay)
+    connection.sendall(step.given)
+    if step.end == "reset":
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    return step.end == "keep"
