@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Final, TypeVar
 
 from dynamo_single import clock
-from dynamo_single.exceptions import ConditionFailed, InvalidValue, NotSupported, StaleObject
+from dynamo_single.exceptions import ConditionFailed, ImmutableAttribute, InvalidValue, NotSupported, StaleObject
 from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.terms import Condition, Or, Stored
 from dynamo_single.orm.effects import together
@@ -67,6 +67,8 @@ def _check(model: Any, numbers: tuple[str, ...]) -> None:
             raise InvalidValue(f"{label}.{name} is not a number, and only numbers can be added to.")
         if name in layout.identity or any(name in key.variables for key in layout.index_keys):
             raise NotSupported(f"{label}.{name} is part of a key, which DynamoDB cannot compute: set it and save().")
+        if registry.attributes_of(model)[name].immutable:
+            raise ImmutableAttribute(label=label, field=name)
     if not numbers:
         raise InvalidValue(f"Name the attributes of {label} that are to be added to.")
     if versions.attribute_of(model) is not None:

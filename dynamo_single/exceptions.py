@@ -35,6 +35,28 @@ class NotSupported(DynamoSingleError, NotSupportedError):
     """Something of Django or PynamoDB that DynamoDB has no exact answer for."""
 
 
+class ImmutableAttribute(NotSupported):
+    """A stored object's attribute that is declared ``immutable=True`` is to be changed; nothing was written.
+
+    ``label`` is the model's, ``field`` the attribute's name.
+    """
+
+    def __init__(self, *, label: str, field: str) -> None:
+        super().__init__(
+            f"{label}.{field} is immutable: it has the value that it was created with, and no write changes it; "
+            "nothing was written. Leave it as it is, or create another object with the other value and delete this one."
+        )
+        self.label = label
+        self.field = field
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _immutable, (self.label, self.field)
+
+
+def _immutable(label: str, field: str) -> ImmutableAttribute:
+    return ImmutableAttribute(label=label, field=field)
+
+
 class NoAccessPattern(NotSupported):
     """No declared key can answer the query, and scanning was not allowed."""
 

@@ -12,7 +12,15 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from dynamo_single.exceptions import EmptyKeyPart, InvalidValue, ItemTooLarge, MissingValue, NotSupported, OutdatedKey
+from dynamo_single.exceptions import (
+    EmptyKeyPart,
+    ImmutableAttribute,
+    InvalidValue,
+    ItemTooLarge,
+    MissingValue,
+    NotSupported,
+    OutdatedKey,
+)
 from dynamo_single.orm.items.serialization import (
     Values,
     computed_key,
@@ -74,6 +82,7 @@ class ItemForm:
     depended_on: frozenset[str]
     documents: frozenset[str]
     repeatable: frozenset[str]
+    immutable: frozenset[str]
 
     @property
     def label(self) -> str:
@@ -143,6 +152,18 @@ class ItemForm:
             raise NotSupported(
                 f"{self.label}.{name} is set when an object is made, and never changes; nothing was written."
             )
+
+    def refuse_immutable(self, names: Collection[str], changed: Values, held: Values) -> None:
+        """Raise for an immutable attribute that is to have another value; ``names`` are those that are computed."""
+        for name in self.immutable.intersection((*changed, *names)):
+            # The default that an older item is shown with may be written.
+            if name in names or not is_same(self.attributes[name], changed[name], held[name]):
+                raise ImmutableAttribute(label=self.label, field=name)
+
+    def refuse_naming(self, names: Collection[str]) -> None:
+        """Raise for an immutable attribute among those that a write names."""
+        for name in self.immutable.intersection(names):
+            raise ImmutableAttribute(label=self.label, field=name)
 
     def refuse_move(self, held: Values, changed: Values, before: Item) -> None:
         """Raise for a change of what makes up the primary key."""
@@ -229,6 +250,7 @@ def _form_of(model: Any) -> ItemForm:
     automatic = {f.attname: f for f in model._meta.concrete_fields if getattr(f, "auto_now", False)}
     fixed = frozenset(n for n, each in attributes.items() if isinstance(each, VersionAttribute) or each.settled)
     computed = {name for name, each in attributes.items() if each.computed}
+    immutable = frozenset(name for name, each in attributes.items() if each.immutable)
     return ItemForm(
         model=model,
         alias=model._options.alias,
@@ -262,7 +284,8 @@ def _form_of(model: Any) -> ItemForm:
             }
         ),
         documents=frozenset(each.attr_name for each in attributes.values() if each.document),
-        repeatable=frozenset(attributes.keys() - automatic.keys() - fixed - computed - {*model._identity}),
+        repeatable=frozenset(attributes.keys() - automatic.keys() - fixed - immutable - computed - {*model._identity}),
+        immutable=immutable,
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.effects import together
 from dynamo_single.orm.items import hydration, partial
-from dynamo_single.orm.items.form import item_of
+from dynamo_single.orm.items.form import form_of, item_of
 from dynamo_single.orm.requests import block
 from dynamo_single.orm.schema import registry
 from dynamo_single.table.table import get_table
@@ -57,6 +57,12 @@ class PynamoDBHooks(_Base):
     @classmethod
     def _check_plain_write(cls) -> None:
         """PynamoDB's writers send one item: what has to change with it would be left behind."""
+        kept = sorted(form_of(cls).immutable)
+        if kept:
+            raise NotSupported(
+                f"PynamoDB's writers put items over others, whatever {', '.join(kept)} of "
+                f"{registry.layout_of(cls).label} was created with, and that is immutable. Use save() and delete()."
+            )
         follows = together.tied(cls)
         if follows:
             raise NotSupported(

@@ -227,6 +227,7 @@ def creation(
     update_names = model._update_names(update_fields)
     if update_names is not None and not update_names:
         raise ValueError("update_fields names nothing: name attributes, or leave it out to replace whole objects.")
+    form_of(model).refuse_naming(update_names or ())
     return Creation(model, batch_size, ignore_conflicts, update_conflicts, update_names, progress)
 
 
@@ -236,6 +237,7 @@ def update(model: Any, objs: Iterable[Any], fields: Iterable[str], batch_size: i
     only = model._update_names(fields)
     if not only:
         raise ValueError("Field names must be given to bulk_update().")
+    form_of(model).refuse_naming(only)
     objects = list({id(obj): obj for obj in objs}.values())
     for obj in objects:
         if not isinstance(obj, model):
@@ -348,7 +350,7 @@ def _settable(model: Any) -> frozenset[str]:
 
 
 def _is_of_creation(attribute: Any) -> bool:
-    return bool(attribute.settled or attribute.field_options.get("auto_now_add"))
+    return bool(attribute.settled or attribute.immutable or attribute.field_options.get("auto_now_add"))
 
 
 def _stands_alone(model: Any) -> bool:

@@ -128,6 +128,7 @@ async def _new_item(obj: Any, effects: Effects, pending: Block | None) -> tuple[
     held = hydration.values_of(type(obj), before)
     changed = form.difference(form.prepared(given, before), held, before, named=False)
     form.refuse_fixed(changed)
+    form.refuse_immutable((), changed, held)
     changed |= form.automatic_values(obj)
     for effect in effects:
         changed |= effect.stamp(before)

@@ -208,6 +208,7 @@ def _target(model: Any, name: str) -> Target:
     if field is None:
         known = ", ".join(each.name for each in model._meta.concrete_fields if not _is_of_key(each))
         raise UnknownField(f"{label} has no attribute {name!r} to update. It has {known}.")
+    form_of(model).refuse_naming((field.attname,))
     if _is_of_key(field):
         raise NotSupported(
             f"{label}.{name} is part of the primary key and cannot change here: each object's move() changes it."

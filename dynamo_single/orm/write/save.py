@@ -172,6 +172,9 @@ class _Saving:
             await self._leave(draft)
             return
         changed = draft.changed
+        if form.immutable:
+            left = computed_changes.attribute_names(type(self.obj), draft.changes)
+            form.refuse_immutable(left, changed, draft.held)
         if not wanted.raw:
             form.refuse_fixed(changed)
             if automatic:

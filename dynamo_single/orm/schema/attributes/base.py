@@ -35,7 +35,8 @@ class Attribute(PynamoDBAttribute[T], Generic[T]):
     Options are Django's: ``null`` (stored only when set), ``blank`` (follows ``null`` unless given), ``default``,
     ``choices``, ``validators``, ``help_text``, ``verbose_name``, ``max_length``, ``editable``, ``unique``,
     ``error_messages``. ``attr_name`` is the name in the stored item, if it differs from the Python name. ``canonical``
-    makes a unique text unique without regard to case.
+    makes a unique text unique without regard to case. What is ``immutable`` never changes once the object is created:
+    every write that would is ``ImmutableAttribute``.
     """
 
     field_class: ClassVar[type[models.Field[Any, Any]]]
@@ -77,6 +78,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T]):
         canonical: bool = False,
         error_messages: dict[str, Any] | None = None,
         attr_name: str | None = None,
+        immutable: bool = False,
     ) -> None:
         super().__init__(null=null, attr_name=attr_name)
         if isinstance(default, list | dict | set | bytearray):
@@ -86,6 +88,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T]):
             )
         self.name = ""
         self.unique = unique
+        self.immutable = immutable
         self.canonical = canonical
         self.field_options: dict[str, Any] = {
             "verbose_name": verbose_name,
@@ -110,6 +113,9 @@ class Attribute(PynamoDBAttribute[T], Generic[T]):
 
     def contribute_to_class(self, cls: Any, name: str) -> None:
         """Put the Django field, and with it this attribute, on the model class."""
+        if self.immutable and (self.computed or self.field_options.get("auto_now")):
+            follows = self.origin or "other attributes" if self.computed else "every write (auto_now_add=True does not)"
+            raise ConfigurationError(f"{cls.__name__}.{name} follows {follows}, so it cannot be immutable.")
         field: Any = self.make_field()
         field.attribute = self
         cls.add_to_class(name, field)

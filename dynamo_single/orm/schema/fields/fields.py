@@ -24,7 +24,7 @@ from dynamo_single import clock
 from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.schema.encoding.keys import join_identity, split_identity
 from dynamo_single.orm.schema.encoding.values import binary_to_text, text_to_binary, to_json
-from dynamo_single.orm.schema.fields.forms import DocumentFormField, SetFormField
+from dynamo_single.orm.schema.fields.forms import DocumentFormField, SetFormField, shown_once_stored
 from dynamo_single.orm.schema.fields.lookups import AttributeType, Canonical, Size
 from dynamo_single.orm.schema.fields.relations import ReverseDescriptor
 
@@ -62,6 +62,10 @@ class DynamoField(models.Field):  # type: ignore[type-arg]  # not generic at run
     def get_prep_value(self, value: Any) -> Any:
         """A lookup's value in the attribute's Python form; nothing is cut off that a comparison needs."""
         return self.attribute.lookup_value(value)
+
+    def formfield(self, **kwargs: Any) -> Any:
+        """Django's form field, which a form of a stored object only shows if the attribute is immutable."""
+        return shown_once_stored(self, super().formfield(**kwargs))
 
     def validate(self, value: Any, model_instance: Any) -> None:
         """Django's validation, and then what the attribute can store."""
@@ -185,7 +189,7 @@ class DocumentField(DynamoField, models.JSONField):
 
     def formfield(self, **kwargs: Any) -> Any:
         """A JSON text area."""
-        return models.Field.formfield(self, **{"form_class": DocumentFormField, **kwargs})
+        return shown_once_stored(self, models.Field.formfield(self, **{"form_class": DocumentFormField, **kwargs}))
 
     def to_python(self, value: Any) -> Any:
         """The document, also from a fixture."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import simplejson
@@ -84,3 +85,25 @@ def number_member(text: str) -> int | Decimal:
     # A number that DynamoDB cannot hold is refused by the attribute; int() would write a billion digits first.
     whole = number.is_finite() and number.adjusted() <= MAX_EXPONENT and number == number.to_integral_value()
     return int(number) if whole else number
+
+
+def shown_once_stored(model_field: Any, field: Any) -> Any:
+    """The form field of an immutable attribute, disabled in a form of a stored object, whatever is sent for it."""
+    if field is not None and getattr(getattr(model_field, "attribute", None), "immutable", False):
+        # Django copies a form's fields with what is set on them; a method would stay that of the first one.
+        field.get_bound_field = partial(_bound, model_field)
+    return field
+
+
+def _bound(model_field: Any, form: Any, name: str) -> Any:
+    field, instance = form.fields[name], getattr(form, "instance", None)
+    if instance is not None and not instance._state.adding:
+        field.disabled = True
+        if not model_field.is_relation:
+            # Django would give back what is shown: of a moment no more than the widget has a place for.
+            field.clean = partial(_held, model_field, instance)
+    return type(field).get_bound_field(field, form, name)
+
+
+def _held(model_field: Any, instance: Any, shown: Any) -> Any:
+    return model_field.value_from_object(instance)
