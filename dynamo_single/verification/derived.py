@@ -47,7 +47,7 @@ def _source(subject: Subject) -> ItemKey | None:
         obj = hydration.instance(model, {name: dict(value) for name, value in subject.item.items()})
         pk = getattr(obj, field.attname) if obj.is_derived() else None
         target: Any = field.remote_field.model
-        return None if pk is None else serialization.computed_key(target, target(pk=pk).attribute_values)
+        return None if pk is None else serialization.computed_key(target, target(pk=pk).__dict__)
     except InvalidValue:
         return None  # see above
 

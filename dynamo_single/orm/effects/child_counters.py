@@ -171,7 +171,7 @@ async def send_count(obj: Any, name: str, number: int, pending: Block | None) ->
     await sending.deliver(obj, Write(transition, type(obj)._options.alias, (update,), conditions))
     obj._stored = {**before, name: value}
     attribute = next(each for each in registry.counters_of(type(obj)) if each.attr_name == name)
-    obj.attribute_values[attribute.name] = number
+    obj.__dict__[attribute.name] = number
 
 
 def live_children(children: Any, pk: Any) -> Any:

@@ -21,6 +21,7 @@ from dynamo_single.exceptions import (
 from dynamo_single.orm.conditions.matching import normal
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items import hydration
+from dynamo_single.orm.items.held import values_held
 from dynamo_single.orm.items.serialization import touched
 from dynamo_single.orm.requests.actions import Action, Check, Item, Update
 from dynamo_single.orm.requests.block import Block, Explain
@@ -51,13 +52,13 @@ async def deliver(obj: Any, write: Write) -> Item:
 
 def _undo(obj: Any, after: Item | None) -> Callable[[], None]:
     """What puts an object back to what it was before its write, but for what was set in it since."""
-    stored, adding, values = obj._stored, obj._state.adding, dict(obj.attribute_values)
+    stored, adding, values = obj._stored, obj._state.adding, values_held(obj)
 
     def undo() -> None:
         written = {} if after is None else hydration.values_of(type(obj), after)
         touched_since = touched(obj, written)
         for name in values.keys() & written.keys() - touched_since:
-            obj.attribute_values[name] = values[name]
+            obj.__dict__[name] = values[name]
         obj._stored = stored
         obj._state.adding = adding
 

@@ -54,7 +54,7 @@ class Group:
         attributes = registry.attributes_of(self.holder)
         for queryset in _holders(self.holder, self.field, self.pk, deleted=deleted):
             for obj in queryset.iterator():
-                held = obj.attribute_values
+                held = obj.__dict__
                 if not all(is_same(attributes[name], value, held[name]) for name, value in self.values.items()):
                     yield obj
 

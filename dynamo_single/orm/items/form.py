@@ -192,11 +192,11 @@ class ItemForm:
 
     def automatic_values(self, obj: Any) -> Values:
         """The values of the attributes that follow every write, such as ``updated_at``; the object gets them later."""
-        held = {name: obj.attribute_values[name] for name in self.automatic if name in obj.attribute_values}
+        held = {name: obj.__dict__[name] for name in self.automatic if name in obj.__dict__}
         found = {
             name: self.attributes[name].prepare(field.pre_save(obj, False)) for name, field in self.automatic.items()
         }
-        obj.attribute_values.update(held)
+        obj.__dict__.update(held)
         return found
 
     def after(self, before: Item, held: Values, changed: Values) -> dict[str, dict[str, Any]]:
@@ -296,4 +296,4 @@ form_of: Callable[[Any], ItemForm] = cache(_form_of)
 def item_of(obj: Any) -> dict[str, dict[str, Any]]:
     """The whole item with its automatic times, as PynamoDB's own writers put it. Sends nothing."""
     set_automatic(obj, add=obj._state.adding)
-    return item_from(type(obj), form_of(type(obj)).prepared(obj.attribute_values, None))
+    return item_from(type(obj), form_of(type(obj)).prepared(obj.__dict__, None))

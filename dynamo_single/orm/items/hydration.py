@@ -5,20 +5,23 @@ This module sends one kind of request only: reading an object again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS
+from django.db.models import DEFERRED
 from django.db.models.base import ModelState
 from django.db.models.signals import post_init, pre_init
 
 from dynamo_single import clock
 from dynamo_single.exceptions import UnexpectedItem
+from dynamo_single.orm.items.held import values_held
 from dynamo_single.orm.items.readers import values_reader
 from dynamo_single.orm.plan.projection import PartialItem
 from dynamo_single.orm.reading.plans import get_item
 from dynamo_single.orm.requests.actions import ItemKey, key_of
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.table import names
 from dynamo_single.table.table import get_table
 
@@ -50,17 +53,54 @@ def instance(model: Any, item: Item) -> Any:
     Of an item that was read in part it has the attributes that were read; the others are read when they are asked for.
     """
     check_type(model, item)
+    if model._has_from_db:
+        return _from_db(model, item)
+    return _made(model, values_of(model, item), item, DEFAULT_DB_ALIAS)
+
+
+def loaded(model: Any, db: str | None, field_names: Sequence[str], values: Sequence[Any]) -> Any:
+    """The object of the values that some fields have in the table: what ``from_db()`` does unless it is overridden."""
+    attributes = registry.attributes_of(model)
+    given = zip(field_names, values, strict=True)
+    held = {name: value for name, value in given if name in attributes and value is not DEFERRED}
+    return _made(model, held, getattr(values, "item", None), db)
+
+
+class LoadedValues(tuple[Any, ...]):
+    """The values that ``from_db()`` is given, with the item that they were read from."""
+
+    item: Item
+
+
+def _made(model: Any, values: dict[str, Any], item: Item | None, db: str | None) -> Any:
     listened_to = pre_init.has_listeners(model) or post_init.has_listeners(model)
     if listened_to:
         pre_init.send(sender=model, args=(), kwargs={})
     result = model.__new__(model)
-    result._state = ModelState()
-    result._state.adding = False
-    result._state.db = DEFAULT_DB_ALIAS
-    result._stored = item
-    result.attribute_values = values_of(model, item)
+    values["_state"] = state = ModelState()
+    state.adding = False
+    state.db = db
+    values["_stored"] = item
+    # The values are the object's own dict, as with Django's models: it costs no second one, and vars() shows them.
+    result.__dict__ = values
     if listened_to:
         post_init.send(sender=model, instance=result)
+    return result
+
+
+def _from_db(model: Any, item: Item) -> Any:
+    """The object that a model's own ``from_db()`` makes of an item."""
+    held = values_of(model, item)
+    identity = model._meta.pk
+    if isinstance(identity, IdentityField) and held.keys() >= set(identity.names):
+        held[identity.attname] = identity.joined(held[name] for name in identity.names)
+    names = [field.attname for field in model._meta.concrete_fields if field.attname in held]
+    values = LoadedValues(held[name] for name in names)
+    values.item = item
+    result = model.from_db(DEFAULT_DB_ALIAS, names, values)
+    if result._stored is None:  # one that it made of other values
+        result._stored = item
+        result._state.adding = False
     return result
 
 
@@ -79,9 +119,9 @@ def follow(obj: Any, fresh: Any, changed: Collection[str]) -> None:
     A changed document differs from what it was read as still: what another writer has put in is no change of this one.
     """
     attributes = registry.attributes_of(type(obj))
-    for name, value in fresh.attribute_values.items():
+    for name, value in values_held(fresh).items():
         if name in attributes and attributes[name].computed:
-            obj.attribute_values[name] = value
+            obj.__dict__[name] = value
         elif name not in changed:
             setattr(obj, name, value)
     documents = [attributes[name].attr_name for name in changed if name in attributes and attributes[name].document]
@@ -102,7 +142,7 @@ def _kept(before: Any, fresh: Any, stored: Collection[str]) -> Any:
 def remember(obj: Any, item: Mapping[str, Any], values: Mapping[str, Any]) -> None:
     """Let an object know what is stored of it, and what its attributes are by that."""
     obj._stored = PartialItem(item, item.names) if isinstance(item, PartialItem) else dict(item)
-    obj.attribute_values.update(values)
+    obj.__dict__.update(values)
 
 
 def _key(obj: Any) -> ItemKey:
@@ -110,7 +150,7 @@ def _key(obj: Any) -> ItemKey:
     if obj._stored is not None:
         return key_of(obj._stored)
     primary = registry.layout_of(type(obj)).primary
-    return primary.partition.render(obj.attribute_values), primary.sort.render(obj.attribute_values)
+    return primary.partition.render(obj.__dict__), primary.sort.render(obj.__dict__)
 
 
 def is_live(model: Any, item: Item) -> bool:

@@ -13,7 +13,7 @@ from django.core.exceptions import FieldDoesNotExist
 
 from dynamo_single.exceptions import NotSupported, UnknownField
 from dynamo_single.orm.items import hydration
-from dynamo_single.orm.items.serialization import stored_name, touched
+from dynamo_single.orm.items.serialization import known_names, stored_name, touched
 from dynamo_single.orm.plan.projection import PartialItem
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.fields import IdentityField
@@ -80,7 +80,7 @@ def references(model: Any, names: Iterable[str]) -> set[str]:
 
 def missing(obj: Any) -> set[str]:
     """The attributes that the object does not have yet."""
-    return {name for name in registry.attributes_of(type(obj)) if name not in obj.attribute_values}
+    return {name for name in registry.attributes_of(type(obj)) if name not in obj.__dict__}
 
 
 def is_partial(obj: Any) -> bool:
@@ -91,6 +91,18 @@ def is_partial(obj: Any) -> bool:
 def changed_in_memory(obj: Any) -> set[str]:
     """The attributes that were set since the object was read or written, and are not saved yet."""
     return touched(obj, hydration.values_of(type(obj), obj._stored)) if obj._stored is not None else set()
+
+
+def forget(obj: Any, name: str) -> None:
+    """Let an object be without the value of an attribute, as if that had not been read."""
+    del obj.__dict__[name]
+    before = obj._stored
+    if before is None:
+        return
+    stored = stored_name(type(obj), name)
+    read = before.names if is_partial(obj) else {*known_names(type(obj)), *before}
+    kept = {each: value for each, value in before.items() if each != stored}
+    obj._stored = PartialItem(kept, frozenset(read) - {stored})
 
 
 def complete(obj: Any, named: Collection[str] = ()) -> bool:

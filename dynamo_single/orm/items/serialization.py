@@ -13,6 +13,7 @@ from typing import Any
 
 from dynamo_single.exceptions import EmptyKeyPart, InvalidValue
 from dynamo_single.orm.conditions.matching import normal
+from dynamo_single.orm.items.held import values_held
 from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
@@ -27,15 +28,15 @@ Values = dict[str, Any]
 
 def touched(obj: Any, held: Values) -> set[str]:
     """The attributes that were set to something else since the object was read; ``held`` is what was read."""
-    found = set()
+    found, values = set(), obj.__dict__
     for name, attribute in registry.attributes_of(type(obj)).items():
-        if name not in obj.attribute_values or attribute.computed:
+        if name not in values or attribute.computed:
             continue  # neither read nor set
         if name not in held:
             found.add(name)
             continue
         try:
-            same = is_same(attribute, attribute.prepare(obj.attribute_values.get(name)), held.get(name))
+            same = is_same(attribute, attribute.prepare(values.get(name)), held.get(name))
         except InvalidValue:
             same = False
         if not same:
@@ -145,7 +146,7 @@ def key_of_pk(model: Any, pk: Any) -> ItemKey:
 
 def primary_key(obj: Any) -> dict[str, str]:
     """The object's key as its values give it, by physical name."""
-    partition, sort = computed_key(type(obj), obj.attribute_values)
+    partition, sort = computed_key(type(obj), obj.__dict__)
     return {names.PARTITION_KEY: partition, names.SORT_KEY: sort}
 
 
@@ -197,8 +198,8 @@ def automatic_names(obj: Any) -> list[str]:
 def check_keys(obj: Any) -> None:
     """Refuse values that no key can hold, and another primary key for a stored object; missing parts are allowed."""
     model = type(obj)
-    copies = {copy.name: copy.current(obj.attribute_values) for copy in registry.copies_of(model)}
-    values = {**obj.attribute_values, **copies}
+    copies = {copy.name: copy.current(obj.__dict__) for copy in registry.copies_of(model)}
+    values = {**values_held(obj), **copies}
     with suppress(EmptyKeyPart):
         key = computed_key(model, values)
         if obj._stored is not None and key != key_of(obj._stored):

@@ -111,6 +111,8 @@ class ModelMeta(MetaModel, ModelBase):
             cls.add_to_class(BASE_MANAGER, BaseManager())
         if concrete:
             _finish(cls, meta, proxy=proxy)
+        root: Any = [base for base in cls.__mro__ if isinstance(base, ModelMeta)][-1]
+        cls._has_from_db = getattr(cls.from_db, "__func__", None) is not root.from_db.__func__
         return cls
 
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **kwargs: Any) -> None:

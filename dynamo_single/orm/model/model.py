@@ -6,8 +6,7 @@ Django and PynamoDB call.
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Collection, Iterable, MutableMapping, Sequence, Set
 from typing import Any, ClassVar, Self, overload
 
 from asgiref.sync import sync_to_async
@@ -22,7 +21,8 @@ from pynamodb.expressions.condition import Condition as PynamoDBCondition
 from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
 from dynamo_single.orm.effects.terms import NO_TERMS, Terms
-from dynamo_single.orm.items import hydration, partial, serialization
+from dynamo_single.orm.items import hydration, partial, refresh, serialization
+from dynamo_single.orm.items.held import AttributeValues
 from dynamo_single.orm.model import validation
 from dynamo_single.orm.model.metaclass import ModelMeta
 from dynamo_single.orm.model.positional import save_options
@@ -97,6 +97,8 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
 
     #: The item as it was last read or written; ``None`` for an object that is not stored yet.
     _stored: dict[str, dict[str, Any]] | None
+    #: Whether the model has a ``from_db()`` of its own.
+    _has_from_db: ClassVar[bool] = False
     _prefetched_objects_cache: dict[str, Any]
 
     Meta = Abstract
@@ -113,10 +115,9 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
         pre_init.send(sender=cls, args=args, kwargs=kwargs)
         self._state = ModelState()
         self._stored = None
-        self.attribute_values = {}
         for field in self._meta.concrete_fields:
             if field.attname not in kwargs and field.name not in kwargs and hasattr(field, "attribute"):
-                self.attribute_values[field.attname] = field.get_default()
+                self.__dict__[field.attname] = field.get_default()
         for name, value in kwargs.items():
             if name not in self._settable():
                 raise TypeError(f"{cls.__name__}() got an unexpected keyword argument {name!r}.")
@@ -129,12 +130,6 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
             return models.Model.__repr__(self)
         except Exception:
             return f"<{named(self)}>"
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Copies and pickles own their values; Django's would share the one dict."""
-        state: dict[str, Any] = super().__getstate__()
-        state["attribute_values"] = copy.copy(self.attribute_values)
-        return state
 
     def save(
         self,
@@ -328,6 +323,24 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
         """The attributes that were not read yet, after ``only()`` or ``defer()``."""
         return partial.missing(self)
 
+    @property
+    def attribute_values(self) -> MutableMapping[str, Any]:  # type: ignore[override]  # a dict there
+        """PynamoDB's name for the values by attribute; they lie in ``vars(obj)``."""
+        return AttributeValues(self)
+
+    @classmethod
+    def from_db(
+        cls, db: str | None, field_names: Collection[str], values: Collection[Any], *, fetch_mode: Any = None
+    ) -> Self:
+        """The object of what was read of it. As with Django, an override is called for each object that is read.
+
+        ``field_names`` and ``values`` are those of the attributes that were read, and of ``identity`` where the primary
+        key is made of several. What an override sets to another value counts as set since it was read. Related objects
+        are fetched one by one, whatever ``fetch_mode`` (Django 6.1) is.
+        """
+        result: Self = hydration.loaded(cls, db, list(field_names), values)  # type: ignore[arg-type]  # Django's name
+        return result
+
     @classmethod
     def from_item(cls, item: dict[str, dict[str, Any]]) -> Self:
         """The object of a stored item, given as DynamoDB's AttributeValues."""
@@ -339,26 +352,14 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
     ) -> None:
         """Read the object again: one strongly consistent GetItem, or what ``from_queryset`` sends.
 
-        With ``fields``, attributes that were set and are not saved yet keep their values unless they are named; all
-        others follow the item, so that a later save does not write old values back. What ``from_queryset`` reads only
-        in part is completed by another GetItem.
+        With ``fields`` only these follow the item, and none sends nothing; the name of a relation from other objects
+        forgets what was prefetched. Without, everything follows that was read. A later save is held to what it was that
+        the object had read.
         """
-        meta: Any = self._meta
-        named = None if fields is None else {meta.get_field(name).attname for name in fields}
-        if named and from_queryset is None and named <= self.get_deferred_fields():
-            partial.complete(self)
-            return
-        fresh = hydration.reload(self) if from_queryset is None else from_queryset.get(pk=self.pk)
-        partial.complete(fresh)
-        kept: set[str] = set()
-        if named is not None and self._stored is not None:
-            kept = partial.changed_in_memory(self) - named
-        hydration.follow(self, fresh, kept)
-        for field in meta.concrete_fields:
-            if field.is_relation and field.attname not in kept and field.is_cached(self):
-                field.delete_cached_value(self)
-        self._prefetched_objects_cache = {}
-        self._state.adding = False
+        refresh.refresh(self, fields, from_queryset)
+
+    def _forget(self, name: str) -> None:
+        partial.forget(self, name)
 
     def _follow_stored(self, kept: Set[str]) -> bool:
         """Follow what is stored, but for what is kept or was set: one GetItem; ``False`` if it is gone, or deleted."""

@@ -99,7 +99,7 @@ def _item(obj: Any, rule: Rule) -> dict[str, dict[str, Any]]:
 
 def _value(obj: Any, name: str) -> Any:
     attribute = registry.attributes_of(type(obj))[name]
-    return attribute.prepare(attribute.current(obj.attribute_values))
+    return attribute.prepare(attribute.current(obj.__dict__))
 
 
 def _message(obj: Any, rule: Rule) -> ValidationError:
@@ -118,7 +118,7 @@ def _primary_key_error(obj: Any, check: Sequence[str]) -> ValidationError | None
     try:
         if obj.pk in (None, ""):
             return None
-        key = computed_key(model, obj.attribute_values)
+        key = computed_key(model, obj.__dict__)
     except InvalidValue as error:
         return ValidationError(str(error), code="invalid_key")
     item = plans.get_item(get_table(model._options.alias), key)

@@ -63,14 +63,14 @@ def of_object(obj: Any, only: Collection[str] | None = None) -> tuple[Change, ..
     """The changes that an object's attributes were set to; what is known already, such as ``Now()``, is put there."""
     found = []
     for name, attribute in registry.attributes_of(type(obj)).items():
-        value = obj.attribute_values.get(name)
+        value = obj.__dict__.get(name)
         if is_asked(value) and (only is None or name in only):
             target = Target(type(obj), attribute, Place(attribute.attr_name), name)
             result = settled(target, value)
             if isinstance(result, Change):
                 found.append(result)
             else:
-                obj.attribute_values[name] = result
+                obj.__dict__[name] = result
     return tuple(found)
 
 

@@ -171,7 +171,7 @@ class Creation:
         if written:
             # When it was made, and by whom, is as it was.
             held = hydration.values_of(self.model, obj._stored)
-            obj.attribute_values.update({name: held[name] for name in held.keys() - _settable(self.model)})
+            obj.__dict__.update({name: held[name] for name in held.keys() - _settable(self.model)})
         return written
 
     def _put_over(self, kept: Sequence[_New]) -> None:
@@ -281,8 +281,8 @@ def _check_together(model: Any, objects: Sequence[Any], only: frozenset[str]) ->
             raise InvalidValue(f"bulk_update() got two objects with pk {obj.pk!r}: it cannot tell which one is right.")
         if not _is_read(obj, only):
             continue
-        asked = {name for name in only if assignments.is_asked(obj.attribute_values.get(name))}
-        values = form_of(model).prepared(obj.attribute_values, obj._stored, only, asked)
+        asked = {name for name in only if assignments.is_asked(obj.__dict__.get(name))}
+        values = form_of(model).prepared(obj.__dict__, obj._stored, only, asked)
         if not decides or decides & asked or obj._stored is None:
             continue
         held = {**hydration.values_of(model, obj._stored), **values}

@@ -92,7 +92,7 @@ def operand_values(obj: Any, changes: Sequence[Change], read: Item, item: Item) 
     held = hydration.values_of(type(obj), item)
     attributes = registry.attributes_of(type(obj))
     names = {name for name, each in attributes.items() if each.attr_name in operands} - set_here
-    return {name: held[name] for name in names & obj.attribute_values.keys()}
+    return {name: held[name] for name in names & obj.__dict__.keys()}
 
 
 def _is_same(one: Item, other: Item, name: str) -> bool:

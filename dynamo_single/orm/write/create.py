@@ -15,6 +15,7 @@ from dynamo_single.orm.effects.effect import Subject
 from dynamo_single.orm.effects.together import effects_of
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.form import form_of
+from dynamo_single.orm.items.held import values_held
 from dynamo_single.orm.items.partial import complete
 from dynamo_single.orm.items.serialization import Values, item_from, set_automatic
 from dynamo_single.orm.requests.actions import Item, ItemKey
@@ -65,9 +66,9 @@ async def new_item(obj: Any, pending: Block | None, *, raw: bool = False) -> New
         await local(partial(complete, obj))
     _make_identity(obj)
     form, effects = form_of(model), effects_of(model)
-    if form.asks(obj.attribute_values):
+    if form.asks(values_held(obj)):
         assignments.refuse_changes(obj, "A new object has none: give it a value.")
-    values = obj.attribute_values
+    values = obj.__dict__
     if not raw:
         set_automatic(obj, add=True)
         for effect in effects:
@@ -82,7 +83,7 @@ def _make_identity(obj: Any) -> None:
     """Give a copied object, whose ``pk`` was set to ``None``, an identifier of its own, as Django does."""
     for name in type(obj)._identity:
         field = obj._meta.get_field(name)
-        if obj.attribute_values.get(name) is None and field.has_default():
+        if obj.__dict__.get(name) is None and field.has_default():
             setattr(obj, name, field.get_default())
 
 
@@ -98,7 +99,7 @@ async def replace(obj: Any, pending: Block | None) -> bool:
         obj._stored = stored._stored
         # What is kept in step is so already; a fixture says how it was.
         for kept in (*registry.counters_of(type(obj)), *registry.copied_of(type(obj))):
-            obj.attribute_values[kept.name] = stored.attribute_values[kept.name]
+            obj.__dict__[kept.name] = stored.__dict__[kept.name]
         await save(obj, Save(raw=True), pending)
         return True
     return False

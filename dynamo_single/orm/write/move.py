@@ -20,6 +20,7 @@ from dynamo_single.orm.effects.effect import Effects, Subject
 from dynamo_single.orm.effects.together import effects_of
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.form import form_of
+from dynamo_single.orm.items.held import hold_only, values_held
 from dynamo_single.orm.items.partial import complete
 from dynamo_single.orm.items.serialization import Values, computed_key
 from dynamo_single.orm.plan.plan import Visibility
@@ -77,7 +78,7 @@ async def move(obj: Any, changes: Mapping[str, Any], pending: Block | None) -> N
         announced = {"sender": model, "instance": obj, "raw": False, "using": None, "update_fields": None}
         await local(partial(pre_save.send, **announced))
         assignments.refuse_changes(obj, "move() puts a new item, for which it is not computed: save() it before.")
-        identity = form_of(model).prepared(obj.attribute_values, obj._stored, model._identity)
+        identity = form_of(model).prepared(obj.__dict__, obj._stored, model._identity)
         if computed_key(model, identity) == key_of(obj._stored):
             await save(obj, SAVE, pending)
         else:
@@ -89,11 +90,12 @@ async def move(obj: Any, changes: Mapping[str, Any], pending: Block | None) -> N
 
 
 def _state(obj: Any) -> _State:
-    return dict(obj.attribute_values), dict(obj._state.fields_cache)
+    return values_held(obj), dict(obj._state.fields_cache)
 
 
 def _set_state(obj: Any, state: _State) -> None:
-    obj.attribute_values, obj._state.fields_cache = dict(state[0]), dict(state[1])
+    hold_only(obj, state[0])
+    obj._state.fields_cache = dict(state[1])
 
 
 async def _move(obj: Any, wanted: _State, as_it_was: _State, pending: Block | None) -> None:
@@ -122,7 +124,7 @@ async def _move(obj: Any, wanted: _State, as_it_was: _State, pending: Block | No
 async def _new_item(obj: Any, effects: Effects, pending: Block | None) -> tuple[Values, hydration.Item]:
     """What the object will hold, and its item; what the model does not know of the old item goes along."""
     form, before = form_of(type(obj)), obj._stored
-    given = obj.attribute_values
+    given = values_held(obj)
     for effect in effects:
         given = {**given, **await effect.fill(Subject(obj), given, before, None, pending, lenient=False)}
     held = hydration.values_of(type(obj), before)

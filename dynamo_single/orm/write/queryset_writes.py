@@ -264,7 +264,7 @@ def at_once(matches: Matches, assigned: Assigned) -> int | None:
 
 def _action(model: Any, plan: Plan, assigned: Assigned, condition: Condition) -> Update:
     blank = model.__new__(model)
-    blank._stored, blank.attribute_values = None, {}
+    blank._stored = None
     values = {**form_of(model).automatic_values(blank), **assigned.values}
     attributes = registry.attributes_of(model)
     version = versions.attribute_of(model)

@@ -23,6 +23,7 @@ from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.effects.write_errors import is_gone, stored_instead
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.form import form_of
+from dynamo_single.orm.items.held import values_held
 from dynamo_single.orm.items.partial import changed_in_memory, complete
 from dynamo_single.orm.items.serialization import Values
 from dynamo_single.orm.plan.projection import PartialItem
@@ -48,7 +49,7 @@ async def save(obj: Any, wanted: Save, pending: Block | None) -> None:
     """
     form = form_of(type(obj))
     named = _named(obj, wanted)
-    if form.asks(obj.attribute_values):
+    if form.asks(values_held(obj)):
         wanted = replace(wanted, changes=(*wanted.changes, *assignments.of_object(obj, wanted.only)))
     if isinstance(obj._stored, PartialItem) and wanted.looks_for_changes and not changed_in_memory(obj):
         return
@@ -121,7 +122,7 @@ class _Saving:
         ``shown`` are values that another writer gave to attributes which were not set in the object.
         """
         model, changes, only, raw = type(self.obj), self.wanted.changes, self.wanted.only, self.wanted.raw
-        held, given = hydration.values_of(model, before), {**self.obj.attribute_values, **shown}
+        held, given = hydration.values_of(model, before), {**values_held(self.obj), **shown}
         left = computed_changes.attribute_names(model, changes) if changes else frozenset()
         filled = await self._filled(before, given, only)
         changed = self._changed(before, held, {**given, **filled}, only, left)
@@ -226,7 +227,7 @@ async def send(obj: Any, effects: Effects, draft: Draft, terms: Terms, pending: 
         except MissingReference as error:
             absent = without(write, effects, error)
         else:
-            obj.attribute_values.update({**draft.shown, **draft.set_to})
+            obj.__dict__.update({**draft.shown, **draft.set_to})
             await remember(obj, write, stored)
             return
 
@@ -244,7 +245,7 @@ def _know(obj: Any, draft: Draft) -> None:
     """Let an object know what is stored of it, where that is what was wanted."""
     if obj._stored is None:
         obj._stored = dict(draft.before)
-    obj.attribute_values.update(draft.shows)
+    obj.__dict__.update(draft.shows)
 
 
 async def _check(obj: Any, before: Item, terms: Terms, pending: Block | None) -> None:
@@ -267,7 +268,7 @@ async def remember(obj: Any, write: Write, stored: Item) -> None:
         held = hydration.values_of(type(obj), stored)
         left = computed_changes.attribute_names(type(obj), write.changes) if write.changes else frozenset()
         for name in left - held.keys():
-            obj.attribute_values.pop(name, None)
+            obj.__dict__.pop(name, None)
         values = {name: held[name] for name in {*values, *left} if name in held}
     marks = [each.mark for each in write.along if each.mark is not None]
     known: dict[str, Any] = {**stored}
@@ -303,7 +304,7 @@ async def only_if(
                 return False
             if last_try:
                 raise
-            hydration.follow(obj, fresh, changed_in_memory(obj) | (named & obj.attribute_values.keys()))
+            hydration.follow(obj, fresh, changed_in_memory(obj) | (named & obj.__dict__.keys()))
     return False
 
 

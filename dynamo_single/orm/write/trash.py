@@ -25,6 +25,7 @@ from dynamo_single.orm.effects.terms import NO_TERMS, Terms
 from dynamo_single.orm.effects.together import effects_of
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items import hydration
+from dynamo_single.orm.items.held import hold_only, values_held
 from dynamo_single.orm.items.partial import changed_in_memory, complete
 from dynamo_single.orm.items.serialization import Values, key_of_pk
 from dynamo_single.orm.plan.projection import PartialItem
@@ -168,7 +169,7 @@ async def _carry_out(obj: Any, terms: Terms, done: list[Any], pending: Block | N
                 await _latecomers(obj, batch, done)
         except StaleObject as error:
             outdated = error.expected != error.found and work.failed is obj and terms.queried == EVERYTHING
-            as_it_was = obj._stored, dict(obj.attribute_values)
+            as_it_was = obj._stored, values_held(obj)
             await local(partial(_read_again, obj))
             is_fresh = True
             if into_trash and any(each is obj for each in work.done):
@@ -176,7 +177,8 @@ async def _carry_out(obj: Any, terms: Terms, done: list[Any], pending: Block | N
             # Another version is not written over, unless there is nothing left to do.
             if attempt == ATTEMPTS - 1 or (outdated and _is_in_trash(obj) != into_trash):
                 # Nor by what the caller writes next.
-                obj._stored, obj.attribute_values = as_it_was
+                obj._stored = as_it_was[0]
+                hold_only(obj, as_it_was[1])
                 raise
         else:
             return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -12,11 +14,13 @@ from django.forms import modelform_factory
 from django.http import Http404
 from django.shortcuts import get_list_or_404, get_object_or_404
 from django.test import RequestFactory
-from django.views.generic import DetailView, ListView
+from django.views.generic import CreateView, DetailView, ListView, UpdateView
 
+from dynamo_single import models
 from dynamo_single.testing import assert_requests
 from project.directory.models import Company, Office, Person
 from tests.catalog.models import Product, Sample
+from tests.unit.declaring import declare, forgotten
 
 pytestmark = pytest.mark.usefixtures("table")
 
@@ -195,3 +199,72 @@ def test_refresh_reads_the_object_again() -> None:
     assert (company.name, company.stock) == ("unsaved", "B")
     company.refresh_from_db()
     assert company.name == "Acme"
+
+
+def test_a_stock_create_view_formats_its_success_url() -> None:
+    """It takes the URL's parts from the new object's ``__dict__``."""
+    view = CreateView.as_view(model=Sample, fields=["text"], success_url="/samples/{sample_id}/{text}/")
+    response = view(RequestFactory().post("/", {"text": "a"}))
+    assert response.url == f"/samples/{Sample.objects.allow_scan().get().pk}/a/"
+
+
+def test_a_stock_update_view_formats_its_success_url() -> None:
+    """And those of one that was read and changed."""
+    Sample.objects.create(sample_id="s", text="a")
+    view = UpdateView.as_view(model=Sample, fields=["text"], success_url="/samples/{sample_id}/{text}/")
+    assert view(RequestFactory().post("/", {"text": "b"}), pk="s").url == "/samples/s/b/"
+
+
+def _noted(cls: Any, db: Any, field_names: Any, values: Any, **options: Any) -> Any:
+    """As Django's documentation does it."""
+    found = models.Model.from_db.__func__(cls, db, field_names, values, **options)  # type: ignore[attr-defined]
+    found.loaded = dict(zip(field_names, values, strict=True))
+    return found
+
+
+def _by_itself(cls: Any, db: Any, field_names: Any, values: Any, **options: Any) -> Any:
+    given = dict(zip(field_names, values, strict=True))
+    del given["identity"]
+    return cls(**given)
+
+
+@contextmanager
+def loading(from_db: Any) -> Iterator[Any]:
+    """A model with a ``from_db()`` of its own, and one object of it."""
+    with forgotten():
+        model = declare(
+            "Loading",
+            ("LOADING#{group}", "LOADING#{loading_id}"),
+            loading_id=models.UnicodeAttribute(),
+            group=models.UnicodeAttribute(),
+            text=models.UnicodeAttribute(default=""),
+            from_db=classmethod(from_db),
+        )
+        model.objects.create(loading_id="n", group="g", text="a")
+        yield model.objects.filter(group="g", loading_id="n")
+
+
+def test_from_db_is_called_for_an_object_that_is_read() -> None:
+    """With the names of the attributes, that of the identity, and their values."""
+    with loading(_noted) as queryset:
+        assert queryset.get().loaded == {"identity": "g~~n", "loading_id": "n", "group": "g", "text": "a"}
+
+
+def test_from_db_is_told_what_was_read_in_part() -> None:
+    """As in Django, what is deferred is not among the names."""
+    with loading(_noted) as queryset:
+        found = queryset.defer("text").get()
+        assert "text" not in found.loaded
+        assert found.text == "a"
+
+
+@pytest.mark.parametrize("from_db", [_noted, _by_itself])
+def test_an_object_that_from_db_gave_is_saved_by_its_difference(from_db: Any) -> None:
+    """It knows its item as any other, also if it was made without ``super()``."""
+    with loading(from_db) as queryset:
+        found = queryset.get()
+        with assert_requests(0):
+            found.save()
+        found.text = "b"
+        with assert_requests(["UpdateItem"]):
+            found.save()

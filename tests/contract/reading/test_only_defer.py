@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django import forms
 from django.core import serializers
+from django.core.exceptions import FieldDoesNotExist
 from django.db.models import Prefetch, Q
 from hypothesis import given
 from hypothesis import strategies as st
@@ -219,14 +220,14 @@ def test_an_attribute_that_an_item_lacks_is_loaded_all_the_same() -> None:
 
 
 def test_reading_the_rest_keeps_what_was_set() -> None:
-    """What was set in memory stays, deferred or not; what was not follows the item."""
+    """What the object has already stays, set in memory or read; only what it had not yet follows the item."""
     company = Company.objects.only("name", "public").get(pk="c1")
     company.name = "Mine"
     company.founded = None
     Company.objects.filter(pk="c1").update(public=True, founded="1999-01-01")
     with assert_requests(["GetItem"]):
         assert company.stock == "ACM"
-    assert (company.name, company.public, company.founded) == ("Mine", True, None)
+    assert (company.name, company.public, company.founded) == ("Mine", False, None)
 
 
 def test_reading_the_rest_keeps_related_objects() -> None:
@@ -264,13 +265,131 @@ def test_a_refresh_of_named_attributes_keeps_the_others() -> None:
         assert (company.name, company.stock, company.public) == ("Mine", "ACM", False)
 
 
-def test_a_refresh_from_a_queryset_of_its_own_is_whole() -> None:
-    """What such a queryset reads in part is completed, so that a save compares with all of the item."""
+def test_a_refresh_from_a_queryset_takes_what_that_reads() -> None:
+    """As in Django, what ``only()`` leaves out stays as it is, and a save still compares with all of the item."""
     company = Company.objects.get(pk="c1")
-    with assert_requests(["GetItem", "GetItem"]):
+    Company.objects.filter(pk="c1").update(name="New", stock="NEW")
+    with assert_requests(["GetItem"]):
         company.refresh_from_db(from_queryset=Company.objects.only("name"))
+    assert (company.name, company.stock) == ("New", "ACM")
     with assert_requests(0):
         company.save()
+
+
+def test_a_refresh_from_a_queryset_takes_its_related_objects() -> None:
+    """What ``select_related()`` reads along is the object's then."""
+    person = Person.objects.get(person_id="mike")
+    person.refresh_from_db(from_queryset=Person.objects.select_related("company"))
+    with assert_requests(0):
+        assert person.company.name == "Acme"
+
+
+def test_a_refresh_of_named_attributes_touches_nothing_else() -> None:
+    """Another writer's change of an attribute that is not named is not taken over."""
+    company = Company.objects.get(pk="c1")
+    Company.objects.filter(pk="c1").update(name="New", stock="NEW")
+    with assert_requests(["GetItem"]):
+        company.refresh_from_db(fields=["stock"])
+    assert (company.name, company.stock) == ("Acme", "NEW")
+
+
+def test_a_save_after_a_refresh_in_part_writes_no_old_value_back() -> None:
+    """What was neither named nor set stays as another writer left it."""
+    company = Company.objects.get(pk="c1")
+    Company.objects.filter(pk="c1").update(public=True, stock="NEW")
+    company.refresh_from_db(fields=["stock"])
+    company.stock = "SET"
+    company.save()
+    found = Company.objects.get(pk="c1")
+    assert (found.public, found.stock) == (True, "SET")
+
+
+def test_a_save_after_a_refresh_in_part_keeps_the_keys_right() -> None:
+    """The name is a part of an index key, which follows it."""
+    company = Company.objects.get(pk="c1")
+    Company.objects.filter(pk="c1").update(name="New")
+    company.refresh_from_db(fields=["name"])
+    company.name = "Newer"
+    company.save()
+    assert [each.pk for each in Company.objects.filter(name="Newer")] == ["c1"]
+
+
+def test_a_refresh_of_no_attribute_sends_nothing() -> None:
+    """``fields=[]`` is nothing to do, as in Django."""
+    with assert_requests(0):
+        Company(company_id="c1").refresh_from_db(fields=[])
+
+
+def test_a_refresh_of_an_unknown_attribute_is_refused() -> None:
+    """As in Django, before anything is sent."""
+    company = Company.objects.get(pk="c1")
+    with assert_requests(0), pytest.raises(FieldDoesNotExist):
+        company.refresh_from_db(fields=["nonsense"])
+    with assert_requests(0), pytest.raises(ValueError, match="Relations and transforms are not allowed"):
+        company.refresh_from_db(fields=["people__name"])
+
+
+def test_a_refresh_of_a_relation_forgets_what_was_prefetched() -> None:
+    """The name of the relation from other objects sends nothing; its objects are read again when they are asked for."""
+    company = Company.objects.prefetch_related("people").get(pk="c1")
+    with assert_requests(0):
+        company.refresh_from_db(fields=["people"])
+    with assert_requests(["Query"]):
+        assert [person.pk for person in company.people.all()] == ["c1~~anna", "c1~~mike"]
+
+
+def test_a_refresh_of_a_reference_forgets_its_object() -> None:
+    """The reference is read again, and the object when it is asked for."""
+    person = Person.objects.select_related("company").get(person_id="mike")
+    with assert_requests(["GetItem"]):
+        person.refresh_from_db(fields=["company"])
+    with assert_requests(["GetItem"]):
+        assert person.company.name == "Acme"
+
+
+def test_a_refresh_of_a_new_object_takes_what_is_named() -> None:
+    """An object that was made by hand with the key of a stored one keeps what was set, as in Django."""
+    company = Company(company_id="c1", name="Mine")
+    company.refresh_from_db(fields=["stock"])
+    assert (company.name, company.stock) == ("Mine", "ACM")
+    company.save(update_fields=["name"])
+    assert Company.objects.get(pk="c1").name == "Mine"
+
+
+def test_a_deleted_attribute_is_read_again() -> None:
+    """``del obj.field`` is Django's way to read one attribute again when it is asked for."""
+    company = Company.objects.get(pk="c1")
+    Company.objects.filter(pk="c1").update(stock="NEW", public=True)
+    del company.stock
+    assert "stock" not in vars(company)
+    with assert_requests(["GetItem"]):
+        assert (company.stock, company.public) == ("NEW", False)
+
+
+def test_a_deleted_attribute_is_saved_as_it_is_stored() -> None:
+    """What the object does not have is not written."""
+    company = Company.objects.get(pk="c1")
+    Company.objects.filter(pk="c1").update(stock="NEW")
+    del company.stock
+    company.name = "Mine"
+    company.save()
+    found = Company.objects.get(pk="c1")
+    assert (found.name, found.stock) == ("Mine", "NEW")
+
+
+def test_an_attribute_that_is_not_there_cannot_be_deleted() -> None:
+    """As of any object."""
+    company = Company.objects.only("name").get(pk="c1")
+    with pytest.raises(AttributeError):
+        del company.stock
+
+
+def test_vars_shows_what_was_read() -> None:
+    """Attributes that were left out are no part of it until they are asked for, as in Django."""
+    company = Company.objects.only("name").get(pk="c1")
+    assert {"company_id", "name"} == vars(company).keys() - {"_state", "_stored", "deleted_at"}
+    _ = company.stock
+    assert vars(company)["stock"] == "ACM"
 
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda obj: pickle.loads(pickle.dumps(obj))])

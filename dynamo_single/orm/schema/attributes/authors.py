@@ -33,7 +33,7 @@ class AuthorField(fields.ReferenceField):
 
     def pre_save(self, model_instance: Any, add: bool) -> Any:
         """The user of the context, for a new object; raises ``NotSupported`` if somebody else was set by hand."""
-        given = model_instance.attribute_values.get(self.attname)
+        given = model_instance.__dict__.get(self.attname)
         if not add:
             return given
         value = self.attribute.prepare(current_author())

@@ -131,17 +131,26 @@ class Attribute(PynamoDBAttribute[T], Generic[T]):
     def __get__(self, instance: Any, owner: Any) -> Any:
         if instance is None:
             return self
-        values = instance.attribute_values
-        return values[self.name] if self.name in values else self.missing_value(instance)
+        try:
+            return instance.__dict__[self.name]
+        except KeyError:
+            pass  # read beyond, so that its errors have no context of ours
+        return self.missing_value(instance)
 
     def missing_value(self, instance: Any) -> Any:
         """The value of an instance that has none: it is read now if ``only()`` or ``defer()`` left it out."""
         if instance._stored is not None:
             instance.refresh_from_db(fields=[self.name])
-        return instance.attribute_values.get(self.name)
+        return instance.__dict__.get(self.name)
 
     def __set__(self, instance: Any, value: T | Combinable | Operation | None) -> None:
-        instance.attribute_values[self.name] = value
+        instance.__dict__[self.name] = value
+
+    def __delete__(self, instance: Any) -> None:
+        """Let an object forget the value: it is read again when it is asked for, and a save leaves it as it is."""
+        if self.name not in instance.__dict__:
+            raise AttributeError(self.name)
+        instance._forget(self.name)
 
     def current(self, values: Mapping[str, Any]) -> Any:
         """The value to store of an object with these values by attribute: its own, or what is computed of them."""

@@ -116,7 +116,7 @@ class CanonicalAttribute(UnicodeAttribute):
     def __get__(self, instance: Any, owner: Any) -> Any:
         if instance is None:
             return self
-        held = instance.attribute_values
+        held = instance.__dict__
         if self.source not in held and self.name in held:
             return held[self.name]  # read without its source
         return self.current({self.source: getattr(instance, self.source)})

@@ -115,7 +115,7 @@ class CopiedAttribute(StandIn):
         return super().__get__(instance, owner)
 
     def __set__(self, instance: Any, value: Any) -> None:
-        if value == instance.attribute_values.get(self.name):
+        if value == instance.__dict__.get(self.name):
             return  # Django's validation sets every value that it has looked at
         raise NotSupported(
             f"{self.name} is copied from {self.origin} and cannot be set: set {self.reference}, or change the "
@@ -181,7 +181,7 @@ class CounterAttribute(IntegerAttribute):
         return field
 
     def __set__(self, instance: Any, value: Any) -> None:
-        if value == instance.attribute_values.get(self.name):
+        if value == instance.__dict__.get(self.name):
             return  # see CopiedAttribute
         raise NotSupported(
             f"{self.name} counts {self.children} and cannot be set: it changes with each of them that is created or "

@@ -163,7 +163,7 @@ class ReferenceAttribute(StandIn, Generic[M]):
             cached = self.field.get_cached_value(instance)
             if cached is None or cached.pk != value:
                 self.field.delete_cached_value(instance)
-        instance.attribute_values[self.name] = value
+        instance.__dict__[self.name] = value
 
     @property
     def expects(self) -> str:  # type: ignore[override]  # the class's, elsewhere
