@@ -328,13 +328,13 @@ class MembersQuerySet(_QuerySet):
         """The queryset of the users that are members now: one Query a megabyte of memberships."""
         asked = self._asked
         if not isinstance(asked, MembersAsked):
-            return self
+            return super()._to_evaluate()
         index = asked.using_index or "primary"
         narrowed = self._asking(replace(Asked(**_as_given(asked)), using_index=index, consistent=True))
         through, group_id = asked.group
         # The index may lag behind; what the user's own item says decides.
         narrowed.query.add_q(Q(pk__in=_member_ids(through, group_id)) & Q(group_ids__contains=group_id))
-        return narrowed
+        return narrowed._to_evaluate()
 
 
 def _as_given(asked: Asked) -> dict[str, Any]:

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -14,7 +16,7 @@ from django.db import models
 from django.db.models.query import BaseIterable, ModelIterable
 
 from dynamo_single.orm.plan.plan import Plan
-from dynamo_single.orm.query import streaming
+from dynamo_single.orm.query import inside, streaming
 from dynamo_single.orm.query.state import StatefulQuerySet, along_of, state_of
 from dynamo_single.orm.results import computation, objects, related, rows
 from dynamo_single.orm.where.arguments import check_lists, in_one_order, raise_unknown
@@ -77,10 +79,19 @@ class PlannedQuerySet(StatefulQuerySet[M]):
             kwargs = dict(map(in_one_order, kwargs.items()))
         if self._asked.computation is not None:
             computation.check_conditions(self.model, self._asked.computation, conditions)
+        if inside.is_given(conditions):
+            self._ask_later(negate, models.Q(*args, **kwargs))
+            return
         try:
             super()._filter_or_exclude_inplace(negate, args, kwargs)  # type: ignore[misc]  # Django's, private
         except FieldError as error:
             raise_unknown(self.model, error)
+
+    def _ask_later(self, negate: bool, condition: models.Q) -> None:
+        """Keep a condition until its querysets are read; names that are wrong are reported now."""
+        empty = inside.replaced(condition, partial(inside.check, self.model))
+        self._chain()._filter_or_exclude_inplace(negate, (empty,), {})
+        self._asked = replace(self._asked, inside=(*self._asked.inside, (negate, condition)))
 
     def _plan(self, *, ordered: bool = True) -> Plan:
         """The plan in the order of a key, or in any order."""

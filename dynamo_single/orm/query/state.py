@@ -17,6 +17,7 @@ from dynamo_single.exceptions import DynamoSingleError, NotSupported
 from dynamo_single.orm.conditions.terms import Condition, Nothing
 from dynamo_single.orm.items import partial
 from dynamo_single.orm.plan.plan import Visibility
+from dynamo_single.orm.query import inside
 from dynamo_single.orm.results import objects
 from dynamo_single.orm.results.computation import Computation
 from dynamo_single.orm.results.state import NOTHING_ALONG, Along, Asked, QueryState, Window
@@ -106,7 +107,8 @@ class StatefulQuerySet(models.QuerySet[M]):
     def _merge_sanity_check(self, other: Any) -> None:
         if self._asked != other._asked or self._asked.computation is not None:
             raise NotSupported(
-                "Querysets of different kinds (live and deleted, values and objects) cannot be combined."
+                "Querysets of different kinds (live and deleted, values and objects, or one that has a queryset behind "
+                "__in) cannot be combined."
             )
 
     def _is_plain(self) -> bool:
@@ -125,7 +127,13 @@ class StatefulQuerySet(models.QuerySet[M]):
 
     def _to_evaluate(self) -> Self:
         """The queryset that is evaluated in the place of this one, if something has to be read before."""
-        return self
+        if not self._asked.inside:
+            return self
+        narrowed = self._asking(replace(self._asked, inside=()))
+        for negated, condition in self._asked.inside:
+            found = inside.replaced(condition, inside.values)
+            narrowed.query.add_q(~found if negated else found)
+        return narrowed
 
 
 def state_of(queryset: StatefulQuerySet[Any]) -> QueryState:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from django.db.models import Model, Prefetch
+from django.db.models import Model, Prefetch, Q
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Order
@@ -45,6 +45,8 @@ class Asked:
     columns: Columns | None = None
     computation: Computation | None = None
     distinct: bool = False
+    #: Conditions that have querysets behind ``__in``, and whether each is negated: these are read first.
+    inside: tuple[tuple[bool, Q], ...] = ()
     #: An order by ``pk`` alone is given up for the one of the key that is read.
     in_key_order: bool = False
 

@@ -179,7 +179,9 @@ def direct_value(node: Any) -> Any:
         return value.value
     if isinstance(value, Expression) or hasattr(value, "resolve_expression"):
         if hasattr(value, "model"):
-            raise NotSupported("A queryset inside a condition is not supported: make a list of it first.")
+            raise NotSupported(
+                "A queryset inside this condition is not supported: make a list of it first, or ask by __in."
+            )
         raise NotSupported(
             f"{_called(value)} in this condition is not supported: DynamoDB compares two attributes as they are "
             "stored, and computes nothing. Keep the computed value in an attribute of its own, or filter in Python."

@@ -32,8 +32,10 @@ def read(model: Any, condition: Any) -> Condition:
     if condition is None:
         return EVERYTHING
     if isinstance(condition, Q):
-        query = model._base_manager.filter(condition).query
-        found = read_where(model, query.where)
+        queryset = model._base_manager.filter(condition)
+        if queryset._asked.inside:
+            raise NotSupported("A queryset inside the condition of a write is not supported: make a list of it first.")
+        found = read_where(model, queryset.query.where)
     elif isinstance(condition, pynamodb.Condition):
         found = _of_pynamodb(condition)
     else:

@@ -1,0 +1,92 @@
+"""A queryset as the value of ``__in``: it is read first, and its values are what the other queryset asks by.
+
+SQL has subqueries for that. DynamoDB has none, so what is read is bounded. This module must not know plans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from django.db.models import Q
+
+from dynamo_single.exceptions import InvalidValue, TooManyMatches
+from dynamo_single.orm.results.objects import DEFAULT_LIMIT
+
+#: What a value is replaced by: the lookup's name and the queryset go in.
+Reading = Callable[[str, Any], list[Any]]
+
+
+def is_given(conditions: Iterable[Any]) -> bool:
+    """Whether one of the conditions of ``filter()`` has a queryset of ours behind ``__in``."""
+    for condition in conditions:
+        if isinstance(condition, Q):
+            if is_given(condition.children):
+                return True
+        elif _has_queryset(condition):
+            return True
+    return False
+
+
+def _has_queryset(condition: Any) -> bool:
+    pair = isinstance(condition, tuple) and len(condition) == 2
+    return pair and str(condition[0]).endswith("__in") and hasattr(condition[1], "_asked")
+
+
+def replaced(condition: Any, read: Reading) -> Any:
+    """The same condition with a list in the place of each queryset."""
+    if isinstance(condition, Q):
+        children = [replaced(child, read) for child in condition.children]
+        return Q.create(children, condition.connector, condition.negated)
+    if _has_queryset(condition):
+        name, queryset = condition
+        return name, read(name, queryset)
+    return condition
+
+
+def check(model: Any, name: str, queryset: Any) -> list[Any]:
+    """Refuse a queryset that cannot stand there, as Django does; no values yet."""
+    asked, computation = queryset._asked, queryset._computation
+    names = computation.output if computation is not None else asked.columns.names if asked.columns else ("pk",)
+    if len(names or ("pk",)) != 1:
+        raise InvalidValue(
+            f"The queryset in {name} gives {', '.join(names)}: name one, by values_list(..., flat=True)."
+        )
+    fields = {field.name: field for field in model._meta.concrete_fields if field.is_relation}
+    field = fields.get(name.removesuffix("__in"))
+    if field is None or asked.columns is not None:
+        return []
+    target = field.related_model._meta
+    if queryset.model._meta.concrete_model is not target.concrete_model:
+        raise InvalidValue(
+            f"Cannot use a queryset of {queryset.model._meta.label} for {name}: it takes {target.label}."
+        )
+    return []
+
+
+def values(name: str, queryset: Any) -> list[Any]:
+    """What a queryset gives, ``pk`` if it gives objects: the requests of the queryset itself.
+
+    At most 1,000 values, or as many as its ``allow_in_memory(limit=...)`` says; ``TooManyMatches`` beyond that.
+    """
+    limit = queryset._asked.in_memory or DEFAULT_LIMIT
+    source = queryset
+    if queryset._asked.columns is None and queryset._computation is None:
+        source = source.values_list("pk", flat=True)
+    if not source.query.is_sliced:
+        # Its order is nobody's business, and Meta.ordering may be one that no key serves.
+        source = source.order_by()[: limit + 1]
+    found = [_only(row) for row in source]
+    if len(found) > limit:
+        raise TooManyMatches(
+            f"The queryset of {queryset.model._meta.label} in {name} gives more than {limit} values. Ask for fewer, or "
+            f"allow more: .allow_in_memory(limit=...) on that queryset.",
+            limit=limit,
+        )
+    return list(dict.fromkeys(found))
+
+
+def _only(row: Any) -> Any:
+    if isinstance(row, dict):
+        return next(iter(row.values()))
+    return row[0] if isinstance(row, tuple) else row
