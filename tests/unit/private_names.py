@@ -37,6 +37,7 @@ DJANGO = {
     "Query.high_mark": "django.db.models.sql.query.Query.high_mark",
     "Query.is_sliced": "django.db.models.sql.query.Query.is_sliced",
     "Query.is_empty": "django.db.models.sql.query.Query.is_empty(self)",
+    "Query.clear_limits": "django.db.models.sql.query.Query.clear_limits(self)",
     "Query.set_limits": "django.db.models.sql.query.Query.set_limits(self, high=)",
     "Query.clear_ordering": "django.db.models.sql.query.Query.clear_ordering(self, force=)",
     "Query.select_related": "django.db.models.sql.query.Query.select_related",
@@ -95,6 +96,7 @@ DJANGO = {
     "create_reverse_many_to_one_manager": (
         "django.db.models.fields.related_descriptors.create_reverse_many_to_one_manager(manager, relation)"
     ),
+    "RelatedManager._apply_rel_filters": "django.db.models.fields.related_descriptors: _apply_rel_filters",
     "RelatedManager._check_fk_val": "django.db.models.fields.related_descriptors: _check_fk_val",
     "RelatedManager._remove_prefetched_objects": (
         "django.db.models.fields.related_descriptors: _remove_prefetched_objects"

@@ -21,10 +21,15 @@ from dynamo_single.orm.schema.fields.fields import IdentityField
 
 def named(model: Any, names: Sequence[Any], method: str) -> list[str]:
     """The fields that ``only()`` or ``defer()`` were given, each by the name that Django counts by."""
-    return [_field(model, name, method).name for name in names]
+    found = [_field(model, name, method) for name in names]
+    return [field.name for field in found if field is not None]
 
 
 def _field(model: Any, name: Any, method: str) -> Any:
+    """The field that a name means; ``None`` for a part of another object, which ``defer()`` leaves as it is.
+
+    An object that a reference leads to is read whole, also where ``only()`` names a part of it.
+    """
     meta = model._meta
     if name == "pk":
         return meta.pk
@@ -38,11 +43,20 @@ def _field(model: Any, name: Any, method: str) -> Any:
         raise UnknownField(f"{meta.label} has no attribute {first!r} for {method}(). It has {known}.")
     if not rest:
         return field
-    other = f", and read {field.related_model._meta.label} by a queryset of its own" if field.is_relation else ""
+    if field.is_relation:
+        _check_path(field.related_model, rest, method)
+        return field if method == "only" else None
     raise NotSupported(
         f"{method}({name!r}) is not supported: DynamoDB reads the attributes of one item, each of them whole. "
-        f"Name {first!r}{other}."
+        f"Name {first!r}."
     )
+
+
+def _check_path(model: Any, path: str, method: str) -> None:
+    """Raise for what is no attribute of an object that a reference leads to."""
+    if not hasattr(model, "_options"):
+        return  # a model in SQL; its fields are Django's
+    _field(model, path, method)
 
 
 def wanted(

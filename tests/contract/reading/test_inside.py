@@ -80,7 +80,11 @@ def test_more_than_the_limit_is_an_error_of_the_inner_queryset() -> None:
 
 
 WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
-    (lambda: Person.objects.filter(company__in=Company.objects.values("pk", "name")), InvalidValue, "name one, by values_list"),
+    (
+        lambda: Person.objects.filter(company__in=Company.objects.values("pk", "name")),
+        InvalidValue,
+        "name one, by values_list",
+    ),
     (lambda: Person.objects.filter(company__in=Person.objects.all()), InvalidValue, r"takes directory\.Company"),
     (lambda: Person.objects.filter(comany__in=Company.objects.all()), UnknownField, "comany"),
     (lambda: Person.objects.filter(company__in=ACME) | Person.objects.all(), NotSupported, "cannot be combined"),

@@ -179,7 +179,7 @@ def test_names_are_those_of_fields_and_attributes() -> None:
         (lambda: Company.objects.only("nme"), UnknownField, "has no attribute 'nme' for only(). It has "),
         (lambda: Company.objects.defer("people"), UnknownField, "has no attribute 'people' for defer()"),
         (lambda: Company.objects.only("person"), UnknownField, "has no attribute 'person' for only()"),
-        (lambda: Person.objects.only("company__name"), NotSupported, "read directory.Company by a queryset of its own"),
+        (lambda: Person.objects.only("company__nme"), UnknownField, "directory.Company has no attribute 'nme'"),
         (lambda: Sample.objects.defer("data__big"), NotSupported, "each of them whole. Name 'data'."),
         (lambda: Company.objects.only(None), TypeError, "Cannot pass None as an argument to only()."),
         (lambda: Company.objects.values("name").only("name"), TypeError, "Cannot call only() after .values()"),
@@ -524,3 +524,27 @@ def test_an_order_is_read_of_its_own_attributes() -> None:
         order = Order.objects.only("status").get(customer="x", number=1)
     assert projection(sent[0]) == {*KEYS, "customer", "number", "status"}
     assert order.pk == "x~~1"
+
+
+@pytest.mark.parametrize("order", ["only first", "select_related first"])
+def test_a_part_of_an_object_that_is_read_along_reads_that_object_whole(order: str) -> None:
+    """``only("company__name")`` names the reference; the object that it leads to comes whole."""
+    company = Company.objects.create(company_id="along", name="Acme", stock="ACM")
+    Person.objects.create(company=company, person_id="p", name="Ann", role="manager")
+    found = Person.objects.filter(company="along")
+    found = (
+        found.only("name", "company__name").select_related("company")
+        if order == "only first"
+        else found.select_related("company").only("name", "company__name")
+    )
+    with assert_requests(["Query", "GetItem"]):
+        (person,) = found
+        assert (person.name, person.company.name, person.company.stock) == ("Ann", "Acme", "ACM")
+    assert "role" in person.get_deferred_fields()
+
+
+def test_deferring_a_part_of_another_object_defers_nothing_of_this_one() -> None:
+    """What a reference leads to is read whole, so that there is nothing to leave out."""
+    Person.objects.create(company_id="along", person_id="p", name="Ann")
+    (person,) = Person.objects.filter(company="along").defer("company__stock")
+    assert person.get_deferred_fields() == set()

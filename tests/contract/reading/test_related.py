@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.db.models import Prefetch
 
 from dynamo_single import models
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.testing import assert_requests
+from project.directory.models import Company, Person
 from tests.catalog.boards import Board, Card, Label, Note, Task
 
 pytestmark = pytest.mark.usefixtures("board")
@@ -255,3 +257,30 @@ def test_a_reference_that_may_not_be_empty_has_no_remove(board: Board) -> None:
 def test_templates_write_nothing_through_a_relation(board: Board) -> None:
     """A template that names a writing method does not call it."""
     assert [getattr(board.notes, name).alters_data for name in ("add", "remove", "set", "clear")] == [True] * 4
+
+
+@pytest.mark.parametrize("name", ["people", "person_set"])
+def test_a_sliced_prefetch_is_one_limited_query_a_parent(name: str, table: Any) -> None:
+    """Each parent gets its own slice, as in SQL by window functions."""
+    for number, pk in enumerate(["s1", "s2"]):
+        Company.objects.create(company_id=pk, name=f"S{number}")
+        for person in range(3):
+            Person.objects.create(company_id=pk, person_id=str(person), name=f"P{person}")
+    companies = Company.objects.filter(name__startswith="S").prefetch_related(
+        Prefetch(name, queryset=Person.objects.order_by("-person_id")[:2])
+    )
+    with assert_requests(["Query", "Query", "Query"]) as sent:
+        found = {company.pk: [person.name for person in getattr(company, name).all()] for company in companies}
+    assert found == {"s1": ["P2", "P1"], "s2": ["P2", "P1"]}
+    assert [request.params.get("Limit") for request in sent[1:]] == [2, 2]
+
+
+def test_a_sliced_prefetch_to_a_list_knows_the_parents(table: Any) -> None:
+    """``to_attr`` holds a list, whose objects refer to their parent without a request."""
+    Company.objects.create(company_id="s1", name="S1")
+    for person in range(3):
+        Person.objects.create(company_id="s1", person_id=str(person), name=f"P{person}")
+    people = Prefetch("people", queryset=Person.objects.order_by("person_id")[1:3], to_attr="some")
+    company = Company.objects.prefetch_related(people).get(pk="s1")
+    with assert_requests([]):
+        assert [(person.name, person.company.name) for person in company.some] == [("P1", "S1"), ("P2", "S1")]

@@ -32,6 +32,13 @@ def saving(base: Any) -> Any:
     return type(base.__name__, (mixin, base), {"__module__": base.__module__})
 
 
+def _without_slice(queryset: Any) -> tuple[Any, int, int | None]:
+    """A queryset without its slice, which takes conditions, and where the slice began and ended."""
+    whole = queryset.all()
+    whole.query.clear_limits()
+    return whole, queryset.query.low_mark, queryset.query.high_mark
+
+
 class Adding:
     """What every manager of a reverse reference does; Django's is behind it."""
 
@@ -44,6 +51,32 @@ class Adding:
     def __call__(self, *, manager: str) -> Any:
         behind: Any = super()
         return saving(type(behind.__call__(manager=manager)))(self.instance)
+
+    def get_prefetch_querysets(self, instances: Any, querysets: Any = None) -> Any:
+        """For ``prefetch_related()``; of a sliced queryset one Query for each parent, limited to the slice."""
+        if querysets and querysets[0].query.is_sliced:
+            return self._sliced_for_each(instances, querysets[0])
+        behind: Any = super()
+        return behind.get_prefetch_querysets(instances, querysets)
+
+    def _sliced_for_each(self, instances: Any, sliced: Any) -> Any:
+        """What Django asks of a database in one query with window functions, as it wants it."""
+        whole, start, stop = _without_slice(sliced)
+        found = []
+        for parent in instances:
+            (pk,) = self.field.get_foreign_related_value(parent)
+            for child in whole.filter(**{self.field.attname: pk})[start:stop]:
+                self.field.set_cached_value(child, parent)
+                found.append(child)
+        name = self.field.remote_field.cache_name
+        return found, self.field.get_local_related_value, self.field.get_foreign_related_value, False, name, False
+
+    def _apply_rel_filters(self, queryset: Any) -> Any:
+        behind: Any = super()
+        if not queryset.query.is_sliced:
+            return behind._apply_rel_filters(queryset)
+        whole, start, stop = _without_slice(queryset)
+        return behind._apply_rel_filters(whole)[start:stop]
 
     def add(self, *objs: Any, bulk: bool = True) -> None:
         """Let each object refer to this one: one update an object, also for one that did so when it was read.
