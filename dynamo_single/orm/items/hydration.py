@@ -20,6 +20,7 @@ from dynamo_single.orm.items.readers import values_reader
 from dynamo_single.orm.plan.projection import PartialItem
 from dynamo_single.orm.reading.plans import get_item
 from dynamo_single.orm.requests.actions import ItemKey, key_of
+from dynamo_single.orm.requests.block import put_whole
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.table import names
@@ -105,9 +106,15 @@ def _from_db(model: Any, item: Item) -> Any:
 
 
 def reload(obj: Any) -> Any:
-    """Read an object again, strongly consistent: one GetItem; raises the model's ``DoesNotExist``."""
+    """Read an object again, strongly consistent: one GetItem; raises the model's ``DoesNotExist``.
+
+    What the ``atomic()`` block of this context puts whole is not read: it is known.
+    """
     model = type(obj)
-    item = get_item(get_table(model._options.alias), _key(obj))
+    alias, key = model._options.alias, _key(obj)
+    item = put_whole(alias, [key])
+    if item is None:
+        item = get_item(get_table(alias), key)
     if item is None:
         raise model.DoesNotExist(f"{model._meta.label} with pk {obj.pk!r} is not stored (any more).")
     return instance(model, item)

@@ -55,6 +55,9 @@ def items(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None) -
     Skipped items are read, and paid for, as DynamoDB has no offset.
     """
     if block.current() is not None:
+        made = block.put_whole(table.settings.alias, plan.keys) if plan.kind == "get" else None
+        if made is not None:
+            return islice(as_read(plan, [made] if matches(plan.filter, made, plan.layout) else []), skip, stop)
         block.check_plan(table.settings.alias, plan)
     allowance = allowance_of(table, plan)
     if plan.kind == "empty":

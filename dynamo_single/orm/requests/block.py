@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from typing import Any
 
 from dynamo_single.exceptions import NotSupported, PendingWrite
 from dynamo_single.orm.conditions.algebra import join
@@ -36,6 +37,10 @@ class Entry:
     touched: tuple[Item, ...]
     explain: Explain
     undo: Callable[[], None]
+
+    def is_of(self, key: ItemKey) -> bool:
+        """Whether an item is the object's own, and not one that is written along with it."""
+        return bool(self.touched) and key_of(self.touched[-1]) == key
 
 
 @dataclass(slots=True, eq=False)
@@ -215,12 +220,25 @@ def check_keys(alias: str, keys: Iterable[ItemKey]) -> None:
     block = _block.get()
     if block is None or block.ended or block.alias != alias:
         return
-    written = {
-        action.key: entry for entry in block.entries for action in entry.actions if not isinstance(action, Check)
-    }
     for key in keys:
-        if key in written:
-            raise _refusal(written[key])
+        writers = [entry for entry in block.entries if any(_writes(action, key) for action in entry.actions)]
+        if writers:
+            # Whose own item it is, before one that counts in it.
+            raise _refusal(next((entry for entry in writers if entry.is_of(key)), writers[0]), key)
+
+
+def put_whole(alias: str, keys: Sequence[ItemKey]) -> dict[str, dict[str, Any]] | None:
+    """The one item of some keys that the block of this context puts whole, as it will be: nobody has to read it."""
+    block = _block.get()
+    if block is None or block.ended or block.alias != alias or len(keys) != 1:
+        return None
+    found = (action.item for action, _ in block.actions() if isinstance(action, Put) and action.key == keys[0])
+    item = next(found, None)
+    return None if item is None else {name: dict(value) for name, value in item.items()}
+
+
+def _writes(action: Action, key: ItemKey) -> bool:
+    return action.key == key and not isinstance(action, Check)
 
 
 def check_plan(alias: str, plan: Plan) -> None:
@@ -239,8 +257,9 @@ def check_plan(alias: str, plan: Plan) -> None:
         partition, sort = names.index_partition(index), names.index_sort(index)
     for entry in block.entries:
         keys = (action.key for action in entry.actions if not isinstance(action, Check))
-        if index is None and any(_reads(plan.conditions, *key) for key in keys):
-            raise _refusal(entry)
+        found = next((key for key in keys if index is None and _reads(plan.conditions, *key)), None)
+        if found is not None:
+            raise _refusal(entry, found)
         for item in entry.touched:
             if partition in item and _reads(plan.conditions, item[partition]["S"], item[sort]["S"]):
                 raise _refusal(entry)
@@ -250,8 +269,9 @@ def _reads(conditions: Sequence[KeyCondition], partition: str, sort: str) -> boo
     return any(each.partition == partition and each.includes(sort) for each in conditions)
 
 
-def _refusal(entry: Entry) -> PendingWrite:
+def _refusal(entry: Entry, key: ItemKey | None = None) -> PendingWrite:
+    along = "" if key is None or entry.is_of(key) else f", and with it the item pk={key[0]!r}, sk={key[1]!r}"
     return PendingWrite(
-        f"{entry.name} is written in this atomic() block, and not sent before its end: a read would give what was "
-        "before. Read first and write then, or read after the block."
+        f"{entry.name} is written in this atomic() block{along}, and not sent before its end: a read would give what "
+        "was before. Read first and write then, or read after the block."
     )

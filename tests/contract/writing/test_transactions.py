@@ -26,6 +26,7 @@ from dynamo_single.exceptions import (
 from dynamo_single.table import SentRequest
 from dynamo_single.testing import assert_requests, intercept, refuse
 from project.directory.models import Company, Person
+from tests.catalog.chat import ChatChannel, ChatServer
 from tests.catalog.models import Order
 
 pytestmark = pytest.mark.usefixtures("table")
@@ -200,6 +201,56 @@ def test_a_read_of_what_is_pending_raises(acme: Company, read: Any) -> None:
         acme.save()
         read(acme)
     assert isinstance(caught.value, TransactionManagementError)
+
+
+def test_what_a_block_creates_can_be_got_within_it() -> None:
+    """By its primary key, without a request; the object is as it will be, and what refers to it finds it."""
+    with assert_requests(["TransactWriteItems"]), transactions.atomic():
+        Company.objects.create(company_id="new", name="New")
+        Person.objects.create(company_id="new", person_id="p", name="P")
+        found = Company.objects.get(pk="new")
+        assert (found.name, found._state.adding) == ("New", False)
+        assert Person.objects.get(pk="new~~p").company.name == "New"
+        with pytest.raises(Company.DoesNotExist):
+            Company.objects.get(pk="new", name="Other")
+        found.refresh_from_db()
+
+
+def test_what_a_block_creates_is_not_listed_or_counted_within_it() -> None:
+    """Whatever else is there, DynamoDB would count without it."""
+    with pytest.raises(PendingWrite), transactions.atomic():
+        Company.objects.create(company_id="new", name="New")
+        Company.objects.filter(pk="new").count()
+    with pytest.raises(PendingWrite), transactions.atomic():
+        Company.objects.create(company_id="new", name="New")
+        list(Company.objects.filter(name__startswith="N"))
+
+
+def test_what_an_inner_block_took_back_is_not_there() -> None:
+    """The discarded creation is nothing that the outer block puts."""
+    with transactions.atomic():
+        with pytest.raises(ValueError, match="x"), transactions.atomic():
+            Company.objects.create(company_id="new", name="New")
+            raise ValueError("x")
+        assert not Company.objects.filter(pk="new").exists()
+
+
+def test_a_pending_item_is_named_by_its_own_object() -> None:
+    """A parent that is saved, and counted in by a child, is reported as itself."""
+    server = ChatServer.objects.create(server_id="s", name="S")
+    with pytest.raises(PendingWrite, match=r"catalog\.ChatServer with pk 's' is written"), transactions.atomic():
+        server.name = "T"
+        server.save()
+        ChatChannel.objects.create(channel_id="c", server=server)
+        ChatServer.objects.get(pk="s")
+
+
+def test_a_pending_item_that_is_written_along_is_named() -> None:
+    """A parent that is only counted in is named by its key, after the child that is written."""
+    server = ChatServer.objects.create(server_id="s", name="S")
+    with pytest.raises(PendingWrite, match=r"'c' is written in this.* and with it the item pk="), transactions.atomic():
+        ChatChannel.objects.create(channel_id="c", server=server)
+        ChatServer.objects.get(pk="s")
 
 
 def test_other_reads_see_the_table(acme: Company) -> None:
