@@ -19,7 +19,7 @@ from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.query import inside, streaming
 from dynamo_single.orm.query.state import StatefulQuerySet, along_of, state_of
 from dynamo_single.orm.results import computation, objects, related, rows
-from dynamo_single.orm.where.arguments import check_lists, in_one_order, raise_unknown
+from dynamo_single.orm.where.arguments import check_lists, check_nesting, check_number, in_one_order, raise_unknown
 
 M = TypeVar("M", bound=models.Model, covariant=True)
 
@@ -74,6 +74,7 @@ class PlannedQuerySet(StatefulQuerySet[M]):
     def _filter_or_exclude_inplace(self, negate: bool, args: Any, kwargs: Any) -> None:
         conditions = (*args, *kwargs.items())
         if args or any(name.endswith(_TAKE_LISTS) for name in kwargs):
+            check_nesting(args)
             check_lists(conditions)
             args = tuple(map(in_one_order, args))
             kwargs = dict(map(in_one_order, kwargs.items()))
@@ -86,6 +87,7 @@ class PlannedQuerySet(StatefulQuerySet[M]):
             super()._filter_or_exclude_inplace(negate, args, kwargs)  # type: ignore[misc]  # Django's, private
         except FieldError as error:
             raise_unknown(self.model, error)
+        check_number(self.query.where.children)
 
     def _ask_later(self, negate: bool, condition: models.Q) -> None:
         """Keep a condition until its querysets are read; names that are wrong are reported now."""

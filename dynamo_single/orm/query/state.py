@@ -23,6 +23,7 @@ from dynamo_single.orm.results.computation import Computation
 from dynamo_single.orm.results.state import NOTHING_ALONG, Along, Asked, QueryState, Window
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.where import tree
+from dynamo_single.orm.where.arguments import check_nesting
 from dynamo_single.orm.write.job import Progress
 
 M = TypeVar("M", bound=models.Model, covariant=True)
@@ -110,6 +111,7 @@ class StatefulQuerySet(models.QuerySet[M]):
                 "Querysets of different kinds (live and deleted, values and objects, or one that has a queryset behind "
                 "__in) cannot be combined."
             )
+        check_nesting((self.query.where, other.query.where))
 
     def _is_plain(self) -> bool:
         """Whether this asks for all live objects, whole, as a default manager that nobody changed does."""

@@ -14,6 +14,7 @@ from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.terms import And, Condition, Not, Nothing, Or, Stored, StoredPair
 from dynamo_single.orm.conditions.wording import word
 from dynamo_single.orm.requests.changes import Change, Place
+from dynamo_single.orm.schema.encoding.values import checked_text
 from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.table import names
 from dynamo_single.table.limits import LIMITS, MAX_EXPRESSION, MAX_IN_OPERANDS, MAX_OPERATORS
@@ -38,8 +39,11 @@ class ExpressionBuilder:
         return self._names.setdefault(stored, f"#a{len(self._names)}")
 
     def path(self, stored: str, path: tuple[str | int, ...] = ()) -> str:
-        """Give the placeholder of a place inside an attribute."""
-        steps = (f"[{step}]" if isinstance(step, int) else f".{self.name(step)}" for step in path)
+        """Give the placeholder of a place inside an attribute; a key without UTF-8 form is an ``InvalidValue``."""
+        steps = (
+            f"[{step}]" if isinstance(step, int) else f".{self.name(checked_text(step, path=f'a place in {stored}'))}"
+            for step in path
+        )
         return self.name(stored) + "".join(steps)
 
     def value(self, attribute_value: Mapping[str, Any]) -> str:

@@ -33,7 +33,7 @@ from dynamo_single.orm.results.state import QueryState
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.fields.fields import DynamoField, IdentityField
-from dynamo_single.orm.where.arguments import asking, check_lists
+from dynamo_single.orm.where.arguments import asking, check_lists, check_nesting
 from dynamo_single.orm.where.lookup import is_own
 from dynamo_single.orm.where.tree import read_where
 
@@ -81,6 +81,7 @@ def read_measure(model: type[Model], query: sql.Query, alias: str, expression: A
     """
     check_function(model, alias, expression)
     if isinstance(_condition_of(expression), Q):
+        check_nesting((_condition_of(expression),))
         check_lists((_condition_of(expression),))
     # A default is Django's COALESCE around the aggregate, which would hide it.
     bare: Any = expression.copy()

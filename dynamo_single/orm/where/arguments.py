@@ -6,17 +6,22 @@ This module knows Django's ``Q`` and must not know plans or querysets.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from django.core.exceptions import FieldError
 from django.db.models import Q
+from django.db.models.sql.where import WhereNode
 
 from dynamo_single.exceptions import DynamoSingleError, InvalidValue, NotSupported, UnknownField
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.where.paths import elsewhere
+from dynamo_single.table.limits import LIMITS, MAX_OPERATORS
+
+#: How deep conditions may be nested.
+MAX_NESTING = 50
 
 #: How Django's error names what it does not find.
 _KEYWORD = re.compile(r"Cannot resolve keyword '(\w+)'")
@@ -60,6 +65,35 @@ def in_one_order(condition: Any) -> Any:
         if str(name).endswith("__in") and isinstance(value, set | frozenset):
             return name, sorted(value, key=lambda member: str(getattr(member, "pk", member)))
     return condition
+
+
+def check_nesting(conditions: Iterable[Any]) -> None:
+    """Refuse conditions that are nested deeper than ``MAX_NESTING``, of a ``Q`` or of Django's where-tree.
+
+    Django and this app walk through them by recursion. An expression of DynamoDB has room for no more either.
+    """
+    level = list(conditions)
+    for _ in range(MAX_NESTING + 1):
+        level = [child for node in level if isinstance(node, Q | WhereNode) for child in node.children]
+        if not level:
+            return
+    raise NotSupported(
+        f"Conditions are nested more than {MAX_NESTING} levels deep, by ~, & and |. Join what is alike first: "
+        "Q(name__in=[...]) for many values of one attribute, and one Q for what is negated together."
+    )
+
+
+def check_number(conditions: Collection[Any]) -> None:
+    """Refuse a query of more conditions, each of a ``filter()`` or ``exclude()``, than an expression has operators.
+
+    Django copies all of them for each further call, so that time grows with the square of their number.
+    """
+    if len(conditions) > MAX_OPERATORS:
+        raise NotSupported(
+            f"More than {MAX_OPERATORS} conditions are joined by filter() and exclude(), and DynamoDB takes no more "
+            f"operators in an expression ({LIMITS}). Ask for many values of one attribute by __in: "
+            "exclude(name__in=[...])."
+        )
 
 
 def check_lists(conditions: Iterable[Any]) -> None:

@@ -17,6 +17,7 @@ from django.db.models.fields import json, related_lookups
 
 from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.schema.encoding.shown import shown
+from dynamo_single.orm.schema.encoding.values import checked_text
 from dynamo_single.orm.schema.fields.fields import DynamoField, IdentityField
 from dynamo_single.orm.schema.fields.lookups import AttributeType, Canonical, Size
 from dynamo_single.orm.where import paths
@@ -57,6 +58,8 @@ ADVICE = {
 }
 DOCUMENT_TYPES = {"M", "L"}
 POSITION = re.compile("[0-9]+")
+#: How many places the steps of one lookup may mean; each step that is a number doubles them.
+MAX_PLACES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,8 @@ def subject_of(model: type[Model], side: Any) -> Subject:
     if not isinstance(side, Col):
         raise _computed(side)
     field = column(model, side)
+    for step in steps:
+        checked_text(step, path=f"a place in {field.attname}")
     if steps and field.attribute.attr_type not in DOCUMENT_TYPES:
         raise NotSupported(
             f"{field.attname} is stored as JSON text, which DynamoDB cannot look into: make it a MapAttribute to "
@@ -128,6 +133,11 @@ def paths_of(subject: Subject) -> list[tuple[str | int, ...]]:
         keyed: list[tuple[str | int, ...]] = [(*path, step) for path in paths]
         counted = [(*path, int(step)) for path in paths] if POSITION.fullmatch(step) else []
         paths = [*counted, *keyed]
+        if len(paths) > MAX_PLACES:
+            raise NotSupported(
+                f"{field.attname}__{'__'.join(subject.steps)} can mean more than {MAX_PLACES} places, since each "
+                "number is a key of a map or a position of a list. Filter in Python."
+            )
     return paths
 
 
@@ -222,12 +232,16 @@ def _contained(subject: Subject, value: Any) -> Any:
     return value
 
 
+def _key(subject: Subject, key: Any) -> Any:
+    return checked_text(key, path=f"a key of {subject.field.attname}") if isinstance(key, str) else key
+
+
 #: How the value of a lookup is read that is not the attribute's own value.
 _VALUES: dict[str, Callable[[Subject, Any], Any]] = {
     "isnull": lambda subject, value: bool(value),
-    "has_key": lambda subject, value: str(value),
-    "has_keys": lambda subject, value: tuple(value),
-    "has_any_keys": lambda subject, value: tuple(value),
+    "has_key": lambda subject, value: _key(subject, str(value)),
+    "has_keys": lambda subject, value: tuple(_key(subject, key) for key in value),
+    "has_any_keys": lambda subject, value: tuple(_key(subject, key) for key in value),
     "attribute_type": lambda subject, value: value,
     "in": lambda subject, value: tuple(member for member in value if member is not None),
     "range": _bounds,

@@ -24,7 +24,7 @@ from dynamo_single.orm.schema.attributes import Attribute, IntegerAttribute, Tim
 from dynamo_single.orm.schema.attributes.documents import SetAttribute
 from dynamo_single.orm.schema.attributes.operations import AddToSet, Append, Operation, Prepend, Removal, RemoveFromSet
 from dynamo_single.orm.schema.encoding.shown import shown
-from dynamo_single.orm.schema.encoding.values import to_attribute_value
+from dynamo_single.orm.schema.encoding.values import checked_text, to_attribute_value
 
 #: Behind this, an expression would ask DynamoDB for more than it does.
 MAX_OPERANDS = 2
@@ -288,6 +288,7 @@ def target_of(model: Any, name: str) -> Target:
 def _path(model: Any, attribute: Attribute[Any], steps: Iterable[str]) -> tuple[str | int, ...]:
     path: list[str | int] = []
     for number, step in enumerate(steps):
+        checked_text(step, path=f"a place in {attribute.name}")
         counted = step.isascii() and step.isdigit()
         if number == 0 and attribute.attr_type == "L" and not counted:
             raise UnknownField(
