@@ -57,4 +57,5 @@ class UserManager(BaseUserManager[U]):
             raise InvalidValue(
                 f"A user name cannot contain an @, as {username!r} does: it could be taken for an e-mail address."
             )
-        return super()._create_user_object(username, email, password, **extra_fields)
+        user: U = super()._create_user_object(username, email, password, **extra_fields)  # type: ignore[misc]  # not in the stubs
+        return user

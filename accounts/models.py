@@ -84,7 +84,7 @@ class User(AbstractUser):
         """Take the present address for the user's own; ``save()`` writes it, to the login item too."""
         if not self.has_confirmed_email:
             self.confirmed_at = clock.now()
-        self.confirmed_email = self.email
+        self.confirmed_email = self.email or None
         self.must_confirm = None
 
 

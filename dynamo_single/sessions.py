@@ -7,6 +7,7 @@ block of a view has a part in it: a logout stays one when the block around it fa
 
 from __future__ import annotations
 
+import sys
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -184,6 +185,8 @@ class SessionStore(SessionBase):
     def clear_expired(cls) -> None:
         """Delete nothing, and make sure that DynamoDB does: one DescribeTimeToLive, ``TableMismatch`` if it does not.
 
+        It is what ``clearsessions`` calls, and prints that DynamoDB does it: that command prints nothing itself.
+
         Expired sessions are never returned. DynamoDB deletes them within a few days, without using write capacity:
         https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html
         """
@@ -194,6 +197,10 @@ class SessionStore(SessionBase):
                 f"Expired sessions would stay in the table {table.name!r}: its time to live is not enabled on "
                 f"{names.EXPIRES_AT!r}. Run `manage.py dynamo_setup`, which enables it."
             )
+        said = (
+            f"Nothing to do: DynamoDB deletes expired sessions from the table {table.name!r} itself, within a few days."
+        )
+        sys.stdout.write(f"{said}\n")
 
 
 def _from_now(span: timedelta) -> datetime:

@@ -7,7 +7,6 @@ DynamoDB edits are logged in DynamoDB too, and the other way round.
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
@@ -47,14 +46,7 @@ def write(request: HttpRequest, obj: Any, action_flag: int, message: Any = "") -
     """Write one entry: one PutItem. ``message`` is a text, or a list as ``ModelAdmin`` constructs it."""
     from dynamo_single.admin.log import LogEntry
 
-    return LogEntry.objects.create(
-        user_id=request.user.pk,
-        object_type=obj._meta.label_lower,
-        object_id=str(obj.pk),
-        object_repr=str(obj)[:200],
-        action_flag=action_flag,
-        change_message=json.dumps(message) if isinstance(message, list) else message,
-    )
+    return LogEntry.objects.log_actions(request.user.pk, [obj], action_flag, message, single_object=True)
 
 
 class LoggedModelAdmin(ModelAdmin):  # type: ignore[type-arg]  # not generic at run time

@@ -5,7 +5,9 @@ Imported only where they do, once apps are loaded. Entries are written by ``hist
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from collections.abc import Iterable
+from typing import Any, ClassVar
 
 from django.apps import apps
 from django.conf import settings
@@ -15,6 +17,37 @@ from django.utils.translation import gettext_lazy as _
 
 from dynamo_single import models
 from dynamo_single.admin import content_types
+
+
+class LogEntryManager(models.Manager["LogEntry"]):
+    """Django's manager of the log, by its one method."""
+
+    def log_actions(
+        self,
+        user_id: Any,
+        queryset: Iterable[Any],
+        action_flag: int,
+        change_message: Any = "",
+        *,
+        single_object: bool = False,
+    ) -> Any:
+        """Write an entry for each object: one PutItem each; the list of them, or with ``single_object`` the only one.
+
+        ``change_message`` is a text, or a list as ``ModelAdmin`` constructs it.
+        """
+        message = json.dumps(change_message) if isinstance(change_message, list) else change_message
+        entries = [
+            self.create(
+                user_id=user_id,
+                object_type=obj._meta.label_lower,
+                object_id=str(obj.pk),
+                object_repr=str(obj)[:200],
+                action_flag=action_flag,
+                change_message=message,
+            )
+            for obj in queryset
+        ]
+        return entries[0] if single_object and len(entries) == 1 else entries
 
 
 class LogEntry(models.Model):
@@ -31,6 +64,8 @@ class LogEntry(models.Model):
     object_repr = models.UnicodeAttribute(_("object repr"), blank=True, max_length=200)
     action_flag = models.IntegerAttribute(_("action flag"), choices=ACTION_FLAG_CHOICES)
     change_message = models.UnicodeAttribute(_("change message"), blank=True, multiline=True)
+
+    objects: ClassVar[LogEntryManager] = LogEntryManager()
 
     class Keys:
         primary = models.Key("LOG#USER#{user_id}", "{action_time}#{entry_id}")

@@ -8,7 +8,7 @@ relations); groups are in ``groups``, and what checks permissions is in ``permis
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from asgiref.sync import sync_to_async
 from django.contrib.auth import base_user
@@ -49,16 +49,10 @@ class BaseUserManager(ByUnique[U], base_user.BaseUserManager[U]):
 class UserManager(BaseUserManager[U], auth_models.UserManager[U]):
     """Creates users as Django's manager of this name does; ``UserExists`` if a name or address is taken."""
 
-    # The three below are private to Django: what create_user() and create_superuser() end in.
-
-    def _create_user_object(self, username: str, email: str | None, password: str | None, **extra_fields: Any) -> U:
-        user: Any = super()._create_user_object(username, email, password, **extra_fields)  # type: ignore[misc]  # not in the stubs
-        user.email = user.email or None
-        result: U = user
-        return result
+    # The two below are private to Django: what create_user() and create_superuser() end in.
 
     def _create_user(self, username: str, email: str | None, password: str | None, **extra_fields: Any) -> U:
-        user = self._create_user_object(username, email, password, **extra_fields)
+        user: U = self._create_user_object(username, email, password, **extra_fields)  # type: ignore[attr-defined]  # not in the stubs
         try:
             user.save()
         except UniqueViolation as error:
@@ -73,6 +67,19 @@ class UserManager(BaseUserManager[U], auth_models.UserManager[U]):
         return UserExists(str(message), label=error.label, field=error.field, value=error.value, fields=error.fields)
 
 
+class _Address(models.EmailAttribute):
+    """An address that reads as the empty text where there is none, as Django's, and is not stored then."""
+
+    if not TYPE_CHECKING:  # to a checker it is text, as every e-mail attribute
+
+        def __get__(self, instance: Any, owner: Any) -> Any:
+            value = super().__get__(instance, owner)
+            return "" if value is None else value
+
+        def __set__(self, instance: Any, value: Any) -> None:
+            super().__set__(instance, None if value == "" else value)
+
+
 class AbstractBaseUser(base_user.AbstractBaseUser, models.Model):
     """Django's ``AbstractBaseUser`` in DynamoDB: a password, and the last login."""
 
@@ -81,6 +88,11 @@ class AbstractBaseUser(base_user.AbstractBaseUser, models.Model):
 
     class Meta:
         abstract = True
+
+    @property
+    def id(self) -> Any:
+        """The ``pk``, by the name that it has on Django's own user; an attribute of this name takes its place."""
+        return self.pk
 
 
 class PermissionsMixin(auth_models.PermissionsMixin, models.Model):
@@ -129,7 +141,7 @@ class AbstractUser(AbstractBaseUser, PermissionsMixin, auth_models.AbstractUser)
         validators=[UnicodeUsernameValidator()],
         error_messages={"unique": _("A user with that username already exists.")},
     )
-    email = models.EmailAttribute(
+    email = _Address(
         _("email address"),
         null=True,
         unique=True,
@@ -162,11 +174,6 @@ class AbstractUser(AbstractBaseUser, PermissionsMixin, auth_models.AbstractUser)
         abstract = True
         verbose_name = _("user")
         verbose_name_plural = _("users")
-
-    def clean(self) -> None:
-        """Normalise the user name and the address; no address is ``None``."""
-        super().clean()
-        self.email = self.email or None
 
 
 # Django connects its own receiver only if last_login is an SQL field. The identifier is Django's too, so that it is

@@ -121,7 +121,26 @@ def test_a_user_without_an_address(table: Table, email: str | None) -> None:
     User.objects.create_user("Ann", email, user_id="1")
     User.objects.create_user("Ben", email, user_id="2")
     assert [login.identifier for login in Login.objects.filter(user_id="1")] == ["Ann"]
-    assert User.objects.get(pk="1").email is None
+    assert User.objects.get(pk="1").email == ""
+
+
+def test_no_address_reads_as_text_and_is_not_stored(table: Table) -> None:
+    """As on Django's own user ``email`` is text always; the item has none."""
+    user = User.objects.create_user("Ann", user_id="1")
+    assert user.email == ""
+    assert "email" not in stored(table)["USER#1", "#METADATA"]
+
+
+def test_a_user_without_an_address_has_confirmed_none(table: Table) -> None:
+    """There is nothing to confirm, so nothing is confirmed."""
+    user = User.objects.create_user("Ann", user_id="1")
+    user.confirm_email()
+    assert not user.has_confirmed_email
+
+
+def test_the_identifier_of_a_user_reads_as_id(mike: User) -> None:
+    """What is written for Django's own user asks for ``user.id``."""
+    assert User.objects.get(pk="1").id == "1"
 
 
 def test_an_email_change_is_one_transaction(mike: User, sent: Sent, table: Table) -> None:

@@ -14,7 +14,7 @@ from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
 from dynamo_single.admin.history import LoggedModelAdmin
 from dynamo_single.admin.log import LogEntry
 from dynamo_single.table import Table
-from dynamo_single.testing import refuse
+from dynamo_single.testing import assert_requests, refuse
 from project.directory.models import Company, Person
 from tests.contract.conftest import NO_INLINES, Pages, text_of
 
@@ -188,3 +188,18 @@ def test_view_on_site_is_the_objects_own_address() -> None:
     model_admin = DynamoModelAdmin(Company, DynamoAdminSite())
     assert model_admin.get_view_on_site_url(Addressed()) == "/companies/1/"
     assert model_admin.get_view_on_site_url(Company(name="x")) is None
+
+
+def test_log_actions_writes_an_entry_for_each_object(pages: Pages) -> None:
+    """As Django's manager of the log: a list of entries, one PutItem each."""
+    companies = [Company(company_id=pk, name=pk.upper()) for pk in ("c1", "c2")]
+    with assert_requests(["PutItem", "PutItem"]):
+        entries = LogEntry.objects.log_actions(pages.user.pk, companies, 2, [{"changed": {"fields": ["Name"]}}])
+    assert [(entry.object_id, entry.object_repr) for entry in entries] == [("c1", "C1"), ("c2", "C2")]
+    assert {entry.get_change_message() for entry in LogEntry.objects.all().allow_scan().order_by()} == {"Changed Name."}
+
+
+def test_log_actions_of_a_single_object_gives_its_entry(pages: Pages) -> None:
+    """``single_object`` is how Django's ``ModelAdmin`` asks for one entry."""
+    entry = LogEntry.objects.log_actions(pages.user.pk, [Company(company_id="c1", name="A")], 1, single_object=True)
+    assert entry.is_addition()

@@ -200,13 +200,14 @@ def test_serializers(store: Any) -> None:
     assert dict(store(session.session_key).items()) == {}
 
 
-def test_clearsessions(store: Any, sent: Sent) -> None:
-    """Django's command deletes nothing, and is content if DynamoDB's time to live does."""
+def test_clearsessions(store: Any, sent: Sent, capsys: pytest.CaptureFixture[str]) -> None:
+    """Django's command deletes nothing, and says that DynamoDB's time to live does."""
     key = made(store).session_key
     sent.clear()
     with override_settings(SESSION_ENGINE=store.__module__):
         call_command(Command())
     assert [request.operation for request in sent] == ["DescribeTimeToLive"]
+    assert "DynamoDB deletes expired sessions from the table 'single-table' itself" in capsys.readouterr().out
     assert store().exists(key)
 
 
