@@ -117,6 +117,14 @@ class OutdatedKey(DynamoSingleError, DatabaseError):
     """An item is stored under another key than its model's templates give by now; nothing was written."""
 
 
+class NotRolledBack(DynamoSingleError, RuntimeError):
+    """A block of Django's ``transaction.atomic()`` failed after writes to DynamoDB, which stay written."""
+
+
+class NotRolledBackWarning(RuntimeWarning):
+    """The same where the engine's option ``rollback_after_writes`` does not make it an error."""
+
+
 class AlreadyExists(DynamoSingleError, IntegrityError):
     """An item with this primary key exists; nothing was written."""
 

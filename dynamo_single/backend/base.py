@@ -21,6 +21,7 @@ from dynamo_single.backend.operations import DatabaseOperations
 from dynamo_single.backend.router import install_router
 from dynamo_single.backend.schema import SchemaEditor
 from dynamo_single.backend.validation import DatabaseValidation
+from dynamo_single.backend.writes import Writes
 
 #: Django translates these errors of a driver into its own. There is no driver, so none of them is ever raised, and our
 #: own errors pass through untranslated.
@@ -106,8 +107,14 @@ class DatabaseWrapper(BaseDatabaseWrapper):
     ops_class = DatabaseOperations
     validation_class = DatabaseValidation
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        #: What is written to DynamoDB within a transaction of Django's.
+        self.writes = Writes(self.alias, self.settings_dict)
+
     def get_connection_params(self) -> dict[str, Any]:
-        """Return nothing: there is nothing to connect to."""
+        """Return nothing: there is nothing to connect to. An option that there is not is refused."""
+        self.writes.check_options()
         return {}
 
     def get_new_connection(self, conn_params: dict[str, Any] | None) -> Session:
@@ -140,12 +147,26 @@ class DatabaseWrapper(BaseDatabaseWrapper):
         install_router()
 
     def _set_autocommit(self, autocommit: bool) -> None:
-        """Nothing has to be told: Django itself keeps the flag."""
+        """Count the writes to DynamoDB from here on, or stop; Django itself keeps the flag."""
+        self.writes.stop()
+        if not autocommit:
+            self.writes.start()
 
-    # Django drops the on_commit callbacks of a failed inner block only if savepoints are supported, so they are, and
-    # there is nothing to do for one.
+    @async_unsafe
+    def rollback(self) -> None:
+        """Do Django's bookkeeping, and report what was written since the transaction began: it stays written."""
+        super().rollback()
+        self.writes.report()
+
+    @async_unsafe
+    def savepoint_rollback(self, sid: str) -> None:
+        """The same for an inner block."""
+        super().savepoint_rollback(sid)
+        self.writes.report(sid)
+
+    # Django drops the on_commit callbacks of a failed inner block only if savepoints are supported, so they are.
     def _savepoint(self, sid: str) -> None:
-        pass
+        self.writes.mark(sid)
 
     def _savepoint_rollback(self, sid: str) -> None:
         pass

@@ -57,6 +57,17 @@ def listening(listener: Listener) -> Iterator[None]:
         HEARD.reset(token)
 
 
+def listen(listener: Listener) -> None:
+    """Tell ``listener`` of each request of this context, until ``unlisten``; for what begins and ends in two calls."""
+    unlisten(listener)
+    HEARD.set((*HEARD.get(), listener))
+
+
+def unlisten(listener: Listener) -> None:
+    """End what ``listen`` began; nothing if it did not."""
+    HEARD.set(tuple(each for each in HEARD.get() if each != listener))
+
+
 @contextmanager
 def intercept(interceptor: Interceptor) -> Iterator[None]:
     """Ask ``interceptor(operation, params)`` before each request of the block: it may raise, answer, or return None.
