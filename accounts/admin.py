@@ -7,12 +7,13 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.contrib.admin.forms import AdminAuthenticationForm
+from django.contrib.admin.forms import AdminPasswordChangeForm as DjangoPasswordChangeForm
 from django.contrib.admin.utils import flatten_fieldsets
 from django.contrib.auth import admin as auth_admin
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from accounts.forms import LoginForm, UserChangeForm, UserCreationForm
+from accounts.forms import LoginForm, PasswordChangeForm, UserChangeForm, UserCreationForm
 from accounts.models import Group, User
 from dynamo_single.admin import DynamoModelAdmin, FilteredSelect
 
@@ -29,6 +30,10 @@ class AdminLoginForm(LoginForm, AdminAuthenticationForm):
         """Refuse whoever is no active member of the staff, in the same words as a wrong password."""
         if not (user.is_active and user.is_staff):
             raise self.get_invalid_login_error()
+
+
+class AdminPasswordChangeForm(PasswordChangeForm, DjangoPasswordChangeForm):
+    """One's own password in the admin: ``admin.site.password_change_form = AdminPasswordChangeForm``."""
 
 
 class UserGroupsForm(UserChangeForm):

@@ -124,7 +124,46 @@ class AddressForm(forms.Form):
     email = _address_field()
 
 
-class AddressChangeForm(AddressForm):
+class OwnPassword:
+    """A form that asks somebody who is logged in for the password again; wrong ones are counted like a login's.
+
+    ``request`` is taken by name. Where there is none nothing is counted, as with ``authenticate()``.
+    """
+
+    #: Read by the admin's site, which gives the request to such a form only.
+    takes_request = True
+
+    def __init__(self, *args: Any, request: HttpRequest | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.request = request
+
+    @sensitive_variables()
+    def check_own(self, user: Any, password: str, wrong: ValidationError) -> None:
+        """Raise ``wrong`` for a wrong password, or say how long to wait."""
+        if self.request is None:
+            right = user.check_password(password)
+        else:
+            right = lockout.checked(self.request, user.get_username(), lambda: bool(user.check_password(password)))
+        told = lockout.told(self.request)
+        if isinstance(told, timedelta):
+            raise ValidationError(LoginForm.error_messages["too_early"], "too_early", {"wait": _in_words(told)})
+        if not right:
+            raise wrong
+
+
+class PasswordChangeForm(OwnPassword, auth_forms.PasswordChangeForm):
+    """Django's, with wrong passwords counted."""
+
+    @sensitive_variables()
+    def clean_old_password(self) -> str:
+        """The present password, if it is the user's."""
+        password: str = self.cleaned_data["old_password"]
+        text = self.error_messages["password_incorrect"]
+        self.check_own(self.user, password, ValidationError(text, "password_incorrect"))
+        return password
+
+
+class AddressChangeForm(OwnPassword, AddressForm):
     """Asks for a new e-mail address, and for the password, since whoever has the address can take the account."""
 
     password = forms.CharField(
@@ -142,8 +181,7 @@ class AddressChangeForm(AddressForm):
     def clean_password(self) -> str:
         """The password, if it is the user's."""
         password: str = self.cleaned_data["password"]
-        if not self.user.check_password(password):
-            raise ValidationError(_("This is not your password."), "password_incorrect")
+        self.check_own(self.user, password, ValidationError(_("This is not your password."), "password_incorrect"))
         return password
 
 

@@ -1,8 +1,8 @@
 """Slows down whoever guesses passwords, and nobody else: how long an attempt to log in has to wait.
 
 Failures are counted for an identifier at an address, for the identifier and for the address; which of them delays whom
-is in docs/decisions/0011-lockout.md. The counters hold no name and no address, only their keyed hashes. This module
-must not know users or passwords, so an identifier that is nobody's is counted like any other.
+is in docs/decisions/0016-counted-first.md. The counters hold no name and no address, only their keyed hashes. This
+module must not know users or passwords, so an identifier that is nobody's is counted like any other.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from __future__ import annotations
 import ipaddress
 import logging
 import re
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from django.http import HttpRequest
@@ -20,7 +22,7 @@ from django.utils.crypto import salted_hmac
 from accounts.conf import AccountSettings, account_settings
 from accounts.models import LoginFailures
 from dynamo_single import clock, counters
-from dynamo_single.exceptions import StaleObject
+from dynamo_single.exceptions import ConditionNotMet, StaleObject
 from dynamo_single.keys import canonical
 
 logger = logging.getLogger("accounts")
@@ -54,18 +56,18 @@ class Attempt:
                 _count(counter)
 
     def succeeded(self) -> None:
-        """Forget the failures of this identifier at this address: nothing is sent where there are none."""
-        if not self.pair._state.adding:
+        """Take the attempt back, and the failures of this identifier at this address with it: one DeleteItem."""
+        with suppress(StaleObject):  # another login of the same moment took it back
             self.pair.delete()
         if self.address in self.counted:
             _count(self.address, -1)
 
 
 def begin(request: HttpRequest, identifier: str) -> Attempt:
-    """Start an attempt: one BatchGetItem, strongly consistent.
+    """Start an attempt: one BatchGetItem, strongly consistent, and one UpdateItem that counts it.
 
-    Where failures are being delayed already, the attempt is counted before its password is looked at, by one UpdateItem
-    for each counter: of many attempts at once, one gets through.
+    It is counted as a failure before its password is looked at, so that of many attempts at once no more get through
+    than one after the other. Where an address is being delayed, that is one UpdateItem more.
     """
     settings = account_settings()
     address = client_address(request, settings)
@@ -89,6 +91,13 @@ def begin(request: HttpRequest, identifier: str) -> Attempt:
         _wait_for(attempt, clock.in_utc(counter.last_failure) + delay - clock.instant())
     if attempt.wait is not None:
         return attempt
+    if all(counter is not attempt.pair for counter, _ in delaying):
+        try:
+            attempt.pair = _count(attempt.pair, at_most=rules[0][1])
+        except ConditionNotMet:  # as many others at this moment as are free
+            _wait_for(attempt, _delay(0, settings.first_delay, settings.longest_delay))
+            return attempt
+        attempt.counted += (attempt.pair,)
     for counter, delay in delaying:
         try:
             _count(counter, seen=counter)
@@ -99,11 +108,27 @@ def begin(request: HttpRequest, identifier: str) -> Attempt:
     return attempt
 
 
+def checked(request: HttpRequest, identifier: str, is_right: Callable[[], bool]) -> bool:
+    """Whether a password is right that somebody who is logged in already gives again; counted like a login's.
+
+    What ``begin()`` sends; a wrong one is two UpdateItems more, a right one a DeleteItem. An attempt that comes too
+    early is wrong whatever it is, and ``told()`` says how long to wait.
+    """
+    attempt = begin(request, identifier) if account_settings().lockout else None
+    if attempt is not None and attempt.wait is not None:
+        tell(request, attempt.wait)
+        return False
+    right = is_right()
+    if attempt is not None:
+        attempt.succeeded() if right else attempt.failed()
+    return right
+
+
 def tell(request: HttpRequest | None, why: timedelta | str) -> None:
     """Leave word for the login form why a right password would not have helped, or did not."""
     if isinstance(why, timedelta):
         address = "" if request is None else client_address(request, account_settings())
-        logger.warning("A login from %s was refused: it came %d seconds too early.", address, why.total_seconds())
+        logger.warning("A password from %s was refused: it came %d seconds too early.", address, why.total_seconds())
     if request is not None:
         request.META[_TOLD] = why
 
@@ -172,17 +197,24 @@ def _read(identifier: str, address: str) -> Attempt:
     return Attempt(pair, account, address_counter)
 
 
-def _counter(period: timedelta, *about: str) -> LoginFailures:
+def scope_of(period: timedelta, *about: str) -> tuple[str, datetime]:
+    """The keyed hash under which something is counted in the present period, and when that ends. Sends nothing."""
     number, _ = divmod(clock.instant() - _EPOCH, period)
-    expires = _EPOCH + (number + 1) * period
     scope = salted_hmac("accounts.lockout", "|".join((*about, str(number))), algorithm="sha256").hexdigest()
+    return scope, _EPOCH + (number + 1) * period
+
+
+def _counter(period: timedelta, *about: str) -> LoginFailures:
+    scope, expires = scope_of(period, *about)
     return LoginFailures(scope=scope, failures=0, last_failure=clock.now(), expires=expires)
 
 
 _EPOCH: Final = clock.EPOCH
 
 
-def _count(counter: LoginFailures, number: int = 1, *, seen: LoginFailures | None = None) -> None:
+def _count(
+    counter: LoginFailures, number: int = 1, *, seen: LoginFailures | None = None, at_most: int | None = None
+) -> LoginFailures:
     now = clock.now() if number > 0 else counter.last_failure
     more = LoginFailures(scope=counter.scope, failures=number, last_failure=now, expires=counter.expires)
-    counters.add(more, "failures", seen=seen)
+    return counters.add(more, "failures", seen=seen, at_most=at_most)

@@ -44,8 +44,13 @@ class LogoutView(views.LogoutView):
 class PasswordChangeView(views.PasswordChangeView):
     """Change one's password; other sessions end, this one stays."""
 
+    form_class = forms.PasswordChangeForm
     template_name = "accounts/password_change.html"
     title = _("Change your password")
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        """The form counts wrong passwords by the request's address."""
+        return {**super().get_form_kwargs(), "request": self.request}
 
 
 class PasswordChangeDoneView(views.PasswordChangeDoneView):
@@ -186,7 +191,7 @@ class EmailChangeView(LoginRequiredMixin, FormView):  # type: ignore[type-arg]  
 
     def get_form_kwargs(self) -> dict[str, Any]:
         """The form checks the user's password."""
-        return {**super().get_form_kwargs(), "user": self.request.user}
+        return {**super().get_form_kwargs(), "user": self.request.user, "request": self.request}
 
     def form_valid(self, form: forms.AddressChangeForm) -> HttpResponse:
         """Send the link; the answer does not tell whether the address has an account."""

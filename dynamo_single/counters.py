@@ -8,8 +8,16 @@ from __future__ import annotations
 from typing import Any, Final, TypeVar
 
 from dynamo_single import clock
-from dynamo_single.exceptions import ConditionFailed, ImmutableAttribute, InvalidValue, NotSupported, StaleObject
+from dynamo_single.exceptions import (
+    ConditionFailed,
+    ConditionNotMet,
+    ImmutableAttribute,
+    InvalidValue,
+    NotSupported,
+    StaleObject,
+)
 from dynamo_single.orm.conditions.algebra import join
+from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import Condition, Or, Stored
 from dynamo_single.orm.effects import together
 from dynamo_single.orm.items import hydration, versions
@@ -30,13 +38,14 @@ _ATTEMPTS: Final = 3
 _NUMBERS: Final = (IntegerAttribute, NumberAttribute, DecimalAttribute)
 
 
-def add(obj: M, *numbers: str, seen: M | None = None) -> M:
+def add(obj: M, *numbers: str, seen: M | None = None, at_most: int | None = None) -> M:
     """Write an object's values, and add its ``numbers`` to what is stored of them; gives the object as stored then.
 
     One UpdateItem, which makes the item where there is none; two requests where only an expired one is left. With
     ``seen``, an object as it was read, only if the numbers are its numbers still, and else ``StaleObject``: of many who
-    read one number, one gets through. It is sent at once, also within ``transactions.atomic()``, which does not take it
-    back. Sends no signals.
+    read one number, one gets through. With ``at_most``, only if none of the numbers gets larger than that, and else
+    ``ConditionNotMet``: of many writers at one moment, as many get through as there is room for. It is sent at once,
+    also within ``transactions.atomic()``, which does not take it back. Sends no signals.
     """
     model = type(obj)
     _check(model, numbers)
@@ -45,11 +54,17 @@ def add(obj: M, *numbers: str, seen: M | None = None) -> M:
             raise InvalidValue(f"{model._meta.label}.{name} is None: set it to what is to be added.")
     item = item_of(obj)
     if seen is not None:
+        if at_most is not None:
+            raise NotSupported("add() takes seen or at_most, not both: what was seen says how large the number is.")
         return _sent(obj, _update(model, item, numbers, _as_seen(seen, numbers)))
+    within = () if at_most is None else _within(obj, numbers, at_most)
     for _ in range(_ATTEMPTS):
         try:
-            return _sent(obj, _update(model, item, numbers, _not_expired(model)))
-        except StaleObject:
+            return _sent(obj, _update(model, item, numbers, join((_not_expired(model), *within))))
+        except StaleObject as error:
+            stored = error.__cause__.item if isinstance(error.__cause__, ConditionFailed) else None
+            if within and stored is not None and matches(_not_expired(model), stored):
+                raise _full(obj, at_most, stored) from error
             if registry.layout_of(model).expires is None:
                 raise
         try:
@@ -96,6 +111,26 @@ def _not_expired(model: Any) -> Condition:
         return join(())
     later = Stored(names.EXPIRES_AT, ">", ({"N": str(int(clock.timestamp()))},))
     return Or((ITEM_MISSING, Stored(names.EXPIRES_AT, "missing"), later))
+
+
+def _within(obj: Any, numbers: tuple[str, ...], at_most: int) -> tuple[Condition, ...]:
+    """The conditions that none of the numbers gets larger than that; refused at once if what is added is larger."""
+    if any(getattr(obj, name) > at_most for name in numbers):
+        raise _full(obj, at_most, None)
+    found = []
+    for name in numbers:
+        attribute = registry.attributes_of(type(obj))[name]
+        room = attribute.to_attribute_value(at_most - getattr(obj, name))
+        found.append(Or((Stored(attribute.attr_name, "missing"), Stored(attribute.attr_name, "<=", (room,)))))
+    return tuple(found)
+
+
+def _full(obj: Any, at_most: int | None, stored: Any) -> ConditionNotMet:
+    model = type(obj)
+    current = None if stored is None else hydration.instance(model, stored)
+    return ConditionNotMet(
+        f"{model._meta.label} with pk {obj.pk!r} would count past {at_most}; nothing was written.", current=current
+    )
 
 
 def _as_seen(seen: Any, numbers: tuple[str, ...]) -> Condition:

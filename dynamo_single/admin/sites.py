@@ -15,6 +15,7 @@ from django.db import router
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 
@@ -38,6 +39,9 @@ logger = logging.getLogger("dynamo_single.admin")
 class DynamoAdminSite(AdminSite):
     """Django's site, with its log where the users are, and a page of its own while DynamoDB cannot be reached."""
 
+    #: The form for one's own password. One that has ``takes_request`` is given the request by that name.
+    password_change_form: Any = None
+
     def register(
         self, model_or_iterable: Any, admin_class: type[ModelAdmin[Any]] | None = None, **options: Any
     ) -> None:
@@ -59,6 +63,24 @@ class DynamoAdminSite(AdminSite):
         for app in apps:
             app["models"] = [entry for entry in app["models"] if _is_of_use(entry["model"])]
         return [app for app in apps if app["models"]]
+
+    def password_change(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        """One's own password; ``password_change_form`` is an attribute of Django's site since 6.0."""
+        from django.contrib.admin.forms import AdminPasswordChangeForm
+        from django.contrib.auth.views import PasswordChangeView
+
+        form: Any = self.password_change_form or AdminPasswordChangeForm
+        if getattr(form, "takes_request", False):
+            form = functools.partial(form, request=request)
+        defaults: dict[str, Any] = {
+            "form_class": form,
+            "success_url": reverse("admin:password_change_done", current_app=self.name),
+            "extra_context": {**self.each_context(request), **(extra_context or {})},
+        }
+        if self.password_change_template is not None:
+            defaults["template_name"] = self.password_change_template
+        request.current_app = self.name
+        return PasswordChangeView.as_view(**defaults)(request)
 
     def get_urls(self) -> list[Any]:
         """Django's; an address by a content type's number leads nowhere where no SQL database has such numbers."""

@@ -133,20 +133,19 @@ def test_a_failure_is_three_additions(sent: Sent) -> None:
     for _ in range(2):
         sent.clear()
         fail(1)
-        assert shown(sent) == ["BatchGetItem", "Query", "GetItem USER", COUNT, COUNT, COUNT]
-        assert all("ADD" in each.params["UpdateExpression"] for each in sent[3:])
+        assert shown(sent) == ["BatchGetItem", COUNT, "Query", "GetItem USER", COUNT, COUNT]
+        assert all("ADD" in each.params["UpdateExpression"] for each in (sent[1], *sent[4:]))
     assert [counter.failures for counter in counters()] == [2, 2, 2]
 
 
 def test_a_login_forgets_the_failures_at_the_address(sent: Sent) -> None:
-    """A login after failures deletes one counter; the next login writes nothing of the kind."""
+    """A login counts itself first and then deletes this counter, with the failures in it; nothing else is written."""
     fail(2)
-    sent.clear()
-    assert attempt("Mike", PASSWORD) == "in"
-    assert shown(sent) == ["BatchGetItem", "Query", "GetItem USER", "DeleteItem LOGINFAILURES"]
-    sent.clear()
-    assert attempt("Mike", PASSWORD) == "in"
-    assert shown(sent) == ["BatchGetItem", "Query", "GetItem USER"]
+    for failures in ([2, 2], [2, 2]):
+        sent.clear()
+        assert attempt("Mike", PASSWORD) == "in"
+        assert shown(sent) == ["BatchGetItem", COUNT, "Query", "GetItem USER", "DeleteItem LOGINFAILURES"]
+        assert [counter.failures for counter in counters()] == failures
 
 
 def test_after_the_delay_one_attempt_is_counted_before_it_is_made(sent: Sent) -> None:
@@ -243,6 +242,44 @@ def test_of_many_at_once_one_is_looked_at() -> None:
     for thread in threads:
         thread.join()
     assert sorted(results) == ["early"] * 11 + ["wrong"]
+
+
+def test_of_forty_at_once_as_many_are_looked_at_as_are_free() -> None:
+    """Attempts are counted before the password is looked at: a burst gains nothing over one attempt after the other."""
+    start = threading.Barrier(40)
+    results: list[str] = []
+
+    def guess() -> None:
+        start.wait()
+        results.append(attempt("Mike", "wrong"))
+
+    with hashes(40):
+        threads = [threading.Thread(target=guess) for _ in range(40)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sorted(results) == ["early"] * 35 + ["wrong"] * 5
+    assert [counter.failures for counter in counters()] == [5, 5, 5]
+
+
+def test_logins_at_the_same_moment_are_all_let_in(accounts: Any) -> None:
+    """Each takes its own attempt back; none stays counted."""
+    accounts(FREE_FAILURES=8)
+    start = threading.Barrier(8)
+    results: list[str] = []
+
+    def log_in() -> None:
+        start.wait()
+        results.append(attempt("Mike", PASSWORD))
+
+    threads = [threading.Thread(target=log_in) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == ["in"] * 8
+    assert counters() == []
 
 
 def test_no_failure_is_lost(accounts: Any) -> None:

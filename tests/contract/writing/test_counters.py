@@ -126,3 +126,46 @@ def test_a_table_that_does_not_answer_is_an_error(table: Table) -> None:
     """An addition that was not made is never passed over."""
     with testing.refuse("ProvisionedThroughputExceededException"), pytest.raises(exceptions.Throttled):
         counters.add(failures(1), "failures")
+
+
+def test_a_bound_is_kept_by_many_at_once(table: Table) -> None:
+    """As many get through as there is room for, and what is refused is not written."""
+    results: list[str] = []
+
+    def count() -> None:
+        try:
+            counters.add(failures(1), "failures", at_most=7)
+        except exceptions.ConditionNotMet:
+            results.append("full")
+        else:
+            results.append("counted")
+
+    threads = [threading.Thread(target=count) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(results) == ["counted"] * 7 + ["full"] * 13
+    assert LoginFailures.objects.get(pk="a").failures == 7
+
+
+def test_what_a_bound_refuses(sent: Sent) -> None:
+    """The error has what is stored; a sum that could never fit sends nothing."""
+    counters.add(failures(3), "failures", at_most=4)
+    with pytest.raises(exceptions.ConditionNotMet, match="would count past 4") as refused:
+        counters.add(failures(2), "failures", at_most=4)
+    assert refused.value.current.failures == 3
+    sent.clear()
+    with pytest.raises(exceptions.ConditionNotMet):
+        counters.add(failures(5), "failures", at_most=4)
+    with pytest.raises(exceptions.NotSupported, match="not both"):
+        counters.add(failures(1), "failures", at_most=4, seen=failures(1))
+    assert operations(sent) == []
+
+
+def test_a_bound_begins_anew_after_an_expiry(sent: Sent) -> None:
+    """An expired number takes no room."""
+    counters.add(failures(4, expires=timezone.now() - timedelta(seconds=1)), "failures")
+    sent.clear()
+    assert counters.add(failures(1), "failures", at_most=4).failures == 1
+    assert operations(sent) == ["UpdateItem", "PutItem"]
