@@ -6,6 +6,7 @@ are sent once the block is in the table. This module must not know forms or page
 
 from __future__ import annotations
 
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -15,8 +16,9 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 
 from accounts import tokens
+from accounts.conf import account_settings
 from accounts.models import User
-from dynamo_single import transactions
+from dynamo_single import clock, transactions
 from dynamo_single.exceptions import StaleObject, UniqueViolation
 
 #: How often a link is followed anew because another writer changed the user meanwhile.
@@ -26,10 +28,15 @@ ATTEMPTS = 5
 def sign_up(request: HttpRequest, user: User) -> None:
     """Store a new user who has to confirm the address, and send the link; the address's holder gets another mail.
 
+    Whoever neither confirms it nor logs in expires after ``UNCONFIRMED_LIFETIME``, with the name and the address.
+
     One transaction, and two GetItems more if the address is taken. Raises ``UniqueViolation`` if the user name is.
     Within the caller's ``atomic()`` the block raises it, for either, and nobody gets a mail.
     """
     user.must_confirm = True
+    lifetime = account_settings().unconfirmed_lifetime
+    if lifetime is not None:
+        user.expires = clock.now() + timedelta(seconds=lifetime)
     address = str(user.email)
     try:
         user.save(force_insert=True)
@@ -39,6 +46,13 @@ def sign_up(request: HttpRequest, user: User) -> None:
         _tell_holder(request, address)
     else:
         _send_link(request, user, address)
+
+
+def keep(sender: Any, user: Any, **kwargs: Any) -> None:
+    """Let nobody expire who logged in, which ``UNCONFIRMED_MAY_LOG_IN`` allows: one transaction, once."""
+    if isinstance(user, User) and user.expires is not None:
+        user.expires = None
+        user.save(update_fields=["expires"])
 
 
 def send_again(request: HttpRequest, address: str) -> None:

@@ -1,6 +1,7 @@
 """The Django app."""
 
 from django.apps import AppConfig
+from django.contrib.auth.signals import user_logged_in
 from django.core import checks
 
 
@@ -12,8 +13,10 @@ class AccountsConfig(AppConfig):
 
     def ready(self) -> None:
         """Refuse wrong settings, and have what is right only on one's own machine checked before deployment."""
+        from accounts import addresses
         from accounts.checks import check_client_address
         from accounts.conf import account_settings
 
         account_settings()
+        user_logged_in.connect(addresses.keep, dispatch_uid="accounts.keep")
         checks.register(check_client_address, checks.Tags.security, deploy=True)

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.core.signals import setting_changed
 
 from dynamo_single.exceptions import ConfigurationError
-from dynamo_single.setting_values import BOOLEAN, POSITIVE, SECONDS, Reader, read_values
+from dynamo_single.setting_values import BOOLEAN, POSITIVE, SECONDS, Reader, or_none, read_values
 
 EMAIL = "email"
 USERNAME = "username"
@@ -30,12 +30,15 @@ class AccountSettings:
     login_with: tuple[str, ...] = (EMAIL, USERNAME)
     unconfirmed_may_log_in: bool = False
     confirmation_lifetime: float = 3 * 24 * 3600.0
+    unconfirmed_lifetime: float | None = 7 * 24 * 3600.0
     lockout: bool = True
     free_failures: int = 5
     first_delay: float = 5.0
     longest_delay: float = 900.0
     account_failures: int = 50
     address_failures: int = 100
+    mails_per_address: int | None = 5
+    mails_per_client: int | None = 100
     client_address_header: str | None = None
     trusted_proxies: int = 1
 
@@ -59,6 +62,11 @@ def _read() -> AccountSettings:
         raise ConfigurationError(
             f"ACCOUNTS['FIRST_DELAY'] is {found.first_delay:g} seconds, more than ACCOUNTS['LONGEST_DELAY'], which is "
             f"{found.longest_delay:g}."
+        )
+    if found.unconfirmed_lifetime is not None and found.unconfirmed_lifetime < found.confirmation_lifetime:
+        raise ConfigurationError(
+            f"ACCOUNTS['UNCONFIRMED_LIFETIME'] is {found.unconfirmed_lifetime:g} seconds, less than "
+            f"ACCOUNTS['CONFIRMATION_LIFETIME'], which is {found.confirmation_lifetime:g}."
         )
     return found
 
@@ -97,6 +105,9 @@ _READERS: dict[str, Reader] = {
     "LOCKOUT": BOOLEAN,
     "LOGIN_WITH": (_identifiers, f"a list of '{EMAIL}', '{USERNAME}' or both"),
     "LONGEST_DELAY": SECONDS,
+    "MAILS_PER_ADDRESS": or_none(POSITIVE),
+    "MAILS_PER_CLIENT": or_none(POSITIVE),
     "TRUSTED_PROXIES": POSITIVE,
+    "UNCONFIRMED_LIFETIME": or_none(SECONDS),
     "UNCONFIRMED_MAY_LOG_IN": BOOLEAN,
 }

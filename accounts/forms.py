@@ -75,6 +75,12 @@ def _in_words(wait: timedelta) -> str:
     return ngettext("%(number)d minute", "%(number)d minutes", minutes) % {"number": minutes}
 
 
+def too_many_mails(wait: timedelta) -> ValidationError:
+    """What a form says in the place of sending one mail more."""
+    text = _("Too many mails were asked for. Please wait %(wait)s and try again.")
+    return ValidationError(text, "too_many_mails", {"wait": _in_words(wait)})
+
+
 class SignUpForm(auth_forms.BaseUserCreationForm):  # type: ignore[type-arg]  # not generic at run time
     """Makes an account. That an address has one already is no error here: its holder is told, by mail."""
 

@@ -39,6 +39,8 @@ class User(AbstractUser):
     confirmed_at = models.TimestampAttribute(null=True, editable=False, attr_name="confirmedAt")
     #: Somebody who signed up and has not confirmed the address yet.
     must_confirm = models.BooleanAttribute(null=True, editable=False, attr_name="mustConfirm")
+    #: When somebody who signed up and neither confirmed the address nor logged in gives name and address up.
+    expires = models.TTLAttribute(editable=False)
 
     logins = models.Children("Login")
     groups = Groups("Membership")
@@ -86,6 +88,7 @@ class User(AbstractUser):
             self.confirmed_at = clock.now()
         self.confirmed_email = self.email or None
         self.must_confirm = None
+        self.expires = None
 
 
 class Login(models.Model):
@@ -164,6 +167,27 @@ class LoginFailures(models.Model):
     class Meta:
         default_permissions = ()
         verbose_name_plural = "login failures"
+
+    def __str__(self) -> str:
+        return self.scope
+
+
+class MailsAsked(models.Model):
+    """How many mails were asked for within an hour: by a client, or for an address.
+
+    ``scope`` is a keyed hash, as that of ``LoginFailures``.
+    """
+
+    scope = models.UnicodeAttribute(max_length=64)
+    mails = models.IntegerAttribute()
+    expires = models.TTLAttribute(null=False)
+
+    class Keys:
+        primary = models.Key("MAILSASKED#{scope}", "#METADATA")
+
+    class Meta:
+        default_permissions = ()
+        verbose_name_plural = "mails asked"
 
     def __str__(self) -> str:
         return self.scope

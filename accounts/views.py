@@ -6,6 +6,8 @@ Include ``accounts.urls``; the names are those of ``django.contrib.auth.urls``, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from django.conf import settings
@@ -23,8 +25,24 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.generic import FormView, TemplateView
 
-from accounts import addresses, forms, tokens
+from accounts import addresses, forms, mail_limits, tokens
 from accounts.models import User
+
+
+def _counts_mail(form_valid: Callable[[Any, Any], HttpResponse]) -> Callable[[Any, Any], HttpResponse]:
+    """Before a mail is sent to an address that was typed, or to its holder: as many as ``ACCOUNTS`` allows."""
+
+    @wraps(form_valid)
+    def counted(self: Any, form: Any) -> HttpResponse:
+        try:
+            mail_limits.count(self.request, form.cleaned_data["email"])
+        except mail_limits.TooManyMails as refused:
+            form.add_error("email", forms.too_many_mails(refused.wait))
+            answer: HttpResponse = self.form_invalid(form)
+            return answer
+        return form_valid(self, form)
+
+    return counted
 
 
 class LoginView(views.LoginView):
@@ -69,6 +87,11 @@ class PasswordResetView(views.PasswordResetView):
     email_template_name = "accounts/mail/password_reset.txt"
     subject_template_name = "accounts/mail/password_reset_subject.txt"
     title = _("Set a new password")
+
+    @_counts_mail
+    def form_valid(self, form: Any) -> HttpResponse:
+        """Send the mail, if there is anybody to send it to; the answer does not tell."""
+        return super().form_valid(form)
 
 
 class PasswordResetDoneView(views.PasswordResetDoneView):
@@ -125,6 +148,7 @@ class SignUpView(FormView):  # type: ignore[type-arg]  # not generic at run time
             return redirect(resolve_url(settings.LOGIN_REDIRECT_URL))
         return super().dispatch(request, *args, **kwargs)
 
+    @_counts_mail
     def form_valid(self, form: forms.SignUpForm) -> HttpResponse:
         """Store the user, and send a mail."""
         return super().form_valid(form) if form.sign_up(self.request) else self.form_invalid(form)
@@ -147,6 +171,7 @@ class SendAgainView(FormView):  # type: ignore[type-arg]  # not generic at run t
     success_url = reverse_lazy("sign_up_done")
     extra_context = {"title": _("Send the link again")}  # noqa: RUF012 - as Django declares it
 
+    @_counts_mail
     def form_valid(self, form: forms.AddressForm) -> HttpResponse:
         """Send it, if anybody waits for it; the answer does not tell."""
         addresses.send_again(self.request, form.cleaned_data["email"])
@@ -193,6 +218,7 @@ class EmailChangeView(LoginRequiredMixin, FormView):  # type: ignore[type-arg]  
         """The form checks the user's password."""
         return {**super().get_form_kwargs(), "user": self.request.user, "request": self.request}
 
+    @_counts_mail
     def form_valid(self, form: forms.AddressChangeForm) -> HttpResponse:
         """Send the link; the answer does not tell whether the address has an account."""
         user: Any = self.request.user

@@ -22,6 +22,10 @@ def _table(table: Table) -> None:
     """An empty table."""
 
 
+#: What counts a mail: for the client, and for the address.
+MAIL = ["UpdateItem", "UpdateItem"]
+
+
 def operations(sent: Sent) -> list[str]:
     """What was sent."""
     return [request.operation for request in sent]
@@ -47,7 +51,7 @@ def test_a_new_address_is_confirmed_first(mike: User, client: Client, mailoutbox
     sent.clear()
     assert change(client).url == "/accounts/email_change/done/"
     session, lockout, claim = ["GetItem", "GetItem"], ["BatchGetItem", "UpdateItem", "DeleteItem"], ["GetItem"]
-    assert operations(sent) == [*session, *lockout, *claim]
+    assert operations(sent) == [*session, *lockout, *MAIL, *claim]
     assert [mail.to for mail in mailoutbox] == [["new@example.com"]]
     assert is_in(Client(), "user1@example.com")
     assert not is_in(Client(), "new@example.com")

@@ -96,7 +96,8 @@ def test_the_login_forms_ask_for_what_is_allowed(allowed: list[str], label: str,
         ({"TRUSTED_PROXIES": 2}, ["accounts.W001"]),
         ({"CLIENT_ADDRESS_HEADER": None}, []),
         ({"CLIENT_ADDRESS_HEADER": "X-Forwarded-For"}, []),
-        ({"LOCKOUT": False}, []),
+        ({"LOCKOUT": False}, ["accounts.W001"]),
+        ({"LOCKOUT": False, "MAILS_PER_CLIENT": None}, []),
     ],
 )
 def test_a_deployment_has_to_say_whose_address_the_connections_is(values: Any, expected: list[str]) -> None:
