@@ -20,8 +20,8 @@ def check_client_address(app_configs: Sequence[AppConfig] | None = None, **kwarg
         return []
     return [
         Warning(
-            "Failed logins and mails are counted by the connection's address. Behind a proxy or a Unix socket everybody "
-            "has the same one, and whoever keeps guessing somebody's password keeps this user out.",
+            "Failed logins and mails are counted by the connection's address. Behind a proxy or a Unix socket "
+            "everybody has the same one, and whoever keeps guessing somebody's password keeps this user out.",
             hint="Set ACCOUNTS['CLIENT_ADDRESS_HEADER'] to the header that your proxy sets, or to None if visitors "
             "connect to Django directly.",
             id="accounts.W001",
