@@ -67,7 +67,7 @@ class DynamoAdminSite(AdminSite):
     def password_change(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         """One's own password; ``password_change_form`` is an attribute of Django's site since 6.0."""
         from django.contrib.admin.forms import AdminPasswordChangeForm
-        from django.contrib.auth.views import PasswordChangeView
+        from django.contrib.auth import views
 
         form: Any = self.password_change_form or AdminPasswordChangeForm
         if getattr(form, "takes_request", False):
@@ -80,7 +80,7 @@ class DynamoAdminSite(AdminSite):
         if self.password_change_template is not None:
             defaults["template_name"] = self.password_change_template
         request.current_app = self.name
-        return PasswordChangeView.as_view(**defaults)(request)
+        return views.PasswordChangeView.as_view(**defaults)(request)
 
     def get_urls(self) -> list[Any]:
         """Django's; an address by a content type's number leads nowhere where no SQL database has such numbers."""
