@@ -183,11 +183,17 @@ class _Saving:
                 changed = {**changed, **{name: following[name] for name in following if name not in wanted.given}}
         form.refuse_move(draft.held, changed, draft.before)
         await send(self.obj, self.effects, replace(draft, changed=changed), wanted.terms, self.pending)
+        if draft.repeated:
+            await self._finish_earlier()
 
     async def _leave(self, draft: Draft) -> None:
         """Nothing is to be written: ask what is demanded, and finish what an earlier write left undone."""
         await _check(self.obj, draft.before, self.wanted.terms, self.pending)
         _know(self.obj, draft)
+        await self._finish_earlier()
+
+    async def _finish_earlier(self) -> None:
+        """What an earlier write left undone, where this one has nothing that follows from a change."""
         for effect in self.effects:
             await effect.idle(self.obj, self.pending)
 
