@@ -66,6 +66,7 @@ class PlannedQuerySet(StatefulQuerySet[M]):
 
     # Private to Django, and not iterable in its stubs.
     _iterable_class: Any
+    _query: Any
 
     def __init__(self, model: Any = None, query: Any = None, using: str | None = None, hints: Any = None) -> None:
         super().__init__(model, query, using, hints)
@@ -87,7 +88,8 @@ class PlannedQuerySet(StatefulQuerySet[M]):
             super()._filter_or_exclude_inplace(negate, args, kwargs)  # type: ignore[misc]  # Django's, private
         except FieldError as error:
             raise_unknown(self.model, error)
-        check_number(self.query.where.children)
+        # Django's property would carry out a manager's own condition first, which may be this very one.
+        check_number(self._query.where.children)
 
     def _ask_later(self, negate: bool, condition: models.Q) -> None:
         """Keep a condition until its querysets are read; names that are wrong are reported now."""
