@@ -26,6 +26,7 @@ from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.effects import child_counters, spreading, unique_rules
 from dynamo_single.orm.model.model import Model
+from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.schema import attributes, registry
 from dynamo_single.orm.schema.children import Children, declared
 from dynamo_single.orm.schema.encoding.keys import Template, can_collide
@@ -78,6 +79,7 @@ def check_models(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) 
         messages += _check_counters(model)
         messages += _check_stored(model)
         messages += _check_unique(model)
+        messages += _check_managers(model)
     return [*messages, *_check_collisions(models)]
 
 
@@ -124,6 +126,18 @@ def _has_migrations(app_label: str) -> bool:
 
 def _error(model: Any, id: str, message: str, hint: str | None = None) -> Error:
     return Error(message, hint=hint, obj=model, id=f"dynamo_single.{id}")
+
+
+def _check_managers(model: Any) -> Iterator[Error]:
+    """E018: a manager that makes Django's own querysets, which would be SQL."""
+    for manager in model._meta.managers:
+        if not isinstance(manager.get_queryset(), QuerySet):
+            yield _error(
+                model,
+                "E018",
+                f"The manager {manager.name!r} makes querysets of Django's own, which ask an SQL database.",
+                "Make it a dynamo_single.models.Manager, or Manager.from_queryset() of a subclass of its QuerySet.",
+            )
 
 
 def _check_names(model: Any) -> Iterator[Error]:

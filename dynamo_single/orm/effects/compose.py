@@ -17,7 +17,7 @@ from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.expiry import free
 from dynamo_single.orm.items.form import ItemForm, form_of
-from dynamo_single.orm.items.serialization import Values
+from dynamo_single.orm.items.serialization import Values, check_trash_key
 from dynamo_single.orm.requests.actions import Delete, Item, ItemKey, Put, Update, key_of
 from dynamo_single.orm.requests.block import Block
 from dynamo_single.orm.requests.changes import Change, as_stored, needs
@@ -145,6 +145,7 @@ async def compose_new(
 ) -> Write:
     """The write of a new item, over none that has not expired."""
     form = form_of(type(obj))
+    check_trash_key(form.model, values)
     transition = Transition(Subject(obj), None, item, form.known, pending, absent, lenient)
     put = Put(item, free(type(obj)))
     return Write(transition, form.alias, (put,), Conditions(), await _along(effects, transition), values=values)
@@ -173,6 +174,7 @@ async def compose_move(
 ) -> Write:
     """The write that stores an object under another key, as its ``target``; the old item has to be as it was read."""
     form, before, item = form_of(type(obj)), obj._stored, target._stored
+    check_trash_key(form.model, values)
     transition = Transition(Subject(obj), before, item, form.known, pending, absent)
     conditions = Conditions(as_read=_as_stored(before, {*before, *form.known}.difference(_KEY)))
     put, delete = Put(item, free(type(obj))), Delete(key_of(before), conditions.whole())

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from dynamo_single import clock
 from dynamo_single.exceptions import EmptyKeyPart, InvalidValue
 from dynamo_single.orm.conditions.matching import normal
 from dynamo_single.orm.items.held import values_held
@@ -126,6 +127,18 @@ def _render(model: Any, template: Template, values: Mapping[str, Any], limit: in
         return template.render(values, limit=limit)
     except InvalidValue as error:
         raise type(error)(f"{model._meta.label}: {error}") from error
+
+
+def check_trash_key(model: Any, values: Mapping[str, Any]) -> None:
+    """Refuse a new object that could never be deleted softly: with its moment, its identity is a key in the trash."""
+    for each in index_keys(model)[1]:
+        try:
+            each.key.sort.render({**values, registry.DELETED_AT: clock.EPOCH}, limit=SORT_KEY_LIMIT)
+        except InvalidValue as error:
+            raise type(error)(
+                f"{model._meta.label}: in the trash, {error} So it could never be deleted softly, nor could what it "
+                f"goes along with: make {', '.join(model._identity)} shorter."
+            ) from error
 
 
 def computed_key(model: Any, values: Mapping[str, Any]) -> ItemKey:

@@ -25,7 +25,7 @@ from dynamo_single.orm.items import hydration, partial, refresh, serialization
 from dynamo_single.orm.items.held import AttributeValues
 from dynamo_single.orm.model import validation
 from dynamo_single.orm.model.metaclass import ModelMeta
-from dynamo_single.orm.model.positional import save_options
+from dynamo_single.orm.model.positional import check_force_insert, save_options
 from dynamo_single.orm.model.pynamodb import PynamoDBHooks
 from dynamo_single.orm.model.pynamodb_model import PynamoDBModel
 from dynamo_single.orm.query.manager import Manager
@@ -155,6 +155,7 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
                 f"save(using={using!r}): there is no such alias in DATABASES. Which table a model is stored in is said "
                 "by class Meta: table."
             )
+        check_force_insert(type(self), force_insert)
         if force_insert and (force_update or update_fields):
             raise ValueError("Cannot force both insert and updating in model saving.")
         self._prepare_related_fields_for_save(operation_name="save")  # type: ignore[attr-defined]  # private to Django

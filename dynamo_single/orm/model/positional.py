@@ -1,4 +1,5 @@
-"""``save(False, False)``: the positional arguments that Django 5.2 still takes, with its warning, and 6.1 does not.
+"""``save(False, False)``: the positional arguments that Django 5.2 still takes, with its warning, and 6.1 does not; and
+what ``force_insert`` may be.
 
 This module must not know what is done with them.
 """
@@ -8,6 +9,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from django.db.models.base import ModelBase
 from django.utils import deprecation
 
 #: In this order, and with these defaults.
@@ -30,3 +32,16 @@ def save_options(args: tuple[Any, ...], by_name: tuple[Any, ...]) -> tuple[Any, 
         if named is not default:
             raise TypeError(f"Model.save() got multiple values for argument '{name}'")
     return (*args, *by_name[len(args) :])
+
+
+def check_force_insert(model: type, given: Any) -> None:
+    """Refuse what Django refuses as ``force_insert``: it is a boolean, or a tuple of the model and its bases."""
+    if isinstance(given, bool):
+        return
+    if not isinstance(given, tuple):
+        raise TypeError("force_insert must be a bool or tuple.")
+    for member in given:
+        if not isinstance(member, ModelBase):
+            raise TypeError(f"Invalid force_insert member. {member!r} must be a model subclass.")
+        if not issubclass(model, member):
+            raise TypeError(f"Invalid force_insert member. {member!r} must be a base of {model.__qualname__}.")

@@ -58,7 +58,9 @@ def constraint_errors(obj: Any, own_key: ItemKey | None, exclude: Collection[str
             continue
         taken = _error(obj, own_key, rule if rule.needs_claims else None)
         if taken is not None:
-            found.setdefault(_place(rule.constraint.fields), []).append(taken)
+            # As in Django, a message of the constraint's own speaks of the whole object.
+            fields = rule.constraint.fields if taken.code == "unique" else ()
+            found.setdefault(_place(fields), []).append(taken)
     return found
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 from django.db import connections, models
 from django.db.models.sql import Query
@@ -45,6 +45,18 @@ class StatefulQuerySet(models.QuerySet[M]):
     _chain: Callable[[], Self]
     _known_related_objects: dict[Any, dict[Any, models.Model]]
     _prefetch_related_lookups: tuple[str | models.Prefetch[Any], ...]
+
+    @property
+    def query(self) -> Query:
+        """Django's query; it carries along what else is asked, so that a pickled one gives the same rows again."""
+        found: Any = models.QuerySet.query.fget(self)  # type: ignore[attr-defined]  # a property at run time
+        found.asked = self._asked, self._iterable_class
+        return cast(Query, found)
+
+    @query.setter
+    def query(self, value: Query) -> None:
+        models.QuerySet.query.fset(self, value)  # type: ignore[attr-defined]  # as above
+        self._asked, self._iterable_class = getattr(value, "asked", (self._asked, self._iterable_class))
 
     def using_index(self, name: str) -> Self:
         """Use this key only, by its name in ``class Keys`` or its index's name; ``"primary"`` is the table."""

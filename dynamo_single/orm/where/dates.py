@@ -25,7 +25,7 @@ from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.terms import Condition, Nothing, Or
 from dynamo_single.orm.where.comparisons import whole
 from dynamo_single.orm.where.days import END, FIRST, Spans, intersection, moments, union
-from dynamo_single.orm.where.lookup import column, direct_value, operator_of, two_bounds
+from dynamo_single.orm.where.lookup import column, direct_value, null_test, operator_of, two_bounds
 
 EVERY_DAY: Spans[int] = ((FIRST, END),)
 #: Over how many years a month or a day may be asked for; each year is a range of its own at least.
@@ -81,7 +81,7 @@ def read_part(model: type[Model], node: Any) -> DatePart | None:
     elif operator == "in":
         value = tuple(member for member in value if member is not None)
     elif operator == "isnull":
-        value = bool(value)
+        value = null_test(f"{field.name}__{part}", value)
     return DatePart(field, _zone(field, inner.tzinfo), part, operator, value)
 
 

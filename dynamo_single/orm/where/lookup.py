@@ -209,6 +209,13 @@ def value_of(node: Any, subject: Subject, operator: str) -> Any:
     return field.get_prep_value(value) if field.attribute.rounds else field.attribute.prepare(value)
 
 
+def null_test(name: str, value: Any) -> bool:
+    """What ``isnull`` compares with, which Django takes as ``True`` or ``False`` only."""
+    if not isinstance(value, bool):
+        raise InvalidValue(f"{name}__isnull takes True or False, not {shown(value)}.")
+    return value
+
+
 def two_bounds(name: str, value: Any) -> tuple[Any, Any]:
     """The bounds of a range."""
     bounds = tuple(value)
@@ -238,7 +245,7 @@ def _key(subject: Subject, key: Any) -> Any:
 
 #: How the value of a lookup is read that is not the attribute's own value.
 _VALUES: dict[str, Callable[[Subject, Any], Any]] = {
-    "isnull": lambda subject, value: bool(value),
+    "isnull": lambda subject, value: null_test(subject.name, value),
     "has_key": lambda subject, value: _key(subject, str(value)),
     "has_keys": lambda subject, value: tuple(_key(subject, key) for key in value),
     "has_any_keys": lambda subject, value: tuple(_key(subject, key) for key in value),

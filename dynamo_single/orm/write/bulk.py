@@ -99,7 +99,7 @@ class Creation:
         return Job("bulk_create", self.model, total=total, progress=self.progress)
 
     def _prepared(self, obj: Any) -> _New:
-        if not isinstance(obj, self.model):
+        if not isinstance(obj, self.model._meta.concrete_model):
             raise TypeError(f"bulk_create() of {self.model._meta.label} got {shown(obj)}.")
         obj._prepare_related_fields_for_save(operation_name="bulk_create")
         return _New(obj, *run(new_item(obj, block.current())))
@@ -240,7 +240,7 @@ def update(model: Any, objs: Iterable[Any], fields: Iterable[str], batch_size: i
     form_of(model).refuse_naming(only)
     objects = list({id(obj): obj for obj in objs}.values())
     for obj in objects:
-        if not isinstance(obj, model):
+        if not isinstance(obj, model._meta.concrete_model):
             raise TypeError(f"bulk_update() of {model._meta.label} got {shown(obj)}.")
         if not obj._is_pk_set():
             raise ValueError("All bulk_update() objects must have a primary key set.")

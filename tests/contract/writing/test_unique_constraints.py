@@ -84,13 +84,12 @@ def test_soft_delete_frees_and_restore_takes_it_again(conditional: Table) -> Non
 
 
 def test_forms_report_it_where_it_belongs(conditional: Table) -> None:
-    """One attribute: on its field. Several: on none. The constraint's own message, and its code, are used."""
+    """A condition's message, and the constraint's own, speak of the whole object, as in Django; the code is used."""
     Seat.objects.create(seat_id="1", hall="A", guest="Anna", status="taken", code="x")
     with assert_requests(["GetItem", "GetItem"]), pytest.raises(ValidationError) as raised:
         Seat(hall="A", guest="anna", status="taken", code="x").validate_constraints()
     assert raised.value.message_dict == {
-        "guest": ["Constraint \u201cone_seat_each\u201d is violated."],
-        NON_FIELD_ERRORS: ["The code is in use."],
+        NON_FIELD_ERRORS: ["Constraint \u201cone_seat_each\u201d is violated.", "The code is in use."],
     }
 
 

@@ -359,10 +359,15 @@ class IdentityField(TextField):
     def split(self, text: str) -> dict[str, Any]:
         """Each attribute's value; raises ``InvalidValue`` if the text is not an identity of this model."""
         texts = split_identity(text, len(self.names))
-        fields: list[Any] = [self.model._meta.get_field(name) for name in self.names]
-        return {
-            name: field.attribute.from_text(part) for name, field, part in zip(self.names, fields, texts, strict=True)
-        }
+        found = {}
+        for name, part in zip(self.names, texts, strict=True):
+            field: Any = self.model._meta.get_field(name)
+            attribute = field.attribute
+            found[name] = value = attribute.from_text(part)
+            if (spelled := attribute.to_text(value)) != part:
+                # Two spellings of one identity would be two URLs, and two cache entries, of one object.
+                raise InvalidValue(f"{text!r} is not a pk: {part!r} is spelled {spelled!r}.")
+        return found
 
 
 class IdentityDescriptor:
