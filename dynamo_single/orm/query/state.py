@@ -22,7 +22,7 @@ from dynamo_single.orm.results import objects
 from dynamo_single.orm.results.computation import Computation
 from dynamo_single.orm.results.state import NOTHING_ALONG, Along, Asked, QueryState, Window
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.where import tree
+from dynamo_single.orm.where import folding, tree
 from dynamo_single.orm.where.arguments import check_nesting
 from dynamo_single.orm.write.job import Progress
 
@@ -176,7 +176,7 @@ def state_of(queryset: StatefulQuerySet[Any]) -> QueryState:
 
 def _where(model: type[models.Model], query: Query) -> Condition:
     try:
-        return tree.read_where(model, query.where)
+        return folding.canonically(model, tree.read_where(model, query.where))
     except DynamoSingleError:
         if query.is_empty():
             return Nothing()  # as in Django, a condition that cannot be answered is no matter where nothing is asked

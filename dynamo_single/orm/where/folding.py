@@ -5,10 +5,12 @@ DynamoDB compares bytes, so there is no third way. This module must not know pla
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from dynamo_single.exceptions import NotSupported
-from dynamo_single.orm.conditions.terms import Compare, Condition
+from dynamo_single.orm.conditions.terms import And, Compare, Condition, Or
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import CanonicalAttribute
 
@@ -46,3 +48,32 @@ def _is_in_canonical_key(field: Any) -> bool:
     layout = registry.layout_of(field.model)
     parts = (part for key in layout.keys for part in (*key.partition.parts, *key.sort.parts))
     return any(part.name == field.attname and part.spec == "canonical" for part in parts)
+
+
+def canonically(model: Any, condition: Condition) -> Condition:
+    """A queryset's condition with equality of the texts whose canonical form is an identity: compared by that form.
+
+    These are parts ``{name:canonical}`` of the primary key, and ``canonical=True`` attributes that a key has so. Within
+    a negation the text itself is compared, as DynamoDB does it.
+    """
+    names = _identifying(model)
+    return _canonically(names, condition) if names else condition
+
+
+def _canonically(names: frozenset[str], condition: Condition) -> Condition:
+    if isinstance(condition, And | Or):
+        return type(condition)(tuple(_canonically(names, child) for child in condition.children))
+    if not isinstance(condition, Compare) or condition.operator != "exact" or condition.path:
+        return condition
+    return replace(condition, operator="canonical") if condition.attribute in names and condition.value else condition
+
+
+@cache
+def _identifying(model: Any) -> frozenset[str]:
+    layout = registry.layout_of(model)
+    primary = (*layout.primary.partition.parts, *layout.primary.sort.parts)
+    found = {part.name for part in primary if part.spec == "canonical"}
+    for name, attribute in registry.attributes_of(model).items():
+        if attribute.unique and attribute.canonical and _is_in_canonical_key(attribute.field):
+            found.add(name)
+    return frozenset(found)
