@@ -9,7 +9,7 @@ export WEB_PORT ?= 8000
 export DYNAMO_PORT ?= 8001
 export PYTHONUNBUFFERED := 1
 
-.PHONY: help run test test-versions test-django docs bench bench-walks bench-cpu check lint format install install-dev
+.PHONY: help run test test-versions test-django docs bench bench-walks bench-tests bench-cpu check lint format install install-dev
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -34,6 +34,9 @@ bench: install-dev ## measure what reading costs in a partition of 100,000 items
 
 bench-walks: install-dev ## count the calls, modules and moves of single operations (ten seconds)
 	@$(BIN)/python -m benchmarks.walks.run
+
+bench-tests: install-dev ## measure what a test pays for its test table (half a minute)
+	@$(BIN)/python -m benchmarks.test_isolation.run
 
 bench-cpu: install-dev ## measure the client CPU of single operations against PynamoDB (a minute)
 	@$(BIN)/python -m benchmarks.client_cpu.run

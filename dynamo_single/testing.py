@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import Context
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,22 +17,26 @@ from django.test import override_settings
 from django.utils import timezone
 
 from dynamo_single import clock
-from dynamo_single.conf import parse
+from dynamo_single.conf import aliases, parse
 from dynamo_single.engines import Engine, LocalEngine, find_engine
-from dynamo_single.isolation import guard
+from dynamo_single.isolation import contents, guard
 from dynamo_single.isolation.queries import described
-from dynamo_single.table import provisioning
+from dynamo_single.table import provisioning, redirects
 from dynamo_single.table.listeners import Interceptor, SentRequest, capture_requests, intercept
 from dynamo_single.table.table import Table, get_table
-from dynamo_single.table.transport import refusal, unreachable
+from dynamo_single.table.transport import refusal, unanswered, unreachable
 
 __all__ = [
+    "FAULTS",
     "FrozenTime",
     "Interceptor",
     "LocalEngine",
+    "Requests",
     "SentRequest",
     "assert_requests",
     "capture_requests",
+    "expire_items",
+    "fault",
     "frozen_time",
     "intercept",
     "local_engine",
@@ -41,6 +46,21 @@ __all__ = [
     "setup_table",
     "unreachable",
 ]
+
+
+class Requests(list[SentRequest]):
+    """Requests that were sent, in the order of their answers."""
+
+    @property
+    def operations(self) -> list[str]:
+        """The operation of each."""
+        return [request.operation for request in self]
+
+    def __str__(self) -> str:
+        """A line for each, with its parameters, and what they consumed together."""
+        lines = [f"{number}. {described(request)}" for number, request in enumerate(self, start=1)]
+        consumed = sum(request.consumed for request in self)
+        return "\n".join([f"Requests: {len(self)}, capacity units: {consumed:g}", *lines])
 
 
 @contextmanager
@@ -74,6 +94,56 @@ def refuse(code: str, *, operation: str | None = None, times: int | None = None,
 
     with intercept(interceptor):
         yield
+
+
+#: What ``fault()`` can let happen, each with DynamoDB's code where it is DynamoDB that refuses.
+FAULTS: Mapping[str, str] = {
+    "throttled": "ThrottlingException",
+    "conflict": "TransactionConflictException",
+    "denied": "AccessDeniedException",
+    "no table": "ResourceNotFoundException",
+    "server error": "InternalServerError",
+    "unreachable": "",
+    "lost answer": "",
+}
+
+
+@contextmanager
+def fault(
+    name: str, *, operation: str | None = None, times: int | None = None, alias: str = "default"
+) -> Iterator[None]:
+    """Within the block requests fail in a way of ``FAULTS``: all, or one operation's first ``times``.
+
+    ``"unreachable"``: nothing is sent. ``"lost answer"``: the request is carried out, on the alias's table, and its
+    answer never comes. The others are refused by DynamoDB, and nothing is done.
+    """
+    if name not in FAULTS:
+        raise ValueError(f"There is no fault {name!r}; there are {', '.join(map(repr, FAULTS))}.")
+    left = times
+
+    def interceptor(asked: str, params: Mapping[str, Any]) -> None:
+        nonlocal left
+        if left == 0 or (operation is not None and asked != operation):
+            return
+        if left is not None:
+            left -= 1
+        raise _failure(name, get_table(alias), asked, params)
+
+    with intercept(interceptor):
+        yield
+
+
+def _failure(name: str, table: Table, operation: str, params: Mapping[str, Any]) -> Exception:
+    if name == "unreachable":
+        return unreachable(table.settings)
+    if name == "lost answer":
+        # A new context has no interceptors and no listeners: the request is sent, and counted as the one that failed.
+        Context().run(table.call, operation, params)
+        return unanswered(table.settings)
+    if name == "conflict" and operation == "TransactWriteItems":
+        reasons = [{"Code": "TransactionConflict"} for _ in params["TransactItems"]]
+        return refusal(operation, "TransactionCanceledException", CancellationReasons=reasons)
+    return refusal(operation, FAULTS[name])
 
 
 @contextmanager
@@ -113,6 +183,19 @@ def frozen_time(at: datetime | None = None) -> Iterator[FrozenTime]:
         clock.adjustment.stopped, clock.adjustment.moved = before
 
 
+def expire_items() -> int:
+    """Delete the items whose time to live has ended by the app's clock, as DynamoDB does within some days; how many.
+
+    From the test tables, and tables of engines that the test runs; from no other. It costs a Scan of each.
+    """
+    found = {table.settings: table for table in map(get_table, aliases()) if _is_of_tests(table)}
+    return sum(contents.expire(table, clock.timestamp()) for table in found.values())
+
+
+def _is_of_tests(table: Table) -> bool:
+    return redirects.is_stand_in(table.settings) or guard.is_own(table.settings)
+
+
 @contextmanager
 def local_engine(*, alias: str = "default", root: Path | None = None, engine: Engine | None = None) -> Iterator[Table]:
     """Run an engine in memory on a free port, with the alias pointing at it and its table set up.
@@ -141,5 +224,12 @@ def local_engine(*, alias: str = "default", root: Path | None = None, engine: En
 
 
 def setup_table(alias: str = "default") -> Table:
-    """An empty table, made anew: for a fixture that each test uses. On a local engine only."""
-    return provisioning.recreate(get_table(alias))
+    """An empty table that is as the settings say: for a fixture that each test uses. On a local engine only.
+
+    A table that is so already, and holds 100 items at most, is emptied in a few milliseconds; any other is made anew.
+    """
+    table = get_table(alias)
+    fits = table.settings.is_local and not provisioning.differences(table.settings, provisioning.observe(table))
+    if fits and contents.empty(table, most=100):
+        return table
+    return provisioning.recreate(table)

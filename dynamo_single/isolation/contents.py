@@ -38,6 +38,19 @@ def restore(table: Table, wanted: Contents) -> int:
     return _unheard(partial(_restore, table, wanted))
 
 
+def empty(table: Table, *, most: int) -> bool:
+    """Delete what the table holds, unless that are more items; whether it is empty now."""
+
+    def work() -> bool:
+        found = table.send(Request("Scan", {"ConsistentRead": True, "Limit": most + 1}))
+        if found.get("LastEvaluatedKey") or found["Count"] > most:
+            return False
+        _write(table, [{"DeleteRequest": {"Key": _named(_key(item))}} for item in found["Items"]])
+        return True
+
+    return _unheard(work)
+
+
 def expire(table: Table, moment: float) -> int:
     """Delete the items whose time to live has ended at a moment, in seconds since 1970, as DynamoDB does in time."""
     found = _unheard(partial(_read, table))
@@ -80,10 +93,14 @@ def _restore(table: Table, wanted: Contents) -> int:
     found = _read(table)
     writes: list[Write] = [{"DeleteRequest": {"Key": _named(key)}} for key in found if key not in wanted]
     writes += [{"PutRequest": {"Item": item}} for key, item in wanted.items() if found.get(key) != item]
+    _write(table, writes)
+    return len(writes)
+
+
+def _write(table: Table, writes: Sequence[Write]) -> None:
     for start in range(0, len(writes), MAX_BATCH_WRITES):
         if rest := batches.write_batch(table, writes[start : start + MAX_BATCH_WRITES], patient=True):
             raise rest.error
-    return len(writes)
 
 
 def _has_expired(item: Item, moment: float) -> bool:

@@ -32,12 +32,17 @@ _WAY_OUT = (
 
 def check(settings: TableSettings) -> None:
     """Raise ``AccessOutsideTest`` unless a request to the table may be sent now."""
-    if _lifted.get() or (settings.endpoint_url is not None and own_engines[settings.endpoint_url]):
+    if _lifted.get() or is_own(settings):
         return
     if refusal := _refusal():
         raise AccessOutsideTest(f"{_named(settings)}, and Django allows none: {refusal} {_WAY_OUT}") from refusal
     if not redirects.is_stand_in(settings):
         raise AccessOutsideTest(f"{_named(settings)}, which is not a table of the tests. {_WAY_OUT}")
+
+
+def is_own(settings: TableSettings) -> bool:
+    """Whether the table is on an engine that a test runs itself."""
+    return settings.endpoint_url is not None and own_engines[settings.endpoint_url] > 0
 
 
 class _Guard:

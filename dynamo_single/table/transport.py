@@ -73,6 +73,11 @@ def unreachable(settings: TableSettings) -> Exception:
     return EndpointConnectionError(endpoint_url=settings.place)
 
 
+def unanswered(settings: TableSettings) -> Exception:
+    """The exception that an interceptor raises to stand for a request that was sent, and whose answer never came."""
+    return ReadTimeoutError(endpoint_url=settings.place)
+
+
 def explained(
     settings: TableSettings,
     operation: str,

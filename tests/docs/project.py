@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -189,6 +190,13 @@ def make(template: Path, target: Path, endpoint_url: str) -> Project:
     shutil.copytree(template, target)
     # Where npm would put the engine.
     (target / "node_modules").symlink_to(ROOT / "node_modules")
+    # What pip would install besides the code: pytest finds the plugin by it.
+    installed = target / "dynamo_single.dist-info"
+    installed.mkdir()
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    (installed / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {declared['name']}\nVersion: 0\n")
+    plugins = [f"{name} = {module}" for name, module in declared["entry-points"]["pytest11"].items()]
+    (installed / "entry_points.txt").write_text("\n".join(["[pytest11]", *plugins]))
     return Project(target, endpoint_url)
 
 

@@ -17,7 +17,7 @@ from dynamo_single.table import Request, provisioning
 from dynamo_single.table.table import Table
 
 ROOT = Path(__file__).resolve().parents[3]
-SECONDS = 120
+SECONDS = 400
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,63 @@
+"""pytest with pytest-django and our plugin: marked tests write into test tables, and no test reaches another table."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from importlib import import_module
+
+import pytest
+
+from tests.contract.isolation.runs import ROOT, Development, development
+
+FUNCTIONS = "tests/isolated_project/functions.py"
+CLASSES = "tests/isolated_project/stock.py"
+
+
+@pytest.fixture
+def running() -> Iterator[Development]:
+    """An engine with a development table."""
+    with development() as found:
+        yield found
+
+
+@pytest.mark.parametrize(
+    ("settings", "workers"), [("settings", "4"), ("settings_sql", "4"), ("settings", "0"), ("settings_sql", "0")]
+)
+def test_two_hundred_tests_write_the_same_keys(running: Development, settings: str, workers: str) -> None:
+    """Each test finds its table empty, and the development table and the engine are as before."""
+    before = running.state()
+    said = running.pytest("-n", workers, FUNCTIONS, settings=settings)
+    assert "215 passed" in said
+    assert said.endswith("ended with 0"), said
+    assert running.state() == before
+
+
+@pytest.mark.parametrize("settings", ["settings", "settings_sql"])
+def test_djangos_classes_run_under_pytest(running: Development, settings: str) -> None:
+    """Test classes are joined in the same way."""
+    before = running.state()
+    said = running.pytest("-n", "2", CLASSES, settings=settings)
+    assert "39 passed" in said
+    assert said.endswith("ended with 0"), said
+    assert running.state() == before
+
+
+def test_a_failing_test_shows_its_requests(running: Development) -> None:
+    """What the fixture prints stands beside the failure."""
+    said = running.pytest("tests/isolated_project/failing.py")
+    assert "Requests: 1, capacity units: 2\n1. PutItem {'" in said
+    assert said.endswith("ended with 1"), said
+
+
+def test_reuse_db_keeps_the_table(running: Development) -> None:
+    """The option of pytest-django means what ``--keepdb`` does."""
+    said = running.pytest("--reuse-db", f"{FUNCTIONS}::test_the_fixture_opens_the_table")
+    assert said.endswith("ended with 0"), said
+    assert "test_notes" in running.tables()
+
+
+def test_pytest_finds_the_plugin_where_the_package_is_installed() -> None:
+    """The entry point names the module."""
+    (name,) = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["pytest11"].values()
+    assert import_module(name).dynamo_requests

@@ -1,0 +1,13 @@
+"""A test that fails, and shows what it has sent."""
+
+import pytest
+
+from dynamo_single.testing import Requests
+from tests.isolated_project.stock import write
+
+
+@pytest.mark.django_db
+def test_a_failure(dynamo_requests: Requests) -> None:
+    """Fail after one request."""
+    write()
+    assert len(dynamo_requests) == 0
