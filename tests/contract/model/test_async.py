@@ -30,6 +30,7 @@ LAZY = {
     "alias",
     "all",
     "allow_in_memory",
+    "allow_reads",
     "allow_scan",
     "annotate",
     "as_manager",
