@@ -100,7 +100,7 @@ class Login(models.Model):
 
     user = models.ReferenceAttribute(User, attr_name="userId")
     user_id: str
-    kind = models.UnicodeAttribute(max_length=30)
+    kind = models.UnicodeAttribute(max_length=30, choices=[(kind, kind) for kind in ATTRIBUTES])
     identifier = models.UnicodeAttribute(max_length=254)
     confirmed = models.BooleanAttribute(null=True)
 

@@ -5,10 +5,9 @@ Django does not call the checks of models that are hidden from migrations, so th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
-from itertools import combinations
 from typing import Any, Final
 
 from django.apps import AppConfig, apps
@@ -21,7 +20,7 @@ from pynamodb.attributes import Attribute as PynamoDBAttribute
 
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.backend.router import uses_engine
-from dynamo_single.cache import entries
+from dynamo_single.checks.collisions import check_collisions
 from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.effects import child_counters, spreading, unique_rules
@@ -29,7 +28,6 @@ from dynamo_single.orm.model.model import Model
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.schema import attributes, registry
 from dynamo_single.orm.schema.children import Children, declared
-from dynamo_single.orm.schema.encoding.keys import Template, can_collide
 from dynamo_single.orm.schema.fields.fields import DynamoField
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 from dynamo_single.table import names
@@ -57,12 +55,6 @@ _INSTEAD: Final = {
     "OneToOneField": "ReferenceAttribute(unique=True)",
 }
 
-#: The keys of items that belong to no model, by what an error calls them.
-_RESERVED: Final[dict[str, Callable[[], Iterable[tuple[str, str]]]]] = {
-    "a claim on a unique value": unique_rules.claim_keys,
-    "an item of the cache": lambda: entries.KEYS,
-}
-
 
 def check_models(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
     """Every check of every model of the given apps; collisions are looked for among all models."""
@@ -80,7 +72,7 @@ def check_models(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) 
         messages += _check_stored(model)
         messages += _check_unique(model)
         messages += _check_managers(model)
-    return [*messages, *_check_collisions(models)]
+    return [*messages, *check_collisions(models)]
 
 
 def check_references_from_sql(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
@@ -343,45 +335,3 @@ def _check_unique(model: Any) -> Iterator[Error]:
         unique_rules.rules_of(model)
     except ConfigurationError as error:
         yield _error(model, "E009", str(error))
-
-
-def _check_collisions(models: Sequence[Any]) -> Iterator[Error]:
-    """E007: two models of one table that could write the same primary key."""
-    layouts: list[tuple[Any, ModelLayout]] = []
-    for model in registry.all_models():
-        try:
-            layouts.append((model, registry.layout_of(model)))
-        except ConfigurationError:
-            continue  # E003 says so for that model
-    for model, layout in layouts:
-        taken = _reserved_by(layout) if model in models else ""
-        if taken:
-            yield _error(
-                model,
-                "E007",
-                f"{layout.label} could write the key of {taken}: {layout.primary.partition.source!r} / "
-                f"{layout.primary.sort.source!r}.",
-                f"Begin the partition with another literal than {layout.primary.partition.source.split('#')[0]}, such "
-                "as the model's name.",
-            )
-    for (first, one), (second, other) in combinations(layouts, 2):
-        if one.alias != other.alias or not {first, second} & set(models):
-            continue
-        if can_collide((one.primary.partition, one.primary.sort), (other.primary.partition, other.primary.sort)):
-            yield _error(
-                second,
-                "E007",
-                f"{other.label} and {one.label} could write the same primary key: "
-                f"{other.primary.partition.source!r} / {other.primary.sort.source!r} and "
-                f"{one.primary.partition.source!r} / {one.primary.sort.source!r}.",
-                "Put a different literal into one of the templates, such as the model's name in front.",
-            )
-
-
-def _reserved_by(layout: ModelLayout) -> str:
-    """What else the app stores under keys that the model could write; nothing, as a rule."""
-    own = (layout.primary.partition, layout.primary.sort)
-    for taken, keys in _RESERVED.items():
-        if any(can_collide(own, (Template.parse(partition), Template.parse(sort))) for partition, sort in keys()):
-            return taken
-    return ""

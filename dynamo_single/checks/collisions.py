@@ -1,0 +1,119 @@
+"""E007: two record types of one table whose objects could have the same primary key.
+
+What an attribute promises of its values counts: the prefix that an ``IdAttribute`` makes, and ``choices``. Neither is
+enforced when an object is written; a creation under a key that is taken is refused then, as ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations, product
+from typing import Any, Final
+
+from django.core.checks import Error
+
+from dynamo_single.cache import entries
+from dynamo_single.exceptions import ConfigurationError, InvalidValue
+from dynamo_single.orm.effects import unique_rules
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes import IdAttribute
+from dynamo_single.orm.schema.encoding.keys import KeyPart, Template, can_collide
+from dynamo_single.orm.schema.layout import ModelLayout
+
+#: The keys of items that belong to no model, by what an error calls them.
+_RESERVED: Final[dict[str, Callable[[], Iterable[tuple[str, str]]]]] = {
+    "a claim on a unique value": unique_rules.claim_keys,
+    "an item of the cache": lambda: entries.KEYS,
+}
+#: The most combinations of choices that are compared one by one; beyond, the choices of a key do not count.
+MOST_COMBINATIONS: Final = 64
+
+Pair = tuple[Template, Template]
+
+
+def check_collisions(models: Sequence[Any]) -> Iterator[Error]:
+    """E007: two models of one table that could write the same primary key."""
+    layouts: list[tuple[Any, ModelLayout, list[Pair]]] = []
+    for model in registry.all_models():
+        try:
+            layout = registry.layout_of(model)
+        except ConfigurationError:
+            continue  # E003 says so for that model
+        layouts.append((model, layout, _possible(model, layout)))
+    for model, layout, pairs in layouts:
+        taken = _reserved_by(pairs) if model in models else ""
+        if taken:
+            yield _error(
+                model,
+                f"{layout.label} could write the key of {taken}: {_keys_of(layout)}.",
+                f"Begin the partition with another literal than {layout.primary.partition.source.split('#')[0]}, such "
+                "as the model's name.",
+            )
+    for (first, one, pairs), (second, other, others) in combinations(layouts, 2):
+        if one.alias != other.alias or not {first, second} & set(models):
+            continue
+        if any(can_collide(mine, theirs) for mine in pairs for theirs in others):
+            yield _error(
+                second,
+                f"{other.label} and {one.label} could write the same primary key: {_keys_of(other)} and "
+                f"{_keys_of(one)}.",
+                "Put a different literal into one of the templates, such as the model's name in front; different "
+                "prefixes of IdAttributes and different choices of a part tell keys apart too.",
+            )
+
+
+def _error(model: Any, message: str, hint: str) -> Error:
+    return Error(message, hint=hint, obj=model, id="dynamo_single.E007")
+
+
+def _keys_of(layout: ModelLayout) -> str:
+    return f"{layout.primary.partition.source!r} / {layout.primary.sort.source!r}"
+
+
+def _reserved_by(pairs: list[Pair]) -> str:
+    """What else the app stores under keys that the model could write; nothing, as a rule."""
+    for taken, keys in _RESERVED.items():
+        reserved = [(Template.parse(partition), Template.parse(sort)) for partition, sort in keys()]
+        if any(can_collide(own, other) for own in pairs for other in reserved):
+            return taken
+    return ""
+
+
+def _possible(model: Any, layout: ModelLayout) -> list[Pair]:
+    """The model's primary key as templates in which all that is known of the values stands as literal text."""
+    attributes = registry.attributes_of(model)
+    pair = (layout.primary.partition, layout.primary.sort)
+    parts = {part.name: part for template in pair for part in template.parts}
+    known = {name: found for name, part in parts.items() if (found := _known(attributes[name], part))}
+    count = 1
+    for texts in known.values():
+        count *= len(texts)
+    if count > MOST_COMBINATIONS:
+        known = {name: texts for name, texts in known.items() if len(texts) == 1}
+    chosen = [dict(zip(known, texts, strict=True)) for texts in product(*known.values())]
+    return [(_filled(pair[0], texts), _filled(pair[1], texts)) for texts in chosen]
+
+
+def _known(attribute: Any, part: KeyPart) -> list[tuple[str, bool]]:
+    """What a value begins with, each with whether that is all of it; nothing if nothing is known."""
+    try:
+        if attribute.field.choices:
+            return [(part.encode(value), True) for value, _ in attribute.field.flatchoices if value not in (None, "")]
+        if isinstance(attribute, IdAttribute) and attribute.prefix and not part.spec:
+            return [(part.encode(f"{attribute.prefix}-"), False)]
+    except InvalidValue:
+        pass  # a choice that no key can hold: then nothing is known
+    return []
+
+
+def _filled(template: Template, texts: dict[str, tuple[str, bool]]) -> Template:
+    parts: list[KeyPart] = []
+    literal = ""
+    for part in template.parts:
+        text, is_whole = texts.get(part.name, ("", False))
+        literal += part.literal + text
+        if not is_whole:
+            parts.append(replace(part, literal=literal))
+            literal = ""
+    return replace(template, parts=tuple(parts), tail=literal + template.tail)
