@@ -15,12 +15,14 @@ from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any
 
-import orjson
+import msgspec
 
 from dynamo_single.table.shapes import CAPACITY, COUNT, ITEM, RECORD, TEXT, ListOf, MapOf, Record, Shape
 
 #: What DynamoDB says of its answers (AWS: "DynamoDB low-level API"), without the version of the format.
 CONTENT_TYPE = "application/x-amz-json-1."
+
+_decode = msgspec.json.Decoder().decode
 
 #: How much of an answer that does not fit a message shows, in bytes.
 _SHOWN = 60
@@ -101,8 +103,8 @@ def read(
     """
     _check_head(status, headers, body)
     try:
-        answer = orjson.loads(body)
-    except ValueError:
+        answer = _decode(body)
+    except (ValueError, RecursionError):
         raise NoAnswer(f"{_shown(body)} is no whole JSON") from None
     if type(answer) is not dict:
         raise NoAnswer(f"{_shown(body)} is no JSON object")

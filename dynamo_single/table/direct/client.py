@@ -5,7 +5,6 @@ It does what a botocore client does for these operations and raises botocore's e
 
 from __future__ import annotations
 
-import base64
 import time
 from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
@@ -14,7 +13,7 @@ from itertools import count
 from typing import Any
 from zlib import crc32
 
-import orjson
+import msgspec
 from botocore.exceptions import (
     ConnectTimeoutError,
     EndpointConnectionError,
@@ -49,6 +48,9 @@ _SKEWED = frozenset({"InvalidSignatureException", "RequestExpired", "RequestTime
 _SKEW = 240.0
 #: What a connection fails with, before or after it carried the request.
 _UNANSWERED = (HTTPClientError, EndpointConnectionError, ConnectTimeoutError)
+
+#: Bytes are written as base64, as DynamoDB takes them.
+_encode = msgspec.json.Encoder().encode
 
 Received = tuple[int, Mapping[str, str], bytes]
 
@@ -86,7 +88,7 @@ class DirectClient:
         Raises ``ClientError`` for a refusal, and botocore's connection errors for an answer that did not come. If no
         answer's checksum fits, the last one is given as it came.
         """
-        body = orjson.dumps(params, default=_base64)
+        body = _encode(params)
         spent = 0
         for attempt in count(1):
             answer, failure, error = self._attempt(operation, body)
@@ -142,9 +144,3 @@ class DirectClient:
             return False
         self._ahead = ahead
         return True
-
-
-def _base64(value: Any) -> str:
-    if isinstance(value, bytes | bytearray | memoryview):
-        return base64.b64encode(value).decode()
-    raise TypeError(f"{type(value).__name__} has no place in a request")

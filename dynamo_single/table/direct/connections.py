@@ -13,6 +13,7 @@ import threading
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from botocore.exceptions import (
     ConnectionClosedError,
@@ -58,8 +59,14 @@ class AnswerParser:
         self._headers: dict[str, str] = {}
         self._body: list[bytes] = []
         self._size = 0
+        self._status = 0
         self.complete = False
         self.keep_alive = False
+
+    def close(self) -> None:
+        """Let go of what was read: the parser refers to this object, and both would wait for the garbage collector."""
+        del self._parser
+        self._body.clear()
 
     def feed(self, data: bytes) -> None:
         """Take some bytes; raises ``ValueError`` for what is not HTTP, or too long."""
@@ -72,7 +79,7 @@ class AnswerParser:
 
     def answer(self) -> Answer:
         """The answer, once it is ``complete``."""
-        return Answer(self._parser.get_status_code(), self._headers, b"".join(self._body))
+        return Answer(self._status, self._headers, b"".join(self._body))
 
     # What the parser calls.
 
@@ -95,7 +102,8 @@ class AnswerParser:
 
     def on_message_complete(self) -> None:
         """The end, unless it was only the announcement of an answer."""
-        if self._parser.get_status_code() >= 200:
+        self._status = self._parser.get_status_code()
+        if self._status >= HTTPStatus.OK:
             self.complete = True
             self.keep_alive = self._parser.should_keep_alive()
 
@@ -123,6 +131,7 @@ class Connection:
                 if not data:
                     raise ConnectionClosedError(endpoint_url=url, error="the answer ends before its end")
                 parser.feed(data)
+            return parser.answer(), parser.keep_alive
         except TimeoutError as error:
             self.close()
             raise ReadTimeoutError(endpoint_url=url, error=error) from error
@@ -133,7 +142,8 @@ class Connection:
             # Also when the thread is interrupted: half an answer would be taken for the next one's.
             self.close()
             raise
-        return parser.answer(), parser.keep_alive
+        finally:
+            parser.close()
 
     def close(self) -> None:
         """Close the connection, at once and without a word to the other side."""

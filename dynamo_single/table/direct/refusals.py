@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
+import msgspec
 from botocore.exceptions import ClientError
 
 from dynamo_single.table.direct.connections import Answer
@@ -53,8 +53,8 @@ def _reason(reason: Mapping[str, Any]) -> dict[str, Any]:
 
 def _content(answer: Answer) -> Mapping[str, Any]:
     try:
-        content = orjson.loads(answer.body)
-    except ValueError:
+        content = msgspec.json.decode(answer.body)
+    except (ValueError, RecursionError):
         content = None
     return content if isinstance(content, dict) else {"message": answer.body.decode("utf-8", "replace")}
 
