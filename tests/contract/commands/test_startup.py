@@ -51,18 +51,3 @@ def test_a_right_setting_does_not(tmp_path: Path) -> None:
         check=False,
     )
     assert (child.returncode, child.stderr) == (0, "")
-
-
-def test_a_test_run_on_a_table_that_is_not_local_is_refused() -> None:
-    """Tests would write into it; the error names the table and the way to a local engine."""
-    from django.db import connection
-    from django.test import override_settings
-
-    from dynamo_single.exceptions import NotSupported
-
-    url = "dynamodb:///production?region=eu-west-1"
-    with (
-        override_settings(DYNAMO_SINGLE={"default": url}),
-        pytest.raises(NotSupported, match=r"'production' at AWS eu-west-1.*local_engine"),
-    ):
-        connection.creation._create_test_db(0, autoclobber=True)

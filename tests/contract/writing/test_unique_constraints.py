@@ -146,7 +146,7 @@ def test_what_claims_cannot_follow_is_refused_when_it_is_declared(constraint: An
         (UniqueConstraint(fields=["nothing"], name="c"), "c names 'nothing', which is no attribute. It has s, t, m."),
         (UniqueConstraint(fields=["t", "m"], name="c"), "Single.m cannot be unique: a MapAttribute cannot be in a key"),
         (UniqueConstraint(fields=["t"], condition=Q(nothing=1), name="c"), "the condition of c: "),
-        (UniqueConstraint(fields=["t"], condition=Q(t=F("s")), name="c"), "the condition of c: "),
+        (UniqueConstraint(fields=["t"], condition=Q(t=F("m")), name="c"), "the condition of c: "),
     ],
 )
 def test_a_check_tells_what_names_no_attribute(constraint: Any, message: str) -> None:
