@@ -62,6 +62,7 @@ class TableSettings:
     max_attempts: int = 3
     max_pool_connections: int = 20
     consumed_capacity: bool = True
+    parallel_reads: int = 8
     transport: Transport = "direct"
 
     @property
@@ -211,7 +212,7 @@ def _value_of_text(key: str, text: str) -> Any:
         return tuple(filter(None, text.split(",")))
     if key in {"CONNECT_TIMEOUT", "READ_TIMEOUT"}:
         return float(text) if re.fullmatch(r"\d+(\.\d+)?", text) else text
-    if key in {"READ_CAPACITY", "WRITE_CAPACITY", "MAX_ATTEMPTS", "MAX_POOL_CONNECTIONS"}:
+    if key in {"READ_CAPACITY", "WRITE_CAPACITY", "MAX_ATTEMPTS", "MAX_POOL_CONNECTIONS", "PARALLEL_READS"}:
         return int(text) if re.fullmatch(r"\d{1,9}", text) else text
     return text
 
@@ -311,6 +312,7 @@ _READERS: dict[str, Reader] = {
     ),
     "MAX_ATTEMPTS": POSITIVE,
     "MAX_POOL_CONNECTIONS": POSITIVE,
+    "PARALLEL_READS": POSITIVE,
     "READ_CAPACITY": POSITIVE,
     "READ_TIMEOUT": SECONDS,
     "REGION": (_text(_REGION), "an AWS region such as 'eu-west-1'"),

@@ -46,12 +46,17 @@ class Wanted:
         return threads.MAX_THREADS if self.left is None else -(-self.left // MAX_BATCH_KEYS)
 
 
+def most_at_once(table: Table) -> int:
+    """How many reads of one query may be under way: ``PARALLEL_READS``, eight, and as many as there are connections."""
+    return min(threads.MAX_THREADS, table.settings.max_pool_connections, table.settings.parallel_reads)
+
+
 def get_batches(table: Table, requests: Iterable[Request], wanted: Wanted) -> Iterator[list[Item]]:
     """The items of each request, request by request; those of one come in any order.
 
-    Up to eight requests are under way at once, and no more than there are connections, or than what is wanted takes.
+    As many requests are under way as ``most_at_once()`` says, and no more than what is wanted takes.
     """
-    most = min(threads.MAX_THREADS, table.settings.max_pool_connections)
+    most = most_at_once(table)
     return threads.in_order(partial(get_batch, table), requests, at_once=lambda: min(most, wanted.batches))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, islice
+from itertools import chain, islice, repeat
 from typing import Any
 
 from dynamo_single.exceptions import NotSupported, UnexpectedItem
@@ -26,8 +26,8 @@ from dynamo_single.orm.requests import block
 from dynamo_single.orm.requests.actions import key_of
 from dynamo_single.orm.requests.compiler import compile_plan, compile_reads, item_key, with_page
 from dynamo_single.orm.requests.expressions import ExpressionTooLong
-from dynamo_single.table import names
-from dynamo_single.table.batches import Wanted, get_batches
+from dynamo_single.table import names, threads
+from dynamo_single.table.batches import Wanted, get_batches, most_at_once
 from dynamo_single.table.limits import MAX_ACTIONS, MAX_PAGE_ITEMS
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table
@@ -97,9 +97,11 @@ def count(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None) -
     all_own = plan.filter == EVERYTHING
     total = 0
     allowance, exact = allowance_of(table, plan), limit_is_exact(plan)
-    for request in _compile_count(table, plan):
+    requests = _compile_count(table, plan)
+    first_pages = _first_pages(table, requests, None) if stop is None else repeat(None, len(requests))
+    for request, first in zip(requests, first_pages, strict=True):
         wanted = None if stop is None else stop - total
-        for answer in _answers(table, request, wanted, allowance, exact=exact):
+        for answer in _answers(table, request, wanted, allowance, first=first, exact=exact):
             total += int(answer["Count"])
             # Where a page ends before its time, Dynoxide counts the item that did not fit in as scanned.
             if all_own and answer["ScannedCount"] - answer["Count"] > ("LastEvaluatedKey" in answer):
@@ -197,32 +199,62 @@ def _pages_of_plan(
     table: Table, plan: Plan, stop: int | None, allowance: Allowance | None, *, exact: bool
 ) -> Iterator[Item]:
     requests = compile_plan(plan, table_name=table.name)
-    streams = [_items_of(table, request, stop, allowance, exact=exact) for request in requests]
-    if plan.merge == "sort_key" and len(streams) > 1:
+    is_merged = plan.merge == "sort_key" and len(requests) > 1
+    # A merge needs the first page of each partition, and what no slice ends is read to the end of all.
+    ahead = is_merged or (stop is None and len(requests) > 1)
+    first_pages = _first_pages(table, requests, stop) if ahead else repeat(None, len(requests))
+    streams = (
+        _items_of(table, request, stop, allowance, first=first, exact=exact)
+        for request, first in zip(requests, first_pages, strict=True)
+    )
+    if is_merged:
         index = plan.index
         sort = names.SORT_KEY if index is None else names.index_sort(index)
-        merged = _mirrored(streams, forward=plan.forward)
+        merged = _mirrored(list(streams), forward=plan.forward)
         yield from heapq.merge(*merged, key=lambda item: item[sort]["S"], reverse=not plan.forward)
         return
     for stream in streams:
         yield from stream
 
 
+def _first_pages(table: Table, requests: Sequence[Request], limit: int | None) -> Iterator[dict[str, Any]]:
+    """The first page of each request in their order, several read at once; further ones wait until they are needed."""
+    most = most_at_once(table)
+    pages = (with_page(request, limit=limit) for request in requests)
+    return threads.in_order(table.send, pages, at_once=lambda: most)
+
+
 def _items_of(
-    table: Table, request: Request, stop: int | None, allowance: Allowance | None, *, exact: bool
+    table: Table,
+    request: Request,
+    stop: int | None,
+    allowance: Allowance | None,
+    *,
+    first: dict[str, Any] | None,
+    exact: bool,
 ) -> Iterator[Item]:
-    for answer in _answers(table, request, stop, allowance, exact=exact):
+    for answer in _answers(table, request, stop, allowance, first=first, exact=exact):
         yield from answer["Items"]
 
 
 def _answers(
-    table: Table, request: Request, wanted: int | None, allowance: Allowance | None, *, exact: bool
+    table: Table,
+    request: Request,
+    wanted: int | None,
+    allowance: Allowance | None,
+    *,
+    first: dict[str, Any] | None = None,
+    exact: bool,
 ) -> Iterator[dict[str, Any]]:
-    """The pages of one Query or Scan; ``wanted`` bounds what each page reads as far as the filter allows."""
+    """The pages of one Query or Scan, of which the ``first`` may be read already.
+
+    ``wanted`` bounds what each page reads as far as the filter allows.
+    """
     limit = wanted
     start_key = None
     while True:
-        answer = table.send(with_page(request, start_key=start_key, limit=limit))
+        answer = first or table.send(with_page(request, start_key=start_key, limit=limit))
+        first = None
         if allowance is not None:
             allowance.take(answer)
         yield answer

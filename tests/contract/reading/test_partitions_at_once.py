@@ -1,0 +1,114 @@
+"""Several partitions of one query: read at once, in the right order, and no more of them than are needed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from django.test import override_settings
+
+from dynamo_single.conf import table_settings
+from dynamo_single.exceptions import Throttled
+from dynamo_single.table import Table
+from dynamo_single.testing import assert_requests, intercept, refuse
+from project.directory.models import Company, Person
+
+COMPANIES = [f"c{number}" for number in range(8)]
+
+
+@pytest.fixture(autouse=True)
+def people(table: Table) -> None:
+    """Two people in each of eight companies."""
+    for number, company in enumerate(COMPANIES):
+        Company.objects.create(company_id=company, name=company)
+        for place in (1, 2):
+            Person.objects.create(company_id=company, person_id=f"p{place}{number}", name=f"{place}{company}")
+
+
+def everybody() -> Any:
+    """The people of all companies, company after company."""
+    return Person.objects.filter(company__in=COMPANIES)
+
+
+#: Each company's people in their order, company after company.
+NAMES = [f"{place}{company}" for company in COMPANIES for place in (1, 2)]
+
+
+def meeting(together: threading.Barrier) -> Any:
+    """Within the block each Query waits until so many are under way."""
+
+    def meet(operation: str, params: Mapping[str, Any]) -> None:
+        if operation == "Query":
+            together.wait(10)
+
+    return intercept(meet)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda: len(everybody()),
+        lambda: everybody().count(),
+        lambda: len(list(everybody().iterator())),
+        lambda: len(everybody().order_by("person_id")),
+        lambda: sum(len(each.people.all()) for each in Company.objects.prefetch_related("people")),
+    ],
+    ids=["list", "count", "iterator", "merged", "prefetched"],
+)
+def test_partitions_are_read_at_once(read: Any) -> None:
+    """Eight Queries are under way together, and each partition is read once."""
+    companies = list(Company.objects.all())  # what the prefetch begins with is one Query by itself
+    assert len(companies) == len(COMPANIES)
+    sent: list[str] = []
+    threads: set[int] = set()
+
+    def note(operation: str, params: Mapping[str, Any]) -> None:
+        sent.append(operation)
+        threads.add(threading.get_ident())
+
+    with intercept(note):
+        assert read() == 2 * len(COMPANIES)
+    assert sent.count("Query") in {8, 9}
+    assert len(threads) > 1
+
+
+def test_eight_are_under_way_together() -> None:
+    """All of them meet before one is answered."""
+    with meeting(threading.Barrier(8)), assert_requests(["Query"] * 8):
+        assert [person.name for person in everybody()] == NAMES
+
+
+def test_a_merge_keeps_its_order() -> None:
+    """Partitions that are put in order together come as before."""
+    with meeting(threading.Barrier(8)), assert_requests(["Query"] * 8):
+        found = [person.person_id for person in everybody().order_by("person_id")]
+    assert found == sorted(found)
+
+
+def test_the_setting_reads_one_after_the_other(table: Table) -> None:
+    """With ``PARALLEL_READS`` of one, everything is asked for in the caller's own thread."""
+    threads: set[int] = set()
+    settings = {"TABLE_NAME": table.name, "ENDPOINT_URL": table.settings.endpoint_url, "PARALLEL_READS": 1}
+    with (
+        override_settings(DYNAMO_SINGLE={"default": settings}),
+        intercept(lambda operation, params: threads.add(threading.get_ident())),
+        assert_requests(["Query"] * 8),
+    ):
+        assert table_settings().parallel_reads == 1
+        assert [person.name for person in everybody()] == NAMES
+    assert threads == {threading.get_ident()}
+
+
+@pytest.mark.parametrize(("read", "requests"), [(lambda: everybody()[:3], 2), (lambda: everybody().exists(), 1)])
+def test_what_a_slice_does_not_need_is_not_read(read: Any, requests: int) -> None:
+    """Where few are wanted, partitions are read one after the other, as they are needed."""
+    with assert_requests(["Query"] * requests):
+        assert read()
+
+
+def test_an_error_of_one_partition_is_the_querysets() -> None:
+    """Nothing is left out in silence."""
+    with refuse("ThrottlingException", operation="Query", times=1), pytest.raises(Throttled):
+        list(everybody())
