@@ -13,7 +13,8 @@ from django.utils.module_loading import import_string
 
 ROOT = Path(__file__).resolve().parents[2]
 #: A line for each public module, with what it has.
-NAMES = dict(line.split(": ") for line in (Path(__file__).parent / "public_names.txt").read_text().splitlines())
+LINES = [line.split(": ") for line in (Path(__file__).parent / "public_names.txt").read_text().splitlines()]
+NAMES = dict(LINES)
 
 SETTINGS = [
     "dynamo_single.admin.apps.DynamoAdminConfig",
@@ -76,6 +77,11 @@ CHECKS = {
     "dynamo_single.W901",
     "accounts.W001",
 }
+
+
+def test_a_public_module_has_one_line() -> None:
+    """No line hides another's names, as two of one module would after a merge."""
+    assert [module for module, _ in LINES] == [*NAMES]
 
 
 @pytest.mark.parametrize("module", NAMES)
