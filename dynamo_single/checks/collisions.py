@@ -18,6 +18,7 @@ from dynamo_single.exceptions import ConfigurationError, InvalidValue
 from dynamo_single.orm.effects import unique_rules
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import IdAttribute
+from dynamo_single.orm.schema.attributes.references import StandIn
 from dynamo_single.orm.schema.encoding.keys import KeyPart, Template, can_collide
 from dynamo_single.orm.schema.layout import ModelLayout
 
@@ -96,10 +97,17 @@ def _possible(model: Any, layout: ModelLayout) -> list[Pair]:
 
 
 def _known(attribute: Any, part: KeyPart) -> list[tuple[str, bool]]:
-    """What a value begins with, each with whether that is all of it; nothing if nothing is known."""
+    """What a value begins with, each with whether that is all of it; nothing if nothing is known.
+
+    Of a reference it is what is known of the other model's primary key.
+    """
+    while isinstance(attribute, StandIn) and not attribute.field.choices:
+        attribute = attribute.target
+    # What stores the pk of an SQL model, or an identity of several values, is no attribute of a model and has no field.
+    field = getattr(attribute, "field", None)
     try:
-        if attribute.field.choices:
-            return [(part.encode(value), True) for value, _ in attribute.field.flatchoices if value not in (None, "")]
+        if field is not None and field.choices:
+            return [(part.encode(value), True) for value, _ in field.flatchoices if value not in (None, "")]
         if isinstance(attribute, IdAttribute) and attribute.prefix and not part.spec:
             return [(part.encode(f"{attribute.prefix}-"), False)]
     except InvalidValue:

@@ -47,3 +47,27 @@ def test_a_child_of_users_stands_beside_their_logins() -> None:
         key = ("USER#{user_id}", "ORG#{org_id}")
         model = declare("OrgOfUser", key, user_id=models.UnicodeAttribute(), org_id=models.UnicodeAttribute())
         assert [identifier for identifier, _ in messages(model)] == []
+
+
+@pytest.mark.parametrize(("prefixes", "collides"), [(("firm", "branch"), False), (("firm", "firm"), True)])
+def test_what_is_known_of_an_identifier_is_known_of_a_reference_to_it(
+    prefixes: tuple[str, str], collides: bool
+) -> None:
+    """Children stand under the key of their parent and do not meet those of a parent with another prefix."""
+    with forgotten():
+        firm = declare("PrefixedFirm", ("F#{firm_id}", "#F"), firm_id=models.IdAttribute(prefix=prefixes[0]))
+        branch = declare("PrefixedBranch", ("B#{branch_id}", "#B"), branch_id=models.IdAttribute(prefix=prefixes[1]))
+        declare("OfFirm", ("X#{firm_id}", "#X"), firm=models.ReferenceAttribute(firm))
+        last = declare("OfBranch", ("X#{branch_id}", "#X"), branch=models.ReferenceAttribute(branch))
+        assert bool([identifier for identifier, _ in messages(last)]) is collides
+
+
+@pytest.mark.parametrize("target", ["composite", "auth.Permission"])
+def test_a_reference_to_a_key_of_which_nothing_is_known_meets_every_other(target: str) -> None:
+    """An identity of several values, or a number in SQL, promises nothing."""
+    with forgotten():
+        attributes = {"one_id": models.IdAttribute(prefix="one"), "two_id": models.IdAttribute(prefix="two")}
+        to = declare("OfTwo", ("O#{one_id}", "O#{two_id}"), **attributes) if target == "composite" else target
+        declare("OfIt", ("X#{it_id}", "#X"), it=models.ReferenceAttribute(to))
+        last = declare("Beside", ("X#{beside_id}", "#X"), beside_id=models.IdAttribute(prefix="beside"))
+        assert [identifier for identifier, _ in messages(last)] == ["dynamo_single.E007"]
