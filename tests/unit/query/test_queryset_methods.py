@@ -45,7 +45,6 @@ INHERITED = {
     "iterator",
     "none",
     "prefetch_related",
-    "query",
     "resolve_expression",
 }
 
