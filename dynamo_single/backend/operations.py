@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db.backends.base.operations import BaseDatabaseOperations
 
+from dynamo_single.backend.router import install_router
 from dynamo_single.isolation import tables as test_tables
 
 if TYPE_CHECKING:
@@ -32,8 +33,10 @@ class DatabaseOperations(BaseDatabaseOperations):
     ) -> list[str]:
         """Name what ``execute_sql_flush()`` empties: the test tables, and nothing outside of tests.
 
-        Whoever runs ``flush`` by hand is told so. The end of each test runs it too.
+        Whoever runs ``flush`` by hand is told so. The end of each test runs it too, and then Django's handlers fill in
+        content types, which they ask the router about: a test that overrides ``DATABASE_ROUTERS`` takes it away.
         """
+        install_router()
         if test_tables.are_in_use():
             return ["Scan and BatchWriteItem: what the test tables hold"]
         self.connection.creation.log(

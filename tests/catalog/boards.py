@@ -92,3 +92,30 @@ class Note(models.Model):
     class Keys:
         primary = models.Key("NOTE#{note_id}", "#METADATA")
         by_board = models.IndexKey("gs1", "NOTES#{board_id}", "{note_id}")
+
+
+class Wall(models.Model):
+    """The parent of children in an order that no key has."""
+
+    wall_id = models.IdAttribute(prefix="wall")
+    name = models.UnicodeAttribute()
+
+    pins = models.Children("Pin", cascade=True)
+
+    class Keys:
+        primary = models.Key("WALL#{wall_id}", "#METADATA")
+
+
+class Pin(models.Model):
+    """Children in an order that no key has, with a copy of their parent's name."""
+
+    wall = models.ReferenceAttribute(Wall)
+    pin_id = models.UnicodeAttribute()
+    color = models.UnicodeAttribute()
+    wall_name = models.CopiedAttribute("wall", "name")
+
+    class Keys:
+        primary = models.Key("WALL#{wall_id}", "PIN#{pin_id}")
+
+    class Meta:
+        ordering = ("color",)

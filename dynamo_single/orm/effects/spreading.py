@@ -61,7 +61,8 @@ class Group:
 
 def _holders(holder: Any, field: Any, pk: Any, *, deleted: bool) -> list[Any]:
     """The querysets that find the objects which refer to one; raises ``NoAccessPattern`` if no key does."""
-    every = holder._base_manager.filter(**{field.attname: pk})
+    # Without Meta.ordering, which no key may have.
+    every = holder._base_manager.order_by().filter(**{field.attname: pk})
     querysets = [every]
     if registry.layout_of(holder).soft_delete and not _is_one_reading(every):
         # Deleted objects have left the live keys.

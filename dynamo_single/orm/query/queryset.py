@@ -296,6 +296,8 @@ class QuerySet(WritingQuerySet[M]):
 
     def select_related(self, *fields: Any) -> Self:
         """Read the referenced objects along: one BatchGetItem for each hundred of each reference."""
+        if self._asked.columns is not None:
+            raise TypeError("Cannot call select_related() after .values() or .values_list()")
         related.check_references(self.model, fields)
         clone: Self = super().select_related(*fields)
         return clone

@@ -89,7 +89,8 @@ def listed(
     """
     name = children.field.attname
     given = {name: pks[0]} if len(pks) == 1 else {f"{name}__in": list(pks)}
-    everything = children.model._base_manager.get_queryset()
+    # Without Meta.ordering, which no key may have.
+    everything = children.model._base_manager.order_by()
     queryset = everything.with_visibility(visibility).filter(**given, **conditions)
     if children.is_by_table:
         return list(queryset.using_index("primary").consistent())

@@ -175,7 +175,8 @@ def _has_others(model: Any) -> bool:
 
 def _found_by(field: Any, pk: Any, *, always: bool) -> Iterator[Any]:
     """Querysets of the objects with a reference, where a key has it; ``always`` for those that any key lists."""
-    found = field.model._base_manager.filter(**{field.attname: pk})
+    # Without Meta.ordering, which no key may have.
+    found = field.model._base_manager.order_by().filter(**{field.attname: pk})
     for visibility in _VISIBILITIES if registry.layout_of(field.model).soft_delete else _VISIBILITIES[1:2]:
         queryset = found.with_visibility(visibility)
         try:

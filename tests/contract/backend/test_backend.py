@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from django.core.management.color import no_style
 from django.db import Error, IntegrityError, NotSupportedError, connection, models, router, transaction
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.loader import MigrationLoader
@@ -277,6 +278,14 @@ def test_the_router_is_installed_once() -> None:
     """However often the app starts, Django asks the router once."""
     install_router()
     install_router()
+    assert [type(installed) for installed in router.routers].count(NoSQLRouter) == 1
+
+
+def test_flush_finds_the_router_after_a_test_with_routers_of_its_own() -> None:
+    """Django makes the list of routers anew then, and asks it when the end of a test has flushed."""
+    with override_settings(DATABASE_ROUTERS=[]):
+        pass
+    connection.ops.sql_flush(no_style(), [])
     assert [type(installed) for installed in router.routers].count(NoSQLRouter) == 1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from typing import Any
 
 import django
 import pytest
@@ -11,7 +12,7 @@ from django.db import models as django_models
 from dynamo_single import models
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.query.unsupported import REFUSED
-from project.directory.models import Company
+from project.directory.models import Company, Person
 from tests.versions import DJANGOS
 
 #: Methods of Django's that work as they are, since all that they do is call ours.
@@ -130,3 +131,10 @@ def test_the_fetch_mode_is_djangos_default_or_refused() -> None:
 def test_the_decisions_were_made_for_this_django() -> None:
     """The lists above were checked against this version of Django."""
     assert ".".join(map(str, django.VERSION[:2])) in DJANGOS
+
+
+@pytest.mark.parametrize("rows", [Person.objects.values("name"), Person.objects.values_list("name", flat=True)])
+def test_rows_have_no_related_objects(rows: Any) -> None:
+    """Django refuses it too: there is nothing that the objects could be put on."""
+    with pytest.raises(TypeError, match=r"after \.values\(\)"):
+        rows.select_related("company")
