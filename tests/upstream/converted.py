@@ -12,6 +12,7 @@ from typing import Any
 from django.apps import apps
 from django.db import models as django_models
 from django.db.models.fields import NOT_PROVIDED
+from django.db.models.fields.related import lazy_related_operation
 
 from dynamo_single import models
 from dynamo_single.exceptions import ConfigurationError, NotSupported
@@ -177,7 +178,9 @@ class Reference(Field):
         if isinstance(to, Refusing):
             return Unsupported(str(to.error))
         attribute, fixed = REFERENCES[self.kind]
-        return _made(attribute, to, {**fixed, **options})
+        made = _made(attribute, to, {**fixed, **options})
+        made.cascades = on_delete is django_models.CASCADE
+        return made
 
 
 class Links:
@@ -205,12 +208,16 @@ class LinksDescriptor:
 class ManyToManyField:
     """A relation that upstream's set-up may fill, and that no test can read."""
 
+    one_to_one = many_to_one = one_to_many = auto_created = primary_key = False
+    remote_field = None
+
     def __init__(self, to: Any, *args: Any, related_name: str | None = None, **options: Any) -> None:
         self.to = to
         self.related_name = related_name
 
     def contribute_to_class(self, cls: Any, name: str) -> None:
         """Put the descriptors on both sides."""
+        self.name = name
         setattr(cls, name, LinksDescriptor())
         accessor = self.related_name or f"{cls.__name__.lower()}_set"
         if cls._meta.abstract or accessor.endswith("+") or self.to == "self" or isinstance(self.to, Refusing):
@@ -251,10 +258,26 @@ class Converting(ModelMeta):
         except ConfigurationError as error:
             return refused(name, error, declared)
         made._declared = (bases, declared)
+        if not made._meta.abstract and not made._meta.proxy:
+            for field in made._meta.local_fields:
+                if getattr(getattr(field, "attribute", None), "cascades", False):
+                    _cascade(made, field)
         return made
 
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **kwargs: Any) -> None:
         super().__init__(name, cls.__bases__, namespace, **kwargs)
+
+
+def _cascade(model: Any, field: Any) -> None:
+    """Declare the children that are deleted with what they refer to: ``on_delete=CASCADE`` as a project ports it."""
+    name = f"cascade_{model._meta.model_name}_{field.name}"
+
+    def put(child: Any, parent: Any) -> None:
+        children = models.Children(child, field=field.name, cascade=True)
+        children.__set_name__(parent, name)
+        setattr(parent, name, children)
+
+    lazy_related_operation(put, model, field.remote_field.model)
 
 
 def _abstract(mcs: Any, base: Any) -> Any:
@@ -291,7 +314,8 @@ class Manager(models.Manager):
     def get_queryset(self) -> Any:
         """Every object."""
         queryset: Any = super().get_queryset()
-        for name in catalogue.APPS[self.model.__module__.partition(".")[0]].managers:
+        app = catalogue.APPS.get(self.model.__module__.partition(".")[0], catalogue.App())
+        for name in app.managers:
             queryset = getattr(queryset, name)()
         return queryset
 

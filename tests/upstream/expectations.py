@@ -51,7 +51,8 @@ class Expectations:
 
     def update(self, release: str, apps: Iterable[str], failed: Mapping[str, str]) -> None:
         """Take over what failed in some apps on a release, ``{test: reason}``; what is listed keeps its reason."""
-        known = {name: reason for tests in self.tests.values() for name, reason in tests.items()}
+        listed = (each for tests in self.tests.values() for each in tests.items())
+        known = {name: reason for name, reason in listed if reason != UNEXPLAINED}
         kept = {name: reason for name, reason in self.tests[release].items() if app_of(name) not in set(apps)}
         self.tests[release] = kept | {name: known.get(name, reason) for name, reason in failed.items()}
 

@@ -18,8 +18,8 @@ from typing import Any
 #: What is imported from elsewhere in a converted module: ``{module: module in its place}``.
 REPLACED = {
     "django.db.models": "tests.upstream.converted",
-    "django.contrib.auth.models": "tests.upstream.users",
-    "django.contrib.auth.base_user": "tests.upstream.users",
+    "django.contrib.auth.models": "tests.upstream.stock.users",
+    "django.contrib.auth.base_user": "tests.upstream.stock.users",
 }
 
 
@@ -55,16 +55,14 @@ class Imports(ast.NodeTransformer):
 
 
 class Finder(importlib.abc.MetaPathFinder):
-    """Finds the modules of models of some packages in one folder."""
+    """Finds the modules of the models of some packages."""
 
-    def __init__(self, folder: Path, packages: Sequence[str]) -> None:
-        self.folder = folder
-        self.packages = frozenset(packages)
+    def __init__(self, packages: Sequence[str]) -> None:
+        self.models = tuple(f"{package}.models" for package in packages)
 
     def find_spec(self, fullname: str, path: Any, target: ModuleType | None = None) -> Any:
         """``<package>.models`` and what lies in it; nothing for any other module."""
-        package, _, rest = fullname.partition(".")
-        if package not in self.packages or rest.partition(".")[0] != "models":
+        if not any(fullname == models or fullname.startswith(f"{models}.") for models in self.models):
             return None
         spec = importlib.machinery.PathFinder.find_spec(fullname, path)
         if spec is not None and isinstance(spec.loader, importlib.machinery.SourceFileLoader):
@@ -73,6 +71,6 @@ class Finder(importlib.abc.MetaPathFinder):
 
 
 def install(folder: Path, packages: Sequence[str]) -> None:
-    """Make the packages importable, with their models converted."""
+    """Make what lies in a folder importable, and convert the models of some packages."""
     sys.path.insert(0, str(folder))
-    sys.meta_path.insert(0, Finder(folder, packages))
+    sys.meta_path.insert(0, Finder(packages))

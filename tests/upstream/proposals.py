@@ -6,6 +6,23 @@ import re
 
 #: ``(a part of the error, the bold words of the line)``; the first that is found.
 PROPOSALS = (
+    (r"fetch_mode\(", "Fetch modes"),
+    (
+        r"contenttypes\.|'NoneType' object has no attribute '(all|add)'|user_permissions|groups\)|auth.Permission",
+        "Permissions and groups",
+    ),
+    (r"CustomSession|dynamo_single\.Session|'Manager' object has no attribute 'save'", "Sessions are no model."),
+    (r"on django.contrib.sessions", "A session that cannot be written"),
+    (r"[Cc]ache table|cache entry", "The cache"),
+    (
+        r"poolstyle|undergroundbar|restaurant'|'bar'|happening'|pointer|bookwithyear",
+        "One-to-one",
+    ),
+    (
+        r"FieldDoesNotExist: \w+ has no field named|Error deserializing object|unexpected keyword argument '\w+_set'",
+        "No many-to-many fields.",
+    ),
+    (r"Unknown field\(s\)|DoesNotExist: \w+ has no field", "No many-to-many fields."),
     (r"no many-to-many fields", "No many-to-many fields."),
     (r"has no joins|FilteredRelation|__\w+' for values\(\)|Cannot order \S+ by '\w+__", "No joins."),
     (r"means the order of", "No joins."),
@@ -20,8 +37,11 @@ PROPOSALS = (
     (r"takes keyword arguments only", "Positional constructor arguments"),
     (r"inherits from|_ptr'", "No multi-table inheritance"),
     (r"queries executed|query executed", "One statement is not one request."),
-    (r"there is no attribute for a|content_object", "Fields of Django, attributes of PynamoDB."),
-    (r"make up the primary key, which save\(\) does not change", "`save()` does not change a primary key."),
+    (
+        r"there is no attribute for a|content_object|unexpected keyword argument 'favorite_thing'",
+        "Fields of Django, attributes of PynamoDB.",
+    ),
+    (r"make up the primary key, which save\(\) does not change", "`save()` does not change a primary key"),
     (r"was deleted since it was read|No \S+ matches pk=", "A deleted object stays deleted."),
     (r" not found in ", "Errors have texts of their own."),
     (r"ProtectedError not raised|RestrictedError not raised", "References are not checked by DynamoDB"),

@@ -41,7 +41,7 @@ def run_app(app: str) -> Outcomes:
     result, printed = OUTPUT / f"{app}.json", OUTPUT / f"{app}.txt"
     result.unlink(missing_ok=True)
     with printed.open("w") as output:
-        command = [sys.executable, "-m", "tests.upstream.worker", app, str(result)]
+        command = [sys.executable, "-Wdefault", "-m", "tests.upstream.worker", app, str(result)]
         subprocess.run(
             command,
             cwd=source.ROOT,

@@ -27,13 +27,16 @@ USE_TZ = False
 INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.auth",
+    "dynamo_single",
+    # Its user takes the place of auth's, before other models refer to that one.
+    "tests.upstream.stock",
     "django.contrib.sites",
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.admin.apps.SimpleAdminConfig",
     "django.contrib.staticfiles",
-    "dynamo_single",
 ]
+SESSION_ENGINE = "dynamo_single.sessions"
 MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -58,5 +61,5 @@ ROOT_URLCONF = "urls"
 STATIC_URL = "static/"
 LANGUAGE_CODE = "en"
 SITE_ID = 1
-MIGRATION_MODULES = {"auth": None, "contenttypes": None, "sessions": None}
+MIGRATION_MODULES = {"admin": None, "auth": None, "contenttypes": None, "sessions": None, "sites": None}
 SILENCED_SYSTEM_CHECKS = ["fields.W342"]

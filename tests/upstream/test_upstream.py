@@ -8,6 +8,7 @@ import pytest
 
 from tests.upstream import expectations, loader, run
 from tests.upstream.catalogue import APPS
+from tests.upstream.proposals import PROPOSALS
 
 LISTED = expectations.read(expectations.FILE.read_text(encoding="utf-8"))
 
@@ -53,3 +54,8 @@ def test_the_list_is_written_as_it_is_read() -> None:
 def test_imports_of_models_are_replaced_and_no_others(written: str, loaded: str) -> None:
     """The rest of a module is loaded as it is."""
     assert ast.unparse(loader.Imports().visit(ast.parse(written))) == loaded
+
+
+def test_failures_are_proposed_for_lines_that_are_there() -> None:
+    """A line that is gone takes its proposals along."""
+    assert {reason for _, reason in PROPOSALS} <= expectations.lines_of_limitations()
