@@ -63,6 +63,20 @@ def lower(condition: Condition, layout: ModelLayout | None) -> Condition:
     return condition
 
 
+def check(condition: Condition, layout: ModelLayout) -> None:
+    """Raise what ``lower()`` would for a name or a value that is wrong, for less: a list of identities is left out.
+
+    Theirs are looked at when keys are made of them.
+    """
+    if isinstance(condition, And | Or):
+        for child in condition.children:
+            check(child, layout)
+    elif isinstance(condition, Not):
+        check(condition.child, layout)
+    elif not (isinstance(condition, Compare) and condition.attribute == IDENTITY and condition.operator == "in"):
+        lower(condition, layout)
+
+
 def order_value(attribute_value: Mapping[str, Any]) -> tuple[str, Any]:
     """Give what DynamoDB orders a text, number or binary value by; values of two types are not comparable."""
     ((kind, value),) = attribute_value.items()

@@ -15,6 +15,8 @@ IDENTITY = "identity"
 ITEM_TYPE = "item_type"
 #: The attribute that says when an item was soft-deleted.
 DELETED_AT = "deleted_at"
+#: The most values of one ``in``: as many keys, or partitions, as one query may be spread over.
+MAX_MEMBERS = 10_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from math import prod
 from typing import Any, Literal
 
 from dynamo_single.exceptions import EmptyKeyPart, InvalidValue
-from dynamo_single.orm.conditions.terms import DELETED_AT, IDENTITY, Compare, Condition
+from dynamo_single.orm.conditions.terms import DELETED_AT, IDENTITY, MAX_MEMBERS, Compare, Condition
 from dynamo_single.orm.plan.constraints import Constraints
 from dynamo_single.orm.plan.neighbours import KEY, PARTITION, KeyRange, Shape
 from dynamo_single.orm.plan.ordering import Served, Unfit, serve, serve_in_memory
@@ -25,8 +25,8 @@ from dynamo_single.table.limits import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
 
 #: How many partitions, or single items, one query may be spread over. Each partition is a Query of its own, as is each
 #: object of which ``prefetch_related`` reads the children.
-MAX_PARTITIONS = 10_000
-MAX_KEYS = 10_000
+MAX_PARTITIONS = MAX_MEMBERS
+MAX_KEYS = MAX_MEMBERS
 
 #: The operator and the value of "there is one".
 _PRESENT = ("isnull", False)
@@ -103,13 +103,14 @@ def _check_complete(key: AccessKey, query: Query, constraints: Constraints) -> N
 
 def _by_primary_key(key: AccessKey, query: Query, constraints: Constraints) -> Candidate:
     parts = (*key.partition.parts, *key.sort.parts)
+    lists = {part.name: _values(part, constraints) for part in parts}
+    count = len(constraints.identities) or prod(map(len, lists.values()))
+    if count > MAX_KEYS:
+        raise Unfit(f"{count} items would have to be read one by one; the limit is {MAX_KEYS}")
     if constraints.identities:
         combinations: Iterable[Values] = constraints.identities
         used: tuple[Condition, ...] = constraints.on(IDENTITY)
     else:
-        lists = {part.name: _values(part, constraints) for part in parts}
-        if (count := prod(map(len, lists.values()))) > MAX_KEYS:
-            raise Unfit(f"{count} items would have to be read one by one; the limit is {MAX_KEYS}")
         combinations = (dict(zip(lists, values, strict=True)) for values in product(*lists.values()))
         used = _expressed(parts, constraints)
     found: dict[tuple[str, str], Values] = {}

@@ -132,7 +132,7 @@ def _narrow_identities(
     identities: Iterable[Identity], terms: Sequence[Condition], layout: ModelLayout
 ) -> tuple[Identity, ...]:
     comparisons = [lower(term, layout) for name in layout.identity for term in terms if _names(term, name)]
-    return tuple(each for each in identities if _meets(comparisons, each, layout))
+    return tuple(each for each in identities if _meets(comparisons, each, layout)) if comparisons else tuple(identities)
 
 
 def _item(values: Mapping[str, Any], layout: ModelLayout) -> dict[str, Any]:

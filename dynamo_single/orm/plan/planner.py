@@ -11,7 +11,7 @@ from typing import Any
 
 from dynamo_single.exceptions import UnknownField
 from dynamo_single.orm.conditions.algebra import conjuncts, join, simplify
-from dynamo_single.orm.conditions.lowering import lower
+from dynamo_single.orm.conditions.lowering import check, lower
 from dynamo_single.orm.conditions.terms import DELETED_AT, EVERYTHING, ITEM_TYPE, Compare, Condition, Order
 from dynamo_single.orm.plan.advice import no_access_pattern, unknown_key
 from dynamo_single.orm.plan.alternatives import MAX_PARTS, Alternative, alternatives
@@ -161,7 +161,7 @@ def _may_scan(query: Query) -> bool:
 
 def _check_names(query: Query) -> None:
     """A name or a value that is wrong is told as such, whichever key would have been used."""
-    lower(query.where, query.layout)
+    check(query.where, query.layout)
     layout = query.layout
     keys = (*layout.keys, *(() if layout.trash is None else (layout.trash,)))
     for name in query.without:

@@ -27,6 +27,7 @@ from dynamo_single.orm.results.columns import Shape, as_dict, as_named_tuple, as
 from dynamo_single.orm.results.pages import Page
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.where.arguments import asking
+from dynamo_single.orm.where.lookup import members
 from dynamo_single.table.listeners import capture_requests
 
 M = TypeVar("M", bound=models.Model, covariant=True)
@@ -113,9 +114,14 @@ class QuerySet(WritingQuerySet[M]):
         raise self.model.MultipleObjectsReturned(f"More than one {label} matches {_shown(args, kwargs)}.")
 
     def in_bulk(self, id_list: Any = None, *, field_name: str = "pk") -> dict[Any, M]:
-        """The objects by ``pk``, or by a unique attribute: one BatchGetItem for each hundred keys, in their order."""
+        """The objects by ``pk``, or by a unique attribute: one BatchGetItem for each hundred keys, in their order.
+
+        It takes 10,000 keys, as ``__in`` does. Beside an SQL database Django takes them in parts of what that takes.
+        """
         if self._asked.columns is not None:
             raise TypeError("in_bulk() cannot be used with values() or values_list().")
+        if id_list is not None:
+            id_list = members(field_name, id_list)
         query: Any = self.query
         # The order of Meta.ordering would keep the keys from being read at once.
         asked_in_order = id_list is None or query.is_sliced or query.order_by

@@ -22,6 +22,7 @@ from dynamo_single.orm.where.lookup import (
     KEY_LOOKUPS,
     Subject,
     direct_value,
+    members,
     operator_of,
     paths_of,
     subject_of,
@@ -42,9 +43,8 @@ def read_lookup(model: type[Model], node: Any) -> Condition:
     if isinstance(node, TupleIn) and isinstance(node.lhs, ColPairs) and len(node.lhs.targets) == 1:
         # How Django's prefetch of a foreign key asks for the objects that are referred to.
         field: Any = node.lhs.targets[0]
-        members = (field.get_prep_value(member) for (member,) in node.rhs)
-        # Of objects that refer to nothing it has None among them, which nothing equals.
-        return whole(field, "in", tuple(member for member in members if member is not None))
+        # Of objects that refer to nothing it has None among them.
+        return whole(field, "in", members(field.name, (field.get_prep_value(member) for (member,) in node.rhs)))
     if getattr(node, "lookup_name", None) in FOLDED:
         return _folded(model, node)
     operator = operator_of(node)
@@ -64,10 +64,10 @@ def read_lookup(model: type[Model], node: Any) -> Condition:
     return And(places) if operator == "isnull" and value else Or(places)
 
 
-def _several(model: type[Model], subject: Subject, operator: str, members: tuple[Any, ...]) -> Condition:
+def _several(model: type[Model], subject: Subject, operator: str, given: tuple[Any, ...]) -> Condition:
     """A range or a list with attributes among its values, as one comparison of each."""
-    operators = ("gte", "lte") if operator == "range" else ("exact",) * len(members)
-    values = two_bounds(subject.name, members) if operator == "range" else members
+    operators = ("gte", "lte") if operator == "range" else ("exact",) * len(given)
+    values = two_bounds(subject.name, given) if operator == "range" else given
     found: list[Condition] = []
     for each, value in zip(operators, values, strict=True):
         if is_attribute(value):

@@ -1,7 +1,7 @@
 """What one lookup of Django's compares, how, and with what.
 
 Django resolves names, lookups and values; this module takes them out of what it made of one lookup. It knows Django's
-lookup classes and must not know conditions, keys, plans or requests.
+lookup classes and must not make conditions, nor know keys, plans or requests.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from django.db.models.expressions import Col, CombinedExpression, Expression, Va
 from django.db.models.fields import json, related_lookups
 
 from dynamo_single.exceptions import InvalidValue, NotSupported
+from dynamo_single.orm.conditions.terms import MAX_MEMBERS
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.encoding.values import checked_text
 from dynamo_single.orm.schema.fields.fields import DynamoField, IdentityField
@@ -239,6 +240,21 @@ def _contained(subject: Subject, value: Any) -> Any:
     return value
 
 
+def members(name: str, value: Any) -> tuple[Any, ...]:
+    """The values of an ``in`` without ``None``, which nothing equals; raises ``NotSupported`` for too many.
+
+    Each is a key of its own, or a partition: without a bound one statement would send any number of requests.
+    """
+    found = tuple(member for member in value if member is not None)
+    if len(found) > MAX_MEMBERS:
+        raise NotSupported(
+            f"{name}__in has {len(found)} values, and one query takes {MAX_MEMBERS}. Ask for them in turns: "
+            f"for some in itertools.batched(values, {MAX_MEMBERS}): queryset.filter({name}__in=some). Of what "
+            "prefetch_related() reads there is less with iterator(chunk_size=...), or with a slice."
+        )
+    return found
+
+
 def _key(subject: Subject, key: Any) -> Any:
     return checked_text(key, path=f"a key of {subject.field.attname}") if isinstance(key, str) else key
 
@@ -250,7 +266,7 @@ _VALUES: dict[str, Callable[[Subject, Any], Any]] = {
     "has_keys": lambda subject, value: tuple(_key(subject, key) for key in value),
     "has_any_keys": lambda subject, value: tuple(_key(subject, key) for key in value),
     "attribute_type": lambda subject, value: value,
-    "in": lambda subject, value: tuple(member for member in value if member is not None),
+    "in": lambda subject, value: members("pk" if isinstance(subject.field, IdentityField) else subject.name, value),
     "range": _bounds,
     "contains": _contained,
 }

@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any
 
 from dynamo_single.orm.conditions.matching import matches
-from dynamo_single.orm.conditions.terms import EVERYTHING
+from dynamo_single.orm.conditions.terms import EVERYTHING, MAX_MEMBERS
 from dynamo_single.orm.effects import sending
 from dynamo_single.orm.effects.child_counters import Sums
 from dynamo_single.orm.effects.terms import NO_TERMS, Terms
@@ -97,7 +97,10 @@ def listed(
     found = list(queryset)
     if not again or not found:
         return found
-    fresh = everything.filter(pk__in=[obj.pk for obj in found]).consistent()
+    fresh: list[Any] = []
+    for start in range(0, len(found), MAX_MEMBERS):
+        some = [obj.pk for obj in found[start : start + MAX_MEMBERS]]
+        fresh += everything.filter(pk__in=some).consistent()
     return [obj for obj in fresh if getattr(obj, name) in pks]
 
 

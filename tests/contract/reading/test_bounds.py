@@ -9,6 +9,7 @@ import pytest
 from django.db.models import Count, F, Q
 
 from dynamo_single.exceptions import InvalidValue, NotSupported
+from dynamo_single.orm.schema.attributes import UnicodeAttribute
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests
 from project.directory.models import Company, Person
@@ -105,6 +106,56 @@ def test_many_composite_keys_are_asked_for_by_hundreds(table: Table) -> None:
     keys = [f"c1~~p{number}" for number in range(1000)]
     with assert_requests(["BatchGetItem"] * 10):
         assert [person.name for person in Person.objects.filter(pk__in=keys)] == ["Anna"]
+
+
+@pytest.mark.parametrize(
+    ("ask", "named"),
+    [
+        (lambda keys: list(Person.objects.filter(pk__in=keys)), "pk__in"),
+        (lambda keys: Person.objects.filter(pk__in=iter(keys)).count(), "pk__in"),
+        (lambda keys: Person.objects.in_bulk(keys), "pk__in"),
+        (lambda keys: Person.objects.exclude(pk__in=keys).exists(), "pk__in"),
+        (lambda keys: list(Company.objects.filter(pk__in=keys)), "company_id__in"),
+        (lambda keys: list(Person.objects.filter(company__in=keys)), "company_id__in"),
+        (lambda keys: list(Person.objects.filter(person_id__in=keys).allow_scan()), "person_id__in"),
+        (lambda keys: Person.objects.filter(pk__in=keys).explain(), "pk__in"),
+        (lambda keys: Person.objects.filter(pk__in=keys).update(name="x"), "pk__in"),
+    ],
+)
+def test_more_values_than_one_query_is_spread_over_are_refused(
+    table: Table, ask: Callable[[list[str]], Any], named: str
+) -> None:
+    """Ten thousand keys are a hundred requests; one more is an error that says how to ask for them in turns."""
+    keys = [f"c1~~p{number}" for number in range(10_001)]
+    refused = rf"{named} has 10001 values, and one query takes 10000\. .* itertools\.batched\(values, 10000\)"
+    with assert_requests(0), pytest.raises(NotSupported, match=refused):
+        ask(keys)
+
+
+def test_ten_thousand_composite_keys_are_asked_for(table: Table) -> None:
+    """What the bound allows is answered."""
+    Person.objects.create(company_id="c1", person_id="p9999", name="Anna")
+    keys = [f"c1~~p{number}" for number in range(10_000)]
+    with assert_requests(["BatchGetItem"] * 100):
+        assert list(Person.objects.in_bulk(keys)) == ["c1~~p9999"]
+
+
+def test_lists_that_are_joined_are_bounded_together(table: Table) -> None:
+    """Two lists of keys that ``|`` joins are one list."""
+    first, second = ([f"c{which}~~p{number}" for number in range(6000)] for which in (1, 2))
+    with assert_requests(0), pytest.raises(NotSupported, match="Ask several times with fewer values each"):
+        list(Person.objects.filter(Q(pk__in=first) | Q(pk__in=second)))
+
+
+def test_a_list_of_keys_is_written_out_once(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planning looks at each value of a composite key a set number of times, however many keys there are."""
+    seen: list[str] = []
+    real = UnicodeAttribute.clean
+    monkeypatch.setattr(UnicodeAttribute, "clean", lambda self, value: (seen.append(value), real(self, value))[1])
+    for count in (100, 1000):
+        seen.clear()
+        assert "BatchGetItem" in Person.objects.filter(pk__in=[f"c1~~p{n}" for n in range(count)]).explain()
+        assert len(seen) <= 6 * count
 
 
 def test_a_path_of_many_numbers_is_refused(table: Table) -> None:
