@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import time as time_of_a_day
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
@@ -66,6 +67,11 @@ def zone() -> tzinfo:
 def today() -> date:
     """The present day where the process runs, which is what Django's ``auto_now`` means by a day."""
     return date.fromtimestamp(timestamp())
+
+
+def time_of_day() -> time_of_a_day:
+    """The present time of day where the process runs, which is what Django's ``auto_now`` means by a time."""
+    return datetime.fromtimestamp(timestamp()).time()
 
 
 def timestamp() -> float:

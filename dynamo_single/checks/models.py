@@ -36,8 +36,11 @@ from dynamo_single.table import names
 _INSTEAD: Final = {
     "CharField": "UnicodeAttribute",
     "TextField": "UnicodeAttribute(multiline=True)",
-    "SlugField": "UnicodeAttribute",
-    "URLField": "UnicodeAttribute",
+    "SlugField": "SlugAttribute",
+    "URLField": "URLAttribute",
+    "GenericIPAddressField": "IPAddressAttribute",
+    "TimeField": "TimeAttribute",
+    "DurationField": "DurationAttribute",
     "EmailField": "EmailAttribute",
     "IntegerField": "IntegerAttribute",
     "BigIntegerField": "IntegerAttribute",

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -59,6 +59,13 @@ COLUMNS = {
         models.DateAttribute,
         (date(2024, 2, 29), date(2024, 3, 1), date(2023, 12, 31), date(1999, 2, 2)),
         date(2000, 1, 1),
+    ),
+    "time": Column(models.TimeAttribute, (time(9, 30), time(9, 30, 0, 5), time(9), time(23, 59, 59, 999999)), time(1)),
+    "duration": Column(
+        models.DurationAttribute,
+        (timedelta(hours=1), timedelta(hours=1, microseconds=5), timedelta(days=-1), timedelta(0), timedelta(days=9)),
+        timedelta(1),
+        "N",
     ),
     "UUID": Column(models.UUIDAttribute, tuple(uuid.UUID(int=n) for n in (5, 1, 9)), uuid.UUID(int=7)),
     "JSON": Column(models.JSONAttribute, ({"a": 1}, [1, 2], "text"), {"a": 2}),

@@ -24,6 +24,11 @@ class Note(models.SoftDeleteModel, models.TimestampedModel):
     note_id = models.IdAttribute(prefix="note")
     text = models.UnicodeAttribute(_("text"), help_text=_("What is to be remembered."))
     stars = models.IntegerAttribute(default=0)
+    remind_at = models.TimeAttribute(null=True)
+    takes = models.DurationAttribute(null=True)
+    slug = models.SlugAttribute(null=True)
+    source = models.URLAttribute(null=True)
+    sender = models.IPAddressAttribute(null=True)
 
     class Keys:
         primary = models.Key("COMPANY#{company_id}", "NOTE#{note_id}")
@@ -46,6 +51,9 @@ def an_object_is_of_its_model(person: Person, note: Note) -> None:
     assert_type(note.company_id, str)
     assert_type(note.author, Any)
     assert_type(note.stars, int)
+    assert_type(note.remind_at, datetime.time)
+    assert_type(note.takes, datetime.timedelta)
+    assert_type((note.slug, note.source, note.sender), tuple[str, str, str])
     assert_type(note.partition_key, str)
     assert_type(company.delete(), tuple[int, dict[str, int]])
     company.save(update_fields=["name"])

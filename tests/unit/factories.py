@@ -20,6 +20,8 @@ TYPES = {
     "number": "N",
     "boolean": "BOOL",
     "date": "S",
+    "time": "S",
+    "duration": "N",
     "timestamp": "N",
     "uuid": "S",
     "map": "M",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,8 @@ VALUES: list[dict[str, Any]] = [
     {"words": {"b", "a"}, "numbers": {1, Decimal("2.5")}, "blobs": {b"\x00", b"\xff"}},
     {"numbers": {LONG}},
     {"blob": b"\x00\xff", "integer": 10**30, "decimal": Decimal("1.10"), "number": 1.5, "flag": False},
+    {"time": time(9, 30, 0, 123000), "duration": timedelta(days=-1, microseconds=5)},
+    {"slug": "a-b", "url": "https://example.com/", "address": "::1"},
     {"moment": datetime(2024, 1, 1, 12, 30, 0, 123000, tzinfo=UTC), "day": date(2024, 2, 29)},
 ]
 

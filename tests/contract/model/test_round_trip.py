@@ -25,6 +25,11 @@ VALUES = {
         lambda moment: moment.replace(microsecond=moment.microsecond // 1000 * 1000)
     ),
     "day": st.dates(min_value=date(1, 1, 1)),
+    "time": st.times(),
+    "duration": st.timedeltas(),
+    "slug": st.text("ab-_1", min_size=1),
+    "url": st.sampled_from(["https://example.com/", "ftp://example.com/a?b=c#d"]),
+    "address": st.ip_addresses().map(str),
     "token": st.uuids(),
     "json": st.recursive(
         st.none() | st.booleans() | st.integers(-100, 100) | st.text(st.characters(codec="utf-8"), max_size=5),

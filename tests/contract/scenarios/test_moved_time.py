@@ -78,6 +78,7 @@ def test_what_a_save_notes_of_the_time(stopped: FrozenTime) -> None:
             text=models.UnicodeAttribute(null=True),
             begun=models.DateAttribute(auto_now_add=True),
             continued=models.DateAttribute(auto_now=True),
+            hour=models.TimeAttribute(auto_now_add=True),
         )
         made = diary.objects.create(code="d")
         company = Company.objects.create(name="Acme")
@@ -87,6 +88,7 @@ def test_what_a_save_notes_of_the_time(stopped: FrozenTime) -> None:
         company.save()
         found = diary.objects.get(pk="d")
     assert (found.begun, found.continued) == (date(2030, 1, 31), date(2030, 2, 1))
+    assert found.hour == clock.time_of_day()
     assert (company.created_at, company.updated_at) == (NOON, NOON + DAY)
     stopped.move(DAY)
     company.delete()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -41,7 +41,9 @@ VALUES: Mapping[str, st.SearchStrategy[Any]] = {
     "number": numbers,
     "boolean": st.booleans(),
     "date": st.sampled_from([date(2024, 1, 1), date(1999, 12, 31)]),
+    "time": st.sampled_from([time(9, 30), time(23, 59, 59, 999999)]),
     "timestamp": moments,
+    "duration": st.sampled_from([timedelta(0), timedelta(hours=-1.5), timedelta(days=12, microseconds=34)]),
     "uuid": st.sampled_from([UUID(int=0), UUID(int=2**128 - 1)]),
 }
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import ipaddress
+from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from typing import Any
 
 import pytest
 from django.db import models as django_models
+from hypothesis import given
+from hypothesis import strategies as st
 
+from dynamo_single import models
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.schema.fields.forms import number_member
 from tests.catalog.models import Sample
@@ -57,6 +62,15 @@ def test_a_text_choice_is_stored_as_its_value(given: str, text: str) -> None:
         ("token", 5, "token takes a UUID, not int 5."),
         ("token", b"x", "token takes a UUID, not bytes b'x'."),
         ("moment", "zz", "moment takes a date and time, not str 'zz'."),
+        ("time", "25:00", "time takes a time of day without a zone, not str '25:00'."),
+        ("time", "x", "time takes a time of day without a zone, not str 'x'."),
+        ("time", time(9, tzinfo=UTC), "time takes a time of day without a zone, not time "),
+        ("duration", 5, "duration takes a duration, not int 5."),
+        ("duration", "soon", "duration takes a duration, not str 'soon'."),
+        ("duration", "9999999999 00:00:00", "duration takes a duration, not str "),
+        ("slug", 5, "slug takes text (str), not int 5."),
+        ("url", b"x", "url takes text (str), not bytes b'x'."),
+        ("address", 5, "address takes an IP address, not int 5."),
         ("integer", 10**40 + 1, "integer: "),
         ("decimal", Decimal("1" * 40), "decimal: "),
         ("number", 1e300, "number: "),
@@ -84,6 +98,11 @@ def test_a_refusal_begins_with_the_attribute(name: str, value: Any, message: str
     [
         ("token", {"S": "bad"}, "The stored item holds {'S': 'bad'} in token, and token reads a UUID."),
         ("day", {"S": "2024-02-30"}, "in day, and day reads a date."),
+        ("time", {"S": "9"}, "in time, and time reads a time of day without a zone."),
+        ("time", {"S": "09:00+02:00"}, "in time, and time reads a time of day without a zone."),
+        ("duration", {"N": "0.0000001"}, "in duration, and duration reads a duration."),
+        ("duration", {"N": "1.00000000000000000000000000000000000001"}, "in duration, and duration reads a duration."),
+        ("duration", {"N": "1E+30"}, "in duration, and duration reads a duration."),
         ("moment", {"N": "1.5"}, "in moment, and moment reads a date and time."),
         ("moment", {"N": "1E+30"}, "in moment, and moment reads a date and time."),
         ("integer", {"N": "1.5"}, "in integer, and integer reads a whole number."),
@@ -127,3 +146,38 @@ def test_a_line_of_a_number_set_is_a_number(line: str, number: Any) -> None:
     """A number of a billion digits is not written out before it is refused."""
     found = number_member(line)
     assert (found, type(found)) == (number, type(number))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "stored"),
+    [
+        ("time", "9:30", {"S": "09:30:00"}),
+        ("time", datetime(2024, 1, 1, 9, 30, 0, 5, tzinfo=UTC), {"S": "09:30:00.000005"}),
+        ("time", time(1, 30, fold=1), {"S": "01:30:00"}),
+        ("duration", timedelta(days=1, microseconds=5), {"N": "86400.000005"}),
+        ("duration", "-00:00:01.5", {"N": "-1.5"}),
+        ("duration", "1 02:00:00", {"N": "93600"}),
+        ("duration", timedelta.max, {"N": "86399999999999.999999"}),
+        ("address", "2001:DB8:0::1", {"S": "2001:db8::1"}),
+        ("address", ipaddress.ip_address("::1"), {"S": "::1"}),
+        ("address", "10.0.0.1", {"S": "10.0.0.1"}),
+        ("address", "", {"NULL": True}),
+        ("address", "2001:db8:", {"S": "2001:db8:"}),
+    ],
+)
+def test_a_value_has_one_stored_form(name: str, value: Any, stored: dict[str, Any]) -> None:
+    """Whatever spelling of it was given; times and durations are read back as they were prepared."""
+    assert attribute(name).to_attribute_value(value) == stored
+    assert attribute(name).from_attribute_value(stored) == attribute(name).prepare(value)
+
+
+def test_an_address_of_both_kinds_is_unpacked_where_that_is_asked_for() -> None:
+    """As ``unpack_ipv4`` of Django's field does."""
+    unpacking: Any = models.IPAddressAttribute(unpack_ipv4=True)
+    assert unpacking.prepare("::ffff:10.0.0.1") == "10.0.0.1"
+
+
+@given(st.timedeltas())
+def test_a_duration_is_read_from_its_text(duration: timedelta) -> None:
+    """The text that is part of a ``pk``, whatever the sign."""
+    assert attribute("duration").from_text(attribute("duration").to_text(duration)) == duration

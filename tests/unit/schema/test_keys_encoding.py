@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -34,7 +34,9 @@ STRATEGIES = {
     "number": numbers,
     "boolean": st.booleans(),
     "date": st.dates(),
+    "time": st.times(),
     "timestamp": moments,
+    "duration": st.timedeltas(),
     "uuid": st.uuids(),
 }
 values = st.sampled_from(sorted(STRATEGIES)).flatmap(
@@ -135,6 +137,11 @@ def test_equal_numbers_give_one_text(number: int | Decimal) -> None:
         ("number", "03d", 0, "000"),
         ("boolean", "", True, "1"),
         ("date", "", date(824, 1, 2), "0824-01-02"),
+        ("time", "", time(9, 30), "09:30:00"),
+        ("time", "", time(9, 30, 0, 5), "09:30:00.000005"),
+        ("duration", "", timedelta(hours=1, milliseconds=500), "p50336005"),
+        ("duration", "", timedelta(0), "o"),
+        ("duration", "", timedelta(seconds=-1), "n4998~"),
         (
             "timestamp",
             "",
@@ -162,6 +169,9 @@ def test_written_form(kind: str, spec: str, value: Any, text: str) -> None:
         ("number", "03d", 0.5, "whole numbers from 0 up"),
         ("boolean", "", 1, "not a boolean"),
         ("date", "", datetime(2024, 1, 1, tzinfo=UTC), "not a date"),
+        ("time", "", datetime(2024, 1, 1, tzinfo=UTC), "not a time of day"),
+        ("time", "", time(9, tzinfo=UTC), "not a time of day without a zone"),
+        ("duration", "", 5, "not a duration"),
         ("timestamp", "", date(2024, 1, 1), "not a datetime"),
         ("timestamp", "", datetime(2024, 1, 1), "no time zone"),
         ("timestamp", "", datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=5))), "outside the years"),
@@ -182,6 +192,7 @@ def test_value_is_refused(kind: str, spec: str, value: Any, message: str) -> Non
         ("number", "canonical", "does not fit a number attribute; write {name:08d}"),
         ("text", "08d", "does not fit a text attribute; write {name:canonical}"),
         ("date", "canonical", "does not fit a date attribute; write {name}"),
+        ("duration", "08d", "does not fit a duration attribute; write {name}"),
         ("number", "099d", "does not fit"),
     ],
 )

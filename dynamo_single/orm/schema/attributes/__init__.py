@@ -27,6 +27,8 @@ from dynamo_single.orm.schema.attributes.scalars import (
     UnicodeAttribute,
     UUIDAttribute,
 )
+from dynamo_single.orm.schema.attributes.texts import IPAddressAttribute, SlugAttribute, URLAttribute
+from dynamo_single.orm.schema.attributes.times import DurationAttribute, TimeAttribute
 from dynamo_single.orm.schema.attributes.version import VersionAttribute
 
 __all__ = [
@@ -40,7 +42,9 @@ __all__ = [
     "CounterAttribute",
     "DateAttribute",
     "DecimalAttribute",
+    "DurationAttribute",
     "EmailAttribute",
+    "IPAddressAttribute",
     "IdAttribute",
     "IntegerAttribute",
     "JSONAttribute",
@@ -49,8 +53,11 @@ __all__ = [
     "NumberAttribute",
     "NumberSetAttribute",
     "ReferenceAttribute",
+    "SlugAttribute",
     "TTLAttribute",
+    "TimeAttribute",
     "TimestampAttribute",
+    "URLAttribute",
     "UUIDAttribute",
     "UnicodeAttribute",
     "UnicodeSetAttribute",

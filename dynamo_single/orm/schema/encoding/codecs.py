@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date, datetime, time, timedelta
 from functools import lru_cache, partial
 from typing import Any
 from uuid import UUID
@@ -21,13 +21,13 @@ from django.conf import settings
 from dynamo_single import clock
 from dynamo_single.exceptions import ConfigurationError, InvalidValue
 from dynamo_single.orm.schema.encoding.shown import shown
-from dynamo_single.orm.schema.encoding.values import checked_text, split_number
+from dynamo_single.orm.schema.encoding.values import checked_text, seconds, split_number
 
 #: What stands for a character that may not stand in a key as it is; no literal of a template may contain it.
 ESCAPE = "$"
 #: Higher than all that stands in a key: the last code point, which is escaped inside values.
 LAST = "\U0010ffff"
-KINDS = ("text", "number", "boolean", "date", "timestamp", "uuid")
+KINDS = ("text", "number", "boolean", "date", "time", "timestamp", "duration", "uuid")
 
 _PADDED = re.compile(r"0([1-9][0-9]?)d")
 _MAX_PADDING = 38
@@ -56,7 +56,7 @@ class Codec:
 
 
 def codec_for(kind: str, spec: str = "") -> Codec:
-    """Give the codec of an attribute kind (text, number, boolean, date, timestamp, uuid) and a template's format."""
+    """Give the codec of an attribute kind (one of ``KINDS``) and a template's format."""
     if kind not in KINDS:
         raise ConfigurationError(
             f"A key cannot hold a {kind} value: nested values cannot be indexed, nor can sets and binary. "
@@ -159,6 +159,18 @@ def _timestamp(value: Any) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def _time(value: Any) -> str:
+    if not isinstance(value, time) or value.tzinfo is not None:
+        raise InvalidValue(f"{shown(value)} is not a time of day without a zone.")
+    return value.isoformat()
+
+
+def _duration(value: Any) -> str:
+    if not isinstance(value, timedelta):
+        raise InvalidValue(f"{shown(value)} is not a duration.")
+    return _number(seconds(value))
+
+
 def _uuid(value: Any) -> str:
     if not isinstance(value, UUID):
         raise InvalidValue(f"{shown(value)} is not a UUID.")
@@ -170,7 +182,9 @@ _PLAIN = {
     "number": Codec("number", "", _number),
     "boolean": Codec("boolean", "", _boolean),
     "date": Codec("date", "", _date),
+    "time": Codec("time", "", _time),
     "timestamp": Codec("timestamp", "", _timestamp),
+    "duration": Codec("duration", "", _duration),
     "uuid": Codec("uuid", "", _uuid),
 }
 

@@ -9,6 +9,7 @@ import base64
 import re
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -20,6 +21,7 @@ AttributeValue = dict[str, Any]
 Number = int | float | Decimal
 
 MIN_EXPONENT = -130
+MICROSECOND = timedelta(microseconds=1)
 
 _INTEGER = re.compile(r"-?[0-9]+")
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -77,6 +79,11 @@ def number_to_text(value: Number, *, path: str = "value") -> str:
 def text_to_number(text: str) -> int | Decimal:
     """Read DynamoDB's text of a number: ``int`` if it is written as a whole number, ``Decimal`` otherwise."""
     return int(text) if _INTEGER.fullmatch(text) else Decimal(text)
+
+
+def seconds(duration: timedelta) -> Decimal:
+    """Give a duration as its number of seconds, exact to the microsecond."""
+    return Decimal(duration // MICROSECOND).scaleb(-6)
 
 
 def split_number(value: Number, *, path: str = "value") -> tuple[bool, str, int]:
