@@ -26,7 +26,6 @@ from dynamo_single.orm.items.serialization import touched
 from dynamo_single.orm.requests.actions import Action, Check, Item, Update
 from dynamo_single.orm.requests.block import Block, Explain
 from dynamo_single.orm.requests.compiler import compile_action, compile_transaction
-from dynamo_single.orm.schema.encoding.values import item_size
 from dynamo_single.table.limits import MAX_TRANSACTION_SIZE
 from dynamo_single.table.table import get_table
 
@@ -69,11 +68,10 @@ async def commit(block: Block) -> None:
     """Send all that a block has collected, as one request; nothing, if it has collected nothing."""
     if not block.entries or block.alias is None:
         return
-    size = sum(max(map(item_size, entry.touched), default=0) for entry in block.entries)
-    if size > MAX_TRANSACTION_SIZE:
+    if block.size > MAX_TRANSACTION_SIZE:
         raise NotSupported(
-            f"The block writes items of {size} bytes together; a transaction takes {MAX_TRANSACTION_SIZE}. Write fewer "
-            "objects in one block."
+            f"The block writes items of {block.size} bytes together; a transaction takes "
+            f"{MAX_TRANSACTION_SIZE}. Write fewer objects in one block."
         )
     explained = [(action, entry.explain) for action, entry in block.actions()]
     # What depends on what is stored must not be made twice, if an answer is lost and the request sent again.

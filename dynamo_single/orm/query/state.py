@@ -41,6 +41,8 @@ class StatefulQuerySet(models.QuerySet[M]):
     _asked = Asked()
     #: Who is told how far a bulk operation is; no part of what is asked.
     _progress: Progress | None = None
+    #: How many objects a bulk operation writes in one transaction at most; ``None`` for each by itself.
+    _together: int | None = None
     # Private to Django.
     _chain: Callable[[], Self]
     _known_related_objects: dict[Any, dict[Any, models.Model]]
@@ -115,6 +117,7 @@ class StatefulQuerySet(models.QuerySet[M]):
         clone: Self = super()._clone()  # type: ignore[misc]  # Django's, private
         clone._asked = self._asked
         clone._progress = self._progress
+        clone._together = self._together
         return clone
 
     def _merge_sanity_check(self, other: Any) -> None:

@@ -19,6 +19,7 @@ from dynamo_single.orm.write import bulk, queryset_writes
 from dynamo_single.orm.write.bulk import Created
 from dynamo_single.orm.write.job import Progress
 from dynamo_single.orm.write.queryset_writes import Matches
+from dynamo_single.table.limits import MAX_ACTIONS
 
 M = TypeVar("M", bound=models.Model, covariant=True)
 T = TypeVar("T")
@@ -67,11 +68,14 @@ class WritingQuerySet(PlannedQuerySet[M]):
         update_conflicts: bool = False,
         update_fields: Iterable[str] | None = None,
         unique_fields: Iterable[str] | None = None,
+        *,
+        in_transactions: bool = False,
     ) -> Created[M]:
         """Create objects without signals: one request or transaction each, up to eight at once, none over an item.
 
         What two of them cannot both have is found before anything is sent. ``ignore_conflicts`` leaves out what exists;
-        ``update_conflicts`` sets ``update_fields`` of it, or writes whole objects over it.
+        ``update_conflicts`` sets ``update_fields`` of it, or writes whole objects over it. ``in_transactions`` is said
+        in the method of that name; ``batch_size`` then bounds the objects of one.
         """
         creation = bulk.creation(
             self.model,
@@ -81,6 +85,7 @@ class WritingQuerySet(PlannedQuerySet[M]):
             update_fields=update_fields,
             unique_fields=unique_fields,
             progress=self._progress,
+            together=MAX_ACTIONS if in_transactions else self._together,
         )
         self._result_cache = None
         return creation.create(list(objs))
@@ -91,7 +96,7 @@ class WritingQuerySet(PlannedQuerySet[M]):
         As ``save(update_fields=...)``, every key and unique value follows, and only what changed is sent.
         """
         self._result_cache = None
-        return bulk.update(self.model, objs, fields, batch_size, self._progress)
+        return bulk.update(self.model, objs, fields, batch_size, self._progress, self._together)
 
     def on_progress(self, callback: Progress | None) -> Self:
         """Let ``callback(done, total)`` be called after each object that a bulk operation is done with.
@@ -100,6 +105,18 @@ class WritingQuerySet(PlannedQuerySet[M]):
         """
         clone = self._chain()
         clone._progress = callback
+        return clone
+
+    def in_transactions(self) -> Self:
+        """Let bulk operations write up to 100 actions in one TransactWriteItems: a hundredth of the requests.
+
+        Each transaction is carried out wholly or not at all, and takes twice the write units. An object's action counts
+        for one, and so does that of each unique value, counter and source of copies. It is about ``bulk_create()``,
+        ``bulk_update()``, ``update()``, ``delete()``, ``hard_delete()`` and ``restore()``.
+        https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
+        """
+        clone = self._chain()
+        clone._together = MAX_ACTIONS
         return clone
 
     def _check_writable(self, name: str) -> None:
@@ -119,7 +136,15 @@ class WritingQuerySet(PlannedQuerySet[M]):
         query = source.query(ordered=False)
         try:
             return write(
-                Matches(self.model, query, lambda: objects.read(source), source.is_empty, self._progress, self)
+                Matches(
+                    self.model,
+                    query,
+                    lambda: objects.read(source),
+                    source.is_empty,
+                    self._progress,
+                    self._together,
+                    self,
+                )
             )
         finally:
             self._result_cache = None

@@ -15,10 +15,11 @@ from typing import Any
 
 from dynamo_single.exceptions import NotSupported, PendingWrite
 from dynamo_single.orm.conditions.algebra import join
+from dynamo_single.orm.conditions.terms import Condition
 from dynamo_single.orm.plan.plan import KeyCondition, Plan
 from dynamo_single.orm.requests.actions import Action, Check, Delete, Item, ItemKey, Put, Update, key_of
 from dynamo_single.orm.requests.changes import add
-from dynamo_single.orm.schema.encoding.values import number_to_text
+from dynamo_single.orm.schema.encoding.values import item_size, number_to_text
 from dynamo_single.table import names
 
 #: Gives the error for the action that failed, from the item that DynamoDB found in its place.
@@ -53,6 +54,10 @@ class Block:
     callbacks: list[Callable[[], None]] = field(default_factory=list)
     #: Nothing joins it any more. Who began within it may still be running: a task that nobody has awaited.
     ended: bool = False
+    #: The actions of the first ``_counted`` entries, each item once, and how large the items are that these write.
+    _actions: dict[ItemKey, tuple[Action, Entry]] = field(default_factory=dict)
+    _size: int = 0
+    _counted: int = 0
 
     def add(self, alias: str, entry: Entry) -> None:
         """Collect a write; one on another table, or on an item that is written already, is refused."""
@@ -62,7 +67,7 @@ class Block:
                 f"{entry.name} is in the table {alias!r}, and this block has written to {self.alias!r}: one "
                 "transaction has one table here. Use a block for each."
             )
-        collected = {action.key: (action, earlier) for action, earlier in self.actions()}
+        collected = self._collected()
         for action in entry.actions:
             other, earlier = collected.get(action.key, (None, None))
             if other is not None and earlier is not None and merge(other, action) is None:
@@ -87,8 +92,18 @@ class Block:
 
     def actions(self) -> list[tuple[Action, Entry]]:
         """Everything to send, each item once, and whose it is."""
-        found: dict[ItemKey, tuple[Action, Entry]] = {}
-        for entry in self.entries:
+        return list(self._collected().values())
+
+    @property
+    def size(self) -> int:
+        """The bytes that count for a transaction: of each entry the largest item, as it is or as it will be."""
+        self._collected()
+        return self._size
+
+    def _collected(self) -> dict[ItemKey, tuple[Action, Entry]]:
+        """The actions by key; only entries that came since the last time are looked at."""
+        found = self._actions
+        for entry in self.entries[self._counted :]:
             for action in entry.actions:
                 earlier = found.get(action.key)
                 both = None if earlier is None else merge(earlier[0], action)
@@ -97,7 +112,9 @@ class Block:
                 else:
                     # Whoever writes more than a counter says what is wrong with the item.
                     found[action.key] = both, earlier[1] if _is_addition(action) else entry
-        return list(found.values())
+            self._size += max(map(item_size, entry.touched), default=0)
+        self._counted = len(self.entries)
+        return found
 
     def writes_to(self, key: ItemKey) -> bool:
         """Whether more than a counter of an item is changed."""
@@ -117,6 +134,7 @@ class Block:
         for entry in reversed(self.entries[count:]):
             entry.undo()
         del self.entries[count:]
+        self._actions, self._size, self._counted = {}, 0, 0
         if not self.entries:
             self.alias = None
 
@@ -156,7 +174,7 @@ def _with_check(one: Action, other: Action) -> Action | None:
         one, other = other, one
     if isinstance(one, Put) or not isinstance(other, Check):
         return None
-    return one if one == other else replace(one, condition=join((one.condition, other.condition)))
+    return one if one == other else replace(one, condition=_both(one.condition, other.condition))
 
 
 def merge(one: Action, other: Action) -> Action | None:
@@ -179,8 +197,13 @@ def merge(one: Action, other: Action) -> Action | None:
         added = dict(one.add)
         for name, value in other.add.items():
             added[name] = _sum(added.get(name, {"N": "0"}), value)
-        return replace(one, add=added, condition=join((one.condition, other.condition)))
+        return replace(one, add=added, condition=_both(one.condition, other.condition))
     return None
+
+
+def _both(one: Condition, other: Condition) -> Condition:
+    """Two conditions; of many children's on one parent it stays one."""
+    return one if one == other else join((one, other))
 
 
 def _is_addition(action: Action) -> bool:

@@ -6,11 +6,20 @@ know how many are written at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, TypeVar
 
-from dynamo_single.exceptions import AlreadyExists, Conflict, InvalidValue, NotSupported, StaleObject, UniqueViolation
+from dynamo_single.exceptions import (
+    AlreadyExists,
+    Conflict,
+    DynamoSingleError,
+    InvalidValue,
+    NotSupported,
+    StaleObject,
+    UniqueViolation,
+)
 from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.effects import claims as uniqueness
 from dynamo_single.orm.effects.effect import Subject
@@ -29,8 +38,9 @@ from dynamo_single.orm.schema.attributes import CanonicalAttribute
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.write import assignments
 from dynamo_single.orm.write.create import create, new_item
+from dynamo_single.orm.write.grouping import Outcome, Writing
 from dynamo_single.orm.write.intentions import Save
-from dynamo_single.orm.write.job import Job, Outcome, Progress, outcome_of
+from dynamo_single.orm.write.job import Job, Progress
 from dynamo_single.orm.write.save import only_if, save
 from dynamo_single.table import batches, names
 from dynamo_single.table.flow import run
@@ -80,6 +90,8 @@ class Creation:
     #: The attributes to set where an object exists; ``None`` for the whole object.
     update_names: frozenset[str] | None = None
     progress: Progress | None = None
+    #: How many objects are written in one transaction at most; ``None`` for each by itself.
+    together: int | None = None
     written: set[int] = field(default_factory=set)
 
     def create(self, objects: Sequence[Any]) -> Created[Any]:
@@ -91,12 +103,18 @@ class Creation:
             self._put_over(kept)
         else:
             write = self._upsert if self.update else self._create_if_new if self.ignore else self._create
-            self._job(len(kept)).run(kept, _each(write), lambda unit: [unit.obj.pk])
+            writing = Writing(lambda new: {new.obj._meta.label: write(new)}, attrgetter("obj.pk"), self._leaves_out)
+            self._job(len(kept)).carry_out(kept, writing)
         result.skipped = [obj for obj in objects if id(obj) not in self.written]
         return result
 
     def _job(self, total: int) -> Job:
-        return Job("bulk_create", self.model, total=total, progress=self.progress)
+        return Job("bulk_create", self.model, total=total, progress=self.progress, together=self.together)
+
+    def _leaves_out(self, new: _New, error: DynamoSingleError) -> bool:
+        """Whether a refused object is one that exists already, and is to be left out."""
+        self.written.discard(id(new.obj))
+        return self.ignore and isinstance(error, AlreadyExists | UniqueViolation)
 
     def _prepared(self, obj: Any) -> _New:
         if not isinstance(obj, self.model._meta.concrete_model):
@@ -206,6 +224,7 @@ def creation(
     update_fields: Iterable[str] | None,
     unique_fields: Iterable[str] | None,
     progress: Progress | None,
+    together: int | None = None,
 ) -> Creation:
     """What the arguments of ``bulk_create()`` ask for; raises for what they cannot."""
     _check_batch_size(batch_size)
@@ -219,6 +238,11 @@ def creation(
             f"bulk_create(unique_fields={sorted(unique_fields)}): {label} objects are told apart by their primary key, "
             f"{', '.join(model._identity)}. Leave unique_fields out, or read the objects and save them."
         )
+    if update_conflicts and together is not None:
+        raise NotSupported(
+            "bulk_create() takes no update_conflicts in transactions: what exists is found out object by object. Leave "
+            "in_transactions out, or read the objects and save them."
+        )
     if (ignore_conflicts or update_conflicts) and block.current() is not None:
         raise NotSupported(
             "Within an atomic() block bulk_create() takes no ignore_conflicts and no update_conflicts: what exists is "
@@ -228,10 +252,18 @@ def creation(
     if update_names is not None and not update_names:
         raise ValueError("update_fields names nothing: name attributes, or leave it out to replace whole objects.")
     form_of(model).refuse_naming(update_names or ())
-    return Creation(model, batch_size, ignore_conflicts, update_conflicts, update_names, progress)
+    together = None if together is None else min(together, batch_size or together)
+    return Creation(model, batch_size, ignore_conflicts, update_conflicts, update_names, progress, together)
 
 
-def update(model: Any, objs: Iterable[Any], fields: Iterable[str], batch_size: int | None, progress: Any) -> int:
+def update(
+    model: Any,
+    objs: Iterable[Any],
+    fields: Iterable[str],
+    batch_size: int | None,
+    progress: Any,
+    together: int | None = None,
+) -> int:
     """Save some attributes of each object, without signals; the number of those that were there to be written."""
     _check_batch_size(batch_size)
     only = model._update_names(fields)
@@ -266,7 +298,8 @@ def update(model: Any, objs: Iterable[Any], fields: Iterable[str], batch_size: i
             obj._state.adding = False
         return {model._meta.label: int(written)}
 
-    job = Job("bulk_update", model, total=len(objects), progress=progress)
+    together = None if together is None else min(together, batch_size or together)
+    job = Job("bulk_update", model, total=len(objects), progress=progress, together=together)
     return sum(job.write_each(objects, write).values())
 
 
@@ -311,13 +344,6 @@ def _is_read(obj: Any, only: frozenset[str]) -> bool:
     except type(obj).DoesNotExist:
         return False
     return True
-
-
-def _each(write: Callable[[_New], int]) -> Callable[[_New], list[Outcome]]:
-    def work(new: _New) -> list[Outcome]:
-        return [outcome_of(new.obj.pk, lambda: {new.obj._meta.label: write(new)})]
-
-    return work
 
 
 def _two_of_one(verb: str, one: _New, other: _New, key: ItemKey) -> Exception:

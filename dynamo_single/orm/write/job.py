@@ -6,19 +6,19 @@ begun; what is under way is waited for. This module must not know how an object 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 from django.db import IntegrityError
 
 from dynamo_single.exceptions import BulkError, BulkIntegrityError, DynamoSingleError
 from dynamo_single.orm.requests import block as pending
+from dynamo_single.orm.write.grouping import Outcome, Write, Writing, chunks
 from dynamo_single.table import threads as parallel
 from dynamo_single.table.table import get_table, patience
 
-#: Writes one object; tells how many objects of which model were written.
-Write = Callable[[Any], Mapping[str, int]]
 #: Told after each object how many are done, and of how many if that is known.
 Progress = Callable[[int, int | None], object]
 
@@ -26,21 +26,13 @@ Progress = Callable[[int, int | None], object]
 TOLD = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of one object: how many were written of which model, or the error."""
-
-    pk: Any
-    counts: Mapping[str, int]
-    error: DynamoSingleError | None = None
-
-
 @dataclass(slots=True)
 class Job:
     """One operation on many objects, and what came of it so far.
 
     ``total`` is ``None`` while the objects are still being read. Without ``threads`` everything is done in the caller's
-    own, one object after the other.
+    own, one object after the other. ``together`` is how many objects are put into one transaction at most; ``None`` for
+    each by itself.
     """
 
     verb: str
@@ -48,19 +40,27 @@ class Job:
     total: int | None = None
     progress: Progress | None = None
     threads: bool = True
+    together: int | None = None
     counts: dict[str, int] = field(default_factory=dict)
     written: list[Any] = field(default_factory=list)
     failed: dict[Any, DynamoSingleError] = field(default_factory=dict)
     not_read: DynamoSingleError | None = None
+    held_back: list[Any] = field(default_factory=list)
     done: int = 0
 
     def write_each(self, objects: Iterable[Any], write: Write) -> dict[str, int]:
-        """Write each object by itself; how many were written, by model. Raises ``BulkError``, or a lone error."""
+        """Write each object by itself, or several in one transaction; see ``carry_out``."""
+        return self.carry_out(objects, Writing(write, attrgetter("pk")))
 
-        def work(obj: Any) -> Sequence[Outcome]:
-            return [outcome_of(obj.pk, lambda: write(obj))]
+    def carry_out(self, units: Iterable[Any], writing: Writing) -> dict[str, int]:
+        """Write each unit's object; how many were written, by model. Raises ``BulkError``, or a lone error.
 
-        return self.run(objects, work, lambda obj: [obj.pk])
+        Within an ``atomic()`` block everything joins that.
+        """
+        if self.together is None or pending.current() is not None:
+            return self.run(units, lambda unit: [writing.alone(unit)], lambda unit: [writing.pk(unit)])
+        groups = chunks(units, writing, self.together)
+        return self.run(groups, writing.together, lambda group: [*map(writing.pk, group)])
 
     def run(
         self,
@@ -83,8 +83,8 @@ class Job:
                 del block.callbacks[begun[1] :]
                 raise self._errors()[0]
             # Of what is still being read nothing more is asked for.
-            not_tried = () if self.total is None else tuple(pk for unit in rest for pk in pks(unit))
-            raise self._error(not_tried)
+            not_begun = () if self.total is None else (pk for unit in rest for pk in pks(unit))
+            raise self._error((*self.held_back, *not_begun))
         return self.counts
 
     def _while_well(self, rest: Iterator[Any]) -> Iterator[Any]:
@@ -105,6 +105,9 @@ class Job:
         return min(parallel.MAX_THREADS, get_table(self.model._options.alias).settings.max_pool_connections)
 
     def _note(self, outcome: Outcome) -> None:
+        if not outcome.tried:
+            self.held_back.append(outcome.pk)
+            return
         self.done += 1
         if outcome.error is not None:
             self.failed[outcome.pk] = outcome.error
@@ -138,14 +141,6 @@ class Job:
         )
         error.__cause__ = errors[0]
         return error
-
-
-def outcome_of(pk: Any, write: Callable[[], Mapping[str, int]]) -> Outcome:
-    """What became of one object's write."""
-    try:
-        return Outcome(pk, write())
-    except DynamoSingleError as error:
-        return Outcome(pk, {}, error)
 
 
 def each_once(found: Iterator[Any]) -> Iterator[Any]:

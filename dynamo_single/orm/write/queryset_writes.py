@@ -56,6 +56,8 @@ class Matches:
     read: Callable[[], Iterator[Any]]
     is_empty: bool = False
     progress: Progress | None = None
+    #: How many objects are written in one transaction at most; ``None`` for each by itself.
+    together: int | None = None
     #: What the signals of a deletion name as their origin.
     origin: Any = None
 
@@ -128,12 +130,17 @@ def restore(matches: Matches) -> tuple[int, dict[str, int]]:
 
 
 def _job(matches: Matches, verb: str, *signals: Any) -> Job:
-    """The work on many objects: in the caller's own thread where somebody listens to signals, as a handler expects."""
+    """The work on many objects: in the caller's own thread where somebody listens to signals, as a handler expects.
+
+    Such objects are written each by itself, since a signal is sent when its object is written; and so are those with
+    children that go along, for which transactions of their own are packed.
+    """
     models = [matches.model]
     for model in models:
         models += [each.model for each in cascade.followers(model, for_good=True) if each.model not in models]
     heard = any(signal.has_listeners(model) for signal in signals for model in models)
-    return Job(verb, matches.model, progress=matches.progress, threads=not heard)
+    together = None if heard or (signals and len(models) > 1) else matches.together
+    return Job(verb, matches.model, progress=matches.progress, threads=not heard, together=together)
 
 
 def _check_unique(model: Any, values: Mapping[str, Any], objects: Sequence[Any]) -> Iterator[Any]:

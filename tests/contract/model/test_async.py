@@ -46,6 +46,7 @@ LAZY = {
     "exclude",
     "extra",
     "filter",
+    "in_transactions",
     "intersection",
     "none",
     "on_progress",
