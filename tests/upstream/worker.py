@@ -136,7 +136,8 @@ def run(app: str) -> dict[str, dict[str, str]]:
     for name in runner.known:
         # What could not be set up for a class or a module kept its tests from being run.
         outcomes.setdefault(name, stopped[0] if stopped else {"outcome": "skipped", "why": "not run"})
-    return outcomes
+    # A module that could not be imported is one failure, under the module's name.
+    return {name.removeprefix("unittest.loader._FailedTest."): outcome for name, outcome in outcomes.items()}
 
 
 if __name__ == "__main__":
