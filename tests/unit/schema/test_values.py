@@ -14,6 +14,8 @@ from dynamo_single.orm.schema.encoding.values import (
     from_attribute_value,
     item_size,
     number_to_text,
+    short_integer,
+    split_number,
     text_to_number,
     to_attribute_value,
 )
@@ -130,6 +132,39 @@ def test_floats_keep_their_written_value(number: float) -> None:
 def test_different_numbers_have_different_texts(first: int | Decimal, second: int | Decimal) -> None:
     """Two texts are one only if the numbers are equal."""
     assert first == second or number_to_text(first) != number_to_text(second)
+
+
+@given(st.integers(-(10**40), 10**40) | st.integers(-10, 10).map(lambda digit: digit * 10**37))
+def test_whole_numbers_are_split_as_decimals_are(number: int) -> None:
+    try:
+        expected = split_number(Decimal(number))
+    except InvalidValue:
+        with pytest.raises(InvalidValue):
+            split_number(number)
+        with pytest.raises(InvalidValue):
+            number_to_text(number)
+    else:
+        assert split_number(number) == expected
+        assert Decimal(number_to_text(number)) == number
+
+
+@given(st.one_of(numbers, st.text("-0123456789.E ²", max_size=42), st.booleans(), st.floats(), st.none()))
+def test_short_integer_is_what_int_and_decimal_read(value: Any) -> None:
+    found = short_integer(value)
+
+    if found is not None:
+        assert type(value) in (int, str)
+        assert found == int(value) == Decimal(value)
+        assert split_number(found) == split_number(Decimal(value))
+
+
+@given(numbers, st.booleans())
+def test_size_of_a_number_is_that_of_its_significant_digits(number: int | Decimal, plain: bool) -> None:
+    text = format(Decimal(number), "f") if plain else str(Decimal(number))
+    digits = "".join(map(str, Decimal(text).as_tuple().digits)).strip("0")
+    negative = bool(digits) and Decimal(text).is_signed()
+
+    assert item_size({"": {"N": text}}) == (len(digits) + 1) // 2 + 1 + negative
 
 
 @pytest.mark.parametrize(

@@ -121,6 +121,8 @@ class IntegerAttribute(Attribute[int]):
 
     def clean(self, value: Any) -> int:
         """Whole numbers, and text that is one; neither booleans nor fractions."""
+        if (integer := values.short_integer(value)) is not None:
+            return integer
         number = exact_number(self, value)
         if number != number.to_integral_value():
             raise self.refuse(value)
@@ -157,6 +159,8 @@ class NumberAttribute(Attribute[float]):
 
     def clean(self, value: Any) -> float:
         """Numbers, and text that is one; not booleans."""
+        if (integer := values.short_integer(value)) is not None:
+            return integer
         number = exact_number(self, value)
         return int(number) if number == number.to_integral_value() else float(number)
 

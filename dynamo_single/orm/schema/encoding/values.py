@@ -22,6 +22,8 @@ Number = int | float | Decimal
 
 MIN_EXPONENT = -130
 MICROSECOND = timedelta(microseconds=1)
+#: Every whole number below has no more digits than DynamoDB stores.
+_SHORT = 10**MAX_DIGITS
 
 _INTEGER = re.compile(r"-?[0-9]+")
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -59,6 +61,8 @@ def from_attribute_value(attribute_value: Mapping[str, Any]) -> Any:
 
 def number_to_text(value: Number, *, path: str = "value") -> str:
     """Write a number as DynamoDB takes it: exact, at most 38 significant digits, between 1E-130 and 9.99E+125."""
+    if type(value) is int and -_SHORT < value < _SHORT:
+        return str(value)
     negative, digits, exponent = split_number(value, path=path)
     if not digits:
         return "0"
@@ -91,6 +95,9 @@ def split_number(value: Number, *, path: str = "value") -> tuple[bool, str, int]
 
     Equal numbers of any Python type are split alike. What DynamoDB cannot store exactly is refused.
     """
+    if type(value) is int and -_SHORT < value < _SHORT:
+        text = str(value).lstrip("-")  # which spares the way over a Decimal
+        return (value < 0, text.rstrip("0"), len(text) - 1) if value else (False, "", 0)
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise InvalidValue(f"{path}: {shown(value)} is not a number; give an int, a float or a Decimal.")
     if isinstance(value, int) and abs(value) >= 10 ** (MAX_EXPONENT + 1):
@@ -113,6 +120,18 @@ def split_number(value: Number, *, path: str = "value") -> tuple[bool, str, int]
             f"{path}: {shown(value)} is out of range, which is 1E{MIN_EXPONENT} to 9.99E+{MAX_EXPONENT} and negatives."
         )
     return number.is_signed(), digits, exponent
+
+
+def short_integer(value: object) -> int | None:
+    """Give an ``int``, or text that spells one, which has no more digits than DynamoDB stores; ``None`` for any other.
+
+    Most numbers are such, and need no ``Decimal``.
+    """
+    if type(value) is int:
+        return value if -_SHORT < value < _SHORT else None
+    if type(value) is not str or len(value) > MAX_DIGITS or not value.isascii():
+        return None
+    return int(value) if value.removeprefix("-").isdigit() else None
 
 
 def checked_text(value: str, *, path: str = "value") -> str:
@@ -246,6 +265,10 @@ def _value_size(attribute_value: Mapping[str, Any]) -> int:
 
 
 def _number_size(text: str) -> int:
+    plain = text.removeprefix("-").replace(".", "", 1)
+    if plain.isdigit() and plain.isascii():
+        length = len(plain.strip("0"))
+        return (length + 1) // 2 + 1 + (1 if length and text.startswith("-") else 0)
     number = Decimal(text)
     digits = "".join(map(str, number.as_tuple().digits)).strip("0")
     return (len(digits) + 1) // 2 + 1 + (1 if digits and number.is_signed() else 0)
