@@ -15,10 +15,11 @@ from dynamo_single.orm.conditions.lowering import check, lower
 from dynamo_single.orm.conditions.terms import DELETED_AT, EVERYTHING, ITEM_TYPE, Compare, Condition, Order
 from dynamo_single.orm.plan.advice import no_access_pattern, unknown_key
 from dynamo_single.orm.plan.alternatives import MAX_PARTS, Alternative, alternatives
-from dynamo_single.orm.plan.choice import alive, by_one_key, is_canonical, of_type, visible, weigh_all
+from dynamo_single.orm.plan.candidates import Candidate
+from dynamo_single.orm.plan.choice import alive, by_one_key, chosen, is_canonical, of_type, visible, weigh_all
 from dynamo_single.orm.plan.constraints import Constraints, gather
-from dynamo_single.orm.plan.ordering import deciding
-from dynamo_single.orm.plan.plan import Plan, Query, Rejection
+from dynamo_single.orm.plan.ordering import Served, deciding
+from dynamo_single.orm.plan.plan import Plan, PlanKind, Query, Rejection
 from dynamo_single.orm.schema.layout import AccessKey
 
 #: How often a query is taken apart, one ``|`` after the other, before it counts as one that no keys answer.
@@ -54,6 +55,17 @@ def plan(query: Query, *, now: Any = None) -> Plan:
         reason = "no key answers it, and a scan was allowed: every item of the table is read"
         return Plan("scan", query, filter=join(wanted), reason=reason, rejected=tuple(rejected))
     raise no_access_pattern(query, constraints, rejected, in_any_order=_without_order(query, constraints))
+
+
+def plan_of_keys(query: Query, keys: Sequence[tuple[str, str]], *, now: Any = None) -> Plan:
+    """The plan that reads items by their whole primary keys, each given once; ``now`` is as of ``plan()``.
+
+    It is the one that ``plan()`` finds for the values that these keys are made of, but for what was ``rejected``: no
+    key is weighed. The query has no conditions.
+    """
+    kind: PlanKind = "get" if len(keys) == 1 else "batch_get"
+    key = query.layout.primary
+    return chosen(query, [Candidate(kind, key, keys=tuple(keys), served=Served(single=kind == "get"))], [], now)
 
 
 def _gather(query: Query) -> Constraints | None:

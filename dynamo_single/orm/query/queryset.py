@@ -15,7 +15,7 @@ from django.db import models
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.items import partial
-from dynamo_single.orm.query import annotate, explain, streaming
+from dynamo_single.orm.query import annotate, by_key, explain, streaming
 from dynamo_single.orm.query.planned import RowIterable
 from dynamo_single.orm.query.state import along_of, state_of
 from dynamo_single.orm.query.unsupported import refuse_all
@@ -101,17 +101,21 @@ class QuerySet(WritingQuerySet[M]):
 
     def get(self, *args: Any, **kwargs: Any) -> M:
         """The one object: one GetItem for a whole primary key, else a Query for at most two matches."""
-        clone = self._chain() if not args and not kwargs else self.filter(*args, **kwargs)
-        clone.query.clear_ordering(force=False)
-        if not clone.query.is_sliced:
-            clone.query.set_limits(high=2)
-        found = list(clone)
+        key = by_key.key_of_one(self, kwargs) if kwargs and not args else None
+        found = self._at_most_two(args, kwargs) if key is None else list(by_key.objects(self, (key,)))
         if len(found) == 1:
             return found[0]
         label = self.model._meta.label
         if not found:
             raise self.model.DoesNotExist(f"No {label} matches {_shown(args, kwargs)}.")
         raise self.model.MultipleObjectsReturned(f"More than one {label} matches {_shown(args, kwargs)}.")
+
+    def _at_most_two(self, args: Any, kwargs: Any) -> list[M]:
+        clone = self._chain() if not args and not kwargs else self.filter(*args, **kwargs)
+        clone.query.clear_ordering(force=False)
+        if not clone.query.is_sliced:
+            clone.query.set_limits(high=2)
+        return list(clone)
 
     def in_bulk(self, id_list: Any = None, *, field_name: str = "pk") -> dict[Any, M]:
         """The objects by ``pk``, or by a unique attribute: one BatchGetItem for each hundred keys, in their order.
@@ -122,6 +126,9 @@ class QuerySet(WritingQuerySet[M]):
             raise TypeError("in_bulk() cannot be used with values() or values_list().")
         if id_list is not None:
             id_list = members(field_name, id_list)
+            keys = by_key.keys_of_several(self, id_list) if field_name == "pk" else None
+            if keys is not None:
+                return {obj.pk: obj for obj in by_key.objects(self, keys)}
         query: Any = self.query
         # The order of Meta.ordering would keep the keys from being read at once.
         asked_in_order = id_list is None or query.is_sliced or query.order_by

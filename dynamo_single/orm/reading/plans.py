@@ -15,7 +15,7 @@ from typing import Any
 
 from dynamo_single.exceptions import NotSupported, UnexpectedItem
 from dynamo_single.orm.conditions.algebra import join
-from dynamo_single.orm.conditions.lowering import order_value
+from dynamo_single.orm.conditions.lowering import lower, order_value
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, ITEM_TYPE
 from dynamo_single.orm.plan.choice import of_type
@@ -143,12 +143,13 @@ def _get(table: Table, plan: Plan) -> Iterator[Item]:
 
 def _batch_get(table: Table, plan: Plan, stop: int | None) -> Iterator[Item]:
     requests = compile_plan(plan, table_name=table.name)
-    wanted = Wanted(stop)
+    wanted, condition = Wanted(stop), lower(plan.filter, plan.layout)
+    everything = condition == EVERYTHING
     for request, batch in zip(requests, get_batches(table, requests, wanted), strict=True):
         found = {key_of(item): item for item in batch}
         for key in request.params["RequestItems"][table.name]["Keys"]:
             item = found.get(key_of(key))
-            if item is not None and matches(plan.filter, item, plan.layout):
+            if item is not None and (everything or matches(condition, item)):
                 wanted.took_one()
                 yield item
 

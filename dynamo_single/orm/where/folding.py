@@ -56,7 +56,7 @@ def canonically(model: Any, condition: Condition) -> Condition:
     These are parts ``{name:canonical}`` of the primary key, and ``canonical=True`` attributes that a key has so. Within
     a negation the text itself is compared, as DynamoDB does it.
     """
-    names = _identifying(model)
+    names = identifying(model)
     return _canonically(names, condition) if names else condition
 
 
@@ -69,7 +69,8 @@ def _canonically(names: frozenset[str], condition: Condition) -> Condition:
 
 
 @cache
-def _identifying(model: Any) -> frozenset[str]:
+def identifying(model: Any) -> frozenset[str]:
+    """The texts of a model whose canonical form is an identity: equality with them is without regard to case."""
     layout = registry.layout_of(model)
     primary = (*layout.primary.partition.parts, *layout.primary.sort.parts)
     found = {part.name for part in primary if part.spec == "canonical"}

@@ -44,6 +44,8 @@ def _encode(text: str) -> str:
 
 
 def _decode(part: str, whole: str) -> str:
+    if _SAFE.fullmatch(part):
+        return part
     if not _PART.fullmatch(part):
         raise InvalidValue(f"{whole!r} is not an identity: only letters, digits, '.', '_', '-' and '~XX' stand in one.")
     try:

@@ -339,6 +339,12 @@ class IdentityField(TextField):
         """Text as it is; the planner splits it into the key's values."""
         return None if value is None else str(value)
 
+    @cached_property
+    def attributes(self) -> tuple[Attribute[Any], ...]:
+        """The attributes that it is made of, in the key's order."""
+        meta: Any = self.model._meta
+        return tuple(meta.get_field(name).attribute for name in self.names)
+
     def validate_stored(self, value: Any) -> None:
         """Nothing: the values that it is made of are validated themselves."""
 
@@ -348,23 +354,18 @@ class IdentityField(TextField):
 
     def joined(self, values: Iterable[Any]) -> str | None:
         """The identity that the attributes' values make, in the key's order; ``None`` while one is missing."""
-        texts = []
-        for name, value in zip(self.names, values, strict=True):
-            if value is None or value == "":
-                return None
-            field: Any = self.model._meta.get_field(name)
-            texts.append(field.attribute.to_text(value))
-        return join_identity(texts)
+        given = list(values)
+        if None in given or "" in given:
+            return None
+        pairs = zip(self.attributes, given, strict=True)
+        return join_identity([attribute.to_text(value) for attribute, value in pairs])
 
     def split(self, text: str) -> dict[str, Any]:
         """Each attribute's value; raises ``InvalidValue`` if the text is not an identity of this model."""
-        texts = split_identity(text, len(self.names))
-        found = {}
-        for name, part in zip(self.names, texts, strict=True):
-            field: Any = self.model._meta.get_field(name)
-            attribute = field.attribute
-            found[name] = value = attribute.from_text(part)
-            if (spelled := attribute.to_text(value)) != part:
+        found, texts = {}, split_identity(text, len(self.names))
+        for name, attribute, part in zip(self.names, self.attributes, texts, strict=True):
+            found[name] = attribute.from_text(part)
+            if (spelled := attribute.to_text(found[name])) != part:
                 # Two spellings of one identity would be two URLs, and two cache entries, of one object.
                 raise InvalidValue(f"{text!r} is not a pk: {part!r} is spelled {spelled!r}.")
         return found

@@ -1,0 +1,135 @@
+"""Objects by their whole primary keys, past Django's query and the choice of a key, where a question is that plain.
+
+Whatever is asked or defined besides takes the ordinary way, which also words the errors. What is sent, and what counts
+as found, is the same on both: one plan is made of the keys, and carried out as any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, partial
+from typing import Any
+
+from dynamo_single import clock
+from dynamo_single.exceptions import InvalidValue
+from dynamo_single.orm.items import hydration
+from dynamo_single.orm.items.serialization import Values, computed_key
+from dynamo_single.orm.plan import planner
+from dynamo_single.orm.plan.candidates import MAX_KEYS
+from dynamo_single.orm.plan.plan import Query
+from dynamo_single.orm.query.planned import ObjectIterable
+from dynamo_single.orm.query.state import StatefulQuerySet
+from dynamo_single.orm.reading import plans
+from dynamo_single.orm.requests.actions import ItemKey
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.fields.fields import IdentityField
+from dynamo_single.orm.where import folding
+from dynamo_single.table.table import get_table
+
+#: What a queryset's class may not have of its own: all that lies between a question and its objects.
+_BETWEEN = (
+    *("query", "filter", "order_by", "_filter_or_exclude", "_filter_or_exclude_inplace", "_chain", "_clone"),
+    *("iterator", "_iterator", "_fetch_all", "__iter__", "__len__", "__getitem__"),
+)
+_OURS = ("dynamo_single", "django")
+
+
+def key_of_one(queryset: StatefulQuerySet[Any], given: Mapping[str, Any]) -> ItemKey | None:
+    """The primary key that the arguments of ``get()`` give; ``None`` where the ordinary way is to be taken."""
+    return _key(queryset.model, given) if _asks_plainly(queryset) else None
+
+
+def keys_of_several(queryset: StatefulQuerySet[Any], pks: Sequence[Any]) -> Sequence[ItemKey] | None:
+    """The primary keys of objects with these ``pk``, each once; ``None`` where the ordinary way is to be taken."""
+    if not pks or len(pks) > MAX_KEYS or queryset.query.order_by or not _asks_plainly(queryset):
+        return None
+    keys: dict[ItemKey, None] = {}
+    for pk in pks:
+        key = _key(queryset.model, {"pk": pk})
+        if key is None:
+            return None
+        keys[key] = None
+    return tuple(keys)
+
+
+def objects(queryset: StatefulQuerySet[Any], keys: Sequence[ItemKey]) -> Iterator[Any]:
+    """The objects under some keys, in their order: one GetItem for one, else one BatchGetItem for each hundred."""
+    layout, asked = registry.layout_of(queryset.model), queryset._asked
+    query = Query(layout, visibility=asked.visibility, consistent=asked.consistent)
+    plan = planner.plan_of_keys(query, keys, now=None if layout.expires is None else clock.instant())
+    return map(partial(hydration.instance, queryset.model), plans.items(get_table(layout.alias), plan))
+
+
+def _asks_plainly(queryset: StatefulQuerySet[Any]) -> bool:
+    """Whether a queryset asks for objects as they are stored, and nothing of a project's stands between."""
+    if queryset._iterable_class is not ObjectIterable or not _nothing_between(type(queryset)):
+        return False
+    asked, query = queryset._asked, queryset.query
+    # Without soft delete there are no deleted objects, and nothing is sent.
+    if asked.visibility == "deleted" and not registry.layout_of(queryset.model).soft_delete:
+        return False
+    return not (
+        query.where.children
+        or query.is_sliced
+        or not query.standard_ordering
+        or query.select_related
+        or query.deferred_loading[0]
+        or query.annotations
+        or query.combinator
+        or query.extra
+        or query.distinct_fields
+        or queryset._prefetch_related_lookups
+        or queryset._known_related_objects
+        or asked.using_index is not None
+        or asked.without
+        or asked.in_memory is not None
+        or asked.columns is not None
+        or asked.computation is not None
+        or asked.distinct
+        or asked.inside
+    )
+
+
+@cache
+def _nothing_between(queryset_class: type[Any]) -> bool:
+    """Whether all that lies between a question and its objects is this app's or Django's own."""
+    owners = (next(each for each in queryset_class.__mro__ if name in vars(each)) for name in _BETWEEN)
+    return all(owner.__module__.partition(".")[0] in _OURS for owner in owners)
+
+
+@cache
+def _identity_of(model: Any) -> Mapping[str, Any] | None:
+    """The attributes of the identity; ``None`` if equality with one of them says less than a key does."""
+    layout = registry.layout_of(model)
+    if folding.identifying(model).intersection(layout.identity):
+        return None
+    attributes = registry.attributes_of(model)
+    return {name: attributes[name] for name in layout.identity}
+
+
+def _key(model: Any, given: Mapping[str, Any]) -> ItemKey | None:
+    identity = _identity_of(model)
+    if identity is None:
+        return None
+    try:
+        values = _values(model, identity, given)
+        return None if values is None else computed_key(model, values)
+    except InvalidValue:
+        return None
+
+
+def _values(model: Any, identity: Mapping[str, Any], given: Mapping[str, Any]) -> Values | None:
+    """The values of the whole identity, if what is given is just that, in the form that is stored."""
+    field = model._meta.pk
+    if len(given) == 1 and "pk" in given:
+        if isinstance(field, IdentityField):
+            # What is split is spelled as the object's own pk, or an error.
+            return field.split(given["pk"]) if type(given["pk"]) is str else None
+        given = {field.attname: given["pk"]}
+    if given.keys() != identity.keys():
+        return None
+    for name, value in given.items():
+        prepared = identity[name].prepare(value)
+        if type(prepared) is not type(value) or prepared != value:
+            return None
+    return dict(given)

@@ -1,0 +1,69 @@
+"""A plan made of whole primary keys is the one that the planner finds for the values in them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.apps import apps
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dynamo_single.orm.conditions.terms import And, Compare, Condition, Or
+from dynamo_single.orm.items.serialization import computed_key
+from dynamo_single.orm.plan import planner
+from dynamo_single.orm.plan.plan import Plan, Query
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.encoding.codecs import some_value
+from dynamo_single.orm.where import folding
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+MODELS = [
+    model
+    for model in apps.get_models(include_auto_created=True)
+    if hasattr(model, "_options")
+    and not folding.identifying(model).intersection(registry.layout_of(model).identity)
+    and all(
+        registry.layout_of(model).attributes[name].kind in ("text", "number", "uuid")
+        for name in registry.layout_of(model).identity
+    )
+]
+#: What values stand for in other models' keys, so that one key may be another model's too.
+TEXTS = ["a", "b", "#METADATA", "root_a", "people_a", "UNIQUE#x"]
+
+
+def made_of(plan: Plan) -> Plan:
+    """A plan without what was asked and rejected on the way to it, of which nothing is sent."""
+    return replace(plan, query=replace(plan.query, where=And()), rejected=())
+
+
+@st.composite
+def identities(draw: st.DrawFn, layout: Any) -> dict[str, Any]:
+    """Draw the values of one primary key."""
+    kinds = {name: layout.attributes[name].kind for name in layout.identity}
+    texts, numbers = st.sampled_from(TEXTS), st.integers(0, 99)
+    return {
+        name: draw(texts) if kind == "text" else draw(numbers) if kind == "number" else some_value(kind)
+        for name, kind in kinds.items()
+    }
+
+
+@pytest.mark.parametrize("model", [pytest.param(model, id=model._meta.label) for model in MODELS])
+@settings(max_examples=20)
+@given(st.data())
+def test_keys_give_the_plan_that_their_values_give(model: Any, data: st.DataObject) -> None:
+    layout = registry.layout_of(model)
+    visibility = data.draw(st.sampled_from(["live", "deleted", "all"] if layout.soft_delete else ["live", "all"]))
+    several = data.draw(st.lists(identities(layout), min_size=1, max_size=3, unique_by=repr))
+    wheres: list[Condition] = [
+        And(tuple(Compare(name, "exact", value) for name, value in each.items())) for each in several
+    ]
+    query = Query(layout, visibility=visibility, consistent=data.draw(st.booleans()))
+    keys = [computed_key(model, each) for each in several]
+
+    found = planner.plan_of_keys(query, list(dict.fromkeys(keys)), now=NOW)
+
+    where = wheres[0] if len(wheres) == 1 else Or(tuple(wheres))
+    assert made_of(found) == made_of(planner.plan(replace(query, where=where), now=NOW))
