@@ -16,9 +16,9 @@ from django.utils.translation import gettext_lazy as _
 
 from dynamo_single import models
 from dynamo_single.auth.membership import GroupsManager, MembersManager, MembersQuerySet
-from dynamo_single.exceptions import ConfigurationError, InvalidValue, NotSupported
-from dynamo_single.orm.effects import claims
+from dynamo_single.exceptions import ConfigurationError, NotSupported
 from dynamo_single.orm.effects.terms import Terms
+from dynamo_single.orm.query.unique import by_claim
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.permission_fields import PermissionsAttribute
 
@@ -116,17 +116,9 @@ class ByUnique(models.Manager[M]):
 
         Two GetItems, strongly consistent; one if nothing holds it.
         """
-        model: Any = self.model
-        described = model._meta.get_field(attribute).attribute
-        try:
-            wanted = claims.claim_key(model, described, value)
-            item = claims.owner_item(model, described, value)
-        except InvalidValue:
-            item = None  # nothing holds what cannot be stored
-        # Between the two reads the value may have gone to another object.
-        if item is None or wanted not in claims.claims_of(model, item).values():
-            raise model.DoesNotExist(f"No {model._meta.label} has {attribute} {shown(value)}.")
-        found: M = model.from_item(dict(item))
+        found: M | None = by_claim(self.model, attribute, value)
+        if found is None:
+            raise self.model.DoesNotExist(f"No {self.model._meta.label} has {attribute} {shown(value)}.")
         return found
 
 

@@ -55,7 +55,7 @@ _INSTEAD: Final = {
     "JSONField": "JSONAttribute",
     "BinaryField": "BinaryAttribute",
     "ForeignKey": "ReferenceAttribute",
-    "OneToOneField": "ReferenceAttribute(unique=True)",
+    "OneToOneField": "OneToOneAttribute",
 }
 
 

@@ -29,6 +29,7 @@ class Note(models.SoftDeleteModel, models.TimestampedModel):
     slug = models.SlugAttribute(null=True)
     source = models.URLAttribute(null=True)
     sender = models.IPAddressAttribute(null=True)
+    summary = models.OneToOneAttribute(Company, null=True, related_name="+")
 
     class Keys:
         primary = models.Key("COMPANY#{company_id}", "NOTE#{note_id}")
@@ -53,6 +54,7 @@ def an_object_is_of_its_model(person: Person, note: Note) -> None:
     assert_type(note.stars, int)
     assert_type(note.remind_at, datetime.time)
     assert_type(note.takes, datetime.timedelta)
+    assert_type(note.summary, Company)
     assert_type((note.slug, note.source, note.sender), tuple[str, str, str])
     assert_type(note.partition_key, str)
     assert_type(company.delete(), tuple[int, dict[str, int]])

@@ -90,6 +90,10 @@ DJANGO = {
     "Field.descriptor_class": "django.db.models.Field.descriptor_class",
     "Field._validators": "django.db.models.Field._validators",
     "CharField._check_max_length_attribute": "django.db.models.CharField._check_max_length_attribute",
+    "ReverseOneToOneDescriptor": "django.db.models.fields.related_descriptors.ReverseOneToOneDescriptor",
+    "ReverseOneToOneDescriptor.get_queryset": (
+        "django.db.models.fields.related_descriptors.ReverseOneToOneDescriptor.get_queryset(instance)"
+    ),
     "ReverseManyToOneDescriptor": "django.db.models.fields.related_descriptors.ReverseManyToOneDescriptor",
     "ReverseManyToOneDescriptor.related_manager_cls": (
         "django.db.models.fields.related_descriptors.ReverseManyToOneDescriptor.related_manager_cls"

@@ -79,7 +79,7 @@ ATTRIBUTES: dict[str, tuple[Any, dict[str, Any]]] = {
 #: References: they take the other model first, and ``on_delete``.
 REFERENCES: dict[str, tuple[Any, dict[str, Any]]] = {
     "ForeignKey": (models.ReferenceAttribute, {}),
-    "OneToOneField": (models.ReferenceAttribute, {"unique": True}),
+    "OneToOneField": (models.OneToOneAttribute, {}),
 }
 #: Options of fields that no attribute has: most say how an SQL database stores the field.
 LEFT_OUT = {

@@ -46,6 +46,7 @@ def refresh(obj: Any, fields: Iterable[str] | None, queryset: Any) -> None:
     _renew_references(obj, fresh, named)
     if named is None:
         obj._prefetched_objects_cache = {}
+        _forget_those_that_refer(obj, (each.get_accessor_name() for each in obj._meta.related_objects))
     obj._state.adding = False
 
 
@@ -62,7 +63,16 @@ def _forgotten(obj: Any, given: Collection[str]) -> set[str]:
     relations |= {each.get_accessor_name() or "" for each in obj._meta.related_objects}
     for name in relations.intersection(given):
         cache.pop(name, None)
+    _forget_those_that_refer(obj, given)
     return relations.intersection(given)
+
+
+def _forget_those_that_refer(obj: Any, names: Collection[str] | Iterable[Any]) -> None:
+    """Let the other sides of one-to-one relations forget the object that they found."""
+    wanted = set(names)
+    for each in obj._meta.related_objects:
+        if each.one_to_one and each.get_accessor_name() in wanted and each.is_cached(obj):
+            each.delete_cached_value(obj)
 
 
 def _renew_references(obj: Any, fresh: Any, named: Collection[str] | None) -> None:

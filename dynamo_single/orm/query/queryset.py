@@ -15,7 +15,7 @@ from django.db import models
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.items import partial
-from dynamo_single.orm.query import annotate, by_key, explain, streaming
+from dynamo_single.orm.query import annotate, by_key, explain, streaming, unique
 from dynamo_single.orm.query.planned import RowIterable
 from dynamo_single.orm.query.state import along_of, state_of
 from dynamo_single.orm.query.unsupported import refuse_all
@@ -116,6 +116,10 @@ class QuerySet(WritingQuerySet[M]):
         if not clone.query.is_sliced:
             clone.query.set_limits(high=2)
         return list(clone)
+
+    def _the_one(self, attribute: str, value: Any) -> Any:
+        """The object with a value of a unique attribute, by its claim or by its primary key."""
+        return unique.the_one(self, attribute, value)
 
     def in_bulk(self, id_list: Any = None, *, field_name: str = "pk") -> dict[Any, M]:
         """The objects by ``pk``, or by a unique attribute: one BatchGetItem for each hundred keys, in their order.

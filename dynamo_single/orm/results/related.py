@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import models
-from django.db.models.fields.related_descriptors import ReverseManyToOneDescriptor
+from django.db.models.fields.related_descriptors import ReverseManyToOneDescriptor, ReverseOneToOneDescriptor
 
 from dynamo_single.exceptions import NoAccessPattern, UnknownField
 from dynamo_single.orm.conditions.matching import matches
@@ -138,8 +138,11 @@ def check_references(model: type[models.Model], names: Sequence[object]) -> None
             references = {field.name: field for field in current._meta.concrete_fields if field.is_relation}
             if step not in references:
                 known = ", ".join(sorted(references)) or "none"
-                several = isinstance(getattr(current, step, None), Children | ReverseManyToOneDescriptor)
+                relation = getattr(current, step, None)
+                several = isinstance(relation, Children | ReverseManyToOneDescriptor)
                 advice = f" prefetch_related({name!r}) reads several objects along." if several else ""
+                if isinstance(relation, ReverseOneToOneDescriptor):
+                    advice = f" prefetch_related({name!r}) reads the objects that refer to these along, by a key."
                 label = current._meta.label
                 raise UnknownField(
                     f"select_related({name!r}): {label} has no reference {step!r}. It has {known}.{advice}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from django.db.models import Model
-from django.db.models.fields.related_descriptors import ReverseManyToOneDescriptor
+from django.db.models.fields.related_descriptors import ReverseManyToOneDescriptor, ReverseOneToOneDescriptor
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.schema.children import Children
@@ -48,6 +48,8 @@ def elsewhere(model: type[Model], name: str) -> str | None:
     """Where to ask what ``filter(orders__status=...)`` asks, if the name's first part is a relation of the model."""
     first, _, rest = name.partition("__")
     relation: Any = getattr(model, first, None)
+    if isinstance(relation, ReverseOneToOneDescriptor):
+        return of_those_that_refer(relation.related.field, rest)
     if isinstance(relation, Children | ReverseManyToOneDescriptor):
         return of_those_that_refer(relation.field, rest)
     way_out: str | None = relation.way_out(rest) if hasattr(relation, "way_out") else None

@@ -12,7 +12,7 @@ from dynamo_single.orm.schema.attributes.documents import (
     NumberSetAttribute,
     UnicodeSetAttribute,
 )
-from dynamo_single.orm.schema.attributes.references import ReferenceAttribute
+from dynamo_single.orm.schema.attributes.references import OneToOneAttribute, ReferenceAttribute
 from dynamo_single.orm.schema.attributes.scalars import (
     BinaryAttribute,
     BooleanAttribute,
@@ -52,6 +52,7 @@ __all__ = [
     "MapAttribute",
     "NumberAttribute",
     "NumberSetAttribute",
+    "OneToOneAttribute",
     "ReferenceAttribute",
     "SlugAttribute",
     "TTLAttribute",

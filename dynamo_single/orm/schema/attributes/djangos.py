@@ -58,7 +58,7 @@ NAMES = {
     "Index": 'class Keys: by_name = models.IndexKey("gs1", "COMPANY", "{name}#{company_id}")',
     "JSONField": "MapAttribute() or ListAttribute(), which filters look into, or JSONAttribute() for JSON text",
     "ManyToManyField": "a model of the memberships: see docs/how-to/many-to-many.md",
-    "OneToOneField": "ReferenceAttribute(Company, unique=True)",
+    "OneToOneField": "OneToOneAttribute(Company), without on_delete",
     "SlugField": "SlugAttribute()",
     "TextField": "UnicodeAttribute(multiline=True)",
     "TimeField": "TimeAttribute()",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, ClassVar, Generic, TypeVar, overload
 
 from django.db import models
 from django.utils.functional import Promise
@@ -12,6 +12,7 @@ from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.schema.attributes.base import Attribute, Label
 from dynamo_single.orm.schema.attributes.scalars import IntegerAttribute, UnicodeAttribute, UUIDAttribute
 from dynamo_single.orm.schema.fields import fields
+from dynamo_single.orm.schema.fields.one_to_one import OneToOneField
 
 M = TypeVar("M", bound=models.Model)
 
@@ -75,7 +76,9 @@ class ReferenceAttribute(StandIn, Generic[M]):
     ``related_name`` as in Django.
     """
 
-    field_class = fields.ReferenceField
+    field_class: ClassVar[type[models.Field[Any, Any]]] = fields.ReferenceField
+    #: Whether no two objects refer to one.
+    one_to_one: ClassVar[bool] = False
 
     # A model that is named by a text is not known to a checker.
     @overload
@@ -117,6 +120,8 @@ class ReferenceAttribute(StandIn, Generic[M]):
                 "nothing to what refers to it. Leave on_delete out, and delete or change what refers to an object "
                 "in its model's delete()."
             )
+        if self.one_to_one and not options.setdefault("unique", True):
+            raise ConfigurationError("A OneToOneAttribute is unique: a ReferenceAttribute need not be.")
         super().__init__(verbose_name, **options)
         self.field_options |= {
             "to": to,
@@ -169,3 +174,15 @@ class ReferenceAttribute(StandIn, Generic[M]):
     def expects(self) -> str:  # type: ignore[override]  # the class's, elsewhere
         """What it takes, for messages."""
         return f"a {self.field.related_model._meta.label} or its pk"
+
+
+class OneToOneAttribute(ReferenceAttribute[M]):
+    """A reference to another object that no second object has: ``place = OneToOneAttribute(Place)``.
+
+    It is unique, and a claim holds it so, unless it is the whole primary key. The other side is one object:
+    ``place.restaurant``, by two GetItems, or by one where the place is the whole primary key; without one it is
+    ``RelatedObjectDoesNotExist``, as in Django.
+    """
+
+    field_class = OneToOneField
+    one_to_one = True

@@ -289,7 +289,7 @@ class SetField(DynamoField):
 class ReferenceField(DynamoField, models.ForeignKey[Any, Any]):  # type: ignore[misc]  # see descriptor_class
     """A foreign key to forms and to the admin; the stored attribute is the other object's ``pk``."""
 
-    related_accessor_class = ReverseDescriptor
+    related_accessor_class: Any = ReverseDescriptor
 
     def get_prep_value(self, value: Any) -> Any:
         """The other object's ``pk`` in its stored form."""

@@ -1,0 +1,43 @@
+"""The object that holds a unique value, found by its claim: what no key answers, and an index would answer late."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dynamo_single.exceptions import InvalidValue
+from dynamo_single.orm.effects import claims
+from dynamo_single.orm.effects.unique_rules import rules_of
+from dynamo_single.orm.schema.encoding.shown import shown
+
+
+def by_claim(model: Any, attribute: str, value: Any) -> Any | None:
+    """The object of a model that holds a value of a unique attribute, or ``None``.
+
+    Two GetItems, strongly consistent; one if nothing holds it.
+    """
+    described = model._meta.get_field(attribute).attribute
+    try:
+        wanted = claims.claim_key(model, described, value)
+        item = claims.owner_item(model, described, value)
+    except InvalidValue:
+        return None  # nothing holds what cannot be stored
+    # Between the two reads the value may have gone to another object.
+    if item is None or wanted not in claims.claims_of(model, item).values():
+        return None
+    return model.from_item(dict(item))
+
+
+def the_one(queryset: Any, attribute: str, value: Any) -> Any:
+    """The object of a queryset with a value of an attribute that is unique by itself; raises ``DoesNotExist``.
+
+    As ``by_claim()``, or one GetItem where the value is the whole primary key. Of a queryset with conditions, those are
+    asked of the object afterwards.
+    """
+    model = queryset.model
+    if not any(rule.fields == (attribute,) for rule in rules_of(model)):
+        return queryset.get(**{attribute: value})
+    found = by_claim(model, attribute, value)
+    if found is None:
+        raise model.DoesNotExist(f"No {model._meta.label} has {attribute} {shown(value)}.")
+    given = not queryset.query.where.children and queryset._gives_all([found])
+    return found if given else queryset.get(pk=found.pk)
