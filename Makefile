@@ -9,7 +9,7 @@ export WEB_PORT ?= 8000
 export DYNAMO_PORT ?= 8001
 export PYTHONUNBUFFERED := 1
 
-.PHONY: help run test test-versions test-django docs bench bench-walks bench-tests bench-cpu check lint format install install-dev
+.PHONY: help run test test-versions test-django docs bench bench-full bench-partition bench-walks bench-tests bench-cpu check lint format install install-dev
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -29,7 +29,13 @@ test-django: node_modules/installed ## run Django's own tests against our models
 docs: install-dev ## run every example of README and docs/, and compare the reference with the code
 	@$(BIN)/pytest -q -n 2 tests/docs
 
-bench: install-dev ## measure what reading costs in a partition of 100,000 items (two minutes)
+bench: .venv/installed-bench ## measure the app against other clients, the floor and SQLite (five minutes)
+	@$(BIN)/python -m benchmarks.all
+
+bench-full: .venv/installed-bench ## the same with more rounds, written to docs/benchmarks (half an hour)
+	@$(BIN)/python -m benchmarks.all --size full --to docs/benchmarks
+
+bench-partition: install-dev ## measure what reading costs in a partition of 100,000 items (two minutes)
 	@$(BIN)/python -m benchmarks.large_partition.run
 
 bench-walks: install-dev ## count the calls, modules and moves of single operations (ten seconds)
@@ -71,6 +77,15 @@ install-dev: .venv/installed-dev node_modules/installed
 .venv/installed-dev: tests/requirements.txt .venv/installed | .venv/bin/python
 	@echo "Installing the tools"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r tests/requirements.txt
+	@touch $@
+
+# Peers are compared where they install; their pins must not move what the tests run on.
+.venv/installed-bench: benchmarks/requirements.txt | install-dev
+	@echo "Installing the peers"
+	@grep -oE '^[a-z0-9-]+==[^ ]+' $< | while read -r peer; do \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.txt "$$peer" \
+			|| echo "Left out: $$peer does not install here."; \
+	done
 	@touch $@
 
 node_modules/installed: package.json package-lock.json

@@ -1,4 +1,4 @@
-"""Measurements, one folder a question, each beside a baseline. Importing this package sets Django up."""
+"""Measurements, one folder a question, each beside a baseline."""
 
 from __future__ import annotations
 
@@ -6,5 +6,8 @@ import os
 
 import django
 
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
-django.setup()
+
+def set_up(settings: str = "tests.settings") -> None:
+    """Set Django up with these settings, unless the environment names others; what each folder does when imported."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", settings)
+    django.setup()

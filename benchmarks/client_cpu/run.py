@@ -19,8 +19,8 @@ from typing import Any
 import django
 import pynamodb
 
-from benchmarks.client_cpu import peer
-from benchmarks.client_cpu.rounds import is_quiet, median_ratio, rounds, settle
+from benchmarks.harness.rounds import is_quiet, median_ratio, rounds, settle
+from benchmarks.sides import pynamodb_model
 from dynamo_single.testing import capture_requests, local_engine
 from tests.catalog.models import Order
 
@@ -147,7 +147,7 @@ def main() -> None:
     with local_engine() as table:
         fill()
         where = table.settings
-        cases = Cases(peer.model_of(where.endpoint_url, where.region, where.table_name))
+        cases = Cases(pynamodb_model.model_of(where.endpoint_url, where.region, where.table_name))
         cases.assert_equal()
         settle()
         taken = measured(cases.pairs(), options.rounds)

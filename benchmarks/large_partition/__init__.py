@@ -1,1 +1,5 @@
 """What does reading cost where one partition key has 100,000 items?"""
+
+from benchmarks import set_up
+
+set_up()

@@ -12,8 +12,13 @@ from typing import Any
 QUIET = (0.9, 1.1)
 
 
-def rounds(cases: Mapping[str, Callable[[], Any]], *, count: int, repeat: int) -> dict[str, list[float]]:
-    """The CPU seconds of one call of each case, for each round. Garbage is collected between cases, off the clock."""
+def rounds(
+    cases: Mapping[str, Callable[[], Any]], *, count: int, repeat: int, clock: Callable[[], float] = time.process_time
+) -> dict[str, list[float]]:
+    """The seconds of one call of each case, for each round. Garbage is collected between cases, off the clock.
+
+    The clock is the CPU of this process with all its threads; where waiting is the question, ``time.perf_counter``.
+    """
     names = list(cases)
     taken: dict[str, list[float]] = {name: [] for name in names}
     for number in range(count):
@@ -21,10 +26,21 @@ def rounds(cases: Mapping[str, Callable[[], Any]], *, count: int, repeat: int) -
         for name in names[start:] + names[:start]:
             case = cases[name]
             gc.collect()
-            started = time.process_time()
+            started = clock()
             for _ in range(repeat):
                 case()
-            taken[name].append((time.process_time() - started) / repeat)
+            taken[name].append((clock() - started) / repeat)
+    return taken
+
+
+def asked(cases: Mapping[str, Callable[[], float]], *, count: int) -> dict[str, list[float]]:
+    """The same for cases that measure themselves, as other processes do: each call returns its seconds or bytes."""
+    names = list(cases)
+    taken: dict[str, list[float]] = {name: [] for name in names}
+    for number in range(count):
+        start = number % len(names)
+        for name in names[start:] + names[:start]:
+            taken[name].append(cases[name]())
     return taken
 
 

@@ -1,0 +1,75 @@
+"""Every question, with one JSON file, one page of tables and a picture of the operations.
+
+``python -m benchmarks.all [--size tiny|short|full] [--to FOLDER] [--only QUESTION ...]`` writes ``numbers.json``,
+``tables.md`` and ``operations.svg``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness.chart import chart
+from benchmarks.harness.report import CONTROL, OURS, SIZES, table, versions
+
+ROOT = Path(__file__).resolve().parents[1]
+QUESTIONS = ("operations", "memory", "start", "threads", "concurrency", "waiting", "changelist", "login")
+#: In the picture: those that a project would choose between.
+DRAWN = ("boto3 resource", "PynamoDB", "aiodynamo", "pydynox", "Django, SQLite", OURS)
+
+
+def ask(question: str, size: str, folder: Path) -> dict[str, Any]:
+    """Measure one question in a process of its own, and read what it found."""
+    if size == "tiny":  # nothing is measured, so all of them may share this process
+        return import_module(f"benchmarks.{question}.run").measure(SIZES[size]).as_json()
+    written = folder / f"{question}.json"
+    command = (sys.executable, "-m", f"benchmarks.{question}.run", "--size", size, "--json", str(written))
+    subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    found: dict[str, Any] = json.loads(written.read_text())
+    written.unlink()
+    return {name: value for name, value in found.items() if name != "versions"}
+
+
+def page(found: dict[str, Any]) -> str:
+    """All tables, and what they were taken on."""
+    taken = ", ".join(f"{name} {each}" for name, each in found["versions"].items())
+    tables = "\n\n".join(table(report) for report in found["questions"].values())
+    return (
+        f"# Benchmarks, {found['size']}, {found['date']}\n\n{taken}.\n\n"
+        "Each number is a multiple of the column that says 1, with its least amount in brackets: the median over the "
+        "rounds, and the ratio of the minima where it is another. The control is ours a second time, by ours.\n\n"
+        f"{tables}\n"
+    )
+
+
+def main() -> None:
+    """Measure everything, and write it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--size", choices=SIZES, default="short", help="how much is measured")
+    parser.add_argument("--to", type=Path, default=ROOT / "var" / "benchmarks", help="the folder that is written to")
+    parser.add_argument("--only", nargs="+", choices=QUESTIONS, default=QUESTIONS, help="not all questions")
+    options = parser.parse_args()
+    options.to.mkdir(parents=True, exist_ok=True)
+    questions = {}
+    for question in options.only:
+        questions[question] = ask(question, options.size, options.to)
+        print(table(questions[question]), end="\n\n", flush=True)
+    taken = {"date": f"{datetime.now(UTC):%Y-%m-%d}", "size": options.size, "versions": versions()}
+    found = {**taken, "questions": questions}
+    (options.to / "numbers.json").write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    (options.to / "tables.md").write_text(page(found))
+    if operations := questions.get("operations"):
+        measured = {side for row in operations["rows"] for side in row["ratios"]} - {CONTROL}
+        drawn = [side for side in DRAWN if side in measured]
+        (options.to / "operations.svg").write_text(chart(operations, drawn, OURS))
+    print(f"Written to {options.to}.")
+
+
+if __name__ == "__main__":
+    main()

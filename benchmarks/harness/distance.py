@@ -1,0 +1,32 @@
+"""A table that is as far away as a network makes it: its settings, and the app's own, lead through the proxy."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+from django.conf import settings as django_settings
+from django.test import override_settings
+
+from benchmarks.harness.delay import HOST, delayed
+from dynamo_single.conf import TableSettings
+
+MILLISECONDS = 5
+
+
+@contextlib.contextmanager
+def far_away(near: TableSettings, milliseconds: float = MILLISECONDS) -> Iterator[TableSettings]:
+    """Within the block each request of the app to this table takes so much longer; the settings that lead there."""
+    with delayed(urlsplit(near.endpoint_url).port, milliseconds) as port:
+        far = replace(near, endpoint_url=f"http://{HOST}:{port}")
+        declared = {
+            "TABLE_NAME": far.table_name,
+            "REGION": far.region,
+            "INDEXES": far.indexes,
+            "ENDPOINT_URL": far.endpoint_url,
+            "TRANSPORT": far.transport,
+        }
+        with override_settings(DYNAMO_SINGLE={**django_settings.DYNAMO_SINGLE, far.alias: declared}):
+            yield far

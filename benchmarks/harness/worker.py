@@ -1,0 +1,67 @@
+"""A case in a process of its own, for what two projects' settings cannot share: whole pages.
+
+The child imports a module, calls its ``prepare()`` for the case, and carries it out as often as it is told to; it
+answers with the CPU seconds of its process for one call.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import time
+from importlib import import_module
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Worker:
+    """A child with settings of its own; a context manager that stops it."""
+
+    def __init__(self, module: str, settings: str, **environment: str) -> None:
+        known = {**os.environ, "DJANGO_SETTINGS_MODULE": settings, **environment}
+        self._child = subprocess.Popen(
+            (sys.executable, "-m", "benchmarks.harness.worker", module),
+            cwd=ROOT, env=known, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
+        )  # fmt: skip
+
+    def call(self, repeat: int) -> float:
+        """The CPU seconds of one call, of so many."""
+        self._child.stdin.write(f"{repeat}\n")
+        answer = self._child.stdout.readline()
+        if not answer:
+            raise RuntimeError("The process that is measured ended; what it printed says why.")
+        return float(answer)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._child.stdin.close()
+        self._child.wait()
+        self._child.stdout.close()
+
+
+def main(module: str) -> None:
+    """Prepare, and measure whenever a line says how often."""
+    answers = os.dup(1)
+    os.dup2(2, 1)  # what a page prints is none of the parent's business
+    case = import_module(module).prepare()
+    case()
+    gc.collect()
+    gc.freeze()
+    for line in sys.stdin:
+        repeat = int(line)
+        gc.collect()
+        started = time.process_time()
+        for _ in range(repeat):
+            case()
+        os.write(answers, f"{(time.process_time() - started) / repeat}\n".encode())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

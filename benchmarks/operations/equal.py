@@ -1,0 +1,76 @@
+"""That every side reads what was stored, and stores what every side then reads: what is compared has to be the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from benchmarks.orders import key, said_by, values
+from benchmarks.sides.floor import Floor, plain
+from benchmarks.sides.side import IN_BLOCK, IN_BULK, Side
+
+SQL = "Django, SQLite"
+#: Its answers are bytes, which nobody has read.
+UNREAD = "raw socket"
+
+
+def assert_equal(found: Mapping[str, Side], *, listed: int, many: int) -> None:
+    """Raise unless all sides give equal data for every operation that they have."""
+    floor = found["floor"]
+    for side in found.values():
+        if side.name == UNREAD:
+            continue
+        _same(side, "get", [side.get()], [values(side.listed, side.number)])
+        _same(side, "objects", side.objects(), _wanted(side.listed, listed))
+        _same(side, "many", side.many(), _wanted(side.long_list, many))
+        _same(side, "in_bulk", side.in_bulk(), _wanted(side.listed, IN_BULK))
+        _rows(side, listed)
+    for side in found.values():
+        if side.name != UNREAD:
+            _writes(side, floor)
+
+
+def _rows(side: Side, listed: int) -> None:
+    if side.rows is None:
+        return
+    texts = [tuple(str(_bare(value)) for value in row) for row in side.rows()]
+    wanted = [(str(number), "open") for number in range(1, listed + 1)]
+    if sorted(texts) != sorted(wanted):
+        raise AssertionError(f"rows() of {side.name} gave {texts[:2]}.")
+
+
+def _bare(value: Any) -> Any:
+    return next(iter(value.values())) if isinstance(value, dict) else value
+
+
+def _writes(side: Side, floor: Floor) -> None:
+    customer, number = side.create()
+    _same(side, "create", [_stored(side, floor, customer, number)], [values(customer, number)])
+    for write in (side.save, side.update):
+        write()
+        read = side if side.name == SQL else floor
+        status = said_by(read.get())["status"]
+        if not status.startswith(f"status {side.name} "):
+            raise AssertionError(f"{side.name} wrote a status, and {status!r} is stored.")
+    written = [(side.atomic(), IN_BLOCK), (side.bulk_create(), side.bulk), (side.put_many(), side.bulk)]
+    for block, count in written:
+        ends = (1, count)
+        _same(side, "blocks", [_stored(side, floor, block, each) for each in ends], [values(block, e) for e in ends])
+
+
+def _stored(side: Side, floor: Floor, customer: str, number: int) -> Any:
+    if side.name == SQL:
+        return side.orders.get(customer=customer, number=number)
+    wire_key = {name: {"S": value} for name, value in key(customer, number).items()}
+    return plain(floor.call("GetItem", {"TableName": floor.table, "Key": wire_key})["Item"])
+
+
+def _wanted(customer: str, count: int) -> Iterable[dict[str, Any]]:
+    return (values(customer, number) for number in range(1, count + 1))
+
+
+def _same(side: Side, operation: str, read: Sequence[Any], wanted: Iterable[dict[str, Any]]) -> None:
+    gave = sorted((said_by(each) for each in read), key=lambda said: said["number"])
+    told = sorted((said_by(each) for each in wanted), key=lambda said: said["number"])
+    if gave != told:
+        raise AssertionError(f"{operation}() of {side.name} gave {len(gave)} orders: {gave[:1]}, and not {told[:1]}.")

@@ -1,0 +1,1 @@
+"""The sides of a comparison: each client with the same operations on the same items, in its own documented way."""

@@ -1,0 +1,105 @@
+"""pydynox: a model whose client is written in Rust, by its synchronous methods."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydynox import DynamoDBClient, Model, ModelConfig, SyncBatchWriter, SyncTransaction
+from pydynox.attributes import DecimalAttribute, NumberAttribute, StringAttribute
+
+from benchmarks.orders import item
+from benchmarks.sides.side import IN_BLOCK, Side
+
+
+def model_of(table: str, endpoint_url: str | None, region: str) -> type[Any]:
+    """The model of one table, with a client of its own. Its moments are numbers: it stores moments as texts only."""
+    secret = {"access_key": "local", "secret_key": "local"}
+    client = DynamoDBClient(region=region, endpoint_url=endpoint_url, **secret)
+
+    class DynoxOrder(Model):
+        model_config = ModelConfig(table=table, client=client)
+
+        pk = StringAttribute(partition_key=True)
+        sk = StringAttribute(sort_key=True)
+        item_type = StringAttribute(alias="itemType")
+        gs1pk = StringAttribute()
+        gs1sk = StringAttribute()
+        gs2pk = StringAttribute()
+        gs2sk = StringAttribute()
+        customer = StringAttribute()
+        number = NumberAttribute()
+        placed_at = NumberAttribute()
+        status = StringAttribute()
+        coupon = StringAttribute()
+        total = DecimalAttribute()
+
+    return DynoxOrder
+
+
+class PyDynox(Side):
+    """The model above."""
+
+    name = "pydynox"
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.model = model_of(self.table, self.settings.endpoint_url, self.settings.region)
+        self.client = self.model.model_config.client
+        self.order = self.get()
+
+    def new_order(self, customer: str, number: int) -> Any:
+        """An order that is not stored yet."""
+        stored = item(customer, number)
+        stored["item_type"] = stored.pop("itemType")
+        return self.model(**stored)
+
+    def get(self) -> Any:
+        """``Model.sync_get()``."""
+        return self.model.sync_get(**self.key)
+
+    def create(self) -> Any:
+        """``sync_save()`` of a new object, if there is none."""
+        made = self.new()
+        self.new_order(*made).sync_save(condition=self.model.pk.not_exists())
+        return made
+
+    def save(self) -> Any:
+        """``sync_update()`` of one attribute, which reads nothing back."""
+        self.order.sync_update(status=self.status(), condition=self.model.pk.exists())
+        return self.order
+
+    update = save
+
+    def objects(self) -> Sequence[Any]:
+        """``Model.sync_query()``."""
+        return list(self.model.sync_query(partition_key=f"CUSTOMER#{self.listed}"))
+
+    def many(self) -> Sequence[Any]:
+        """``Model.sync_query()``, page after page."""
+        return list(self.model.sync_query(partition_key=f"CUSTOMER#{self.long_list}"))
+
+    def in_bulk(self) -> Sequence[Any]:
+        """``Model.sync_batch_get()``."""
+        return self.model.sync_batch_get(self.keys)
+
+    def atomic(self) -> Any:
+        """``SyncTransaction``."""
+        block = self.new_block()
+        with SyncTransaction(self.client) as transaction:
+            for number in range(1, IN_BLOCK + 1):
+                transaction.save_model(self.new_order(block, number), condition=self.model.pk.not_exists())
+        return block
+
+    def bulk_create(self) -> Any:
+        """``SyncBatchWriter``, which takes items of objects."""
+        block = self.new_block()
+        with SyncBatchWriter(self.client, self.table) as batch:
+            for number in range(1, self.bulk + 1):
+                batch.put(self.new_order(block, number).to_dict())
+        return block
+
+    put_many = bulk_create
+
+
+SIDES = (PyDynox,)

@@ -1,0 +1,88 @@
+"""PynamoDB: a plain model, used as its documentation has it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pynamodb.connection import Connection
+from pynamodb.transactions import TransactWrite
+
+from benchmarks.orders import item, values
+from benchmarks.sides import pynamodb_model
+from benchmarks.sides.side import IN_BLOCK, Side
+
+
+class PynamoDB(Side):
+    """The model of ``pynamodb_model``."""
+
+    name = "PynamoDB"
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        where = self.settings
+        self.model = pynamodb_model.model_of(where.endpoint_url, where.region, self.table)
+        secret = {"aws_access_key_id": "local", "aws_secret_access_key": "local"}
+        self.connection = Connection(region=where.region, host=where.endpoint_url, **secret)
+        self.order = self.get()
+
+    def new_order(self, customer: str, number: int) -> Any:
+        """An order that is not stored yet."""
+        stored = item(customer, number)
+        stored["item_type"] = stored.pop("itemType")
+        return self.model(**{**stored, **values(customer, number)})
+
+    def get(self) -> Any:
+        """``Model.get()``."""
+        return self.model.get(self.key["pk"], self.key["sk"])
+
+    def create(self) -> Any:
+        """``save()`` of a new object, if there is none."""
+        made = self.new()
+        self.new_order(*made).save(condition=self.model.pk.does_not_exist())
+        return made
+
+    def save(self) -> Any:
+        """``update()`` of one attribute, which reads the item back into the object."""
+        self.order.update(actions=[self.model.status.set(self.status())], condition=self.model.pk.exists())
+        return self.order
+
+    update = save
+
+    def objects(self) -> Sequence[Any]:
+        """``Model.query()``."""
+        return list(self.model.query(f"CUSTOMER#{self.listed}"))
+
+    def rows(self) -> Sequence[Any]:
+        """``Model.query()`` of two of the attributes."""
+        found = self.model.query(f"CUSTOMER#{self.listed}", attributes_to_get=["number", "status"])
+        return [(each.number, each.status) for each in found]
+
+    def many(self) -> Sequence[Any]:
+        """``Model.query()``, page after page."""
+        return list(self.model.query(f"CUSTOMER#{self.long_list}"))
+
+    def in_bulk(self) -> Sequence[Any]:
+        """``Model.batch_get()``."""
+        return list(self.model.batch_get([(each["pk"], each["sk"]) for each in self.keys]))
+
+    def atomic(self) -> Any:
+        """``TransactWrite``."""
+        block = self.new_block()
+        with TransactWrite(connection=self.connection) as transaction:
+            for number in range(1, IN_BLOCK + 1):
+                transaction.save(self.new_order(block, number), condition=self.model.pk.does_not_exist())
+        return block
+
+    def bulk_create(self) -> Any:
+        """``Model.batch_write()``."""
+        block = self.new_block()
+        with self.model.batch_write() as batch:
+            for number in range(1, self.bulk + 1):
+                batch.save(self.new_order(block, number))
+        return block
+
+    put_many = bulk_create
+
+
+SIDES = (PynamoDB,)

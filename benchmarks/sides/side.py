@@ -1,0 +1,82 @@
+"""What a side can be asked to do, and which sides there are here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
+from itertools import count
+from typing import Any
+
+from benchmarks.orders import CUSTOMER, key
+from dynamo_single.conf import TableSettings
+
+#: How many objects the operations on many are about.
+IN_BULK, IN_BLOCK = 100, 10
+
+
+class Side:
+    """One client, with a connection of its own. An operation that a client has no way for is ``None``.
+
+    ``listed`` and ``long_list`` are the customers of two lists of different lengths; the item that is read and
+    written alone is the first of ``listed``.
+    """
+
+    name = ""
+    get: Callable[[], Any]
+    create: Callable[[], Any]
+    save: Callable[[], Any]
+    update: Callable[[], Any] | None = None
+    objects: Callable[[], Sequence[Any]]
+    rows: Callable[[], Sequence[Any]] | None = None
+    many: Callable[[], Sequence[Any]]
+    in_bulk: Callable[[], Sequence[Any]]
+    atomic: Callable[[], Any] | None = None
+    bulk_create: Callable[[], Any]
+    put_many: Callable[[], Any] | None = None
+
+    def __init__(self, settings: TableSettings, *, bulk: int) -> None:
+        self.settings = settings
+        self.table = settings.table_name
+        self.bulk = bulk
+        self.listed, self.long_list = CUSTOMER, f"{CUSTOMER}-many"
+        self.number = 1
+        self.key = key(self.listed, self.number)
+        self.keys = [key(self.listed, number) for number in range(1, IN_BULK + 1)]
+        self._made, self._blocks, self._status = count(1), count(1), count(1)
+
+    def new(self) -> tuple[str, int]:
+        """The customer and number of an order that is not there yet."""
+        return f"{CUSTOMER}-{self.name}", next(self._made)
+
+    def new_block(self) -> str:
+        """A customer who has no orders yet."""
+        return f"{CUSTOMER}-{self.name}-{next(self._blocks)}"
+
+    def status(self) -> str:
+        """A status that is stored nowhere."""
+        return f"status {self.name} {next(self._status)}"
+
+    def close(self) -> None:
+        """End what was begun; the connections are the process's."""
+
+
+#: In the order of the table's columns.
+MODULES = ("floor", "raw", "aws", "pynamo", "aio", "dynox", "sqlite", "ours")
+
+
+def sides(settings: TableSettings, *, bulk: int) -> tuple[dict[str, Side], dict[str, str]]:
+    """A new instance of each side whose package is installed, and why the others are left out."""
+    found, left_out = {}, {}
+    for kind in _imported(left_out):
+        found[kind.name] = kind(settings, bulk=bulk)
+    return found, left_out
+
+
+def _imported(left_out: dict[str, str]) -> Iterator[type[Side]]:
+    for module in MODULES:
+        try:
+            yield from import_module(f"benchmarks.sides.{module}").SIDES
+        except ModuleNotFoundError as missing:
+            if not missing.name or missing.name.startswith("benchmarks"):
+                raise
+            left_out[missing.name] = "which is not installed here."

@@ -1,0 +1,99 @@
+"""Django on SQLite, in the memory of this process: no network at all, and Django's own ORM."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.apps import apps
+from django.db import connections, transaction
+from django.db.models import QuerySet
+
+from benchmarks.orders import values
+from benchmarks.sides.side import IN_BLOCK, IN_BULK, Side
+
+ALIAS = "sqlite"
+
+
+class Sqlite(Side):
+    """The model of ``benchmarks.sql``."""
+
+    name = "Django, SQLite"
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.model = apps.get_model("sql", "SqlOrder")
+        if not connections[ALIAS].introspection.table_names():
+            with connections[ALIAS].schema_editor() as editor:
+                editor.create_model(self.model)
+
+    def fill(self, customer: str, number: int) -> None:
+        """Put a customer's orders into the table, in the place of those that are there."""
+        self.orders.filter(customer=customer).delete()
+        self.orders.bulk_create(self.model(**values(customer, each)) for each in range(1, number + 1))
+
+    def ready(self) -> None:
+        """Remember which orders are read and written."""
+        listed = self.orders.filter(customer=self.listed)
+        self.order = listed.get(number=self.number)
+        self.pks = list(listed.filter(number__lte=IN_BULK).values_list("pk", flat=True))
+
+    @property
+    def orders(self) -> QuerySet[Any]:
+        """All of them."""
+        return self.model.objects.using(ALIAS)
+
+    def get(self) -> Any:
+        """``get(pk=...)``."""
+        return self.orders.get(pk=self.order.pk)
+
+    def create(self) -> Any:
+        """``create()``."""
+        made = self.new()
+        self.orders.create(**values(*made))
+        return made
+
+    def save(self) -> Any:
+        """``save()`` with one attribute changed."""
+        self.order.status = self.status()
+        self.order.save()
+        return self.order
+
+    def update(self) -> Any:
+        """``update()`` of one attribute of one row."""
+        return self.orders.filter(pk=self.order.pk).update(status=self.status())
+
+    def objects(self) -> Sequence[Any]:
+        """A list of objects."""
+        return list(self.orders.filter(customer=self.listed))
+
+    def rows(self) -> Sequence[Any]:
+        """A list of two columns."""
+        return list(self.orders.filter(customer=self.listed).values_list("number", "status"))
+
+    def many(self) -> Sequence[Any]:
+        """A longer list of objects."""
+        return list(self.orders.filter(customer=self.long_list))
+
+    def in_bulk(self) -> Sequence[Any]:
+        """``in_bulk()``."""
+        return list(self.orders.in_bulk(self.pks).values())
+
+    def atomic(self) -> Any:
+        """``create()`` in ``atomic()``."""
+        block = self.new_block()
+        with transaction.atomic(using=ALIAS):
+            for number in range(1, IN_BLOCK + 1):
+                self.orders.create(**values(block, number))
+        return block
+
+    def bulk_create(self) -> Any:
+        """``bulk_create()``."""
+        block = self.new_block()
+        self.orders.bulk_create(self.model(**values(block, number)) for number in range(1, self.bulk + 1))
+        return block
+
+    put_many = bulk_create
+
+
+SIDES = (Sqlite,) if ALIAS in connections else ()

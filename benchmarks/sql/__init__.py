@@ -1,0 +1,1 @@
+"""The baseline that is no DynamoDB: the same data in tables of SQLite."""

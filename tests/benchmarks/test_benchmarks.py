@@ -1,0 +1,71 @@
+"""Each benchmark runs, at a size at which its numbers say nothing; so nothing is asserted of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.all import DRAWN, QUESTIONS, page
+from benchmarks.harness.chart import chart
+from benchmarks.harness.report import CONTROL, OURS, Report, Row, table
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What ``benchmarks.all`` writes; a process of its own, since it takes all objects out of the collector's sight."""
+    folder = tmp_path_factory.mktemp("benchmarks")
+    command = (sys.executable, "-m", "benchmarks.all", "--size", "tiny", "--to", str(folder))
+    known = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}  # pytest's
+    ended = subprocess.run(command, cwd=ROOT, env=known, capture_output=True, text=True)  # noqa: S603 - a fixed command
+    assert ended.returncode == 0, ended.stderr
+    return folder
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_every_question_is_answered_for_ours_and_its_control(written: Path, question: str) -> None:
+    """A report has a row for each case, with ours, the control and the baseline in it."""
+    report = json.loads((written / "numbers.json").read_text())["questions"][question]
+    assert report["rows"]
+    for row in report["rows"]:
+        assert {OURS, CONTROL, row["baseline"]} <= row["rounds"].keys()
+
+
+def test_operations_are_compared_with_every_side_that_is_installed(written: Path) -> None:
+    """What the tests' own requirements bring along is never left out."""
+    report = json.loads((written / "numbers.json").read_text())["questions"]["operations"]
+    assert {"floor", "raw socket", "PynamoDB", "Django, SQLite", OURS} <= report["rows"][0]["ratios"].keys()
+
+
+def test_tables_and_a_picture_are_written_beside_the_numbers(written: Path) -> None:
+    """Made of the numbers."""
+    assert (written / "tables.md").read_text() == page(json.loads((written / "numbers.json").read_text()))
+    assert (written / "operations.svg").read_text().startswith("<svg")
+
+
+def _report() -> Report:
+    seconds = {"floor": [1.0, 2.0], "PynamoDB": [7.0, 8.0], OURS: [2.0, 4.0], CONTROL: [2.0, 5.0]}
+    return Report("What does it cost?", "seconds", [Row("get", "floor", seconds)], {"pydynox": "which is not here."})
+
+
+def test_a_table_has_ratios_to_the_baseline() -> None:
+    """The baseline's least time, the others' medians, both ratios where they differ, and what is left out."""
+    assert table(_report().as_json()) == (
+        "| What does it cost? | floor | PynamoDB | ours | control |\n"
+        "|---|---|---|---|---|\n"
+        "| get (inconclusive) | 1 (1 s) | 5.50 or 7.00 | 2.00 | 1.12 |\n\n"
+        "Left out: pydynox, which is not here."
+    )
+
+
+def test_a_picture_has_a_bar_for_each_side() -> None:
+    """Of the sides that are drawn; those without a number have none."""
+    picture = chart(_report().as_json(), [side for side in DRAWN if side in ("PynamoDB", OURS)], OURS)
+    assert picture.count("<rect") == 4  # two in the legend
+    assert ">5.50<" in picture
