@@ -59,7 +59,7 @@ class SessionStore(sessions.SessionStore):
         One UpdateItem, and a GetItem before it if the session was loaded from the cache.
         """
         key = self.session_key
-        if key is None or must_create or not _is_made_here(key):
+        if key is None or must_create or self._is_chosen(key) or not _is_made_here(key):
             super().save(must_create)
             return
         self._set_fence_or_log(key)

@@ -11,13 +11,19 @@ import sys
 from datetime import datetime, timedelta
 from typing import Any
 
+from asgiref.sync import sync_to_async
 from django.contrib.sessions.backends.base import VALID_KEY_CHARS, CreateError, SessionBase, UpdateError
+from django.db.models.signals import post_delete, pre_delete
 from django.utils.crypto import get_random_string
 from django.utils.translation import gettext_lazy as _
 
 from dynamo_single import clock, models
 from dynamo_single.exceptions import AlreadyExists, InvalidValue, StaleObject, TableMismatch
+from dynamo_single.orm.effects.together import effects_of
+from dynamo_single.orm.items.serialization import key_of_pk
 from dynamo_single.orm.requests import block
+from dynamo_single.orm.requests.actions import Delete
+from dynamo_single.orm.requests.compiler import compile_action
 from dynamo_single.table import names
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import get_table
@@ -61,6 +67,8 @@ class SessionStore(SessionBase):
     def __init__(self, session_key: str | None = None) -> None:
         # The items as they were last read or written, by key: a changed one is then written without reading it again.
         self._items: dict[str, Session] = {}
+        # The key that cycle_key() chose, until save() stores something under it.
+        self._chosen: str | None = None
         super().__init__(session_key)
 
     @classmethod
@@ -83,7 +91,7 @@ class SessionStore(SessionBase):
     def create(self) -> None:
         """Make a session with a key that nobody has: one PutItem, whose condition finds out whether the key is new."""
         while True:
-            self._session_key = get_random_string(KEY_LENGTH, VALID_KEY_CHARS)
+            self._session_key = _new_key()
             try:
                 self.save(must_create=True)
             except CreateError:
@@ -91,10 +99,30 @@ class SessionStore(SessionBase):
             self.modified = True
             return
 
+    def cycle_key(self) -> None:
+        """Give the session another key: the item under the old one is deleted, by one DeleteItem if there was one.
+
+        ``save()`` stores it under the new key, as the middleware does when a view has logged somebody in. Django's
+        other engines store it here, and then once more.
+        """
+        self._get_session()  # type: ignore[attr-defined]  # as below; what is stored under the old key stays in memory
+        key = self.session_key
+        if key is not None:
+            self.delete(key)
+        self._session_key = self._chosen = _new_key()
+        self.modified = True
+
+    async def acycle_key(self) -> None:
+        """``cycle_key()`` in a thread."""
+        await sync_to_async(self.cycle_key)()
+
     def save(self, must_create: bool = False) -> None:
         """Write the session: one request. One that was deleted meanwhile raises ``UpdateError`` and stays deleted."""
         if self.session_key is None:
             self.create()
+            return
+        if self._is_chosen(self.session_key) and not must_create:
+            self._save_chosen()
             return
         data = self._get_session(no_load=must_create)  # type: ignore[attr-defined]  # not in the stubs
         if self.session_key is None:  # found missing or expired just now
@@ -103,6 +131,19 @@ class SessionStore(SessionBase):
             self._insert(self.session_key, data)
         else:
             self._update(self.session_key, data)
+
+    def _is_chosen(self, session_key: str) -> bool:
+        """Whether nothing is stored under a key yet."""
+        return session_key == self._chosen
+
+    def _save_chosen(self) -> None:
+        while True:
+            try:
+                self.save(must_create=True)
+            except CreateError:  # somebody has that key
+                self._session_key = self._chosen = _new_key()
+            else:
+                return
 
     def _insert(self, session_key: str, data: dict[str, Any]) -> None:
         values = self._stored_values(data)
@@ -113,6 +154,7 @@ class SessionStore(SessionBase):
         except AlreadyExists as error:
             raise CreateError from error
         self._items[session_key] = item
+        self._chosen = None
 
     def _update(self, session_key: str, data: dict[str, Any]) -> None:
         item = self._items.get(session_key) or self._find(session_key)
@@ -160,14 +202,24 @@ class SessionStore(SessionBase):
         await super().aset_expiry(_from_now(value) if isinstance(value, timedelta) else value)
 
     def delete(self, session_key: str | None = None) -> None:
-        """Delete a session, by default this one: one DeleteItem, and a GetItem before it if it was not read yet."""
+        """Delete a session, by default this one: one DeleteItem.
+
+        It is read first, by a GetItem, if somebody listens to the signals of its deletion, or other items follow it.
+        """
         session_key = self.session_key if session_key is None else session_key
         if session_key is None:
             return
-        item = self._items.pop(session_key, None) or self._find(session_key)
-        self._items.pop(session_key, None)
-        if item is not None:
-            with block.outside():
+        item = self._items.pop(session_key, None)
+        if self._is_chosen(session_key):
+            self._chosen = None
+            return
+        with block.outside():
+            if item is None and _goes_unread(self.get_model_class()):
+                _delete_unread(session_key)
+                return
+            item = item or self._find(session_key)
+            self._items.pop(session_key, None)
+            if item is not None:
                 item.delete()
 
     def _find(self, session_key: str) -> Session | None:
@@ -201,6 +253,24 @@ class SessionStore(SessionBase):
             f"Nothing to do: DynamoDB deletes expired sessions from the table {table.name!r} itself, within a few days."
         )
         sys.stdout.write(f"{said}\n")
+
+
+def _new_key() -> str:
+    return get_random_string(KEY_LENGTH, VALID_KEY_CHARS)
+
+
+def _goes_unread(model: type[Session]) -> bool:
+    """Whether an item of a model can be deleted by its key alone: nobody is told, and nothing follows from it."""
+    heard = any(signal.has_listeners(model) for signal in (pre_delete, post_delete))
+    return model is Session and not heard and not effects_of(model)
+
+
+def _delete_unread(session_key: str) -> None:
+    try:
+        delete = Delete(key_of_pk(Session, session_key))
+    except InvalidValue:
+        return  # a cookie that no session's key can be
+    get_table(Session._options.alias).send_patiently(compile_action(delete))
 
 
 def _from_now(span: timedelta) -> datetime:

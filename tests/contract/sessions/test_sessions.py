@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.contrib.sessions.backends.base import CreateError, UpdateError
+from django.db.models.signals import post_delete
 from django.utils import timezone
 
 from dynamo_single import exceptions, testing, transactions
@@ -177,16 +178,63 @@ def test_flush_deletes_and_forgets(stored: SessionStore, sent: Sent, table: Tabl
 
 
 def test_cycle_key_keeps_the_data(stored: SessionStore, sent: Sent, table: Table) -> None:
-    """cycle_key() moves the data to a new key: one item is put, the old one deleted."""
+    """cycle_key() moves the data to a new key: the old item is deleted, and the next save() puts one."""
     old = stored.session_key
     sent.clear()
     stored.cycle_key()
-    assert operations(sent) == ["PutItem", "DeleteItem"]
     assert stored.session_key != old
+    stored.save()
+    assert operations(sent) == ["DeleteItem", "PutItem"]
     assert stored["colour"] == "green"
     assert not SessionStore().exists(old)
     assert SessionStore(stored.session_key)["colour"] == "green"
     assert len(items(table)) == 1
+
+
+def test_a_new_key_that_somebody_has_is_given_up(stored: SessionStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The condition of the PutItem finds out, and the session is stored under another one."""
+    keys = iter([str(stored.session_key), "k" * 32])
+    monkeypatch.setattr("dynamo_single.sessions._new_key", lambda: next(keys))
+    session = SessionStore()
+    session["colour"] = "red"
+    session.cycle_key()
+    session.save()
+    assert session.session_key == "k" * 32
+    assert (SessionStore(stored.session_key)["colour"], SessionStore("k" * 32)["colour"]) == ("green", "red")
+
+
+def test_a_new_key_under_which_nothing_is_stored_costs_nothing(sent: Sent) -> None:
+    """A login and a logout within one page leave no item, and a save after the first one changes it."""
+    session = SessionStore()
+    session["colour"] = "red"
+    session.cycle_key()
+    session.cycle_key()
+    session.flush()
+    assert (operations(sent), session.session_key) == ([], None)
+    session["colour"] = "blue"
+    session.cycle_key()
+    session.save()
+    session.save()
+    assert operations(sent) == ["PutItem", "UpdateItem"]
+
+
+def test_a_session_is_deleted_without_reading_unless_somebody_listens(stored: SessionStore, sent: Sent) -> None:
+    """A handler of Django's signal is given the object, so that it has to be read."""
+    heard: list[Any] = []
+
+    def note(instance: Any, **kwargs: Any) -> None:
+        heard.append(instance.session_key)
+
+    key = stored.session_key
+    sent.clear()
+    post_delete.connect(note, sender=Session)
+    try:
+        SessionStore().delete(key)
+    finally:
+        post_delete.disconnect(note, sender=Session)
+    SessionStore().delete(key)
+    assert heard == [key]
+    assert operations(sent) == ["GetItem", "DeleteItem", "DeleteItem"]
 
 
 def test_clear_and_save_empties_the_stored_session(stored: SessionStore) -> None:
@@ -313,6 +361,7 @@ def test_the_whole_interface_is_asynchronous_too(table: Table) -> None:
         await again.acycle_key()
         assert again.session_key != key
         assert not await again.aexists(key)
+        await again.asave()
         assert await SessionStore(again.session_key).aload() == {"b": 2, "c": 3, "_session_expiry": 300}
         other = SessionStore(again.session_key)
         await other.adelete()
@@ -361,4 +410,5 @@ def test_a_session_is_saved_and_read_several_times_in_a_block(stored: SessionSto
             stored.save()
             assert SessionStore(stored.session_key)["colour"] == colour
         stored.cycle_key()
-    assert operations(sent) == ["UpdateItem", "GetItem", "UpdateItem", "GetItem", "PutItem", "DeleteItem"]
+        stored.save()
+    assert operations(sent) == ["UpdateItem", "GetItem", "UpdateItem", "GetItem", "DeleteItem", "PutItem"]
