@@ -23,7 +23,7 @@ from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.effects.write_errors import is_gone, stored_instead
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.form import form_of
-from dynamo_single.orm.items.held import values_held
+from dynamo_single.orm.items.held import hold_only, values_held
 from dynamo_single.orm.items.partial import changed_in_memory, complete
 from dynamo_single.orm.items.serialization import Values
 from dynamo_single.orm.plan.projection import PartialItem
@@ -296,22 +296,32 @@ async def only_if(
     """Write under a queryset's condition on the stored item; ``False`` if the item does not meet it, or is gone.
 
     Where the item meets it but another writer was faster, the object is brought up to the item, except for what is
-    ``named`` or was set in it, and written again.
+    ``named`` or was set in it, and written again. If that is refused too, the object is as it was.
     """
     terms = Terms(queried=condition) if condition != EVERYTHING else NO_TERMS
-    for last_try in (False, False, True):
-        try:
-            return bool(await write(terms))
-        except StaleObject as error:
-            if is_gone(error):
-                return False
-            fresh = await local(partial(_reloaded, obj))
-            if fresh is None or not matches(condition, fresh._stored, registry.layout_of(type(obj))):
-                return False
-            if last_try:
-                raise
-            hydration.follow(obj, fresh, changed_in_memory(obj) | (named & obj.__dict__.keys()))
-    return False
+    as_it_was: tuple[Any, Values] | None = None
+    followed = None
+    try:
+        for last_try in (False, False, True):
+            try:
+                return bool(await write(terms))
+            except StaleObject as error:
+                if is_gone(error):
+                    return False
+                fresh = await local(partial(_reloaded, obj))
+                if fresh is None or not matches(condition, fresh._stored, registry.layout_of(type(obj))):
+                    return False
+                if last_try:
+                    raise
+                as_it_was = as_it_was or (obj._stored, values_held(obj))
+                hydration.follow(obj, fresh, changed_in_memory(obj) | (named & obj.__dict__.keys()))
+                followed = obj._stored
+        return False
+    finally:
+        # What was written is remembered as another item.
+        if as_it_was is not None and obj._stored is followed:
+            obj._stored = as_it_was[0]
+            hold_only(obj, as_it_was[1])
 
 
 def _reloaded(obj: Any) -> Any:

@@ -129,6 +129,18 @@ def test_a_document_that_is_named_unchanged_is_not_written_over_anothers(name: s
         stock.save(update_fields=[name])
 
 
+def test_a_bulk_update_that_is_refused_leaves_the_object_as_it_was() -> None:
+    """It was brought up to the item to be written again: what was read once is no change of the object's own."""
+    stock = changed_elsewhere(data={"b": 2}, note="theirs", qty=5)
+    with pytest.raises(StaleObject, match="data"):
+        Stock.objects.bulk_update([stock], ["note", "data"])
+    assert (stock.note, stock.qty, stock.data) == ("n", 1, {"a": 1})
+    stock.price = 3
+    stock.save()
+    found = Stock.objects.get(pk="s")
+    assert (found.note, found.qty, found.data, found.price) == ("theirs", 5, {"b": 2}, 3)
+
+
 @pytest.fixture
 def board() -> Board:
     """A board with one note."""
