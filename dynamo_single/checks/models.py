@@ -54,6 +54,8 @@ _INSTEAD: Final = {
     "UUIDField": "UUIDAttribute",
     "JSONField": "JSONAttribute",
     "BinaryField": "BinaryAttribute",
+    "FileField": "FileAttribute",
+    "ImageField": "ImageAttribute",
     "ForeignKey": "ReferenceAttribute",
     "OneToOneField": "OneToOneAttribute",
 }

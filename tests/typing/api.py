@@ -5,7 +5,9 @@ from __future__ import annotations
 import datetime
 from typing import Any, assert_type
 
+from django.core.files.base import ContentFile
 from django.db.models import F, Q
+from django.db.models.fields.files import FieldFile, ImageFieldFile
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 from pynamodb.pagination import ResultIterator
@@ -29,6 +31,8 @@ class Note(models.SoftDeleteModel, models.TimestampedModel):
     slug = models.SlugAttribute(null=True)
     source = models.URLAttribute(null=True)
     sender = models.IPAddressAttribute(null=True)
+    paper = models.FileAttribute(null=True)
+    photo = models.ImageAttribute(null=True)
     summary = models.OneToOneAttribute(Company, null=True, related_name="+")
 
     class Keys:
@@ -55,6 +59,9 @@ def an_object_is_of_its_model(person: Person, note: Note) -> None:
     assert_type(note.remind_at, datetime.time)
     assert_type(note.takes, datetime.timedelta)
     assert_type(note.summary, Company)
+    assert_type(note.paper, FieldFile)
+    assert_type(note.photo, ImageFieldFile)
+    note.paper = ContentFile(b"")
     assert_type((note.slug, note.source, note.sender), tuple[str, str, str])
     assert_type(note.partition_key, str)
     assert_type(company.delete(), tuple[int, dict[str, int]])

@@ -36,7 +36,13 @@ DOCUMENTED_MODULES = {
         "django.contrib.contenttypes.models",
     ),
     *("django.core", "django.core.cache", "django.core.checks"),
-    *("django.core.exceptions", "django.core.mail", "django.core.management.base"),
+    *(
+        "django.core.exceptions",
+        "django.core.files",
+        "django.core.files.storage",
+        "django.core.mail",
+        "django.core.management.base",
+    ),
     *("django.core.paginator", "django.core.signals", "django.db", "django.db.models"),
     *("django.db.models.functions", "django.db.transaction", "django.forms", "django.http", "django.shortcuts"),
     *("django.template.loader", "django.template.response", "django.test", "django.urls", "django.utils"),
@@ -56,6 +62,7 @@ DOCUMENTED_IMPORTS = {
     *("django.http.response.HttpResponseBase", "django.http.response.StreamingHttpResponse"),
     *("django.utils.functional.cached_property", "pynamodb.models.Model"),
     "django.contrib.auth.models.PermissionsMixin",
+    "django.db.models.fields.files.FieldFile",
     *(f"django.db.models.signals.{when}_{what}" for when in ("pre", "post") for what in ("delete", "init", "save")),
     "django.db.models.signals.post_migrate",
 }

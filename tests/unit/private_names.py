@@ -90,6 +90,11 @@ DJANGO = {
     "Field.descriptor_class": "django.db.models.Field.descriptor_class",
     "Field._validators": "django.db.models.Field._validators",
     "CharField._check_max_length_attribute": "django.db.models.CharField._check_max_length_attribute",
+    "FieldFile._committed": "django.db.models.fields.files: _committed",
+    "ImageFieldFile": "django.db.models.fields.files.ImageFieldFile",
+    "ImageField.update_dimension_fields": (
+        "django.db.models.ImageField.update_dimension_fields(self, instance, force=True)"
+    ),
     "ReverseOneToOneDescriptor": "django.db.models.fields.related_descriptors.ReverseOneToOneDescriptor",
     "ReverseOneToOneDescriptor.get_queryset": (
         "django.db.models.fields.related_descriptors.ReverseOneToOneDescriptor.get_queryset(instance)"

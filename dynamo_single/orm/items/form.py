@@ -36,6 +36,7 @@ from dynamo_single.orm.schema.attributes import Attribute, VersionAttribute
 from dynamo_single.orm.schema.attributes.operations import Operation
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.encoding.values import item_size
+from dynamo_single.orm.schema.fields.files import FileField
 from dynamo_single.table import names
 from dynamo_single.table.limits import MAX_ITEM_SIZE
 
@@ -64,7 +65,7 @@ class ItemForm:
     another one, as ``(follower, source)``; ``folded`` the same by physical names, for the folded copies of texts.
     ``depended_on`` is what keys and folded copies are made of, and what says whether an item is live. ``documents`` are
     the physical names of what is saved by its difference; ``repeatable`` are the attributes of which a value that did
-    not change can be written again.
+    not change can be written again. ``files`` are the fields whose contents a storage holds.
     """
 
     model: Any
@@ -83,6 +84,7 @@ class ItemForm:
     documents: frozenset[str]
     repeatable: frozenset[str]
     immutable: frozenset[str]
+    files: tuple[Any, ...]
 
     @property
     def label(self) -> str:
@@ -190,6 +192,12 @@ class ItemForm:
                 "stores it under its present key; give move() the attributes that are missing."
             )
 
+    def store_files(self, obj: Any, only: Collection[str] | None) -> None:
+        """Put the files that were set since the object was read into their storages, as Django does before a write."""
+        for field in self.files:
+            if field.attname in obj.__dict__ and (only is None or field.attname in only):
+                field.pre_save(obj, False)
+
     def automatic_values(self, obj: Any) -> Values:
         """The values of the attributes that follow every write, such as ``updated_at``; the object gets them later."""
         held = {name: obj.__dict__[name] for name in self.automatic if name in obj.__dict__}
@@ -286,6 +294,7 @@ def _form_of(model: Any) -> ItemForm:
         documents=frozenset(each.attr_name for each in attributes.values() if each.document),
         repeatable=frozenset(attributes.keys() - automatic.keys() - fixed - immutable - computed - {*model._identity}),
         immutable=immutable,
+        files=tuple(f for f in model._meta.concrete_fields if isinstance(f, FileField)),
     )
 
 

@@ -48,6 +48,8 @@ async def save(obj: Any, wanted: Save, pending: Block | None) -> None:
     whole first, if there may be something to write.
     """
     form = form_of(type(obj))
+    if form.files and not wanted.raw:
+        form.store_files(obj, wanted.only)
     named = _named(obj, wanted)
     if form.asks(values_held(obj)):
         wanted = replace(wanted, changes=(*wanted.changes, *assignments.of_object(obj, wanted.only)))

@@ -12,6 +12,7 @@ from dynamo_single.orm.schema.attributes.documents import (
     NumberSetAttribute,
     UnicodeSetAttribute,
 )
+from dynamo_single.orm.schema.attributes.files import FileAttribute, ImageAttribute
 from dynamo_single.orm.schema.attributes.references import OneToOneAttribute, ReferenceAttribute
 from dynamo_single.orm.schema.attributes.scalars import (
     BinaryAttribute,
@@ -44,8 +45,10 @@ __all__ = [
     "DecimalAttribute",
     "DurationAttribute",
     "EmailAttribute",
+    "FileAttribute",
     "IPAddressAttribute",
     "IdAttribute",
+    "ImageAttribute",
     "IntegerAttribute",
     "JSONAttribute",
     "ListAttribute",

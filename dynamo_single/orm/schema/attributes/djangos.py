@@ -17,10 +17,6 @@ _MADE = (
     "IdAttribute(), which makes an identifier: DynamoDB counts no numbers up. A number that is given takes "
     "IntegerAttribute()"
 )
-_FILE = (
-    'UnicodeAttribute(), which holds the name, and the storage: name = storages["default"].save(...), as items hold '
-    "400 KB"
-)
 _KEPT = "leave on_delete out: deleting an object does nothing to what refers to it, except for Children(...)"
 
 #: Django's names, and what there is instead.
@@ -46,7 +42,7 @@ NAMES = {
     "DurationField": "DurationAttribute()",
     "EmailField": "EmailAttribute()",
     "Field": "Attribute, or one of its subclasses",
-    "FileField": _FILE,
+    "FileField": "FileAttribute(upload_to=...)",
     "FilePathField": _TEXT,
     "FloatField": "NumberAttribute()",
     "ForeignKey": "ReferenceAttribute(Company), without on_delete",
@@ -54,7 +50,7 @@ NAMES = {
     "GeneratedField": "CanonicalAttribute(source=...) or CopiedAttribute(...), or set an attribute in save()",
     "GenericIPAddressField": "IPAddressAttribute()",
     "IPAddressField": 'IPAddressAttribute(protocol="IPv4")',
-    "ImageField": _FILE,
+    "ImageField": "ImageAttribute(upload_to=...)",
     "Index": 'class Keys: by_name = models.IndexKey("gs1", "COMPANY", "{name}#{company_id}")',
     "JSONField": "MapAttribute() or ListAttribute(), which filters look into, or JSONAttribute() for JSON text",
     "ManyToManyField": "a model of the memberships: see docs/how-to/many-to-many.md",
