@@ -29,7 +29,7 @@ test-django: node_modules/installed ## run Django's own tests against our models
 docs: install-dev ## run every example of README and docs/, and compare the reference with the code
 	@$(BIN)/pytest -q -n 2 tests/docs
 
-bench: .venv/installed-bench ## measure the app against other clients, the floor and SQLite (five minutes)
+bench: .venv/installed-bench ## measure the app against other clients, the floor and SQLite (ten minutes)
 	@$(BIN)/python -m benchmarks.all
 
 bench-full: .venv/installed-bench ## the same with more rounds, written to docs/benchmarks (half an hour)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness.chart import chart
-from benchmarks.harness.report import CONTROL, OURS, SIZES, table, versions
+from benchmarks.harness.report import CONTROL, OURS, SIZES, as_text, table, versions
 
 ROOT = Path(__file__).resolve().parents[1]
 QUESTIONS = ("operations", "memory", "start", "threads", "concurrency", "waiting", "changelist", "login")
@@ -62,7 +62,7 @@ def main() -> None:
         print(table(questions[question]), end="\n\n", flush=True)
     taken = {"date": f"{datetime.now(UTC):%Y-%m-%d}", "size": options.size, "versions": versions()}
     found = {**taken, "questions": questions}
-    (options.to / "numbers.json").write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    (options.to / "numbers.json").write_text(as_text(found))
     (options.to / "tables.md").write_text(page(found))
     if operations := questions.get("operations"):
         measured = {side for row in operations["rows"] for side in row["ratios"]} - {CONTROL}

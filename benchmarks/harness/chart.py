@@ -1,7 +1,7 @@
 """The ratios of one report as a picture: one group of bars an operation, one bar a side, in SVG.
 
-The scale is logarithmic, since the slowest client takes a hundred times what the fastest one takes. Colours are those
-that Okabe and Ito chose so that nobody sees two of them as the same; the texts follow the page's own colour.
+The scale is logarithmic, and bars begin at the floor: to the right is dearer, to the left is cheaper. Colours are those
+that Okabe and Ito chose so that nobody sees two of them as the same.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ def chart(report: Mapping[str, Any], sides: Sequence[str], ours: str) -> str:
         parts.append(f'<text x="{LEFT - 8}" y="{middle:.1f}" text-anchor="end">{escape(row["name"])}</text>')
         for side in measured:
             ratio = row["ratios"][side][0]
-            end = place(ratio)
+            begin, end = sorted((place(1), place(ratio)))
+            place_and_size = f'x="{begin:.1f}" y="{y:.1f}" width="{end - begin:.1f}" height="{BAR - 1}"'
             parts.append(
-                f'<rect x="{LEFT}" y="{y:.1f}" width="{end - LEFT:.1f}" height="{BAR - 1}" fill="{colours[side]}"/>'
+                f'<rect {place_and_size} fill="{colours[side]}"/>'
                 f'<text x="{end + 3:.1f}" y="{y + BAR - 1.5:.1f}" font-size="8">{ratio:.2f}</text>'
             )
             y += BAR
@@ -46,9 +47,9 @@ def chart(report: Mapping[str, Any], sides: Sequence[str], ours: str) -> str:
     lines = [_tick(place(tick), y - GAP, tick) for tick in ticks]
     body = "\n".join([*lines, *parts])
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LEFT + WIDTH + RIGHT} {y:.0f}" role="img" '
-        f'font-family="sans-serif" font-size="12" fill="currentColor">\n<title>{escape(report["question"])}</title>\n'
-        f"<style>svg {{ color: #24292f; background: #ffffff }}</style>\n{body}\n</svg>\n"
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LEFT + WIDTH + RIGHT} {y + GAP:.0f}" role="img" '
+        f'font-family="sans-serif" font-size="12" fill="#24292f">\n<title>{escape(report["question"])}</title>\n'
+        f'<rect width="100%" height="100%" fill="#ffffff"/>\n{body}\n</svg>\n'
     )
 
 
@@ -62,5 +63,6 @@ def _legend(colours: Mapping[str, str]) -> list[str]:
 
 
 def _tick(x: float, bottom: float, ratio: float) -> str:
-    line = f'<line x1="{x:.1f}" y1="{TOP - 8}" x2="{x:.1f}" y2="{bottom:.1f}" stroke="#888888" stroke-width="0.5"/>'
-    return f'{line}<text x="{x:.1f}" y="{TOP - 14}" text-anchor="middle" font-size="10">{ratio:g}</text>'
+    broad, label = (1.5, "1, the floor") if ratio == 1 else (0.5, f"{ratio:g}")
+    line = f'<line x1="{x:.1f}" y1="{TOP - 8}" x2="{x:.1f}" y2="{bottom:.1f}" stroke="#888888" stroke-width="{broad}"/>'
+    return f'{line}<text x="{x:.1f}" y="{TOP - 14}" text-anchor="middle" font-size="10">{label}</text>'

@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import platform
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
@@ -96,6 +97,12 @@ def versions() -> dict[str, str]:
     return found
 
 
+def as_text(numbers: Mapping[str, Any]) -> str:
+    """JSON to keep: a line for each list of numbers, so that a new run changes few lines."""
+    indented = json.dumps(numbers, indent=1, ensure_ascii=False)
+    return re.sub(r"\[[-+.e\d,\s]*\]", lambda found: " ".join(found[0].split()), indented) + "\n"
+
+
 def table(report: Mapping[str, Any]) -> str:
     """A report, as JSON has it, as a table of Markdown: ratios to the baseline, whose least value stands beside it."""
     sides = list(dict.fromkeys(side for row in report["rows"] for side in row["ratios"]))
@@ -138,5 +145,5 @@ def main(explanation: str | None, measure: Callable[[Size], Report]) -> None:
     options = parser.parse_args()
     found = measure(SIZES[options.size]).as_json()
     if options.json:
-        options.json.write_text(json.dumps({"versions": versions(), **found}, indent=1, ensure_ascii=False) + "\n")
+        options.json.write_text(as_text({"versions": versions(), **found}))
     print(f"{', '.join(f'{name} {each}' for name, each in versions().items())}\n\n{table(found)}")

@@ -52,7 +52,8 @@ def _writes(side: Side, floor: Floor) -> None:
         status = said_by(read.get())["status"]
         if not status.startswith(f"status {side.name} "):
             raise AssertionError(f"{side.name} wrote a status, and {status!r} is stored.")
-    written = [(side.atomic(), IN_BLOCK), (side.bulk_create(), side.bulk), (side.put_many(), side.bulk)]
+    bulks = (side.bulk_create, side.bulk_in_transactions, side.put_many)
+    written = [(side.atomic(), IN_BLOCK), *((write(), side.bulk) for write in bulks)]
     for block, count in written:
         ends = (1, count)
         _same(side, "blocks", [_stored(side, floor, block, each) for each in ends], [values(block, e) for e in ends])

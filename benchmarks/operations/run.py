@@ -42,6 +42,7 @@ OPERATIONS = (
     Operation("in_bulk", "in_bulk of 100", 40),
     Operation("atomic", "atomic block of ten", 60),
     Operation("bulk_create", "bulk_create of {bulk}", 1),
+    Operation("bulk_in_transactions", "bulk_create of {bulk}, in_transactions", 1),
     Operation("put_many", "bulk_create of {bulk}, update_conflicts", 1),
 )
 

@@ -96,7 +96,7 @@ class AioDynamo(Side):
         """``batch_write()``, 25 items a request."""
         return self.loop.run_until_complete(self._put_all())
 
-    put_many = bulk_create
+    bulk_in_transactions = put_many = bulk_create
 
     async def _put_all(self) -> Any:
         block = self.new_block()

@@ -112,7 +112,7 @@ class Client(Side):
             self.client.batch_write_item(RequestItems={self.table: requests[start : start + BATCH]})
         return block
 
-    put_many = bulk_create
+    bulk_in_transactions = put_many = bulk_create
 
     def _query(self, customer: str, **kinds: Any) -> list[dict[str, Any]]:
         asked = {"KeyConditionExpression": "#p = :p", "ExpressionAttributeNames": {"#p": "pk"}, **kinds}

@@ -99,7 +99,7 @@ class PyDynox(Side):
                 batch.put(self.new_order(block, number).to_dict())
         return block
 
-    put_many = bulk_create
+    bulk_in_transactions = put_many = bulk_create
 
 
 SIDES = (PyDynox,)

@@ -128,7 +128,7 @@ class Floor(Side):
         self.put(wire(block, number) for number in range(1, self.bulk + 1))
         return block
 
-    put_many = bulk_create
+    bulk_in_transactions = put_many = bulk_create
 
     def put(self, items: Any) -> None:
         """Put items, whatever is there."""

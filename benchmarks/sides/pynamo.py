@@ -82,7 +82,7 @@ class PynamoDB(Side):
                 batch.save(self.new_order(block, number))
         return block
 
-    put_many = bulk_create
+    bulk_in_transactions = put_many = bulk_create
 
 
 SIDES = (PynamoDB,)

@@ -32,6 +32,7 @@ class Side:
     in_bulk: Callable[[], Sequence[Any]]
     atomic: Callable[[], Any] | None = None
     bulk_create: Callable[[], Any]
+    bulk_in_transactions: Callable[[], Any] | None = None
     put_many: Callable[[], Any] | None = None
 
     def __init__(self, settings: TableSettings, *, bulk: int) -> None:

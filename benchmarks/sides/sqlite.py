@@ -93,7 +93,7 @@ class Sqlite(Side):
         self.orders.bulk_create(self.model(**values(block, number)) for number in range(1, self.bulk + 1))
         return block
 
-    put_many = bulk_create
+    bulk_in_transactions = put_many = bulk_create
 
 
 SIDES = (Sqlite,) if ALIAS in connections else ()

@@ -84,9 +84,7 @@ def measure(size: Size) -> Report:
                 read = case()
                 if side != ONE and len(read) < LEAST:
                     raise AssertionError(f"{side} found {len(read)}.")
-            rows.append(
-                Row(name, ONE, rounds(known, count=size.rounds, repeat=size.times(20), clock=time.perf_counter))
-            )
+            rows.append(Row(name, ONE, rounds(known, count=size.rounds, repeat=size.times(5), clock=time.perf_counter)))
     question = f"Waiting at {MILLISECONDS} ms a request, as a multiple of one request"
     return Report(question, "seconds", rows, left_out)
 

@@ -67,5 +67,5 @@ def test_a_table_has_ratios_to_the_baseline() -> None:
 def test_a_picture_has_a_bar_for_each_side() -> None:
     """Of the sides that are drawn; those without a number have none."""
     picture = chart(_report().as_json(), [side for side in DRAWN if side in ("PynamoDB", OURS)], OURS)
-    assert picture.count("<rect") == 4  # two in the legend
+    assert picture.count("<rect") == 5  # two in the legend, and the background
     assert ">5.50<" in picture
