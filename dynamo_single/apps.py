@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
-from django.apps import AppConfig
+import sys
+from types import FrameType
+from typing import Any, Final
+
+from django.apps import AppConfig, apps
+from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.core import checks
+from django.core.cache import caches
+from django.core.management import ManagementUtility
+from django.db import connections
 from django.db.models.signals import post_migrate
+
+from dynamo_single.backend.router import install_router, uses_engine
+from dynamo_single.backend.writes import Writes
+from dynamo_single.conf import aliases, cost_settings, table_settings
+from dynamo_single.exceptions import ConfigurationError
+
+_CACHE: Final = "dynamo_single.cache.DynamoCache"
+#: What Django's own check of ``AUTH_USER_MODEL`` fails at, with a traceback, where a user model has not got it.
+_ASKED_BY_DJANGO: Final = ("REQUIRED_FIELDS", "USERNAME_FIELD", "is_anonymous", "is_authenticated")
 
 
 class DynamoSingleConfig(AppConfig):
@@ -16,22 +34,64 @@ class DynamoSingleConfig(AppConfig):
     def ready(self) -> None:
         """Refuse wrong settings, register the checks, and keep SQL models away from ``dynamo_single.backend``.
 
-        Where an SQL database holds permissions, ``migrate`` adds those of our models.
+        Wrong settings are a ``ConfigurationError``; at the command line it is one line, and the whole of it with
+        ``--traceback``. Where an SQL database holds permissions, ``migrate`` adds those of our models.
         """
         # Models cannot be imported before the apps are ready.
-        from dynamo_single.backend.router import install_router
         from dynamo_single.checks.auth import check_admin_logs, check_admin_sites, check_backends
         from dynamo_single.checks.models import check_models, check_references_from_sql
-        from dynamo_single.conf import aliases, cost_settings, table_settings
+        from dynamo_single.checks.settings import check_names, check_session_engine, check_user_model
         from dynamo_single.permissions import create_rows
 
-        for alias in aliases():
-            table_settings(alias)
-        cost_settings()
+        try:
+            _check_settings()
+        except ConfigurationError as error:
+            if not _is_command() or "--traceback" in sys.argv:
+                raise
+            sys.stderr.write(f"ConfigurationError: {error}\n")
+            sys.exit(1)
         checks.register(check_models, checks.Tags.models)
         checks.register(check_references_from_sql, checks.Tags.models)
         checks.register(check_backends, checks.Tags.security)
         checks.register(check_admin_sites, checks.Tags.admin)
         checks.register(check_admin_logs, checks.Tags.admin)
+        checks.register(check_user_model, checks.Tags.models)
+        checks.register(check_names, checks.Tags.security)
+        checks.register(check_session_engine, checks.Tags.security)
         install_router()
         post_migrate.connect(create_rows, dispatch_uid="dynamo_single.permissions.create_rows")
+
+
+def _check_settings() -> None:
+    """Read what is set; raises ``ConfigurationError`` for what is wrong."""
+    for alias in aliases():
+        table_settings(alias)
+    cost_settings()
+    for alias in filter(uses_engine, connections.settings):
+        Writes(alias, connections.settings[alias]).check_options()
+    for alias, cache in settings.CACHES.items():
+        if cache.get("BACKEND") == _CACHE:
+            caches.create_connection(alias)
+    if apps.is_installed("django.contrib.auth"):
+        _check_user_model()
+
+
+def _check_user_model() -> None:
+    """Refuse a user model that Django's own check fails at."""
+    model: Any = get_user_model()
+    missing = [each for each in _ASKED_BY_DJANGO if not hasattr(model, each)]
+    if missing:
+        raise ConfigurationError(
+            f"AUTH_USER_MODEL is {settings.AUTH_USER_MODEL!r}, which lacks what a user needs: {', '.join(missing)}. "
+            "Derive it from dynamo_single.auth.AbstractUser or AbstractBaseUser."
+        )
+
+
+def _is_command() -> bool:
+    """Whether a management command starts the app: then nobody but the person who typed it reads the error."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        if frame.f_code is ManagementUtility.execute.__code__:
+            return True
+        frame = frame.f_back
+    return False

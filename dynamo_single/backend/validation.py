@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.checks import CheckMessage, Warning
+from django.apps import apps
+from django.core.checks import CheckMessage, Error, Warning
 from django.db.backends.base.validation import BaseDatabaseValidation
 
 
@@ -12,7 +13,16 @@ class DatabaseValidation(BaseDatabaseValidation):
     """Warns of settings that promise what the engine does not do."""
 
     def check(self, **kwargs: Any) -> list[CheckMessage]:
-        """Return a warning for ``ATOMIC_REQUESTS``, which rolls nothing back."""
+        """E021 if the app itself is not installed, and a warning for ``ATOMIC_REQUESTS``, which rolls nothing back."""
+        if not apps.is_installed("dynamo_single"):
+            return [
+                Error(
+                    f"DATABASES['{self.connection.alias}'] is dynamo_single.backend, and INSTALLED_APPS lacks "
+                    "'dynamo_single': migrate would try to make SQL tables.",
+                    hint="Add 'dynamo_single' to INSTALLED_APPS.",
+                    id="dynamo_single.E021",
+                )
+            ]
         if not self.connection.settings_dict["ATOMIC_REQUESTS"]:
             return []
         return [

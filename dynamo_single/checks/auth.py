@@ -39,9 +39,17 @@ def check_backends(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any
             id="dynamo_single.E012",
         )
         for path in settings.AUTHENTICATION_BACKENDS
-        if issubclass(backend := import_string(path), ModelBackend)
+        if (backend := _backend(path)) is not None
+        and issubclass(backend, ModelBackend)
         and backend.get_user_permissions is ModelBackend.get_user_permissions
     ]
+
+
+def _backend(path: str) -> Any:
+    try:
+        return import_string(path)
+    except ImportError:
+        return None  # E020 says so
 
 
 def check_admin_sites(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:

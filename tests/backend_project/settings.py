@@ -36,5 +36,8 @@ CACHES = {"default": {"BACKEND": "django.core.cache.backends.db.DatabaseCache", 
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 ROOT_URLCONF = "tests.backend_project.urls"
 STATIC_URL = "static/"
+SESSION_ENGINE = "dynamo_single.sessions"
+# Nobody logs in to it.
+SILENCED_SYSTEM_CHECKS = ["dynamo_single.W902"]
 USE_TZ = True
 SITE_ID = 1

@@ -17,6 +17,7 @@ from pynamodb.models import MetaModel
 
 from dynamo_single.exceptions import ConfigurationError, ObjectMissing, SeveralObjects
 from dynamo_single.orm.effects.unique_rules import check_constraint
+from dynamo_single.orm.model.installed import ask_for_app
 from dynamo_single.orm.query.manager import BaseManager
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import TTLAttribute
@@ -110,6 +111,7 @@ class ModelMeta(MetaModel, ModelBase):
             # Behind all managers of all models, so that it is never the default one.
             cls.add_to_class(BASE_MANAGER, BaseManager())
         if concrete:
+            ask_for_app()
             _finish(cls, meta, proxy=proxy)
         root: Any = [base for base in cls.__mro__ if isinstance(base, ModelMeta)][-1]
         cls._has_from_db = getattr(cls.from_db, "__func__", None) is not root.from_db.__func__

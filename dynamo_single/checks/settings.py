@@ -1,0 +1,134 @@
+"""System checks of Django's own settings: what a login, a session or this app itself needs and has not.
+
+This app's own settings are read when the app starts, so no check is needed for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from inspect import isclass
+from typing import Any, Final
+
+from django.apps import AppConfig, apps
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.checks import CheckMessage, Error, Warning
+from django.db import DEFAULT_DB_ALIAS, router
+from django.utils.module_loading import import_string
+
+from dynamo_single.backend.errors import is_stored_in_dynamodb
+from dynamo_single.backend.router import uses_engine
+
+#: What Django's login, its forms and its sessions ask of a user, beside what Django's own check asks for.
+_OF_A_USER: Final = ("check_password", "set_password", "get_session_auth_hash", "get_username", "is_active")
+_ENGINE: Final = "dynamo_single.sessions"
+_SESSIONS: Final = "django.contrib.sessions.middleware.SessionMiddleware"
+_LOGINS: Final = "django.contrib.auth.middleware.AuthenticationMiddleware"
+
+
+def check_user_model(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
+    """E019: a user model of ours that nobody can log in with; W902: one for an SQL database, where there is none."""
+    if not apps.is_installed("django.contrib.auth"):
+        return []
+    model: Any = get_user_model()
+    if is_stored_in_dynamodb(model):
+        return [*_lacking(model)]
+    if not uses_engine(router.db_for_write(model)) or not (_has(_LOGINS) or apps.is_installed("django.contrib.admin")):
+        return []
+    return [
+        Warning(
+            f"AUTH_USER_MODEL is {model._meta.label}, a model for an SQL database, and this project has none: every "
+            "login would fail.",
+            hint="Set it to a user model that is stored in DynamoDB, such as accounts.User, before there are users.",
+            obj=model,
+            id="dynamo_single.W902",
+        )
+    ]
+
+
+def _lacking(model: Any) -> Iterator[Error]:
+    missing = [name for name in _OF_A_USER if not hasattr(model, name)]
+    if not hasattr(model._default_manager, "get_by_natural_key"):
+        missing.append("objects.get_by_natural_key")
+    if missing:
+        yield Error(
+            f"AUTH_USER_MODEL is {model._meta.label}, which lacks what a login needs: {', '.join(missing)}.",
+            hint="Derive it from dynamo_single.auth.AbstractUser or AbstractBaseUser, and its manager from "
+            "dynamo_single.auth.BaseUserManager.",
+            obj=model,
+            id="dynamo_single.E019",
+        )
+
+
+def check_names(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
+    """E020: a session engine or a login backend that is not there, which would be an error of every request."""
+    named: list[tuple[str, str, str]] = []
+    if _uses_sessions():
+        named.append(("SESSION_ENGINE", settings.SESSION_ENGINE, f"{settings.SESSION_ENGINE}.SessionStore"))
+    if apps.is_installed("django.contrib.auth"):
+        named += [("AUTHENTICATION_BACKENDS", path, path) for path in settings.AUTHENTICATION_BACKENDS]
+    return [
+        Error(
+            f"{setting} names {path!r}, which cannot be imported: {problem}.",
+            hint=f"The session engines of this app are {_ENGINE!r} and 'dynamo_single.cached_sessions'."
+            if setting == "SESSION_ENGINE"
+            else "The login backend of this app is 'accounts.backends.EmailOrUsernameBackend'.",
+            id="dynamo_single.E020",
+        )
+        for setting, path, name in named
+        if (problem := _problem(name))
+    ]
+
+
+def check_session_engine(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
+    """W903: sessions that are kept in SQL, where there is no such database."""
+    from django.contrib.sessions.backends.db import SessionStore
+
+    if not _has(_SESSIONS) or _problem(f"{settings.SESSION_ENGINE}.SessionStore"):
+        return []
+    store = import_module(settings.SESSION_ENGINE).SessionStore
+    if not isclass(store) or not issubclass(store, SessionStore):
+        return []
+    alias = DEFAULT_DB_ALIAS
+    if apps.is_installed("django.contrib.sessions"):
+        alias = router.db_for_write(store.get_model_class())
+    if not uses_engine(alias):
+        return []
+    return [
+        Warning(
+            f"SESSION_ENGINE is {settings.SESSION_ENGINE!r}, which keeps sessions in SQL, and DATABASES[{alias!r}] is "
+            "dynamo_single.backend: every session, and so every login, would fail.",
+            hint=f"Set SESSION_ENGINE = {_ENGINE!r}.",
+            id="dynamo_single.W903",
+        )
+    ]
+
+
+def _uses_sessions() -> bool:
+    return _has(_SESSIONS) or settings.is_overridden("SESSION_ENGINE")
+
+
+def _has(path: str) -> bool:
+    """Whether a middleware, or one that derives from it, stands in ``MIDDLEWARE``."""
+    if path in settings.MIDDLEWARE:
+        return True
+    wanted = import_string(path)
+    found = (_found(each) for each in settings.MIDDLEWARE)
+    return any(isclass(each) and issubclass(each, wanted) for each in found)
+
+
+def _found(path: str) -> Any:
+    try:
+        return import_string(path)
+    except ImportError:
+        return None  # Django says so when the middleware is loaded
+
+
+def _problem(path: str) -> str:
+    """Why a name leads nowhere; empty if it leads to something."""
+    try:
+        import_string(path)
+    except ImportError as error:
+        return str(error)
+    return ""
