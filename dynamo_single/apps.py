@@ -11,6 +11,7 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core import checks
 from django.core.cache import caches
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import ManagementUtility
 from django.db import connections
 from django.db.models.signals import post_migrate
@@ -78,7 +79,10 @@ def _check_settings() -> None:
 
 def _check_user_model() -> None:
     """Refuse a user model that Django's own check fails at."""
-    model: Any = get_user_model()
+    try:
+        model: Any = get_user_model()
+    except ImproperlyConfigured:
+        return  # Django says so itself, when the model is asked for
     missing = [each for each in _ASKED_BY_DJANGO if not hasattr(model, each)]
     if missing:
         raise ConfigurationError(

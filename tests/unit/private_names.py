@@ -216,6 +216,8 @@ DJANGO = {
     "CreateError": "django.contrib.sessions.backends.base.CreateError",
     "UpdateError": "django.contrib.sessions.backends.base.UpdateError",
     "VALID_KEY_CHARS": "django.contrib.sessions.backends.base.VALID_KEY_CHARS",
+    "SessionStore": "django.contrib.sessions.backends.db.SessionStore",
+    "ManagementUtility": "django.core.management.ManagementUtility.execute(self)",
     "DEFAULT_TIMEOUT": "django.core.cache.backends.base.DEFAULT_TIMEOUT",
     "dumpdata": "django.core.management.commands.dumpdata.Command",
     "loaddata": "django.core.management.commands.loaddata.Command",

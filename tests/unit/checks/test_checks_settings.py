@@ -35,7 +35,11 @@ def test_a_user_for_sql_without_sql_is_told() -> None:
 def test_a_user_for_sql_is_right_where_nobody_logs_in() -> None:
     """A project may have Django's users installed for another app's sake."""
     installed_apps = ["django.contrib.auth", "django.contrib.contenttypes", "dynamo_single"]
-    with override_settings(AUTH_USER_MODEL="auth.User", MIDDLEWARE=[], INSTALLED_APPS=installed_apps):
+    # Apps are loaded with the settings around the block.
+    with (
+        override_settings(AUTH_USER_MODEL="auth.User", MIDDLEWARE=[]),
+        override_settings(INSTALLED_APPS=installed_apps),
+    ):
         assert checks.check_user_model() == []
 
 
