@@ -6,7 +6,6 @@ It must not know effects, conditions of callers or how an item is sent.
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -22,6 +21,7 @@ from dynamo_single.exceptions import (
     OutdatedKey,
 )
 from dynamo_single.orm.items.serialization import (
+    PLAIN,
     Values,
     computed_key,
     is_same,
@@ -29,6 +29,7 @@ from dynamo_single.orm.items.serialization import (
     key_attributes,
     known_names,
     set_automatic,
+    writer_of,
 )
 from dynamo_single.orm.requests.actions import Item, key_of
 from dynamo_single.orm.schema import registry
@@ -40,9 +41,6 @@ from dynamo_single.orm.schema.fields.files import FileField
 from dynamo_single.table import names
 from dynamo_single.table.limits import MAX_ITEM_SIZE
 
-#: Of these, two values of one type are stored alike exactly if they are equal; of naive moments, not those of the hour
-#: that clocks show twice.
-_PLAIN = {str, int, bool, datetime.date, type(None)}
 #: How Django makes a copy of an object that was read.
 _COPY = "For a copy, set _state.adding = True as well"
 _KEY = (names.PARTITION_KEY, names.SORT_KEY)
@@ -65,7 +63,8 @@ class ItemForm:
     another one, as ``(follower, source)``; ``folded`` the same by physical names, for the folded copies of texts.
     ``depended_on`` is what keys and folded copies are made of, and what says whether an item is live. ``documents`` are
     the physical names of what is saved by its difference; ``repeatable`` are the attributes of which a value that did
-    not change can be written again. ``files`` are the fields whose contents a storage holds.
+    not change can be written again. ``files`` are the fields whose contents a storage holds, ``writers`` write prepared
+    values.
     """
 
     model: Any
@@ -85,6 +84,7 @@ class ItemForm:
     repeatable: frozenset[str]
     immutable: frozenset[str]
     files: tuple[Any, ...]
+    writers: Mapping[str, Callable[[Any], dict[str, Any]]]
 
     @property
     def label(self) -> str:
@@ -94,7 +94,8 @@ class ItemForm:
 
     def asks(self, values: Values) -> bool:
         """Whether an attribute was set to a change, such as ``F()``."""
-        return any(isinstance(value, Operation) or hasattr(value, "resolve_expression") for value in values.values())
+        others = (value for value in values.values() if type(value) not in PLAIN)
+        return any(isinstance(value, Operation) or hasattr(value, "resolve_expression") for value in others)
 
     def prepared(
         self, values: Values, before: Item | None, only: Collection[str] | None = None, without: Collection[str] = ()
@@ -132,14 +133,18 @@ class ItemForm:
         """
         found = {}
         for name, value in prepared.items():
-            other = held[name]
-            if type(value) is type(other) and type(value) in _PLAIN:
-                same = value == other
+            if type(value) is type(held[name]) and type(value) in PLAIN:
+                same = value == held[name]
             else:
-                same = is_same(self.attributes[name], value, other)
+                same = self._is_as_stored(name, value, before) or is_same(self.attributes[name], value, held[name])
             if not same or (named and value is not None and self.stored[name] not in before):
                 found[name] = value
         return found
+
+    def _is_as_stored(self, name: str, value: Any, before: Item) -> bool:
+        """Whether a prepared value is stored already, to the letter: what it means need not be compared then."""
+        stored = before.get(self.stored[name])
+        return stored is not None and value is not None and self.writers[name](value) == stored
 
     def refuse_fixed(self, changed: Values) -> None:
         """Raise for a change of what nobody changes: a version, and what is set when an object is made."""
@@ -295,6 +300,7 @@ def _form_of(model: Any) -> ItemForm:
         repeatable=frozenset(attributes.keys() - automatic.keys() - fixed - immutable - computed - {*model._identity}),
         immutable=immutable,
         files=tuple(f for f in model._meta.concrete_fields if isinstance(f, FileField)),
+        writers={name: writer_of(attribute) for name, attribute in attributes.items()},
     )
 
 

@@ -5,11 +5,15 @@ All write paths compute keys here and nowhere else. Nothing here sends a request
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import datetime
+import uuid
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
+
+from django.db.models import Field
 
 from dynamo_single import clock
 from dynamo_single.exceptions import EmptyKeyPart, InvalidValue
@@ -25,6 +29,10 @@ from dynamo_single.table import names
 from dynamo_single.table.limits import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
 
 Values = dict[str, Any]
+
+#: Of these, two values of one type are stored alike exactly if they are equal; of naive moments, not those of the hour
+#: that clocks show twice.
+PLAIN = frozenset((str, int, bool, bytes, datetime.date, uuid.UUID, type(None)))
 
 
 def touched(obj: Any, held: Values) -> set[str]:
@@ -49,6 +57,8 @@ def is_same(attribute: Attribute[Any], value: Any, other: Any) -> bool:
     """Whether two prepared values are stored alike: to Python ``True`` equals 1, in a document they differ."""
     if value is None or other is None:
         return value is other
+    if type(value) is type(other) and type(value) in PLAIN:
+        return bool(value == other)
     return bool(normal(attribute.to_attribute_value(value)) == normal(attribute.to_attribute_value(other)))
 
 
@@ -61,12 +71,23 @@ def is_same_item(item: Item, other: Item, model: Any, *, apart_from: Collection[
 
 
 def attributes_item(model: Any, values: Values) -> dict[str, dict[str, Any]]:
-    """The model's own attributes as they are stored; ``None`` is left out."""
-    return {
-        attribute.attr_name: attribute.to_attribute_value(values[name])
-        for name, attribute in registry.attributes_of(model).items()
-        if values[name] is not None
-    }
+    """The model's own attributes as they are stored, of prepared values; ``None`` is left out."""
+    return {stored: write(values[name]) for name, stored, write in _writers(model) if values[name] is not None}
+
+
+@cache
+def _writers(model: Any) -> tuple[tuple[str, str, Callable[[Any], dict[str, Any]]], ...]:
+    """By attribute its name, its physical name, and what writes a prepared value."""
+    attributes = registry.attributes_of(model)
+    return tuple((name, each.attr_name, writer_of(each)) for name, each in attributes.items())
+
+
+def writer_of(attribute: Attribute[Any]) -> Callable[[Any], dict[str, Any]]:
+    """What gives the AttributeValue of a value that is prepared already, and not ``None``: it is not prepared again."""
+    if type(attribute).to_attribute_value is not Attribute.to_attribute_value:
+        return attribute.to_attribute_value
+    kind, encode = attribute.attr_type, attribute.encode
+    return lambda value: {kind: encode(value)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -198,9 +219,16 @@ def index_names(model: Any) -> set[str]:
 
 def set_automatic(obj: Any, *, add: bool) -> None:
     """Let each field set what it sets itself before a save, such as the time."""
-    for field in obj._meta.concrete_fields:
-        if hasattr(field, "attribute"):
-            field.pre_save(obj, add)
+    model: Any = type(obj)
+    for field in _setting_themselves(model):
+        field.pre_save(obj, add)
+
+
+@cache
+def _setting_themselves(model: Any) -> tuple[Any, ...]:
+    """The fields that may set their value themselves; Django's own only gives it."""
+    fields = (field for field in model._meta.concrete_fields if hasattr(field, "attribute"))
+    return tuple(field for field in fields if type(field).pre_save is not Field.pre_save)
 
 
 def automatic_names(obj: Any) -> list[str]:

@@ -118,8 +118,9 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
         for field in self._meta.concrete_fields:
             if field.attname not in kwargs and field.name not in kwargs and hasattr(field, "attribute"):
                 self.__dict__[field.attname] = field.get_default()
+        settable = self._settable() if kwargs else ()
         for name, value in kwargs.items():
-            if name not in self._settable():
+            if name not in settable:
                 raise TypeError(f"{cls.__name__}() got an unexpected keyword argument {name!r}.")
             setattr(self, name, value)
         post_init.send(sender=cls, instance=self)

@@ -44,10 +44,11 @@ class UnicodeAttribute(Attribute[str]):
 
     def clean(self, value: Any) -> str:
         """Only ``str`` and lazy translations are text."""
-        if isinstance(value, Promise):
-            value = str(value)
-        if not isinstance(value, str):
-            raise self.refuse(value)
+        if type(value) is not str:
+            if isinstance(value, Promise):
+                value = str(value)
+            if not isinstance(value, str):
+                raise self.refuse(value)
         return values.checked_text(value, path=self.name)
 
     def to_text(self, value: Any) -> str:

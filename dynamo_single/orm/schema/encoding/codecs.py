@@ -87,10 +87,17 @@ def canonical(text: str) -> str:
 
 def escape(text: str, terminator: str = "") -> str:
     """Escape what may not stand inside a value; each character by itself, so that prefixes stay prefixes."""
-    return text.translate(_escapes(terminator))
+    unsafe, codes = _escaping(terminator)
+    return text.translate(codes) if unsafe.search(text) else text
 
 
 @lru_cache(maxsize=64)
+def _escaping(terminator: str) -> tuple[re.Pattern[str], dict[int, str]]:
+    """What finds a character that is escaped, which most texts have none of, and what stands for each of them."""
+    codes = _escapes(terminator)
+    return re.compile(f"[{''.join(re.escape(chr(code)) for code in codes)}]"), codes
+
+
 def _escapes(terminator: str) -> dict[int, str]:
     codes = {code: ESCAPE + chr(code + 0x30) for code in range(0x20)}
     codes |= {ord(character): ESCAPE + code for character, code in zip(' !"#$', "_eqst", strict=True)}

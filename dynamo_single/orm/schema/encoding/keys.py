@@ -143,7 +143,7 @@ class Template:
     def render(self, values: Mapping[str, Any], *, limit: int | None = None) -> str:
         """Write the key; a missing or empty value is an ``EmptyKeyPart``, over ``limit`` bytes an ``InvalidValue``."""
         key = self._written(values, len(self.parts))
-        if limit is not None and (size := len(key.encode())) > limit:
+        if limit is not None and (size := len(key) if key.isascii() else len(key.encode())) > limit:
             raise InvalidValue(
                 f"The key {self.source!r} would have {size} bytes; DynamoDB takes {limit} there. "
                 f"Shorten {', '.join(self.variables)}."

@@ -136,6 +136,8 @@ def short_integer(value: object) -> int | None:
 
 def checked_text(value: str, *, path: str = "value") -> str:
     """Give the text as a plain ``str``, or refuse it if it has no UTF-8 form (lone surrogates)."""
+    if type(value) is str and value.isascii():
+        return value
     # Without str.__str__ a text choice of an enumeration would keep its own class.
     text = str.__str__(value)
     try:
@@ -150,7 +152,11 @@ def checked_text(value: str, *, path: str = "value") -> str:
 
 def item_size(item: Mapping[str, Mapping[str, Any]]) -> int:
     """Count an item's bytes by AWS's rule ("DynamoDB item sizes and formats"), which calls numbers approximate."""
-    return sum(len(name.encode()) + _value_size(value) for name, value in item.items())
+    size = 0
+    for name, value in item.items():
+        text = value.get("S")
+        size += _text_size(name) + (_value_size(value) if text is None else _text_size(text))
+    return size
 
 
 def to_json(value: Any) -> Any:
@@ -247,12 +253,16 @@ def _set(value: AbstractSet[Any], path: str) -> AttributeValue:
     raise InvalidValue(f"{path}: a set holds only text, only numbers or only bytes; use a list for a mixture.")
 
 
+def _text_size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
+
+
 def _value_size(attribute_value: Mapping[str, Any]) -> int:
     ((kind, value),) = attribute_value.items()
     if kind in ("NULL", "BOOL"):
         return 1
     if kind == "S":
-        return len(value.encode())
+        return _text_size(value)
     if kind == "B":
         return len(value)
     if kind == "N":
@@ -260,7 +270,7 @@ def _value_size(attribute_value: Mapping[str, Any]) -> int:
     if kind == "L":
         return 3 + sum(1 + _value_size(element) for element in value)
     if kind == "M":
-        return 3 + sum(1 + len(name.encode()) + _value_size(element) for name, element in value.items())
+        return 3 + sum(1 + _text_size(name) + _value_size(element) for name, element in value.items())
     return sum(_value_size({kind[0]: element}) for element in value)
 
 
