@@ -180,7 +180,11 @@ def owner_of(claim: Mapping[str, Any]) -> ItemKey:
 
 def holder(model: Any, key: ItemKey) -> ItemKey | None:
     """The key of the item that holds a claim, or ``None`` if it is free: one GetItem, strongly consistent."""
-    claim = plans.get_item(get_table(model._options.alias), key)
+    return holder_by(plans.get_item(get_table(model._options.alias), key))
+
+
+def holder_by(claim: Item | None) -> ItemKey | None:
+    """The key of the item that holds a claim as it was read; ``None`` if nobody does by now."""
     return None if claim is None or has_expired(claim) else owner_of(claim)
 
 

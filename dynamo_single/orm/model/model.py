@@ -391,7 +391,7 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
         return validation.unique_errors(self, own_key, unique_checks)
 
     def validate_constraints(self, exclude: Any = None) -> None:
-        """Report unique constraints of ``Meta`` that another object is in the way of: one GetItem each."""
+        """Report unique constraints of ``Meta`` that another object is in the way of: one request."""
         own_key = None if self._stored is None else serialization.stored_key(self)
         found = validation.constraint_errors(self, own_key, exclude or ())
         if found:

@@ -1,12 +1,13 @@
 """What forms ask about unique values before they are saved: ``validate_unique()`` and ``validate_constraints()``.
 
-One GetItem for each claim that the object would need. It is a courtesy: the transaction of ``save()`` decides. This
-module must not know how claims are written.
+One GetItem for the one claim that the object would need, one BatchGetItem for several. It is a courtesy: the
+transaction of ``save()`` decides. This module must not know how claims are written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
@@ -18,12 +19,38 @@ from dynamo_single.orm.effects.unique_rules import Rule, declared, rules_of
 from dynamo_single.orm.items.hydration import has_expired
 from dynamo_single.orm.items.serialization import computed_key
 from dynamo_single.orm.reading import plans
-from dynamo_single.orm.requests.actions import ItemKey
+from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import names
 from dynamo_single.table.table import get_table
 
 Errors = dict[str, list[Any]]
+#: Where an error is shown: the name of a field, or the whole object.
+Place = Callable[[ValidationError], str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Question:
+    """What is asked of one item: where an error is shown, the item's key, and what its being there means.
+
+    Without a key there is nothing to ask, and the ``answer`` is known.
+    """
+
+    place: Place
+    key: ItemKey | None
+    answer: Callable[[Item | None], ValidationError | None]
+
+
+def _errors(obj: Any, questions: Sequence[_Question]) -> Errors:
+    """The answers that are errors; the items are read together."""
+    keys = [each.key for each in questions if each.key is not None]
+    items = plans.get_items(get_table(type(obj)._options.alias), keys) if keys else {}
+    found: Errors = {}
+    for each in questions:
+        error = each.answer(None if each.key is None else items.get(each.key))
+        if error is not None:
+            found.setdefault(each.place(error), []).append(error)
+    return found
 
 
 def unique_errors(obj: Any, own_key: ItemKey | None, unique_checks: Any) -> Errors:
@@ -31,16 +58,15 @@ def unique_errors(obj: Any, own_key: ItemKey | None, unique_checks: Any) -> Erro
 
     ``own_key`` is the key that the object is stored under, or ``None`` for a new one.
     """
-    found: Errors = {}
+    questions: list[_Question | None] = []
     for _, check in unique_checks:
         fields = [obj._meta.get_field(name) for name in check]
-        if _is_primary_key(obj, check, fields):
-            taken = None if own_key is not None else _primary_key_error(obj, check)
-        else:
-            taken = _error(obj, own_key, _rule(obj, tuple(field.attname for field in fields)))
-        if taken is not None:
-            found.setdefault(_place(check), []).append(taken)
-    return found
+        if not _is_primary_key(obj, check, fields):
+            rule = _rule(obj, tuple(field.attname for field in fields))
+            questions.append(_of_rule(obj, own_key, rule, _at(check)))
+        elif own_key is None:
+            questions.append(_of_primary_key(obj, check))
+    return _errors(obj, [each for each in questions if each is not None])
 
 
 def _is_primary_key(obj: Any, check: Sequence[str], fields: Sequence[Any]) -> bool:
@@ -52,20 +78,19 @@ def _is_primary_key(obj: Any, check: Sequence[str], fields: Sequence[Any]) -> bo
 
 def constraint_errors(obj: Any, own_key: ItemKey | None, exclude: Collection[str]) -> Errors:
     """What ``validate_constraints()`` reports, of constraints that have nothing to do with what is excluded."""
-    found: Errors = {}
+    questions: list[_Question | None] = []
     for rule in declared(type(obj)._meta.concrete_model):
         if rule.constraint is None or _involved(rule) & set(exclude):
             continue
-        taken = _error(obj, own_key, rule if rule.needs_claims else None)
-        if taken is not None:
-            # As in Django, a message of the constraint's own speaks of the whole object.
-            fields = rule.constraint.fields if taken.code == "unique" else ()
-            found.setdefault(_place(fields), []).append(taken)
-    return found
+        place = _at(rule.constraint.fields, only="unique")
+        questions.append(_of_rule(obj, own_key, rule if rule.needs_claims else None, place))
+    return _errors(obj, [each for each in questions if each is not None])
 
 
-def _place(fields: Any) -> str:
-    return fields[0] if len(fields) == 1 else NON_FIELD_ERRORS
+def _at(fields: Any, *, only: str | None = None) -> Place:
+    """At the one field, else at the whole object; as in Django, what has another code than ``only`` speaks of that."""
+    field = fields[0] if len(fields) == 1 else NON_FIELD_ERRORS
+    return lambda error: field if only in (None, error.code) else NON_FIELD_ERRORS
 
 
 def _involved(rule: Rule) -> set[str]:
@@ -79,15 +104,23 @@ def _rule(obj: Any, fields: tuple[str, ...]) -> Rule | None:
     return next((rule for rule in rules_of(type(obj)) if rule.fields == fields and not rule.name), None)
 
 
-def _error(obj: Any, own_key: ItemKey | None, rule: Rule | None) -> ValidationError | None:
+def _of_rule(obj: Any, own_key: ItemKey | None, rule: Rule | None, place: Place) -> _Question | None:
     if rule is None:
         return None
     try:
         key = rule.key_of(_item(obj, rule))
     except InvalidValue as error:
-        return ValidationError(str(error), code="invalid_key")
-    holder = None if key is None else claims.holder(rule.model, key)
-    return None if holder is None or holder == own_key else _message(obj, rule)
+        return _known(place, error)
+
+    def answer(claim: Item | None) -> ValidationError | None:
+        holder = claims.holder_by(claim)
+        return None if holder is None or holder == own_key else _message(obj, rule)
+
+    return None if key is None else _Question(place, key, answer)
+
+
+def _known(place: Place, error: Exception) -> _Question:
+    return _Question(place, None, lambda item: ValidationError(str(error), code="invalid_key"))
 
 
 def _item(obj: Any, rule: Rule) -> dict[str, dict[str, Any]]:
@@ -115,18 +148,18 @@ def _message(obj: Any, rule: Rule) -> ValidationError:
     return _djangos(obj, fields)
 
 
-def _primary_key_error(obj: Any, check: Sequence[str]) -> ValidationError | None:
-    model: Any = type(obj)
+def _of_primary_key(obj: Any, check: Sequence[str]) -> _Question | None:
     try:
         if obj.pk in (None, ""):
             return None
-        key = computed_key(model, obj.__dict__)
+        key = computed_key(type(obj), obj.__dict__)
     except InvalidValue as error:
-        return ValidationError(str(error), code="invalid_key")
-    item = plans.get_item(get_table(model._options.alias), key)
-    if item is None or has_expired(item):
-        return None
-    return _djangos(obj, list(check))
+        return _known(_at(check), error)
+
+    def answer(item: Item | None) -> ValidationError | None:
+        return None if item is None or has_expired(item) else _djangos(obj, list(check))
+
+    return _Question(_at(check), key, answer)
 
 
 def _djangos(obj: Any, fields: list[str]) -> ValidationError:

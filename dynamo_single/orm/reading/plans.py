@@ -6,7 +6,7 @@ It knows the table and the requests' answers, and must not know models: an item 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,12 +23,12 @@ from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.plan.projection import PartialItem, attributes_of
 from dynamo_single.orm.reading.allowance import Allowance, allowance_of
 from dynamo_single.orm.requests import block
-from dynamo_single.orm.requests.actions import key_of
+from dynamo_single.orm.requests.actions import ItemKey, key_of
 from dynamo_single.orm.requests.compiler import compile_plan, compile_reads, item_key, with_page
 from dynamo_single.orm.requests.expressions import ExpressionTooLong
 from dynamo_single.table import names, threads
-from dynamo_single.table.batches import Wanted, get_batches, most_at_once
-from dynamo_single.table.limits import MAX_ACTIONS, MAX_PAGE_ITEMS
+from dynamo_single.table.batches import Wanted, get_batch, get_batches, most_at_once
+from dynamo_single.table.limits import MAX_ACTIONS, MAX_BATCH_KEYS, MAX_PAGE_ITEMS
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table
 
@@ -294,3 +294,17 @@ def stored_item(table: Table, key: tuple[str, str]) -> Item | None:
     answer = table.send(Request("GetItem", {"Key": item_key(key), "ConsistentRead": True}))
     item: Item | None = answer.get("Item")
     return item
+
+
+def get_items(table: Table, keys: Collection[ItemKey]) -> dict[ItemKey, Item]:
+    """The items that are there under some keys, strongly consistent: one GetItem, or a BatchGetItem for each 100."""
+    wanted = list(dict.fromkeys(keys))
+    if len(wanted) == 1:
+        item = get_item(table, wanted[0])
+        return {} if item is None else {wanted[0]: item}
+    block.check_keys(table.settings.alias, wanted)
+    found: list[Item] = []
+    for start in range(0, len(wanted), MAX_BATCH_KEYS):
+        asked = {"Keys": list(map(item_key, wanted[start : start + MAX_BATCH_KEYS])), "ConsistentRead": True}
+        found += get_batch(table, Request("BatchGetItem", {"RequestItems": {table.name: asked}}))
+    return {key_of(item): item for item in found}

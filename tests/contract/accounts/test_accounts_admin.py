@@ -46,7 +46,7 @@ def test_users_are_listed_by_name(pages: Pages, mike: User) -> None:
 
 
 def test_adding_a_user(pages: Pages, mike: User) -> None:
-    """Two GetItems find duplicates, one transaction writes, and the log gets its item; then the change page comes."""
+    """One BatchGetItem finds duplicates, a transaction writes, the log gets its item; then the change page comes."""
     pages.get(f"{USERS}add/")
     data = {
         "username": "Ann",
@@ -55,7 +55,7 @@ def test_adding_a_user(pages: Pages, mike: User) -> None:
         "password1": PASSWORD,
         "password2": PASSWORD,
     }
-    response = pages.post(f"{USERS}add/", data, sends=["GetItem", "GetItem", "TransactWriteItems", "PutItem"])
+    response = pages.post(f"{USERS}add/", data, sends=["BatchGetItem", "TransactWriteItems", "PutItem"])
     ann = User.objects.get_by_identifier("ann@example.com")
     assert response.headers["Location"] == f"/admin/{USERS}{ann.pk}/change/"
     assert ann.check_password(PASSWORD)

@@ -86,7 +86,7 @@ def test_soft_delete_frees_and_restore_takes_it_again(conditional: Table) -> Non
 def test_forms_report_it_where_it_belongs(conditional: Table) -> None:
     """A condition's message, and the constraint's own, speak of the whole object, as in Django; the code is used."""
     Seat.objects.create(seat_id="1", hall="A", guest="Anna", status="taken", code="x")
-    with assert_requests(["GetItem", "GetItem"]), pytest.raises(ValidationError) as raised:
+    with assert_requests(["BatchGetItem"]), pytest.raises(ValidationError) as raised:
         Seat(hall="A", guest="anna", status="taken", code="x").validate_constraints()
     assert raised.value.message_dict == {
         NON_FIELD_ERRORS: ["Constraint \u201cone_seat_each\u201d is violated.", "The code is in use."],

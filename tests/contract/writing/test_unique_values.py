@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.core.exceptions import ValidationError
 
 from dynamo_single import transactions
 from dynamo_single.exceptions import StaleObject, UniqueViolation
@@ -81,15 +82,25 @@ def test_hard_delete_frees_the_values(table: Table) -> None:
 
 
 def test_forms_report_a_taken_value_on_its_field() -> None:
-    """``validate_unique()`` asks with one GetItem for each unique value and leaves the object's own alone."""
-    from django.core.exceptions import ValidationError
-
+    """``validate_unique()`` asks with one GetItem for one unique value and leaves the object's own alone."""
     member = Member.objects.create(member_id="m1", email="a@example.org")
     with assert_requests(["GetItem"]):
         member.validate_unique()
     with pytest.raises(ValidationError) as raised:
         Member(email="A@example.org").validate_unique()
     assert set(raised.value.message_dict) == {"email"}
+
+
+def test_several_unique_values_are_looked_up_together() -> None:
+    """One BatchGetItem, strongly consistent, for the claims and the key of a new object; each has its own error."""
+    Member.objects.create(member_id="m1", email="a@example.org", badge=1)
+    with assert_requests(["BatchGetItem"]) as sent, pytest.raises(ValidationError) as raised:
+        Member(member_id="m1", email="A@example.org", badge=1, name="A").full_clean()
+    assert set(raised.value.message_dict) == {"member_id", "email", "badge"}
+    ((_, asked),) = sent[0].params["RequestItems"].items()
+    assert (len(asked["Keys"]), asked["ConsistentRead"]) == (3, True)
+    with assert_requests(["BatchGetItem"]):
+        Member(member_id="m2", email="b@example.org", badge=2, name="B").full_clean()
 
 
 def take_over(table: Table) -> Member:
