@@ -21,7 +21,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from dynamo_single.admin import content_types, trash
+from dynamo_single.admin import content_types, trash, versions
 from dynamo_single.admin.changelist import KeyChangeList, KeyPaginator, TrashFilter, shows_trash
 from dynamo_single.admin.errors import REFUSALS, RelatedRefused, refused_form
 from dynamo_single.admin.forms import KeyModelFormSet, PermissionsFilter, with_members
@@ -43,10 +43,14 @@ class DynamoModelAdmin(LoggedModelAdmin):
     paginator = KeyPaginator
     show_facets = ShowFacets.NEVER
     show_full_result_count = False
+    #: Whether a form is refused if its object was written since it was shown; the model needs a ``VersionAttribute``.
+    check_version = False
     search_help_text = gettext_lazy("Finds what begins with the text, in upper and lower case as typed.")
 
     def __init__(self, model: Any, admin_site: Any) -> None:
         super().__init__(model, admin_site)
+        if self.check_version:
+            self.form = versions.versioned(self.form, model)
         if trash.has_trash(model) and self.delete_selected_confirmation_template is None:
             name = "dynamo_single/admin/delete_selected.html"
             self.delete_selected_confirmation_template = name  # type: ignore[misc]  # a class's to the stubs
@@ -204,9 +208,11 @@ class DynamoModelAdmin(LoggedModelAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """The declared ones; to who may only look, sets are shown by their members."""
         declared = super().get_fieldsets(request, obj)
-        if obj is None or self.has_change_permission(request, obj):
+        if obj is None:
             return declared
-        return with_members(self.opts, declared)
+        if self.has_change_permission(request, obj):
+            return versions.shown(declared) if self.check_version else declared
+        return with_members(self.opts, versions.hidden(declared))
 
     def get_formset_kwargs(self, request: HttpRequest, obj: Any, inline: Any, prefix: str) -> dict[str, Any]:
         """As in Django; a new object has no children yet, so none are looked for."""

@@ -1,0 +1,31 @@
+"""The version that a form of the admin was shown for: ``check_version`` of a ``DynamoModelAdmin``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.admin.utils import flatten_fieldsets
+
+from dynamo_single.forms import READ_VERSION, VersionedModelForm, version_name
+
+
+def versioned(form: Any, model: Any) -> Any:
+    """The form's class with the hidden field; raises ``ConfigurationError`` if the model has no version."""
+    version_name(model)
+    return form if issubclass(form, VersionedModelForm) else type(form.__name__, (VersionedModelForm, form), {})
+
+
+def shown(fieldsets: Any) -> Any:
+    """The fieldsets with the hidden field, in the last one unless it is there."""
+    if READ_VERSION in flatten_fieldsets(fieldsets):
+        return fieldsets
+    *others, (title, described) = fieldsets
+    return [*others, (title, {**described, "fields": [*described["fields"], READ_VERSION]})]
+
+
+def hidden(fieldsets: Any) -> list[Any]:
+    """The fieldsets without it, for who may only look."""
+    return [
+        (title, {**described, "fields": [name for name in described["fields"] if name != READ_VERSION]})
+        for title, described in fieldsets
+    ]
