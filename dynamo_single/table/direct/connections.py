@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import socket
 import ssl
-import threading
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
+from queue import Empty, SimpleQueue
+from weakref import ref
 
 from botocore.exceptions import (
     ConnectionClosedError,
@@ -150,6 +151,19 @@ class Connection:
         self._socket.close()
 
 
+class _Place:
+    """The right to one connection of a pool. It returns by itself if a thread was interrupted as it took it."""
+
+    __slots__ = ("_places",)
+
+    def __init__(self, places: SimpleQueue[_Place]) -> None:
+        self._places = ref(places)
+
+    def __del__(self) -> None:
+        if (places := self._places()) is not None:
+            places.put(_Place(places))
+
+
 class Pool:
     """The connections to one endpoint: at most ``size`` at a time, those that wait taken latest first.
 
@@ -158,15 +172,20 @@ class Pool:
 
     def __init__(self, endpoint: Endpoint, size: int) -> None:
         self._endpoint = endpoint
-        self._places = threading.BoundedSemaphore(size)
+        # Not a semaphore: what interrupts a thread in the middle of one leaves its lock taken for good.
+        self._places: SimpleQueue[_Place] = SimpleQueue()
+        for _ in range(size):
+            self._places.put(_Place(self._places))
         self._waiting: deque[Connection] = deque()
 
     def exchange(self, request: bytes) -> Answer:
         """Send a request over a connection of the pool, and give its answer."""
-        if not self._places.acquire(timeout=self._endpoint.read_timeout):
+        try:
+            place = self._places.get(timeout=self._endpoint.read_timeout)
+        except Empty:
             raise EndpointConnectionError(
                 endpoint_url=f"{self._endpoint.url} (no connection of the pool became free: raise MAX_POOL_CONNECTIONS)"
-            )
+            ) from None
         try:
             connection = self._connection()
             answer, stays = connection.exchange(request)
@@ -176,7 +195,7 @@ class Pool:
                 connection.close()
             return answer
         finally:
-            self._places.release()
+            self._places.put(place)
 
     def close(self) -> None:
         """Close the connections that wait."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import dis
 import ipaddress
 import json
 import os
@@ -10,11 +11,13 @@ import re
 import ssl
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from email.utils import format_datetime
+from itertools import pairwise
 from pathlib import Path
+from types import CodeType, FrameType
 from typing import Any
 from unittest import mock
 
@@ -291,9 +294,65 @@ def test_threads_share_a_bounded_pool() -> None:
 def test_a_full_pool_is_waited_for_and_no_longer() -> None:
     """The error names the setting."""
     pool = Pool(Endpoint("127.0.0.1", 1, "http://127.0.0.1:1", None, connect_timeout=0.1, read_timeout=0.1), 1)
-    pool._places.acquire()
+    place = pool._places.get()
     with pytest.raises(EndpointConnectionError, match="raise MAX_POOL_CONNECTIONS"):
         pool.exchange(b"")
+    pool._places.put(place)
+
+
+class Interruption(BaseException):
+    """What a signal's handler raises wherever its thread is."""
+
+
+def after_calls(code: CodeType) -> set[int]:
+    """Where in a function Python looks for signals: after each call."""
+    instructions = [*dis.get_instructions(code)]
+    return {after.offset for call, after in pairwise(instructions) if call.opname.startswith("CALL")}
+
+
+def interrupted_at(number: int, send: Callable[[], Any]) -> bool:
+    """Send, interrupted at the ``number``-th chance in taking a connection and returning it; whether there was one."""
+    left = number
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal left
+        if frame.f_code is not Pool.exchange.__code__ and not frame.f_code.co_filename.endswith("threading.py"):
+            return None
+        frame.f_trace_opcodes = True
+        left -= event == "opcode" and frame.f_lasti in after_calls(frame.f_code)
+        if not left:
+            left = -1
+            raise Interruption
+        return trace
+
+    sys.settrace(trace)
+    try:
+        send()
+    except Interruption:
+        return True
+    finally:
+        sys.settrace(None)
+    return False
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # the connection that was lost is closed when it is collected
+def test_an_interrupted_request_leaves_the_pool_as_it_was() -> None:
+    """Wherever a timeout by signal meets it, the next request does not wait for a place that nobody has."""
+    tried: list[int] = []
+
+    def interrupt_each() -> None:
+        tracing = sys.gettrace()
+        while interrupted_at(len(tried) + 1, lambda: get_table().send(GET)):
+            tried.append(len(tried))
+            assert get_table().send(GET) == FOUND
+        sys.settrace(tracing)
+
+    with scripted() as server, reaching(server, "direct", MAX_POOL_CONNECTIONS=1):
+        thread = threading.Thread(target=interrupt_each, daemon=True)
+        thread.start()
+        thread.join(timeout=10)
+        assert not thread.is_alive(), f"a request waits since one was interrupted at chance {len(tried)}"
+    assert len(tried) > 3
 
 
 def test_a_child_process_has_connections_of_its_own(transport: str) -> None:
