@@ -11,6 +11,7 @@ from typing import Any
 
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Stored
 from dynamo_single.orm.requests.changes import Change
+from dynamo_single.orm.schema.encoding.values import item_size
 from dynamo_single.table import names
 
 #: The texts of an item's partition key and sort key.
@@ -33,11 +34,19 @@ class Put:
 
     item: Item
     condition: Condition = EVERYTHING
+    _size: list[int] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
     def key(self) -> ItemKey:
         """The item's own key."""
         return key_of(self.item)
+
+    @property
+    def size(self) -> int:
+        """The item's bytes, counted once: a transaction has a limit on its items, and each item has one."""
+        if not self._size:
+            self._size.append(item_size(self.item))
+        return self._size[0]
 
 
 @dataclass(frozen=True, slots=True)

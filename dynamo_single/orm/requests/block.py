@@ -39,6 +39,12 @@ class Entry:
     explain: Explain
     undo: Callable[[], None]
 
+    @property
+    def size(self) -> int:
+        """The bytes that count for a transaction: those of the largest item, as it is or as it will be."""
+        sizes = {id(action.item): action.size for action in self.actions if isinstance(action, Put)}
+        return max((sizes.get(id(item)) or item_size(item) for item in self.touched), default=0)
+
     def is_of(self, key: ItemKey) -> bool:
         """Whether an item is the object's own, and not one that is written along with it."""
         return bool(self.touched) and key_of(self.touched[-1]) == key
@@ -96,7 +102,7 @@ class Block:
 
     @property
     def size(self) -> int:
-        """The bytes that count for a transaction: of each entry the largest item, as it is or as it will be."""
+        """The bytes of all entries."""
         self._collected()
         return self._size
 
@@ -112,7 +118,7 @@ class Block:
                 else:
                     # Whoever writes more than a counter says what is wrong with the item.
                     found[action.key] = both, earlier[1] if _is_addition(action) else entry
-            self._size += max(map(item_size, entry.touched), default=0)
+            self._size += entry.size
         self._counted = len(self.entries)
         return found
 

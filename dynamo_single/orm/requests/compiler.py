@@ -21,7 +21,6 @@ from dynamo_single.orm.requests.expressions import (
     compile_condition,
 )
 from dynamo_single.orm.schema.encoding.keys import prefix_end
-from dynamo_single.orm.schema.encoding.values import item_size
 from dynamo_single.table import names
 from dynamo_single.table.limits import (
     LIMITS,
@@ -205,7 +204,7 @@ def _conditional(condition: Condition, builder: ExpressionBuilder) -> dict[str, 
 
 
 def _put(action: Put) -> dict[str, Any]:
-    size = item_size(action.item)
+    size = action.size
     if size > MAX_ITEM_SIZE:
         partition, sort = action.key
         raise ItemTooLarge(

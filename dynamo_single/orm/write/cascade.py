@@ -24,7 +24,6 @@ from dynamo_single.orm.requests.block import Block, Entry, Explain
 from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children, declared
-from dynamo_single.orm.schema.encoding.values import item_size
 from dynamo_single.table.batches import Wanted, get_batches
 from dynamo_single.table.flow import local
 from dynamo_single.table.limits import MAX_ACTIONS, MAX_BATCH_KEYS, MAX_TRANSACTION_SIZE
@@ -224,7 +223,7 @@ class Cascade:
             yield group
 
     def _fits(self, group: Sequence[_Part]) -> bool:
-        size = sum(max(map(item_size, part.entry.touched), default=0) for part in group)
+        size = sum(part.entry.size for part in group)
         return size <= MAX_TRANSACTION_SIZE and len(self._block(group).actions()) <= MAX_ACTIONS
 
     def _block(self, group: Sequence[_Part]) -> Block:
