@@ -20,6 +20,7 @@ from dynamo_single.exceptions import ConfigurationError, InvalidValue
 from dynamo_single.orm.schema.attributes.djangos import check_options
 from dynamo_single.orm.schema.attributes.operations import Operation
 from dynamo_single.orm.schema.encoding.shown import shown
+from dynamo_single.orm.schema.fields.fields import DynamoField
 
 T = TypeVar("T")
 Self = TypeVar("Self", bound="Attribute[Any]")
@@ -54,6 +55,13 @@ class Attribute(PynamoDBAttribute[T], Generic[T]):
     settled: ClassVar[bool] = False
     #: The Django field of the model that this attribute belongs to.
     field: Any
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Let any class of Django's fields be named as ``field_class``."""
+        super().__init_subclass__(**kwargs)
+        named = cls.__dict__.get("field_class")
+        if isinstance(named, type) and not issubclass(named, DynamoField):
+            cls.field_class = type(named.__name__, (DynamoField, named), {"__module__": named.__module__})
 
     if not TYPE_CHECKING:  # what an attribute takes is said by its __init__()
 
