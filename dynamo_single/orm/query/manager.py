@@ -83,7 +83,7 @@ class SoftDeleteManager(Manager[M]):
 
     def get_queryset(self) -> QuerySet[M]:
         """A queryset of the manager's kind of objects."""
-        return super().get_queryset().with_visibility(self.visibility)
+        return _showing(super().get_queryset(), self.visibility)
 
 
 class BaseManager(Manager[M]):
@@ -92,4 +92,9 @@ class BaseManager(Manager[M]):
     def get_queryset(self) -> QuerySet[M]:
         """A queryset that hides nothing, whatever the model's own managers leave out."""
         soft_delete = registry.DELETED_AT in registry.attributes_of(self.model)
-        return super().get_queryset().with_visibility("all" if soft_delete else "live")
+        return _showing(super().get_queryset(), "all" if soft_delete else "live")
+
+
+def _showing(queryset: QuerySet[M], visibility: Visibility) -> QuerySet[M]:
+    """The queryset, or a copy if it does not show these objects already: each question begins here."""
+    return queryset if queryset._asked.visibility == visibility else queryset.with_visibility(visibility)
