@@ -39,6 +39,7 @@ class DynamoSingleConfig(AppConfig):
         ``--traceback``. Where an SQL database holds permissions, ``migrate`` adds those of our models.
         """
         # Models cannot be imported before the apps are ready.
+        from dynamo_single.checks.admin import check_lists
         from dynamo_single.checks.auth import check_admin_logs, check_admin_sites, check_backends
         from dynamo_single.checks.models import check_models, check_references_from_sql
         from dynamo_single.checks.settings import check_names, check_session_engine, check_user_model
@@ -56,6 +57,7 @@ class DynamoSingleConfig(AppConfig):
         checks.register(check_backends, checks.Tags.security)
         checks.register(check_admin_sites, checks.Tags.admin)
         checks.register(check_admin_logs, checks.Tags.admin)
+        checks.register(check_lists, checks.Tags.admin)
         checks.register(check_user_model, checks.Tags.models)
         checks.register(check_names, checks.Tags.security)
         checks.register(check_session_engine, checks.Tags.security)

@@ -74,7 +74,7 @@ TEMPLATES = [
 ]
 CHECKS = {
     *(f"dynamo_single.E0{number:02}" for number in range(1, 22)),
-    *(f"dynamo_single.W90{number}" for number in range(1, 4)),
+    *(f"dynamo_single.W90{number}" for number in range(1, 5)),
     "accounts.W001",
 }
 

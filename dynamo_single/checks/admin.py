@@ -1,0 +1,101 @@
+"""W904: lists of the admin that no key answers, whose pages would say so to whoever opens them.
+
+What a class decides for each request, such as ``get_queryset()``, is not known here and not looked at. Nothing is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from django.apps import AppConfig, apps
+from django.contrib.admin import ModelAdmin
+from django.core.checks import CheckMessage, Warning
+from django.db.models import BooleanField
+
+from dynamo_single.backend.errors import is_stored_in_dynamodb
+from dynamo_single.exceptions import InvalidValue, NotSupported, UnknownField
+from dynamo_single.orm.query.state import state_of
+from dynamo_single.orm.results import rows
+
+
+def check_lists(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
+    """W904: a list, an order, a search or a filter of the admin that is refused whatever is stored."""
+    if not apps.is_installed("django.contrib.admin"):
+        return []
+    from django.contrib.admin.sites import all_sites
+
+    from dynamo_single.admin import DynamoModelAdmin
+
+    return [
+        warning
+        for site in all_sites
+        for model, model_admin in site._registry.items()
+        if isinstance(model_admin, DynamoModelAdmin) and is_stored_in_dynamodb(model)
+        for warning in _of_admin(model_admin)
+    ]
+
+
+def _of_admin(model_admin: Any) -> Iterator[Warning]:
+    own = type(model_admin)
+    if own.get_queryset is not ModelAdmin.get_queryset:
+        return
+    queryset: Any = model_admin.model._default_manager.get_queryset()
+    refused = _refused(lambda: queryset)
+    if refused:
+        yield _warning(
+            model_admin, "Its list", refused, "Give the model a key that lists it, or override get_queryset()."
+        )
+        return
+    if model_admin.ordering and own.get_ordering is ModelAdmin.get_ordering:
+        ordering = model_admin.ordering
+        refused = _refused(lambda: queryset.order_by(*ordering))
+        if refused:
+            hint = "Leave ordering out: the list comes in the order of a key then."
+            yield _warning(model_admin, f"ordering = {ordering!r}", refused, hint)
+    for name in model_admin.search_fields if own.get_search_fields is ModelAdmin.get_search_fields else ():
+        refused = _refused(partial(_searched, queryset, name))
+        if refused:
+            yield _warning(model_admin, f"search_fields: {name!r}", refused, "Search by attributes that are text.")
+    for name in model_admin.list_filter if own.get_list_filter.__qualname__.startswith("DynamoModelAdmin.") else ():
+        refused = _refused_filter(queryset, name) if isinstance(name, str) else ""
+        if refused:
+            hint = "Filter by an attribute with choices or a boolean, or write a SimpleListFilter."
+            yield _warning(model_admin, f"list_filter: {name!r}", refused, hint)
+
+
+def _searched(queryset: Any, name: str) -> Any:
+    lookup = f"{name[1:]}__exact" if name.startswith("=") else f"{name.removeprefix('^')}__startswith"
+    return queryset.filter(**{lookup: "1"})
+
+
+def _refused_filter(queryset: Any, name: str) -> str:
+    """Why Django's filter for an attribute cannot be shown."""
+    refused = _refused(lambda: queryset.filter(**{f"{name}__isnull": False}))
+    field = {each.name: each for each in queryset.model._meta.concrete_fields}.get(name)
+    if refused or field is None or field.is_relation or field.choices or isinstance(field, BooleanField):
+        return refused
+    if field.get_internal_type() in ("DateField", "DateTimeField"):
+        return ""
+    return _refused(lambda: queryset.order_by(name).distinct().values_list(name, flat=True))
+
+
+def _refused(ask: Callable[[], Any]) -> str:
+    """The first line of what a queryset is refused for; a name that is not there is for Django's checks to tell."""
+    try:
+        rows.plan(state_of(ask()))
+    except (NotSupported, InvalidValue) as refusal:
+        return str(refusal).partition("\n")[0]
+    except UnknownField:
+        pass
+    return ""
+
+
+def _warning(model_admin: Any, what: str, why: str, hint: str) -> Warning:
+    return Warning(
+        f"{what} is answered by no key, and the page would say so: {why}",
+        hint=hint,
+        obj=type(model_admin),
+        id="dynamo_single.W904",
+    )

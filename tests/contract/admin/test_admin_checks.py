@@ -1,0 +1,61 @@
+"""``check`` finds the lists of the admin whose pages would be refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.admin.sites import AdminSite, all_sites
+
+from dynamo_single.admin import DynamoModelAdmin
+from dynamo_single.checks.admin import check_lists
+from dynamo_single.testing import assert_requests
+from project.directory.models import Company, Person
+from tests.catalog.models import Coupon
+
+
+def found(model: Any, **options: Any) -> list[str]:
+    """What each warning about such an admin is about."""
+    site = AdminSite("checked")
+    site.register(model, type("Checked", (DynamoModelAdmin,), options))
+    try:
+        with assert_requests(0):
+            messages = [each for each in check_lists() if each.obj is type(site.get_model_admin(model))]
+    finally:
+        all_sites.discard(site)
+    assert {each.id for each in messages} <= {"dynamo_single.W904"}
+    return [each.msg.partition(" is answered")[0] for each in messages]
+
+
+def test_the_admins_of_the_project_are_answered() -> None:
+    """The demo and the accounts ask for nothing that no key answers."""
+    assert check_lists() == []
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"ordering": ("stock",)}, ["ordering = ('stock',)"]),
+        ({"ordering": ("name",)}, []),
+        ({"search_fields": ("name", "=stock")}, []),
+        ({"search_fields": ("founded", "public")}, ["search_fields: 'founded'", "search_fields: 'public'"]),
+        ({"list_filter": ("public", "founded")}, []),
+        ({"list_filter": ("stock",)}, ["list_filter: 'stock'"]),
+        ({"ordering": ("stock",), "get_queryset": lambda self, request: None}, []),
+        ({"ordering": ("stock",), "get_ordering": lambda self, request: ()}, []),
+    ],
+)
+def test_what_no_key_answers_is_told(options: dict[str, Any], told: list[str]) -> None:
+    """Orders, searches and filters are told by their option; what a method decides is not known."""
+    assert found(Company, **options) == told
+
+
+def test_a_path_over_a_reference_is_told() -> None:
+    """DynamoDB has no joins, so neither a search nor a filter reaches another object."""
+    options = {"search_fields": ("company__name",), "list_filter": ("company__public",)}
+    assert found(Person, **options) == ["search_fields: 'company__name'", "list_filter: 'company__public'"]
+
+
+def test_a_model_that_no_key_lists_is_told() -> None:
+    """Its page could show nothing."""
+    assert found(Coupon) == ["Its list"]
