@@ -236,8 +236,12 @@ class ItemForm:
         A key that stays as it was although a part of it is written has to be the one that is stored.
         """
         found = set(self.always)
+        moves = names.DELETED_AT in written
         for key in self.keys:
-            if key.pair & written:
+            if moves:
+                # Also a key that was not there: the trash takes it away, and a live object needs it.
+                found |= key.made_of | key.pair
+            elif key.pair & written:
                 found |= key.made_of
             elif key.made_of & written:
                 found |= key.pair

@@ -29,7 +29,8 @@ from dynamo_single.testing import assert_requests, intercept, refuse
 from dynamo_single.verification import verify
 from project.directory.models import Company, Person
 from tests.catalog.clubs import Club, Player, Team
-from tests.catalog.models import Coupon, Firm, Member, Order, Sample
+from tests.catalog.models import Coupon, Entry, Firm, Member, Order, Sample
+from tests.contract.tables import assert_consistent
 
 pytestmark = pytest.mark.usefixtures("table")
 
@@ -121,6 +122,17 @@ def test_restore_and_delete_look_at_the_table_before_they_do_nothing() -> None:
     company.delete()
     Company.deleted_objects.get(pk="c1").restore()
     assert company.delete() == (1, {"directory.Company": 1})
+
+
+@pytest.mark.parametrize("into_trash", [True, False], ids=["delete", "restore"])
+def test_the_trash_takes_account_of_an_index_that_another_writer_put_the_object_into(*, into_trash: bool) -> None:
+    """Another writer set an optional attribute: no key stays in the trash, and none is missing afterwards."""
+    entry = Entry.objects.create(shelf="s", slot=1, expires_at=timezone.now() + timedelta(days=1))
+    if not into_trash:
+        entry.delete()
+    Entry.all_objects.filter(pk=entry.pk).update(score=1)
+    (entry.delete if into_trash else entry.restore)()
+    assert_consistent()
 
 
 def test_restoring_what_is_gone_for_good_says_so() -> None:
