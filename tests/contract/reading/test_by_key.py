@@ -47,7 +47,7 @@ def outcome(read: Read) -> Any:
         except Exception as error:
             given: Any = type(error)
         else:
-            given = found.pk, {name: value for name, value in vars(found).items() if name != "_state"}
+            given = found.pk, found._stored, {name: value for name, value in vars(found).items() if name != "_state"}
     return given, [(each.operation, each.params) for each in sent]
 
 
@@ -139,7 +139,7 @@ def test_in_bulk_is_what_filter_finds() -> None:
             found = manager.in_bulk(keys)
             expected = {each.pk: each for each in manager.filter(pk__in=keys).order_by()}
         assert list(found) == list(expected)
-        assert [vars(found[pk])["_stored"] for pk in found] == [vars(expected[pk])["_stored"] for pk in expected]
+        assert [found[pk]._stored for pk in found] == [expected[pk]._stored for pk in expected]
         assert sent[0].params == sent[1].params
 
 
