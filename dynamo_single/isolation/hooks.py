@@ -1,7 +1,7 @@
 """Django's test runs, joined where no engine of ours is asked: a project may have SQL databases alone.
 
 Django calls nothing of an app when it makes test databases and when a test begins and ends, so ``installed()`` wraps
-those methods of its classes for as long as tests run; decision 0015 has the reasons. Where an engine of ours takes
+those methods of its classes for as long as tests run; decision 0019 has the reasons. Where an engine of ours takes
 part in a test, Django's ``flush`` empties the tables; everywhere else a test and a class give back what they found.
 """
 

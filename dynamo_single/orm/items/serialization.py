@@ -238,12 +238,15 @@ def automatic_names(obj: Any) -> list[str]:
 
 def check_keys(obj: Any) -> None:
     """Refuse values that no key can hold, and another primary key for a stored object; missing parts are allowed."""
-    model = type(obj)
+    model: Any = type(obj)
     copies = {copy.name: copy.current(obj.__dict__) for copy in registry.copies_of(model)}
     values = {**values_held(obj), **copies}
     with suppress(EmptyKeyPart):
         key = computed_key(model, values)
         if obj._stored is not None and key != key_of(obj._stored):
             raise InvalidValue(f"{', '.join(model._identity)}: what makes up the primary key cannot change.")
-    with suppress(EmptyKeyPart):
-        key_attributes(model, values)
+    live, trash = index_keys(model)
+    for each in live if values.get(registry.DELETED_AT) is None else trash:
+        # One by one: a key whose part is missing says nothing of what another key refuses.
+        with suppress(EmptyKeyPart):
+            _index_key(model, each, values)
