@@ -14,10 +14,7 @@ PROPOSALS = (
     (r"CustomSession|dynamo_single\.Session|'Manager' object has no attribute 'save'", "Sessions are no model."),
     (r"on django.contrib.sessions", "A session that cannot be written"),
     (r"[Cc]ache table|cache entry", "The cache"),
-    (
-        r"poolstyle|undergroundbar|restaurant'|'bar'|happening'|pointer|bookwithyear",
-        "One-to-one",
-    ),
+    (r"select_related\('(\w+)'\): .*prefetch_related\('\1'\) reads the objects", "`select_related()`"),
     (
         r"FieldDoesNotExist: \w+ has no field named|Error deserializing object|unexpected keyword argument '\w+_set'",
         "No many-to-many fields.",

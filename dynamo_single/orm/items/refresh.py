@@ -37,6 +37,9 @@ def refresh(obj: Any, fields: Iterable[str] | None, queryset: Any) -> None:
     if named is not None and queryset is None and named <= obj.get_deferred_fields():
         _take(obj, hydration.reload(obj), obj.get_deferred_fields())
         return
+    if queryset is not None and named is not None:
+        # As in Django, what is named goes before what only() and defer() leave out.
+        queryset = queryset.defer(None)
     fresh = hydration.reload(obj) if queryset is None else queryset.get(pk=obj.pk)
     if named is None and not partial.is_partial(fresh):
         hydration.follow(obj, fresh, ())

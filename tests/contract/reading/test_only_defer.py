@@ -276,6 +276,15 @@ def test_a_refresh_from_a_queryset_takes_what_that_reads() -> None:
         company.save()
 
 
+def test_a_refresh_of_named_attributes_from_a_queryset_reads_them_though_it_leaves_them_out() -> None:
+    """As in Django, ``fields`` goes before ``only()``; what is not named stays as it is."""
+    company = Company.objects.get(pk="c1")
+    Company.objects.filter(pk="c1").update(name="New", stock="NEW")
+    with assert_requests(["GetItem"]):
+        company.refresh_from_db(fields=["stock"], from_queryset=Company.objects.only("name"))
+    assert (company.name, company.stock) == ("Acme", "NEW")
+
+
 def test_a_refresh_from_a_queryset_takes_its_related_objects() -> None:
     """What ``select_related()`` reads along is the object's then."""
     person = Person.objects.get(person_id="mike")

@@ -37,6 +37,10 @@ class ReverseOneDescriptor(ReverseOneToOneDescriptor):  # type: ignore[type-arg]
         queryset: Any = super().get_queryset(**hints)
         return ByClaim(queryset, self.related.field) if "instance" in hints else queryset
 
+    def get_prefetch_querysets(self, instances: Any, querysets: Any = None) -> Any:
+        """What ``prefetch_related()`` reads: a queryset, also where Django 6.1 names an object for hints to it."""
+        return super().get_prefetch_querysets(instances, querysets or [super().get_queryset(instance=instances[0])])
+
 
 class OneToOneField(ReferenceField, models.OneToOneField):  # type: ignore[type-arg,misc]  # see descriptor_class
     """A one-to-one relation to forms and to the admin."""
