@@ -15,6 +15,7 @@ from django.db.models import Model as DjangoModel
 from django.utils.translation import gettext_lazy as _
 
 from dynamo_single import models
+from dynamo_single.auth.folded import GroupsQuerySet
 from dynamo_single.auth.membership import GroupsManager, MembersManager, MembersQuerySet
 from dynamo_single.exceptions import ConfigurationError, NotSupported
 from dynamo_single.orm.effects.terms import Terms
@@ -71,8 +72,11 @@ class Related:
     @cached_property
     def _manager_class(self) -> Any:
         base: Any = type(self.model._default_manager)
-        queryset = type("MembersQuerySet", (MembersQuerySet, base._queryset_class), {})
-        return type(self.manager.__name__, (self.manager, base), {"members_class": queryset})
+        classes = {
+            "members_class": type("MembersQuerySet", (MembersQuerySet, base._queryset_class), {}),
+            "groups_class": type("GroupsQuerySet", (GroupsQuerySet, base._queryset_class), {}),
+        }
+        return type(self.manager.__name__, (self.manager, base), classes)
 
 
 class Groups(Related):

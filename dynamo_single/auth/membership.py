@@ -17,6 +17,7 @@ from asgiref.sync import sync_to_async
 from django.db import models
 from django.db.models import Q
 
+from dynamo_single.auth.folded import GroupsAsked, GroupsQuerySet
 from dynamo_single.exceptions import DynamoSingleError, InvalidValue, NotSupported, StaleObject
 from dynamo_single.orm.effects.write_errors import is_gone
 from dynamo_single.orm.query.queryset import QuerySet
@@ -75,6 +76,7 @@ class RelatedManager:
     """What Django's manager of a many-to-many relation does; the model's default manager is behind it."""
 
     members_class: type
+    groups_class: type
     #: What a manager of one of the two sides adds: what is there now, and how the given objects change it.
     _current: Callable[[], list[Any]]
     _change: Callable[[Sequence[Any], Change], None]
@@ -206,8 +208,12 @@ class GroupsManager(RelatedManager):
         cached = getattr(self.instance, "_prefetched_objects_cache", {}).get(self.relation.name)
         if cached is not None:
             return cached
+        self._queryset_class = self.groups_class
         behind: Any = super()
-        return _by_keys(behind.get_queryset(), self.instance.group_ids)
+        found = _by_keys(behind.get_queryset(), self.instance.group_ids)
+        if isinstance(found, GroupsQuerySet):
+            found._asked = GroupsAsked(**_as_given(found._asked), group_ids=tuple(self.instance.group_ids or ()))
+        return found
 
     def get_prefetch_querysets(self, instances: Any, querysets: Any = None) -> Any:
         """For ``prefetch_related("groups")``: one BatchGetItem for each hundred groups of all users."""

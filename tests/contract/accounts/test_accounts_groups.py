@@ -11,6 +11,7 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.core.management import call_command
 from django.db import IntegrityError
+from django.db.models import Q
 from django.template import Context, Template
 
 from accounts.models import Group, Membership, User
@@ -536,3 +537,37 @@ def test_the_descriptors_know_their_models() -> None:
         exceptions.ConfigurationError, match=r"accounts\.User\.groups = Groups\('Nowhere'\): there is no"
     ):
         _ = nowhere.model
+
+
+@pytest.mark.parametrize(
+    ("condition", "found"),
+    [
+        (Q(name__istartswith="ED"), ["Editors", "editing"]),
+        (Q(name__icontains="ING"), ["editing"]),
+        (Q(name__iexact="WRITERS"), ["writers"]),
+        (~Q(name__istartswith="ed"), ["writers"]),
+        (Q(name__istartswith="ed") & Q(name="editing"), ["editing"]),
+        (Q(name__istartswith="w") | Q(name="Editors"), ["Editors", "writers"]),
+        (Q(name__istartswith="x"), []),
+    ],
+)
+def test_names_of_a_users_groups_are_compared_without_case(ann: User, condition: Q, found: list[str]) -> None:
+    """In memory: all of the user's groups are read, and those of nobody else."""
+    for name in ("Editors", "editing", "writers"):
+        ann.groups.add(Group.objects.create(name=name))
+    Group.objects.create(name="edges")
+    assert sorted(group.name for group in ann.groups.filter(condition)) == sorted(found)
+    assert ann.groups.filter(condition).count() == len(found)
+
+
+def test_comparing_names_without_case_reads_the_groups_once_more(ann: User) -> None:
+    """One BatchGetItem for all of them, and one for those that are found."""
+    ann.groups.add(*(Group.objects.create(name=name) for name in ("Editors", "editing", "writers")))
+    with assert_requests(2):
+        assert len(ann.groups.filter(name__istartswith="ed")) == 2
+
+
+def test_names_of_all_groups_are_not_compared_without_case(table: Table) -> None:
+    """Only a user's own groups are few."""
+    with pytest.raises(exceptions.NotSupported, match="CanonicalAttribute"):
+        list(Group.objects.filter(name__istartswith="ed"))
