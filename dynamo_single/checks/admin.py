@@ -15,7 +15,7 @@ from django.core.checks import CheckMessage, Warning
 from django.db.models import BooleanField
 
 from dynamo_single.backend.errors import is_stored_in_dynamodb
-from dynamo_single.exceptions import InvalidValue, NotSupported, UnknownField
+from dynamo_single.exceptions import ConfigurationError, InvalidValue, NotSupported, UnknownField
 from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.results import rows
 
@@ -87,7 +87,8 @@ def _refused(ask: Callable[[], Any]) -> str:
         rows.plan(state_of(ask()))
     except (NotSupported, InvalidValue) as refusal:
         return str(refusal).partition("\n")[0]
-    except UnknownField:
+    except (UnknownField, ConfigurationError):
+        # A model whose keys do not work has an error of its own, and every model beside it is planned with its keys.
         pass
     return ""
 
