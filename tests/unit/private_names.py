@@ -97,7 +97,7 @@ DJANGO = {
     ),
     "ReverseOneToOneDescriptor": "django.db.models.fields.related_descriptors.ReverseOneToOneDescriptor",
     "ReverseOneToOneDescriptor.get_queryset": (
-        "django.db.models.fields.related_descriptors.ReverseOneToOneDescriptor.get_queryset(instance)"
+        "django.db.models.fields.related_descriptors.ReverseOneToOneDescriptor.get_queryset(self, instance=)"
     ),
     "ReverseManyToOneDescriptor": "django.db.models.fields.related_descriptors.ReverseManyToOneDescriptor",
     "ReverseManyToOneDescriptor.related_manager_cls": (
