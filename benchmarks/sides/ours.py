@@ -2,60 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.orders import values
-from benchmarks.sides.side import IN_BLOCK, IN_BULK, Side
+from benchmarks.sides.managers import DjangoSide
+from benchmarks.sides.side import IN_BLOCK, IN_BULK
 from dynamo_single import transactions
 from tests.catalog.models import Order
 
 
-class Ours(Side):
+class Ours(DjangoSide):
     """The model of ``tests.catalog``."""
 
     name = "ours"
+    orders = Order.objects
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.order = Order.objects.get(customer=self.listed, number=self.number)
         self.pks = [Order(customer=self.listed, number=number).pk for number in range(1, IN_BULK + 1)]
-
-    def get(self) -> Any:
-        """``get(pk=...)``."""
-        return Order.objects.get(pk=self.order.pk)
-
-    def create(self) -> Any:
-        """``create()``."""
-        made = self.new()
-        Order.objects.create(**values(*made))
-        return made
-
-    def save(self) -> Any:
-        """``save()`` with one attribute changed."""
-        self.order.status = self.status()
-        self.order.save()
-        return self.order
-
-    def update(self) -> Any:
-        """``update()`` of one attribute of one item."""
-        return Order.objects.filter(pk=self.order.pk).update(status=self.status())
-
-    def objects(self) -> Sequence[Any]:
-        """A list of objects."""
-        return list(Order.objects.filter(customer=self.listed))
-
-    def rows(self) -> Sequence[Any]:
-        """A list of two columns."""
-        return list(Order.objects.filter(customer=self.listed).values_list("number", "status"))
-
-    def many(self) -> Sequence[Any]:
-        """A longer list of objects."""
-        return list(Order.objects.filter(customer=self.long_list))
-
-    def in_bulk(self) -> Sequence[Any]:
-        """``in_bulk()``."""
-        return list(Order.objects.in_bulk(self.pks).values())
 
     def atomic(self) -> Any:
         """``create()`` in ``atomic()``."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from django.apps import apps
@@ -10,12 +9,13 @@ from django.db import connections, transaction
 from django.db.models import QuerySet
 
 from benchmarks.orders import values
-from benchmarks.sides.side import IN_BLOCK, IN_BULK, Side
+from benchmarks.sides.managers import DjangoSide
+from benchmarks.sides.side import IN_BLOCK, IN_BULK
 
 ALIAS = "sqlite"
 
 
-class Sqlite(Side):
+class Sqlite(DjangoSide):
     """The model of ``benchmarks.sql``."""
 
     name = "Django, SQLite"
@@ -42,42 +42,6 @@ class Sqlite(Side):
     def orders(self) -> QuerySet[Any]:
         """All of them."""
         return self.model.objects.using(ALIAS)
-
-    def get(self) -> Any:
-        """``get(pk=...)``."""
-        return self.orders.get(pk=self.order.pk)
-
-    def create(self) -> Any:
-        """``create()``."""
-        made = self.new()
-        self.orders.create(**values(*made))
-        return made
-
-    def save(self) -> Any:
-        """``save()`` with one attribute changed."""
-        self.order.status = self.status()
-        self.order.save()
-        return self.order
-
-    def update(self) -> Any:
-        """``update()`` of one attribute of one row."""
-        return self.orders.filter(pk=self.order.pk).update(status=self.status())
-
-    def objects(self) -> Sequence[Any]:
-        """A list of objects."""
-        return list(self.orders.filter(customer=self.listed))
-
-    def rows(self) -> Sequence[Any]:
-        """A list of two columns."""
-        return list(self.orders.filter(customer=self.listed).values_list("number", "status"))
-
-    def many(self) -> Sequence[Any]:
-        """A longer list of objects."""
-        return list(self.orders.filter(customer=self.long_list))
-
-    def in_bulk(self) -> Sequence[Any]:
-        """``in_bulk()``."""
-        return list(self.orders.in_bulk(self.pks).values())
 
     def atomic(self) -> Any:
         """``create()`` in ``atomic()``."""

@@ -1,0 +1,55 @@
+"""What Django's own words are on every side that has a manager."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from benchmarks.orders import values
+from benchmarks.sides.side import Side
+
+
+class DjangoSide(Side):
+    """Operations of a manager; a subclass says which, and which objects are read and written."""
+
+    #: A manager or a queryset of all orders.
+    orders: Any
+    #: The order that is read and written, and the ``pk`` of those that are read in bulk.
+    order: Any
+    pks: Sequence[Any]
+
+    def get(self) -> Any:
+        """``get(pk=...)``."""
+        return self.orders.get(pk=self.order.pk)
+
+    def create(self) -> Any:
+        """``create()``."""
+        made = self.new()
+        self.orders.create(**values(*made))
+        return made
+
+    def save(self) -> Any:
+        """``save()`` with one attribute changed."""
+        self.order.status = self.status()
+        self.order.save()
+        return self.order
+
+    def update(self) -> Any:
+        """``update()`` of one attribute of one item."""
+        return self.orders.filter(pk=self.order.pk).update(status=self.status())
+
+    def objects(self) -> Sequence[Any]:
+        """A list of objects."""
+        return list(self.orders.filter(customer=self.listed))
+
+    def rows(self) -> Sequence[Any]:
+        """A list of two columns."""
+        return list(self.orders.filter(customer=self.listed).values_list("number", "status"))
+
+    def many(self) -> Sequence[Any]:
+        """A longer list of objects."""
+        return list(self.orders.filter(customer=self.long_list))
+
+    def in_bulk(self) -> Sequence[Any]:
+        """``in_bulk()``."""
+        return list(self.orders.in_bulk(self.pks).values())
