@@ -5,7 +5,7 @@ Nothing here is needed at run time, and nothing depends on a test framework.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import Context
 from datetime import UTC, datetime, timedelta
@@ -82,6 +82,14 @@ def refuse(code: str, *, operation: str | None = None, times: int | None = None,
 
     ``answer`` goes into DynamoDB's answer beside the error, such as ``CancellationReasons=[{"Code": "None"}]``.
     """
+    with _failing(lambda asked, params: refusal(asked, code, **answer), operation, times):
+        yield
+
+
+@contextmanager
+def _failing(
+    failure: Callable[[str, Mapping[str, Any]], Exception], operation: str | None, times: int | None
+) -> Iterator[None]:
     left = times
 
     def interceptor(asked: str, params: Mapping[str, Any]) -> None:
@@ -90,7 +98,7 @@ def refuse(code: str, *, operation: str | None = None, times: int | None = None,
             return
         if left is not None:
             left -= 1
-        raise refusal(asked, code, **answer)
+        raise failure(asked, params)
 
     with intercept(interceptor):
         yield
@@ -119,17 +127,7 @@ def fault(
     """
     if name not in FAULTS:
         raise ValueError(f"There is no fault {name!r}; there are {', '.join(map(repr, FAULTS))}.")
-    left = times
-
-    def interceptor(asked: str, params: Mapping[str, Any]) -> None:
-        nonlocal left
-        if left == 0 or (operation is not None and asked != operation):
-            return
-        if left is not None:
-            left -= 1
-        raise _failure(name, get_table(alias), asked, params)
-
-    with intercept(interceptor):
+    with _failing(lambda asked, params: _failure(name, get_table(alias), asked, params), operation, times):
         yield
 
 
