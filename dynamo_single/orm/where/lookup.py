@@ -249,7 +249,8 @@ def members(name: str, value: Any) -> tuple[Any, ...]:
     if len(found) > MAX_MEMBERS:
         raise NotSupported(
             f"{name}__in has {len(found)} values, and one query takes {MAX_MEMBERS}. Ask for them in turns: "
-            f"for some in itertools.batched(values, {MAX_MEMBERS}): queryset.filter({name}__in=some). Of what "
+            f"for start in range(0, len(values), {MAX_MEMBERS}): "
+            f"queryset.filter({name}__in=values[start : start + {MAX_MEMBERS}]). Of what "
             "prefetch_related() reads there is less with iterator(chunk_size=...), or with a slice."
         )
     return found
