@@ -16,10 +16,10 @@ from dynamo_single.exceptions import NotSupported, StaleObject
 from dynamo_single.orm.effects.sending import carry_out
 from dynamo_single.orm.requests import block
 from dynamo_single.orm.requests.actions import Action, Item, ItemKey
-from dynamo_single.orm.requests.compiler import compile_reads, item_key
+from dynamo_single.orm.requests.compiler import compile_batches, compile_reads
 from dynamo_single.table.batches import get_batch
 from dynamo_single.table.flow import run
-from dynamo_single.table.limits import MAX_ACTIONS, MAX_BATCH_KEYS
+from dynamo_single.table.limits import MAX_ACTIONS
 from dynamo_single.table.listeners import SentRequest, listening
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table, get_table
@@ -149,11 +149,7 @@ class _Walk:
 
     def batches(self, wanted: Sequence[ItemKey]) -> Iterator[Item]:
         """Items by their keys, strongly consistent."""
-        for start in range(0, len(wanted), MAX_BATCH_KEYS):
-            chunk = list(map(item_key, wanted[start : start + MAX_BATCH_KEYS]))
-            request = Request(
-                "BatchGetItem", {"RequestItems": {self.table.name: {"Keys": chunk, "ConsistentRead": True}}}
-            )
+        for request in compile_batches(wanted, self.table.name):
             yield from self.paced(get_batch, self.table, request)
 
     def at_once(self, wanted: Sequence[ItemKey]) -> Iterable[Item]:

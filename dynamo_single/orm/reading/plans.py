@@ -24,11 +24,11 @@ from dynamo_single.orm.plan.projection import PartialItem, attributes_of
 from dynamo_single.orm.reading.allowance import Allowance, allowance_of
 from dynamo_single.orm.requests import block
 from dynamo_single.orm.requests.actions import ItemKey, key_of
-from dynamo_single.orm.requests.compiler import compile_plan, compile_reads, item_key, with_page
+from dynamo_single.orm.requests.compiler import compile_batches, compile_plan, compile_reads, item_key, with_page
 from dynamo_single.orm.requests.expressions import ExpressionTooLong
 from dynamo_single.table import names, threads
-from dynamo_single.table.batches import Wanted, get_batch, get_batches, most_at_once
-from dynamo_single.table.limits import MAX_ACTIONS, MAX_BATCH_KEYS, MAX_PAGE_ITEMS
+from dynamo_single.table.batches import Wanted, get_batches, most_at_once
+from dynamo_single.table.limits import MAX_ACTIONS, MAX_PAGE_ITEMS
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table
 
@@ -303,8 +303,5 @@ def get_items(table: Table, keys: Collection[ItemKey]) -> dict[ItemKey, Item]:
         item = get_item(table, wanted[0])
         return {} if item is None else {wanted[0]: item}
     block.check_keys(table.settings.alias, wanted)
-    found: list[Item] = []
-    for start in range(0, len(wanted), MAX_BATCH_KEYS):
-        asked = {"Keys": list(map(item_key, wanted[start : start + MAX_BATCH_KEYS])), "ConsistentRead": True}
-        found += get_batch(table, Request("BatchGetItem", {"RequestItems": {table.name: asked}}))
-    return {key_of(item): item for item in found}
+    batches = get_batches(table, compile_batches(wanted, table.name), Wanted(None))
+    return {key_of(item): item for batch in batches for item in batch}

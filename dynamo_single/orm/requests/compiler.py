@@ -39,6 +39,7 @@ __all__ = [
     "MAX_PAGE_ITEMS",
     "ExpressionBuilder",
     "compile_action",
+    "compile_batches",
     "compile_condition",
     "compile_plan",
     "compile_reads",
@@ -46,6 +47,8 @@ __all__ = [
     "item_key",
     "with_page",
 ]
+
+_STRONGLY: dict[str, Any] = {"ConsistentRead": True}
 
 
 def compile_plan(
@@ -61,7 +64,7 @@ def compile_plan(
         (key,) = plan.keys
         return (Request("GetItem", {"Key": item_key(key), **_projection(plan), **_consistency(plan)}),)
     if plan.kind == "batch_get":
-        return _batches(plan, table_name)
+        return compile_batches(plan.keys, table_name, {**_projection(plan), **_consistency(plan)})
     if plan.kind == "empty":
         return ()
     if plan.kind == "union":
@@ -139,15 +142,17 @@ def item_key(key: ItemKey) -> dict[str, Any]:
 
 
 def _consistency(plan: Plan) -> dict[str, Any]:
-    return {"ConsistentRead": True} if plan.consistent else {}
+    return _STRONGLY if plan.consistent else {}
 
 
-def _batches(plan: Plan, table_name: str) -> tuple[Request, ...]:
-    chunks = (plan.keys[start : start + MAX_BATCH_KEYS] for start in range(0, len(plan.keys), MAX_BATCH_KEYS))
-    options = {**_projection(plan), **_consistency(plan)}
+def compile_batches(
+    keys: Sequence[ItemKey], table_name: str, options: Mapping[str, Any] = _STRONGLY
+) -> tuple[Request, ...]:
+    """BatchGetItems of the items under some keys, a hundred each; strongly consistent, unless ``options`` say else."""
+    chunks = (keys[start : start + MAX_BATCH_KEYS] for start in range(0, len(keys), MAX_BATCH_KEYS))
     return tuple(
-        Request("BatchGetItem", {"RequestItems": {table_name: {"Keys": list(map(item_key, keys)), **options}}})
-        for keys in chunks
+        Request("BatchGetItem", {"RequestItems": {table_name: {"Keys": list(map(item_key, chunk)), **options}}})
+        for chunk in chunks
     )
 
 

@@ -21,13 +21,12 @@ from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.plan.plan import Visibility
 from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, Put, Update, key_of
 from dynamo_single.orm.requests.block import Block, Entry, Explain
-from dynamo_single.orm.requests.compiler import item_key
+from dynamo_single.orm.requests.compiler import compile_batches
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children, declared
 from dynamo_single.table.batches import Wanted, get_batches
 from dynamo_single.table.flow import local
-from dynamo_single.table.limits import MAX_ACTIONS, MAX_BATCH_KEYS, MAX_TRANSACTION_SIZE
-from dynamo_single.table.request import Request
+from dynamo_single.table.limits import MAX_ACTIONS, MAX_TRANSACTION_SIZE
 from dynamo_single.table.table import get_table
 
 #: How many parents' children are asked for at once: DynamoDB compares with up to 100 values (AWS API reference, Query).
@@ -252,12 +251,8 @@ class Cascade:
 
     def _stored(self, keys: Sequence[ItemKey]) -> list[Item]:
         table = get_table(_alias(self.steps[0].obj))
-        asked = [item_key(key) for key in keys]
-        requests = (
-            Request("BatchGetItem", {"RequestItems": {table.name: {"Keys": asked[start:end], "ConsistentRead": True}}})
-            for start, end in ((n, n + MAX_BATCH_KEYS) for n in range(0, len(asked), MAX_BATCH_KEYS))
-        )
-        return [item for batch in get_batches(table, requests, Wanted(None)) for item in batch]
+        batches = get_batches(table, compile_batches(keys, table.name), Wanted(None))
+        return [item for batch in batches for item in batch]
 
 
 def _add_up(added: Sums, group: Sequence[_Part]) -> None:
