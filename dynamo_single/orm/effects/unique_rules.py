@@ -17,11 +17,13 @@ from django.db.models import UniqueConstraint
 
 from dynamo_single.exceptions import ConfigurationError, DynamoSingleError, InvalidValue
 from dynamo_single.orm.conditions.matching import matches
+from dynamo_single.orm.conditions.plain import plain
 from dynamo_single.orm.conditions.terms import EVERYTHING, And, Condition, Not, Or, Stored, StoredPair
 from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
 from dynamo_single.orm.schema.encoding.keys import Template, canonical, codec_for
+from dynamo_single.orm.schema.fingerprints import shortened
 from dynamo_single.orm.where import preconditions
 from dynamo_single.table import names
 from dynamo_single.table.limits import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
@@ -88,25 +90,45 @@ class Rule:
         The attributes' names come first and the values after them, so that no two rules and no two tuples of values
         share a claim.
         """
-        parts: dict[str, Any] = {"item_type": self.model._options.item_type}
-        codecs = {"item_type": codec_for("text")}
-        variables = zip(*_variables(len(self.attributes)), strict=True)
-        for attribute, value, (name, place) in zip(self.attributes, values, variables, strict=True):
-            parts |= {name: attribute.attr_name, place: _normal(attribute, value)}
-            codecs |= {name: codec_for("text"), place: codec_for(str(attribute.key_kind))}
-        partition, sort = claim_templates(len(self.attributes), named=bool(self.name))
         try:
-            sort_key = sort.bind({"name": codec_for("text")}).render({"name": self.name}, limit=SORT_KEY_LIMIT)
-            return partition.bind(codecs).render(parts, limit=PARTITION_KEY_LIMIT), sort_key
+            return key_of_claim(self.model._options.item_type, self.attributes, self.name, values)
         except InvalidValue as error:
             which = f"this {self.fields[0]}" if len(self.fields) == 1 else f"these {', '.join(self.fields)} together"
             raise InvalidValue(
                 f"{self.model._meta.label}: {which} cannot be unique, since that takes a key. {error}"
             ) from error
 
+    @property
+    def fingerprint(self) -> str:
+        """A short text of the claims that the rule makes; it names physical attributes only."""
+        return rule_fingerprint(self.attributes, self.name, self.condition)
+
     def worded(self, values: Sequence[Any]) -> str:
         """The attributes and their values, for a message."""
         return " and ".join(f"{name} {value!r}" for name, value in zip(self.fields, values, strict=True))
+
+
+def key_of_claim(item_type: str, attributes: Sequence[Attribute[Any]], name: str, values: Sequence[Any]) -> ItemKey:
+    """The key of a claim on the values of some attributes; ``name`` is the constraint's, if it has a condition."""
+    parts: dict[str, Any] = {"item_type": item_type}
+    codecs = {"item_type": codec_for("text")}
+    variables = zip(*_variables(len(attributes)), strict=True)
+    for attribute, value, (variable, place) in zip(attributes, values, variables, strict=True):
+        parts |= {variable: attribute.attr_name, place: _normal(attribute, value)}
+        codecs |= {variable: codec_for("text"), place: codec_for(str(attribute.key_kind))}
+    partition, sort = claim_templates(len(attributes), named=bool(name))
+    sort_key = sort.bind({"name": codec_for("text")}).render({"name": name}, limit=SORT_KEY_LIMIT)
+    return partition.bind(codecs).render(parts, limit=PARTITION_KEY_LIMIT), sort_key
+
+
+def rule_fingerprint(attributes: Sequence[Attribute[Any]], name: str, condition: Condition) -> str:
+    """The text of a rule by its parts: ``email:text:canonical``, ``hall:text,row:number one_seat ('=', ...)``."""
+    texts = (
+        f"{each.attr_name}:{each.key_kind}{':canonical' if each.canonical and each.key_kind == 'text' else ''}"
+        for each in attributes
+    )
+    condition_text = "" if condition == EVERYTHING else repr(plain(condition))
+    return shortened(" ".join(part for part in (",".join(texts), name, condition_text) if part))
 
 
 def _normal(attribute: Attribute[Any], value: Any) -> Any:

@@ -244,6 +244,14 @@ class Attribute(PynamoDBAttribute[T], Generic[T]):
             raise self.refuse(text)
         return value
 
+    def stored_options(self) -> dict[str, Any]:
+        """The arguments of the declaration that decide how values are stored, besides ``attr_name``.
+
+        Migration files keep them, so that items of then can be read without the model of now. A subclass of a project
+        whose ``__init__`` has such arguments overrides this.
+        """
+        return {}
+
     def copy(self: Self) -> Self:
         """An attribute of its own for a subclass of the model."""
         duplicate = copy.copy(self)

@@ -58,6 +58,10 @@ class IPAddressAttribute(UnicodeAttribute):
         #: Knows the one form of an address.
         self.reader: Any = models.GenericIPAddressField(unpack_ipv4=unpack_ipv4)
 
+    def stored_options(self) -> dict[str, Any]:
+        """What decides the one form of an address."""
+        return {"unpack_ipv4": True} if self.field_options["unpack_ipv4"] else {}
+
     def prepare(self, value: Any) -> str | None:
         """As Django stores it: what is empty is no address."""
         return None if value == "" else super().prepare(value)

@@ -52,6 +52,10 @@ class Key:
         Template.parse(self.partition)
         Template.parse(self.sort)
 
+    def deconstruct(self) -> tuple[str, list[Any], dict[str, Any]]:
+        """How a migration file writes it."""
+        return "dynamo_single.models.Key", [self.partition, self.sort], {}
+
 
 @dataclass(frozen=True, slots=True)
 class IndexKey:
@@ -68,6 +72,10 @@ class IndexKey:
             )
         Template.parse(self.partition)
         Template.parse(self.sort)
+
+    def deconstruct(self) -> tuple[str, list[Any], dict[str, Any]]:
+        """How a migration file writes it."""
+        return "dynamo_single.models.IndexKey", [self.index, self.partition, self.sort], {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,190 @@
+"""What is stored of a model at one time: its keys, attributes and unique rules, without the model itself.
+
+Everything here is a value or a pure function of one. This module must not know operations, or the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from dynamo_single.exceptions import ConfigurationError, EmptyKeyPart
+from dynamo_single.item_migrations.rules import UniqueRule
+from dynamo_single.item_migrations.stored import StoredAttribute, Written, all_of
+from dynamo_single.orm.conditions.matching import matches
+from dynamo_single.orm.conditions.plain import condition_of
+from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
+from dynamo_single.orm.effects.unique_rules import key_of_claim, rule_fingerprint, rules_of
+from dynamo_single.orm.requests.actions import Item, ItemKey
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes import Attribute
+from dynamo_single.orm.schema.encoding.keys import IndexKey, Key, Template, codec_for
+from dynamo_single.orm.schema.fingerprints import key_fingerprint
+from dynamo_single.orm.schema.layout import AccessKey
+from dynamo_single.table import names
+from dynamo_single.table.limits import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
+
+Values = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Snapshot(Written):
+    """One model's items as they are stored at one time; attributes and keys by their Python names."""
+
+    item_type: str
+    primary: Key
+    attributes: Mapping[str, StoredAttribute]
+    keys: Mapping[str, IndexKey] = field(default_factory=dict)
+    unique: tuple[UniqueRule, ...] = ()
+    #: The index that the trash is read by; ``None`` without one.
+    trash_index: str | None = None
+    #: The table, by its alias in ``settings.DYNAMO_SINGLE``.
+    alias: str = "default"
+
+    @classmethod
+    def of(cls, model: Any) -> Snapshot:
+        """The model as it is declared now; raises ``ConfigurationError`` for declarations that cannot work."""
+        model = model._meta.concrete_model
+        options, layout = model._options, registry.layout_of(model)
+        return cls(
+            options.item_type,
+            options.primary,
+            all_of(model),
+            keys=dict(options.index_keys),
+            unique=tuple(map(UniqueRule.of, rules_of(model))),
+            trash_index=None if layout.trash is None else layout.trash.index,
+            alias=options.alias,
+        )
+
+    @property
+    def soft_delete(self) -> bool:
+        """Whether objects go to a trash."""
+        return registry.DELETED_AT in self.attributes
+
+    @cached_property
+    def access_keys(self) -> dict[str, AccessKey]:
+        """The keys by name, with codecs: ``primary``, those of indexes, and ``trash``."""
+        found = {"primary": self._access_key("primary", None, self.primary)}
+        found |= {name: self._access_key(name, key.index, key) for name, key in self.keys.items()}
+        if self.trash_index is not None:
+            identity = "#".join(f"{{{name}}}" for name in found["primary"].variables)
+            trash = Key(f"{names.TRASH_PREFIX}#{self.item_type}", f"{{{registry.DELETED_AT}}}#{identity}")
+            found[registry.TRASH] = self._access_key(registry.TRASH, self.trash_index, trash)
+        return found
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """The attributes of the primary key."""
+        return self.access_keys["primary"].variables
+
+    def values_of(self, item: Mapping[str, Mapping[str, Any]]) -> Values:
+        """The Python values of a stored item, by attribute; raises ``InvalidValue`` for one of another type."""
+        return {name: each.value(item.get(each.stored)) for name, each in self.attributes.items()}
+
+    def computed(self, values: Mapping[str, Any]) -> Values:
+        """The folded copies that the values give, by attribute."""
+        folded = {name: each for name, each in self.attributes.items() if each.source}
+        return {name: each.folded(values.get(each.source)) for name, each in folded.items()}
+
+    def primary_key(self, values: Mapping[str, Any]) -> ItemKey:
+        """The item's key; raises ``EmptyKeyPart`` or ``InvalidValue`` where the values give none."""
+        return _rendered(self.access_keys["primary"], values)
+
+    def index_key(self, name: str, values: Mapping[str, Any]) -> ItemKey | None:
+        """The key on an index, or ``None`` for what stays out of it; raises ``EmptyKeyPart`` where it may not."""
+        key = self.access_keys[name]
+        for variable in key.variables:
+            if values.get(variable) is None or values[variable] == "":
+                if self.attributes[variable].required:
+                    raise EmptyKeyPart(f"{self.item_type}: {variable} is empty, and the key {name} needs it.")
+                return None
+        return _rendered(key, values)
+
+    def index_names(self, name: str) -> tuple[str, str]:
+        """The physical names of a key on an index."""
+        index = self.access_keys[name].index or ""
+        return names.index_partition(index), names.index_sort(index)
+
+    def index_attributes(self, values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        """All index keys that an item with these values has: those of a live one, or the trash's."""
+        live = values.get(registry.DELETED_AT) is None
+        found: dict[str, dict[str, Any]] = {}
+        for name in self.keys if live else (registry.TRASH,) if self.trash_index else ():
+            texts = self.index_key(name, values)
+            if texts is not None:
+                found |= {each: {"S": text} for each, text in zip(self.index_names(name), texts, strict=True)}
+        return found
+
+    def claims(self, item: Item) -> dict[UniqueRule, ItemKey]:
+        """The claims that a stored item has to hold, by rule; raises ``InvalidValue`` for a value that fits no key."""
+        found = {rule: self.claim(rule, item) for rule in self.unique}
+        return {rule: key for rule, key in found.items() if key is not None}
+
+    def claim(self, rule: UniqueRule, item: Item) -> ItemKey | None:
+        """The key of the claim of one rule; ``None`` if the item has to hold none."""
+        if names.DELETED_AT in item or not matches(_condition(rule), item):
+            return None
+        attributes = self._unique_attributes(rule)
+        stored = [item.get(each.attr_name) for each in attributes]
+        values = [
+            None if value is None else each.from_attribute_value(dict(value))
+            for each, value in zip(attributes, stored, strict=True)
+        ]
+        if any(value is None or value == "" for value in values):
+            return None
+        return key_of_claim(self.item_type, attributes, rule.name, values)
+
+    def key_fingerprint(self, name: str) -> str:
+        """The text of a key: ``primary``, one of an index, or ``trash``."""
+        return key_fingerprint(self.access_keys[name], {name: each.stored for name, each in self.attributes.items()})
+
+    def unique_fingerprint(self, rule: UniqueRule) -> str:
+        """The text of a unique rule."""
+        return rule_fingerprint(self._unique_attributes(rule), rule.name, _condition(rule))
+
+    def attribute_fingerprint(self, name: str) -> str:
+        """The text of an attribute."""
+        each = self.attributes[name]
+        follows = f"count({each.counted})" if each.counted else ""
+        if each.source:
+            follows = f"{each.fold}({self.attributes[each.source].stored})"
+        if each.copied:
+            reference, _dot, attribute = each.copied.partition(".")
+            follows = f"copy({self.attributes[reference].stored}.{attribute})"
+        return each.text(follows)
+
+    def _access_key(self, name: str, index: str | None, key: Key | IndexKey) -> AccessKey:
+        return AccessKey(name, index, self._template(key.partition), self._template(key.sort))
+
+    def _template(self, source: str) -> Template:
+        parsed = Template.parse(source)
+        return parsed.bind(
+            {part.name: codec_for(self._key_kind(part.name, source), part.spec) for part in parsed.parts}
+        )
+
+    def _key_kind(self, name: str, source: str) -> str:
+        if name not in self.attributes:
+            raise ConfigurationError(
+                f"{self.item_type}: the key {source!r} names {name!r}, which the migrations know no attribute of. They "
+                f"know {', '.join(self.attributes)}."
+            )
+        return str(self.attributes[name].attribute(name).key_kind)
+
+    def _unique_attributes(self, rule: UniqueRule) -> list[Attribute[Any]]:
+        made = [self.attributes[name].attribute(name) for name in rule.attributes]
+        for each in made:
+            each.canonical = each.name in rule.canonical
+        return made
+
+
+def _condition(rule: UniqueRule) -> Condition:
+    return EVERYTHING if rule.condition is None else condition_of(rule.condition)
+
+
+def _rendered(key: AccessKey, values: Mapping[str, Any]) -> ItemKey:
+    return (
+        key.partition.render(values, limit=PARTITION_KEY_LIMIT),
+        key.sort.render(values, limit=SORT_KEY_LIMIT),
+    )

@@ -1,0 +1,133 @@
+"""One attribute as a migration knows it: how its values are stored, without the model.
+
+This module must not know operations, or the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cached_property
+from typing import Any
+
+from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.orm.items.readers import absent_value
+from dynamo_single.orm.items.serialization import writer_of
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes import Attribute, CanonicalAttribute, CopiedAttribute, CounterAttribute
+from dynamo_single.orm.schema.attributes.canonical import FOLDS
+from dynamo_single.orm.schema.fingerprints import attribute_class, attribute_text, form_of
+
+
+class Written:
+    """A frozen dataclass that a migration file writes as a call, without what is as by default."""
+
+    def deconstruct(self) -> tuple[str, list[Any], dict[str, Any]]:
+        """The public path, and the arguments: those without a default by position."""
+        arguments: list[Any] = []
+        named: dict[str, Any] = {}
+        for each in fields(self):  # type: ignore[arg-type]  # its subclasses are dataclasses
+            value = getattr(self, each.name)
+            if each.default is MISSING and each.default_factory is MISSING:
+                arguments.append(value)
+            elif value != (each.default if each.default_factory is MISSING else each.default_factory()):
+                named[each.name] = value
+        return f"dynamo_single.migrations.{type(self).__name__}", arguments, named
+
+
+@dataclass(frozen=True)
+class StoredAttribute(Written):
+    """One attribute of the items of then.
+
+    ``kind`` is the class that encodes it: its name in ``dynamo_single.models``, or the whole path of a project's own.
+    A reference has the kind of the key that it stores.
+    """
+
+    kind: str
+    #: The physical name.
+    stored: str
+    #: Whether no item lacks it, so that a key which names it is always complete.
+    required: bool = True
+    #: The AttributeValue that stands for a value which an item lacks.
+    absent: Mapping[str, Any] | None = None
+    #: What else of the declaration decides how values are stored.
+    options: Mapping[str, Any] = field(default_factory=dict)
+    #: The attribute that a folded copy is made of, and how; see ``CanonicalAttribute``.
+    source: str = ""
+    fold: str = ""
+    #: What another object gives: the reference's attribute, and the physical name of the other object's.
+    copied: str = ""
+    #: The children that a ``CounterAttribute`` counts.
+    counted: str = ""
+
+    @classmethod
+    def of(cls, attribute: Attribute[Any], *, required: bool) -> StoredAttribute:
+        """What is stored of a declared attribute; ``ConfigurationError`` if its class cannot be made again."""
+        kind, options = form_of(attribute)
+        absent = absent_value(attribute)
+        prepared = None if absent is None else attribute.prepare(absent)
+        found = cls(
+            kind,
+            attribute.attr_name,
+            required=required,
+            absent=None if prepared is None else writer_of(attribute)(prepared),
+            options=options,
+            source=attribute.source if isinstance(attribute, CanonicalAttribute) else "",
+            fold=attribute.fold if isinstance(attribute, CanonicalAttribute) else "",
+            copied=_source_of(attribute) if isinstance(attribute, CopiedAttribute) else "",
+            counted=attribute.children if isinstance(attribute, CounterAttribute) else "",
+        )
+        found.attribute(attribute.name)
+        return found
+
+    def attribute(self, name: str) -> Attribute[Any]:
+        """An attribute of this form that belongs to no model: it encodes and decodes."""
+        kind: Any = attribute_class(self.kind)
+        try:
+            made: Attribute[Any] = kind(**self.options)
+        except TypeError as error:
+            raise ConfigurationError(
+                f"A {self.kind} cannot be made of {dict(self.options)} for a migration ({error}). Let its "
+                "stored_options() give every argument that __init__() needs."
+            ) from error
+        made.name = name
+        made.attr_name = self.stored
+        return made
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether the app itself keeps the value."""
+        return bool(self.source or self.copied or self.counted)
+
+    def folded(self, text: Any) -> str | None:
+        """The folded copy of a text; ``None`` of what is none."""
+        return FOLDS[self.fold](text) if isinstance(text, str) else None
+
+    @cached_property
+    def _nameless(self) -> Attribute[Any]:
+        return self.attribute(self.stored)
+
+    def text(self, follows: str) -> str:
+        """The fingerprint; ``follows`` is what the value follows from, by physical names."""
+        return attribute_text(self.stored, self.kind, self.options, follows)
+
+    def value(self, stored: Mapping[str, Any] | None) -> Any:
+        """The Python value of an AttributeValue, or of one that the item lacks; raises ``InvalidValue``."""
+        found = self.absent if stored is None else stored
+        return None if found is None else self._nameless.from_attribute_value(dict(found))
+
+    def stored_value(self, value: Any) -> dict[str, Any] | None:
+        """A Python value as it is stored; ``None`` is not."""
+        prepared = self._nameless.prepare(value)
+        return None if prepared is None else writer_of(self._nameless)(prepared)
+
+
+def _source_of(attribute: CopiedAttribute) -> str:
+    return f"{attribute.reference_field.attname}.{attribute.source.attr_name}"
+
+
+def all_of(model: Any) -> dict[str, StoredAttribute]:
+    """Every attribute of a model, by its Python name, in the order of declaration."""
+    infos = registry.layout_of(model).attributes
+    declared = registry.attributes_of(model)
+    return {name: StoredAttribute.of(each, required=infos[name].required) for name, each in declared.items()}

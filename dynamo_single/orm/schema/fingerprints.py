@@ -1,0 +1,136 @@
+"""Short texts of how things are stored: two declarations with one text store the same.
+
+They name physical attributes and codecs, so that renaming an attribute in Python alone changes none. This module must
+not know requests or the table.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.module_loading import import_string
+
+from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.orm.schema import attributes as declared
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes import Attribute, CanonicalAttribute, CopiedAttribute, CounterAttribute
+from dynamo_single.orm.schema.attributes.references import StandIn
+from dynamo_single.orm.schema.encoding.keys import Template
+from dynamo_single.orm.schema.layout import AccessKey
+
+#: Longer texts end in a hash: they stand in the table's state item, which has 400 KB for all models.
+LIMIT = 120
+#: What of a class decides how its values are stored.
+_DECIDING = (
+    "attr_type",
+    "prepare",
+    "clean",
+    "encode",
+    "decode",
+    "to_attribute_value",
+    "from_attribute_value",
+    "unit",
+    "python_types",
+    "member_types",
+)
+_OURS = "dynamo_single."
+
+
+def key_fingerprint(key: AccessKey, stored: Mapping[str, str]) -> str:
+    """The text of a key; ``stored`` has the physical name of each attribute: ``gs1 NAME #{name:text}``."""
+    texts = (_template(template, stored) for template in (key.partition, key.sort))
+    return shortened(" ".join((key.index or "primary", *texts)))
+
+
+def key_fingerprints(model: Any) -> dict[str, str]:
+    """The text of each key of a model, by its name: those of live objects, and ``trash``."""
+    layout = registry.layout_of(model)
+    stored = {name: info.stored for name, info in layout.attributes.items()}
+    return {key.name: key_fingerprint(key, stored) for key in (layout.primary, *layout.index_keys)}
+
+
+def _template(template: Template, stored: Mapping[str, str]) -> str:
+    parts = (
+        f"{part.literal}{{{stored[part.name]}:{part.bound.kind}{':' if part.spec else ''}{part.spec}}}"
+        for part in template.parts
+    )
+    return "".join((*parts, template.tail))
+
+
+def attribute_fingerprint(attribute: Attribute[Any]) -> str:
+    """The text of an attribute: its physical name, the class that encodes it, and what its value follows from."""
+    path, options = form_of(attribute)
+    return attribute_text(attribute.attr_name, path, options, followed(attribute))
+
+
+def attribute_text(stored: str, path: str, options: Mapping[str, Any], follows: str) -> str:
+    """The text of an attribute by its parts."""
+    given = ",".join(f"{name}={options[name]!r}" for name in sorted(options))
+    return shortened(" ".join(part for part in (stored, path, given, follows) if part))
+
+
+def followed(attribute: Attribute[Any]) -> str:
+    """What the app itself computes a value from, by physical names; empty if it does not."""
+    if isinstance(attribute, CanonicalAttribute):
+        source = registry.attributes_of(attribute.field.model)[attribute.source]
+        return f"{attribute.fold}({source.attr_name})"
+    if isinstance(attribute, CopiedAttribute):
+        return f"copy({attribute.reference_field.attribute.attr_name}.{attribute.source.attr_name})"
+    return f"count({attribute.children})" if isinstance(attribute, CounterAttribute) else ""
+
+
+def form_of(attribute: Attribute[Any]) -> tuple[str, dict[str, Any]]:
+    """The class that encodes an attribute's values, and its options: of a reference, those of the key it stores.
+
+    The class is the plainest one of this app that stores the same, by its name in ``dynamo_single.models``; one of a
+    project by its whole path.
+    """
+    while isinstance(attribute, StandIn):
+        attribute = attribute.target
+    kind: Any = type(attribute)
+    while kind.__module__.startswith(_OURS) and (plainer := _plainer(kind)) is not None:
+        kind = plainer
+    path = kind.__name__ if _is_declared(kind) else f"{kind.__module__}.{kind.__qualname__}"
+    return path, attribute.stored_options()
+
+
+def attribute_class(path: str) -> type[Attribute[Any]]:
+    """The class that ``form_of`` named; raises ``ConfigurationError`` if there is none of that name any more."""
+    found = getattr(declared, path, None) if "." not in path else _imported(path)
+    if not (isinstance(found, type) and issubclass(found, Attribute)):
+        raise ConfigurationError(
+            f"A migration names the attribute class {path!r}, and there is none. Keep the class where it was, also if "
+            "no model uses it any more, or write its new path into the migrations."
+        )
+    return found
+
+
+def _imported(path: str) -> Any:
+    try:
+        return import_string(path)
+    except ImportError:
+        return None
+
+
+def _is_ours(kind: Any) -> bool:
+    return kind.__module__.startswith(_OURS) and getattr(declared, kind.__name__, None) is kind
+
+
+def _is_declared(kind: Any) -> bool:
+    return kind is not Attribute and getattr(declared, kind.__name__, None) is kind
+
+
+def _plainer(kind: Any) -> Any:
+    """The nearest base class that a model can declare, if it stores the same."""
+    base = next((base for base in kind.__mro__[1:] if _is_declared(base)), None)
+    same = all(getattr(base, name, None) == getattr(kind, name, None) for name in _DECIDING)
+    return base if same else None
+
+
+def shortened(text: str) -> str:
+    """A text of at most ``LIMIT`` characters, by its beginning and a hash."""
+    if len(text) <= LIMIT:
+        return text
+    return f"{text[: LIMIT - 17]}~{hashlib.sha256(text.encode()).hexdigest()[:16]}"

@@ -1,0 +1,184 @@
+"""A snapshot gives what the present model gives: values, keys and claims, and survives being written into a file."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.db.migrations.writer import MigrationWriter
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dynamo_single import models
+from dynamo_single.exceptions import ConfigurationError, EmptyKeyPart, InvalidValue
+from dynamo_single.item_migrations.snapshots import Snapshot
+from dynamo_single.orm.effects.claims import claims_of
+from dynamo_single.orm.effects.unique_rules import rules_of
+from dynamo_single.orm.items.hydration import values_of
+from dynamo_single.orm.items.serialization import attributes_item, computed_key, key_attributes
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.fingerprints import attribute_fingerprint, form_of, key_fingerprints
+from tests.catalog.models import Coupon, Member, Sample
+from tests.catalog.seats import Seat
+from tests.unit.declaring import declare, forgotten
+
+MODELS = {model._meta.label: model for model in registry.all_models()}
+SNAPSHOTS = {label: Snapshot.of(model) for label, model in MODELS.items()}
+BY_KIND: dict[Any, Any] = {
+    "text": st.text(alphabet="aA#$ \u00e9", max_size=3),
+    "number": st.integers(-999, 999),
+    "boolean": st.booleans(),
+    "date": st.dates(),
+    "time": st.times(),
+    "timestamp": st.datetimes(
+        datetime.datetime(1980, 1, 1), datetime.datetime(2100, 1, 1), timezones=st.just(datetime.UTC)
+    ),
+    "duration": st.timedeltas(datetime.timedelta(0), datetime.timedelta(9)),
+    "uuid": st.integers(0, 9).map(lambda number: UUID(int=number)),
+}
+
+
+@st.composite
+def objects(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
+    """A model's label, and values of its attributes: what can be in a key, or nothing."""
+    label = draw(st.sampled_from(sorted(MODELS)))
+    values: dict[str, Any] = {}
+    for name, attribute in registry.attributes_of(MODELS[label]).items():
+        chosen = BY_KIND.get(attribute.key_kind, st.none())
+        values[name] = attribute.prepare(draw(chosen if name in MODELS[label]._identity else st.none() | chosen))
+    return label, values
+
+
+def outcome(function: Any, *arguments: Any) -> Any:
+    """What a function gives, or that it refuses."""
+    try:
+        return function(*arguments)
+    except (InvalidValue, EmptyKeyPart) as error:
+        return type(error)
+
+
+@given(objects())
+def test_values_keys_and_claims_are_those_of_the_model(given: tuple[str, dict[str, Any]]) -> None:
+    """Of any values, also those that a key refuses."""
+    label, values = given
+    model, snapshot = MODELS[label], SNAPSHOTS[label]
+    item = {"pk": {"S": "p"}, "sk": {"S": "s"}, **attributes_item(model, values)}
+    assert snapshot.values_of(item) == values_of(model, item)
+    assert outcome(snapshot.primary_key, values) == outcome(computed_key, model, values)
+    assert outcome(snapshot.index_attributes, values) == outcome(key_attributes, model, values)
+    ours = {rule.attributes: key for rule, key in snapshot.claims(item).items()}
+    assert ours == {rule.fields: key for rule, key in claims_of(model, item).items()}
+
+
+@pytest.mark.parametrize("label", MODELS)
+def test_a_snapshot_survives_a_migration_file(label: str) -> None:
+    """Django's writer writes it, and what is read back is equal."""
+    text, imports = MigrationWriter.serialize(SNAPSHOTS[label])
+    known: dict[str, Any] = {}
+    exec("\n".join(imports), known)  # noqa: S102 - what was just written
+    assert eval(text, known) == SNAPSHOTS[label]  # noqa: S307
+    assert "dynamo_single.orm" not in text
+
+
+@pytest.mark.parametrize("label", MODELS)
+def test_fingerprints_are_those_of_the_model(label: str) -> None:
+    """Of keys, attributes and rules."""
+    model, snapshot = MODELS[label], SNAPSHOTS[label]
+    keys = {name: snapshot.key_fingerprint(name) for name in snapshot.access_keys}
+    assert keys == key_fingerprints(model)
+    attributes = {name: snapshot.attribute_fingerprint(name) for name in snapshot.attributes}
+    assert attributes == {name: attribute_fingerprint(each) for name, each in registry.attributes_of(model).items()}
+    assert [*map(snapshot.unique_fingerprint, snapshot.unique)] == [rule.fingerprint for rule in rules_of(model)]
+
+
+def test_how_fingerprints_read() -> None:
+    """They stand in the table, so they are as stable as the stored layout."""
+    member, coupon = SNAPSHOTS["catalog.Member"], SNAPSHOTS["catalog.Coupon"]
+    assert member.key_fingerprint("trash") == "gs1 TRASH#Member {deletedAt:timestamp}#{member_id:text}"
+    assert [*map(member.unique_fingerprint, member.unique)] == ["email:text:canonical", "badge:number"]
+    assert coupon.attribute_fingerprint("expires_at") == "expiresAt TTLAttribute"
+    seat = SNAPSHOTS["catalog.Seat"]
+    assert seat.unique_fingerprint(seat.unique[1]).startswith("guest:")
+
+
+@pytest.mark.parametrize(
+    ("attribute", "path", "options"),
+    [
+        (models.EmailAttribute(), "UnicodeAttribute", {}),
+        (models.IdAttribute(prefix="x"), "UnicodeAttribute", {}),
+        (models.VersionAttribute(), "IntegerAttribute", {}),
+        (models.TTLAttribute(), "TTLAttribute", {}),
+        (models.ImageAttribute(), "FileAttribute", {}),
+        (models.IPAddressAttribute(unpack_ipv4=True), "IPAddressAttribute", {"unpack_ipv4": True}),
+    ],
+)
+def test_the_form_of_an_attribute_is_the_plainest_class(attribute: Any, path: str, options: dict[str, Any]) -> None:
+    """A text that becomes an e-mail address is stored as before: no migration."""
+    assert form_of(attribute) == (path, options)
+
+
+class Shouting(models.UnicodeAttribute):
+    """A project's own, which stores another form."""
+
+    def __init__(self, *arguments: Any, mark: str, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.mark = mark
+
+    def encode(self, value: str) -> str:
+        """The value with its mark."""
+        return value + self.mark
+
+
+class Noted(Shouting):
+    """It says what it is made of."""
+
+    def stored_options(self) -> dict[str, Any]:
+        """The mark."""
+        return {"mark": self.mark}
+
+
+def described(attribute: Any) -> Snapshot:
+    """The snapshot of a model with this attribute."""
+    with forgotten():
+        return Snapshot.of(declare("Shout", ("SHOUT#{shout_id}", "#"), shout_id=models.IdAttribute(), word=attribute))
+
+
+def test_an_attribute_of_a_project_is_named_by_its_path() -> None:
+    """Its options are kept, and encode as the declared one."""
+    stored = described(Noted(mark="!")).attributes["word"]
+    assert (stored.kind, stored.options) == (f"{__name__}.Noted", {"mark": "!"})
+    assert stored.stored_value("a") == {"S": "a!"}
+
+
+def test_an_attribute_that_cannot_be_made_again_is_refused() -> None:
+    """The error names the method that is missing."""
+    with pytest.raises(ConfigurationError, match=r"stored_options\(\)"):
+        described(Shouting(mark="!"))
+
+
+def test_renaming_in_python_alone_changes_no_fingerprint() -> None:
+    """The physical name stays, and so does the key; another literal is another key."""
+
+    def snapshot(name: str, literal: str) -> Snapshot:
+        with forgotten():
+            keys = {"by_title": models.IndexKey("gs1", literal, f"{{{name}}}")}
+            attributes = {name: models.UnicodeAttribute(attr_name="t")}
+            return Snapshot.of(declare("Book", ("B#{id}", "#"), keys, id=models.IdAttribute(), **attributes))
+
+    before, after, other = snapshot("title", "T"), snapshot("name", "T"), snapshot("title", "U")
+    assert before.key_fingerprint("by_title") == after.key_fingerprint("by_title") == "gs1 T {t:text}"
+    assert other.key_fingerprint("by_title") != before.key_fingerprint("by_title")
+
+
+def test_what_an_item_lacks_has_the_default_of_then() -> None:
+    """As the present model reads it."""
+    with forgotten():
+        model = declare(
+            "Lamp", ("L#{lamp_id}", "#"), lamp_id=models.IdAttribute(), watts=models.IntegerAttribute(default=40)
+        )
+        assert Snapshot.of(model).values_of({}) == {"lamp_id": None, "watts": 40}
+
+
+assert all(model in MODELS.values() for model in (Coupon, Member, Sample, Seat))
