@@ -295,3 +295,27 @@ class AccessOutsideTest(AssertionError):
     Not a ``DynamoSingleError``: code under test that catches those must not hide it, as with Django's own
     ``DatabaseOperationForbidden``.
     """
+
+
+class MigrationStopped(DynamoSingleError, CommandError):
+    """Work on a table's items ended before it was done; what is done stays, and running it again goes on from there."""
+
+
+class MigrationRunning(MigrationStopped):
+    """Another operator carries the same work out at present; ``holder`` says who, as ``host:process``."""
+
+    def __init__(self, message: str, *, holder: str = "") -> None:
+        super().__init__(message)
+        self.holder = holder
+
+
+class MigrationIncomplete(MigrationStopped):
+    """Work on a table's items went through, and some of them could not be changed.
+
+    ``failed`` is how many, ``failures`` are the keys of the first ones with the reason of each.
+    """
+
+    def __init__(self, message: str, *, failed: int, failures: tuple[tuple[tuple[str, str], str], ...] = ()) -> None:
+        super().__init__(message)
+        self.failed = failed
+        self.failures = failures

@@ -26,6 +26,10 @@ CLAIM_ITEM_TYPE = "UniqueClaim"
 CLAIM_OWNER_PARTITION = "ownerPk"
 CLAIM_OWNER_SORT = "ownerSk"
 
+#: The partition of what migrations keep, and the type of how far work on items is.
+MIGRATIONS = "MIGRATIONS"
+CHECKPOINT_ITEM_TYPE = "MigrationCheckpoint"
+
 TRASH_PREFIX = "TRASH"
 UNIQUE_PREFIX = "UNIQUE"
 

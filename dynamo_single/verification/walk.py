@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dynamo_single.exceptions import NotSupported, StaleObject
@@ -21,6 +21,7 @@ from dynamo_single.table.batches import get_batch
 from dynamo_single.table.flow import run
 from dynamo_single.table.limits import MAX_ACTIONS
 from dynamo_single.table.listeners import SentRequest, listening
+from dynamo_single.table.pace import Rate
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table, get_table
 from dynamo_single.verification import cascades, child_counters, claims, copies, derived, items
@@ -52,7 +53,7 @@ def verify(
     """
     if block.current() is not None:
         raise NotSupported("verify() reads what is stored, and this atomic() block has not written yet: call it after.")
-    walk = _Walk(get_table(table) if isinstance(table, str) else table, rate)
+    walk = _Walk(get_table(table) if isinstance(table, str) else table, Rate(rate))
     read = 0
     for page in walk.pages():
         subjects = [Subject.of(walk.alias, item) for item in present(page).values()]
@@ -86,19 +87,12 @@ def _concerns(model: Any, subject: Subject) -> bool:
     return subject.model is wanted or (subject.is_claim and claims.belongs_to(wanted, subject.key))
 
 
-def pause_for(consumed: float, seconds: float, rate: float | None) -> float:
-    """How many seconds to wait before the next request, to stay at ``rate`` units a second."""
-    return 0.0 if rate is None else max(0.0, consumed / rate - seconds)
-
-
 @dataclass(slots=True)
 class _Walk:
     """The requests of one walk, at its pace."""
 
     table: Table
-    rate: float | None
-    consumed: float = 0.0
-    started: float = field(default_factory=time.monotonic)
+    rate: Rate
 
     @property
     def alias(self) -> str:
@@ -164,11 +158,11 @@ class _Walk:
         """The result of requests, after as long a pause as they have to be followed by."""
 
         def note(request: SentRequest) -> None:
-            self.consumed += request.consumed
+            self.rate.count(request.consumed)
 
         with listening(note):
             result = work(*given)
-        time.sleep(pause_for(self.consumed, time.monotonic() - self.started, self.rate))
+        time.sleep(self.rate.pause())
         return result
 
 

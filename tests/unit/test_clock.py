@@ -52,7 +52,9 @@ MAY_ASK = {
     # This writes a given moment out.
     ("dynamo_single/table/direct/signing.py", "time.gmtime"),
     # How fast a table is read, for the rate that a user asked for.
-    ("dynamo_single/verification/walk.py", "time.monotonic"),
+    ("dynamo_single/item_migrations/online/carrying.py", "time.monotonic"),
+    ("dynamo_single/item_migrations/online/report.py", "time.monotonic"),
+    ("dynamo_single/table/pace.py", "time.monotonic"),
 }
 
 

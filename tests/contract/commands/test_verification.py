@@ -19,7 +19,7 @@ from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.sessions import SessionStore
 from dynamo_single.table import Request, SentRequest, Table, intercept
 from dynamo_single.verification import walk
-from dynamo_single.verification.walk import Finding, pause_for, repair, verify
+from dynamo_single.verification.walk import Finding, repair, verify
 from tests.catalog.boards import Board, Card, Label, Note, Task
 from tests.catalog.models import (
     Coupon,
@@ -458,15 +458,6 @@ def test_not_within_a_block() -> None:
     """A block's writes are not stored yet."""
     with transactions.atomic(), pytest.raises(NotSupported, match="call it after"):
         list(verify())
-
-
-@pytest.mark.parametrize(
-    ("consumed", "seconds", "rate", "pause"),
-    [(100, 1, None, 0), (100, 1, 50, 1), (100, 2, 50, 0), (100, 9, 50, 0), (5, 0, 10, 0.5)],
-)
-def test_the_pace(consumed: float, seconds: float, rate: float | None, pause: float) -> None:
-    """After what was consumed so far, this many seconds more have to pass."""
-    assert pause_for(consumed, seconds, rate) == pause
 
 
 def test_checks_that_need_requests_of_their_own(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,20 @@
+"""Work on the items of a table while it is in use: in parallel, at a given pace, resumable, after live traffic."""
+
+from dynamo_single.item_migrations.online.carrying import carry_out
+from dynamo_single.item_migrations.online.checkpoints import Failure, begun, forget
+from dynamo_single.item_migrations.online.report import Estimate, Report, estimate
+from dynamo_single.item_migrations.online.work import Options, Progress, Work, of_type
+
+__all__ = [
+    "Estimate",
+    "Failure",
+    "Options",
+    "Progress",
+    "Report",
+    "Work",
+    "begun",
+    "carry_out",
+    "estimate",
+    "forget",
+    "of_type",
+]

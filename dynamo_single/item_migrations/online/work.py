@@ -1,0 +1,110 @@
+"""What is to be done with a table's items, as values: a piece of work, what one item needs, and how it is to be sent.
+
+Operations make these, and nothing here sends a request. A change is a pure function, so that it can be asked again for
+an item that was written meanwhile, and so that doing a page twice does no harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.orm.conditions.terms import Condition, Stored
+from dynamo_single.orm.requests.actions import Action, Item, ItemKey
+from dynamo_single.table import names
+
+#: ``open`` is what ``migrate`` does, ``finish`` what ``migrate --finish`` does, ``back`` what takes both back.
+Phase = Literal["open", "finish", "back"]
+#: Other items by their keys; one that is not stored is not among them.
+Others = Mapping[ItemKey, Item]
+
+#: The most segments of one walk: one transaction takes over the checkpoints of all of them.
+MAX_SEGMENTS: Final = 64
+
+
+def nothing_else(item: Item) -> Iterable[ItemKey]:
+    """What a change asks for that depends on the item alone."""
+    return ()
+
+
+def of_type(item_type: str) -> Condition:
+    """The items of one type, in the trash as well as live."""
+    return Stored(names.ITEM_TYPE, "=", ({"S": item_type},))
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One pass over a table: which ``items``, and the ``change`` of each.
+
+    ``change`` gives the actions that bring an item up to date, the item's own first: they are sent as one request, as a
+    transaction if there are several, and each has to be conditional on what was read. Without any there is nothing to
+    do. It raises an ``InvalidValue`` for an item that cannot be changed, with a sentence for the operator. ``wanted``
+    names other items to be read with each item; the change is given those that are stored.
+
+    ``app``, ``migration``, ``number`` (of the operation in its migration) and ``phase`` name the checkpoints.
+    ``mark`` is a text that differs when the work does: checkpoints of another one are begun anew.
+    """
+
+    app: str
+    migration: str
+    number: int
+    phase: Phase
+    label: str
+    items: Condition
+    change: Callable[[Item, Others], Sequence[Action]]
+    wanted: Callable[[Item], Iterable[ItemKey]] = nothing_else
+    mark: str = ""
+
+    @property
+    def name(self) -> str:
+        """The work's name, for messages."""
+        return f"{self.app}.{self.migration}, operation {self.number} ({self.phase})"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How work is carried out.
+
+    ``segments`` parts of the table are read beside each other, each in a thread, as far as the table has connections;
+    of work that was begun before, the number of then counts. ``max_rcu`` and ``max_wcu`` are the most read and write
+    units a second of all threads together. ``page`` is the most items that are read at once. ``lease`` is for how many
+    seconds an operator who says nothing more counts as being at work; ``take_over`` says that this is known to be over.
+    """
+
+    segments: int = 4
+    max_rcu: float | None = None
+    max_wcu: float | None = None
+    page: int = 500
+    lease: float = 60.0
+    take_over: bool = False
+    progress: Callable[[Progress], object] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.segments <= MAX_SEGMENTS:
+            raise ConfigurationError(f"Work has 1 to {MAX_SEGMENTS} segments, not {self.segments}.")
+        if self.page < 1 or self.lease <= 0:
+            raise ConfigurationError("A page has at least one item, and a lease lasts more than 0 seconds.")
+        for name, units in (("max_rcu", self.max_rcu), ("max_wcu", self.max_wcu)):
+            if units is not None and units <= 0:
+                raise ConfigurationError(f"{name} is a number of units a second, more than 0, not {units}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far work is: items of the table that were read, of those the model's, and what became of them.
+
+    ``expected`` is DynamoDB's own count of the table's items, which it brings up to date about every six hours (AWS API
+    reference, TableDescription), and ``seconds_left`` what follows from it: estimates, ``None`` where there is none.
+    """
+
+    label: str
+    scanned: int
+    matched: int
+    changed: int
+    failed: int
+    expected: int
+    seconds_left: float | None = None
+    read_units: float = 0.0
+    write_units: float = 0.0

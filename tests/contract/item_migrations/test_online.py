@@ -1,0 +1,344 @@
+"""Work on items: what it sends, how it goes on after it ended anywhere, and who carries it out."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from dynamo_single import transactions
+from dynamo_single.exceptions import (
+    ConfigurationError,
+    InvalidValue,
+    MigrationIncomplete,
+    MigrationRunning,
+    MigrationStopped,
+    NotSupported,
+)
+from dynamo_single.item_migrations.online import Options, Progress, begun, carry_out, estimate, forget
+from dynamo_single.orm.requests.actions import Action, Item
+from dynamo_single.table import Request, SentRequest, Table
+from dynamo_single.testing import intercept, moved_time, refusal
+from tests.contract.item_migrations.things import DOUBLING, SMALL, double, doubled, put, scanned, thing, work
+from tests.contract.robustness.crashing import Crash, crash_behind
+
+
+def operations(sent: Sequence[SentRequest]) -> list[str]:
+    """What was sent, in order."""
+    return [each.operation for each in sent]
+
+
+def test_what_a_small_table_takes(table: Table, sent: list[SentRequest]) -> None:
+    """Beside the items' own requests a check of the size, one that takes the work over, and a checkpoint for a page."""
+    put(table, thing(1), thing(2, double={"N": "4"}), {**thing(3), "itemType": {"S": "Other"}})
+    sent.clear()
+    report = carry_out(DOUBLING, table, Options(segments=1))
+    assert operations(sent) == [
+        "GetItem", "TransactWriteItems", "DescribeTable", "Scan", "UpdateItem", "PutItem", "PutItem",
+    ]  # fmt: skip
+    assert (report.scanned, report.matched, report.changed, report.before) == (5, 2, 1, False)
+    assert scanned(table) == doubled(1, 2) | {("THING#000003", "#METADATA"): {**thing(3), "itemType": {"S": "Other"}}}
+
+
+def test_work_that_is_done_sends_one_request(table: Table, sent: list[SentRequest]) -> None:
+    """A migration of which a later operation ended begins with those that are done."""
+    put(table, thing(1))
+    carry_out(DOUBLING, table)
+    sent.clear()
+    assert carry_out(DOUBLING, table).before
+    assert operations(sent) == ["GetItem"]
+
+
+def test_other_work_of_the_same_name_is_begun_anew(table: Table) -> None:
+    """A migration file that was changed in between is not taken for the one that was carried out."""
+    put(table, thing(1))
+    carry_out(work(lambda item, others: ()), table)
+    assert not carry_out(replace(DOUBLING, mark="other"), table).before
+    assert scanned(table) == doubled(1)
+
+
+def test_a_migration_that_is_forgotten_is_begun_anew(table: Table) -> None:
+    """Taking it back and applying it again is new work."""
+    put(table, thing(1))
+    carry_out(work(lambda item, others: ()), table)
+    assert [run.done for run in begun(table, "shop").values()] == [True]
+    assert forget(table, "shop", "0002_double") == 5
+    assert (begun(table), carry_out(DOUBLING, table).before) == ({}, False)
+
+
+def test_every_segment_is_read(table: Table) -> None:
+    """Several threads read the parts of a table beside each other, and together all of it."""
+    put(table, *map(thing, range(200)))
+    report = carry_out(DOUBLING, table, Options(segments=7, page=10))
+    assert (report.matched, report.changed) == (200, 200)
+    assert scanned(table) == doubled(*range(200))
+
+
+def test_it_goes_on_wherever_it_ended(table: Table) -> None:
+    """A process may be killed after any request: the next one leaves what an undisturbed one would have left."""
+    things = [thing(number) for number in range(8)]
+    put(table, *things)
+    with crash_behind(None) as asked:
+        carry_out(DOUBLING, table, SMALL)
+    for number in range(len(asked)):
+        put(table, *things)
+        forget(table, "shop", "0002_double")
+        with crash_behind(number), pytest.raises(Crash):
+            carry_out(DOUBLING, table, SMALL)
+        carry_out(DOUBLING, table, replace(SMALL, take_over=True))
+        assert scanned(table) == doubled(*range(8)), f"killed after {number} requests"
+
+
+def test_what_is_done_is_not_read_again(table: Table, sent: list[SentRequest]) -> None:
+    """The next run goes on after the last page whose checkpoint was written."""
+    put(table, *map(thing, range(9)))
+    seen = 0
+
+    def third_page(operation: str, params: Mapping[str, Any]) -> None:
+        nonlocal seen
+        seen += operation == "Scan"
+        if seen == 3:
+            raise Crash
+
+    with intercept(third_page), pytest.raises(Crash):
+        carry_out(DOUBLING, table, SMALL)
+    sent.clear()
+    report = carry_out(DOUBLING, table, replace(SMALL, take_over=True))
+    assert sum(each.operation == "UpdateItem" for each in sent) < 9
+    assert report.changed == 9
+    assert scanned(table) == doubled(*range(9))
+
+
+def test_a_second_operator_is_refused(table: Table) -> None:
+    """One hears who carries the work out, and since when; nothing is changed by the attempt."""
+    put(table, *map(thing, range(3)))
+    with crash_behind(4), pytest.raises(Crash):
+        carry_out(DOUBLING, table, SMALL)
+    with pytest.raises(MigrationRunning, match=r"is carried out by .*:\d+ since .*its lease ends in \d+ s") as caught:
+        carry_out(DOUBLING, table, SMALL)
+    assert caught.value.holder.endswith(f":{os.getpid()}")
+
+
+def test_a_lease_that_has_ended_is_taken_over(table: Table) -> None:
+    """Who was killed says nothing more; a minute later the next operator goes on."""
+    put(table, *map(thing, range(3)))
+    with crash_behind(4), pytest.raises(Crash):
+        carry_out(DOUBLING, table, SMALL)
+    with moved_time(timedelta(seconds=61)):
+        carry_out(DOUBLING, table, SMALL)
+    assert scanned(table) == doubled(*range(3))
+
+
+def test_who_was_taken_over_from_stops(table: Table) -> None:
+    """An operator who was only slow changes no checkpoint any more, and hears why."""
+    put(table, *map(thing, range(8)))
+    taken = []
+
+    def change(item: Item, others: Mapping[Any, Item]) -> Sequence[Action]:
+        if not taken:
+            taken.append(carry_out(DOUBLING, table, replace(SMALL, take_over=True)))
+        return double(item, others)
+
+    with pytest.raises(MigrationRunning, match="taken over by another operator"):
+        carry_out(work(change), table, SMALL)
+    assert taken[0].changed == 8
+    assert [run.done for run in begun(table).values()] == [True]
+
+
+def test_two_operators_who_begin_at_once(table: Table) -> None:
+    """One of them carries the work out, whoever was first; the other one is refused."""
+    put(table, *map(thing, range(8)))
+    inside: list[Any] = []
+
+    def another_first(operation: str, params: Mapping[str, Any]) -> None:
+        if operation == "TransactWriteItems" and not inside:
+            inside.append(None)
+            inside.append(carry_out(DOUBLING, table, SMALL))
+
+    with intercept(another_first), pytest.raises(MigrationRunning):
+        carry_out(DOUBLING, table, SMALL)
+    assert inside[1].changed == 8
+
+
+def test_an_item_that_is_written_meanwhile_is_changed_as_it_is_then(table: Table) -> None:
+    """Live traffic wins: the change follows from the newer value, and the newer value stays."""
+    put(table, thing(1))
+    written = []
+
+    def change(item: Item, others: Mapping[Any, Item]) -> Sequence[Action]:
+        if not written:
+            written.append(put(table, thing(1, number={"N": "5"})))
+        return double(item, others)
+
+    assert carry_out(work(change), table, SMALL).changed == 1
+    (item,) = scanned(table).values()
+    assert (item["number"], item["double"]) == ({"N": "5"}, {"N": "10"})
+
+
+def gone(table: Table, item: Item) -> None:
+    """Delete an item."""
+    table.send(Request("DeleteItem", {"Key": {"pk": item["pk"], "sk": item["sk"]}}))
+
+
+def another(table: Table, item: Item) -> None:
+    """Let an item be another model's."""
+    put(table, {**item, "itemType": {"S": "Other"}})
+
+
+@pytest.mark.parametrize("become", [gone, another])
+def test_an_item_that_is_gone_meanwhile_is_let_be(table: Table, become: Any) -> None:
+    """One that was deleted does not come back, and one that is another model's by now is not touched."""
+    put(table, thing(1))
+
+    def change(item: Item, others: Mapping[Any, Item]) -> Sequence[Action]:
+        become(table, item)
+        return double(item, others)
+
+    assert carry_out(work(change), table, SMALL).changed == 0
+    assert [item for item in scanned(table).values() if "double" in item] == []
+
+
+def test_an_item_that_never_stands_still_is_a_failure(table: Table, sent: list[SentRequest]) -> None:
+    """It is read again five times, and then named with the reason."""
+    put(table, thing(1))
+    number = 1
+
+    def change(item: Item, others: Mapping[Any, Item]) -> Sequence[Action]:
+        nonlocal number
+        number += 1
+        put(table, thing(1, number={"N": str(number)}))
+        return double(item, others)
+
+    with pytest.raises(MigrationIncomplete, match="written by others each of the 6 times") as caught:
+        carry_out(work(change), table, SMALL)
+    assert (caught.value.failed, number) == (1, 7)
+    assert operations(sent).count("GetItem") == 1 + 5
+
+
+def refusing(*numbers: int) -> Any:
+    """A change that cannot be made of some things."""
+
+    def change(item: Item, others: Mapping[Any, Item]) -> Sequence[Action]:
+        if int(item["number"]["N"]) in numbers:
+            raise InvalidValue(f"{item['number']['N']} cannot be doubled.")
+        return double(item, others)
+
+    return change
+
+
+def test_failures_are_named_and_the_rest_is_done(table: Table) -> None:
+    """The error has the keys and reasons, and says how to go on."""
+    put(table, *map(thing, range(8)))
+    with pytest.raises(
+        MigrationIncomplete, match="run the same command again: it looks at these items alone"
+    ) as caught:
+        carry_out(work(refusing(2, 5)), table, SMALL)
+    assert dict(caught.value.failures) == {
+        (f"THING#00000{number}", "#METADATA"): f"{number} cannot be doubled." for number in (2, 5)
+    }
+    assert sum("double" in item for item in scanned(table).values()) == 6
+
+
+def test_what_failed_is_tried_again_and_nothing_else(table: Table, sent: list[SentRequest]) -> None:
+    """The second run reads the items that failed by their keys."""
+    put(table, *map(thing, range(8)))
+    with pytest.raises(MigrationIncomplete):
+        carry_out(work(refusing(2, 5)), table, SMALL)
+    with pytest.raises(MigrationIncomplete, match="7 items were changed, 1 could not be"):
+        carry_out(work(refusing(5)), table, SMALL)
+    sent.clear()
+    assert carry_out(DOUBLING, table, SMALL).changed == 8
+    assert operations(sent) == [
+        "GetItem", "TransactWriteItems", "DescribeTable", "TransactGetItems", "GetItem", "UpdateItem", "PutItem",
+        "PutItem",
+    ]  # fmt: skip
+    assert scanned(table) == doubled(*range(8))
+
+
+def test_of_many_failures_the_first_ones_are_kept(table: Table) -> None:
+    """They are counted, a hundred of a segment are named, and the next run looks at all items again."""
+    put(table, *map(thing, range(150)))
+    with pytest.raises(MigrationIncomplete, match="and 110 more") as caught:
+        carry_out(work(refusing(*range(120))), table, Options(segments=1))
+    assert (caught.value.failed, len(caught.value.failures)) == (120, 100)
+    assert carry_out(DOUBLING, table).changed == 120
+    assert scanned(table) == doubled(*range(150))
+
+
+def test_what_the_table_refuses_ends_the_work(table: Table) -> None:
+    """Nothing is skipped: the error says how to go on, and the next operator need not wait."""
+    put(table, *map(thing, range(8)))
+    updates = 0
+
+    def refuse(operation: str, params: Mapping[str, Any]) -> None:
+        nonlocal updates
+        updates += operation == "UpdateItem"
+        if operation == "UpdateItem" and updates == 5:
+            raise refusal(operation, "AccessDeniedException")
+
+    with intercept(refuse), pytest.raises(MigrationStopped, match="run the same command again"):
+        carry_out(DOUBLING, table, SMALL)
+    assert carry_out(DOUBLING, table, SMALL).matched == 8
+    assert scanned(table) == doubled(*range(8))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_in_good_order(table: Table, number: signal.Signals) -> None:
+    """The item in hand is the last one; the next run goes on after it, and the signal means again what it did."""
+    put(table, *map(thing, range(8)))
+    before = signal.getsignal(number)
+    changed = 0
+
+    def change(item: Item, others: Mapping[Any, Item]) -> Sequence[Action]:
+        nonlocal changed
+        changed += 1
+        if changed == 5:
+            os.kill(os.getpid(), number)
+            while signal.getsignal(number) is not before:  # the main thread hears of it between two instructions
+                time.sleep(0.001)
+        return double(item, others)
+
+    with pytest.raises(MigrationStopped, match=r"stopped after \d+ of about \d+ items"):
+        carry_out(work(change), table, SMALL)
+    assert signal.getsignal(number) is before
+    assert changed == 5
+    assert carry_out(DOUBLING, table).changed == 8
+    assert scanned(table) == doubled(*range(8))
+
+
+def test_progress(table: Table) -> None:
+    """First what is expected, then the sums after each page."""
+    put(table, *map(thing, range(8)))
+    told: list[Progress] = []
+    carry_out(DOUBLING, table, replace(SMALL, progress=told.append))
+    assert (told[0].scanned, told[0].expected, told[0].seconds_left) == (0, 10, None)
+    assert [each.matched for each in told] == sorted(each.matched for each in told)
+    assert (told[-1].scanned, told[-1].matched, told[-1].changed, told[-1].failed) == (10, 8, 8, 0)
+    assert told[-1].read_units > 0 < told[-1].write_units
+    assert told[-1].seconds_left is not None
+
+
+def test_the_size_of_a_table(table: Table) -> None:
+    """DynamoDB's own count, with what it costs to read it."""
+    put(table, *map(thing, range(8)))
+    assert estimate(table).items == 8
+    assert "reading them takes about" in str(estimate(table))
+
+
+@pytest.mark.parametrize("options", [{"segments": 0}, {"segments": 65}, {"page": 0}, {"lease": 0}, {"max_wcu": 0}])
+def test_options_that_cannot_be(options: dict[str, Any]) -> None:
+    """They are refused before anything is sent."""
+    with pytest.raises(ConfigurationError):
+        Options(**options)
+
+
+def test_not_within_a_block(table: Table) -> None:
+    """A block's writes are not stored yet, and work on items cannot be taken back."""
+    with transactions.atomic(), pytest.raises(NotSupported, match="Call it outside"):
+        carry_out(DOUBLING, table)

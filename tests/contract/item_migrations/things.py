@@ -1,0 +1,69 @@
+"""What tests of work on items share: items that are no model's, a change of them, and what is left in the table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from dynamo_single.item_migrations.online import Options, Work, of_type
+from dynamo_single.item_migrations.online.work import Others
+from dynamo_single.orm.conditions.algebra import join
+from dynamo_single.orm.requests.actions import ITEM_EXISTS, Action, Item, Update, key_of
+from dynamo_single.orm.requests.changes import as_stored
+from dynamo_single.table import Request, Table
+
+Items = dict[tuple[str, str], dict[str, Any]]
+
+#: Small pages, so that there are many checkpoints.
+SMALL = Options(segments=1, page=3)
+
+
+def thing(number: int, /, **more: Any) -> dict[str, Any]:
+    """An item with a number."""
+    key = {"pk": {"S": f"THING#{number:06}"}, "sk": {"S": "#METADATA"}}
+    return {**key, "itemType": {"S": "Thing"}, "number": {"N": str(number)}, **more}
+
+
+def put(table: Table, *items: dict[str, Any]) -> None:
+    """Store items."""
+    for start in range(0, len(items), 25):
+        writes = [{"PutRequest": {"Item": item}} for item in items[start : start + 25]]
+        table.send(Request("BatchWriteItem", {"RequestItems": {table.name: writes}}))
+
+
+def double(item: Item, others: Others) -> Sequence[Action]:
+    """Keeps twice the number beside it."""
+    wanted = {"N": str(2 * int(item["number"]["N"]))}
+    if item.get("double") == wanted:
+        return ()
+    condition = join((ITEM_EXISTS, *(as_stored(item, name) for name in ("itemType", "number", "double"))))
+    return (Update(key_of(item), set={"double": wanted}, condition=condition),)
+
+
+DOUBLING = Work("shop", "0002_double", 0, "open", "Double the things", of_type("Thing"), double)
+
+
+def work(change: Any, **more: Any) -> Work:
+    """The same with another change."""
+    return replace(DOUBLING, change=change, **more)
+
+
+def scanned(table: Table) -> Items:
+    """Every item of the table but for the checkpoints."""
+    found: Items = {}
+    params: dict[str, Any] = {"ConsistentRead": True}
+    while True:
+        answer = table.send(Request("Scan", params))
+        for item in answer["Items"]:
+            if item["itemType"] != {"S": "MigrationCheckpoint"}:
+                found[item["pk"]["S"], item["sk"]["S"]] = item
+        if "LastEvaluatedKey" not in answer:
+            return found
+        params["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
+
+def doubled(*numbers: int) -> Items:
+    """What is stored of things when the work is done."""
+    items = (thing(number, double={"N": str(2 * number)}) for number in numbers)
+    return {(item["pk"]["S"], item["sk"]["S"]): item for item in items}
