@@ -36,13 +36,15 @@ class DynamoSingleConfig(AppConfig):
         """Refuse wrong settings, register the checks, and keep SQL models away from ``dynamo_single.backend``.
 
         Wrong settings are a ``ConfigurationError``; at the command line it is one line, and the whole of it with
-        ``--traceback``. Where an SQL database holds permissions, ``migrate`` adds those of our models.
+        ``--traceback``. Where an SQL database holds permissions, ``migrate`` adds those of our models that
+        Django does not know. Migrations see our models as unmanaged ones.
         """
         # Models cannot be imported before the apps are ready.
         from dynamo_single.checks.admin import check_lists
         from dynamo_single.checks.auth import check_admin_logs, check_admin_sites, check_backends
         from dynamo_single.checks.models import check_models, check_references_from_sql
         from dynamo_single.checks.settings import check_names, check_session_engine, check_user_model
+        from dynamo_single.orm.model import migration_state
         from dynamo_single.permissions import create_rows
 
         try:
@@ -62,6 +64,7 @@ class DynamoSingleConfig(AppConfig):
         checks.register(check_names, checks.Tags.security)
         checks.register(check_session_engine, checks.Tags.security)
         install_router()
+        migration_state.install()
         post_migrate.connect(create_rows, dispatch_uid="dynamo_single.permissions.create_rows")
 
 

@@ -1,12 +1,11 @@
 """Permissions as texts: which there are, what they are called, and how an authentication backend checks them.
 
 A permission is ``app_label.codename``, stored with users and groups. Where an SQL database holds Django's
-``Permission`` rows, the rows of these models are made here too. This module must not know how users are stored.
+``Permission`` rows, those that Django does not make are made here. This module must not know how users are stored.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from asgiref.sync import sync_to_async
@@ -42,7 +41,9 @@ def permissions_of(model: Any) -> dict[str, str]:
 
 def all_permissions() -> frozenset[str]:
     """Every permission that there is: those of each registered model, wherever it is stored. Sends nothing."""
-    return frozenset(f"{model._meta.app_label}.{code}" for model in _models() for code in permissions_of(model))
+    return frozenset(
+        f"{model._meta.app_label}.{code}" for model in installed.get_models() for code in permissions_of(model)
+    )
 
 
 def permission_choices() -> list[tuple[str, str]]:
@@ -51,7 +52,7 @@ def permission_choices() -> list[tuple[str, str]]:
     Those of SQL models are left out where there is no SQL database.
     """
     found = {}
-    for model in _models():
+    for model in installed.get_models():
         if not is_stored_in_dynamodb(model) and uses_engine(router.db_for_read(model)):
             continue
         options = model._meta
@@ -62,22 +63,16 @@ def permission_choices() -> list[tuple[str, str]]:
     return sorted(found.items(), key=lambda choice: (choice[1].casefold(), choice[0]))
 
 
-def _models() -> Iterator[Any]:
-    for model in installed.get_models(include_auto_created=True):
-        # What is auto-created and not ours is the table behind a many-to-many relation.
-        if not model._meta.auto_created or is_stored_in_dynamodb(model):
-            yield model
-
-
 def create_rows(
     app_config: Any, verbosity: int = 2, using: str = DEFAULT_DB_ALIAS, apps: Any = installed, **kwargs: Any
 ) -> None:
-    """Add the ``Permission`` rows of an app's models that migrations do not see, after ``migrate``; none twice.
+    """Add the ``Permission`` rows of an app's models that Django has not added, after ``migrate``; none twice.
 
-    Nothing is done where no SQL database holds ``Permission``.
+    Django's own handler knows what an app's migrations know: neither models that they do not name, nor the permissions
+    of the trash. Nothing is done where no SQL database holds ``Permission``.
     """
     config = installed.app_configs.get(app_config.label)
-    models: list[Any] = [] if config is None else [*config.get_models(include_auto_created=True)]
+    models: list[Any] = [] if config is None else [*config.get_models()]
     models = [model for model in models if is_stored_in_dynamodb(model)]
     try:
         permission_model, type_model = apps.get_model("auth.Permission"), apps.get_model("contenttypes.ContentType")

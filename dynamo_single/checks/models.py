@@ -1,6 +1,6 @@
 """System checks: the mistakes in models that would otherwise show up with the first object.
 
-Django does not call the checks of models that are hidden from migrations, so this module calls them too.
+Django itself calls ``Model.check()``, whose messages do not belong here.
 """
 
 from __future__ import annotations
@@ -62,13 +62,11 @@ _INSTEAD: Final = {
 
 
 def check_models(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
-    """Every check of every model of the given apps; collisions are looked for among all models."""
+    """Every check of ours of every model of the given apps; collisions are looked for among all models."""
     labels = None if app_configs is None else {config.label for config in app_configs}
     models = [model for model in registry.all_models() if labels is None or model._meta.app_label in labels]
     messages: list[CheckMessage] = []
     for model in models:
-        # W042 speaks of an automatic id, which a model gets only where E003 names the real mistake.
-        messages += (message for message in model.check(**kwargs) if message.id != "models.W042")
         messages += _check_names(model)
         messages += _check_layout(model)
         messages += _check_children(model)
@@ -85,6 +83,8 @@ def check_references_from_sql(app_configs: Sequence[AppConfig] | None = None, **
     messages: list[CheckMessage] = []
     for model in apps.get_models():
         if app_configs is not None and model._meta.app_config not in app_configs:
+            continue
+        if is_stored_in_dynamodb(model):
             continue
         if not _has_migrations(model._meta.app_label) and not _is_made_from_the_class(model):
             continue

@@ -75,7 +75,7 @@ DJANGO = {
     # models and fields
     "ModelBase": "django.db.models.base.ModelBase.__new__",
     "DEFAULT_NAMES": "django.db.models.options.DEFAULT_NAMES",
-    "Options.auto_created": "django.db.models.options.Options.auto_created",
+    "DeferredAttribute": "django.db.models.query_utils.DeferredAttribute(field)",
     "Options._property_names": "django.db.models.options.Options._property_names",
     "ModelState": "django.db.models.base.ModelState()",
     "ModelState.fields_cache": "django.db.models.base.ModelState.fields_cache",
@@ -122,7 +122,6 @@ DJANGO = {
     "ModelAdmin._get_obj_does_not_exist_redirect": (
         "django.contrib.admin.ModelAdmin._get_obj_does_not_exist_redirect(self, request, opts, object_id)"
     ),
-    "BaseModelAdmin": "django.contrib.admin.options.BaseModelAdmin",
     "IncorrectLookupParameters": "django.contrib.admin.options.IncorrectLookupParameters",
     "IS_POPUP_VAR": "django.contrib.admin.options.IS_POPUP_VAR",
     "AdminSite._registry": "django.contrib.admin.site._registry",
@@ -206,6 +205,11 @@ DJANGO = {
     "GET_ITERATOR_CHUNK_SIZE": "django.db.models.sql.constants.GET_ITERATOR_CHUNK_SIZE",
     "MULTI": "django.db.models.sql.constants.MULTI",
     "ROW_COUNT": "django.db.models.sql.constants.ROW_COUNT",
+    "ModelState.from_model": "django.db.migrations.state.ModelState.from_model(model, exclude_rels=)",
+    "MigrationAutodetector": "django.db.migrations.autodetector.MigrationAutodetector(from_state, to_state)",
+    "MigrationAutodetector._detect_changes": (
+        "django.db.migrations.autodetector.MigrationAutodetector._detect_changes(self, convert_apps, graph)"
+    ),
     "MigrationLoader": "django.db.migrations.loader.MigrationLoader(connection, load=)",
     "MigrationLoader.load_disk": "django.db.migrations.loader.MigrationLoader.load_disk(self)",
     "MigrationLoader.migrations_module": "django.db.migrations.loader.MigrationLoader.migrations_module(app_label)",
@@ -221,6 +225,8 @@ DJANGO = {
     "DEFAULT_TIMEOUT": "django.core.cache.backends.base.DEFAULT_TIMEOUT",
     "dumpdata": "django.core.management.commands.dumpdata.Command",
     "loaddata": "django.core.management.commands.loaddata.Command",
+    "makemigrations": "django.core.management.commands.makemigrations.Command.autodetector",
+    "migrate": "django.core.management.commands.migrate.Command.autodetector",
     "async_unsafe": "django.utils.asyncio.async_unsafe(message)",
     "Promise": "django.utils.functional.Promise",
     "capfirst": "django.utils.text.capfirst(text)",

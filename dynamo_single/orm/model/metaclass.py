@@ -30,7 +30,7 @@ OWN_OPTIONS = {"item_type", "purge_after", "table", "trash_index"}
 #: Django's options that this app decides.
 DECIDED = {
     "managed": "the table is set up by manage.py dynamo_setup",
-    "auto_created": "it keeps the models out of migrations",
+    "auto_created": "Django means the tables behind many-to-many fields by it",
     "db_table": "the table's name is in settings.DYNAMO_SINGLE",
     "base_manager_name": "relations read through a manager that hides no object",
 }
@@ -92,7 +92,7 @@ class ModelMeta(MetaModel, ModelBase):
     """The metaclass of every model."""
 
     def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **kwargs: Any) -> Any:
-        """Make the class as Django does, hidden from migrations."""
+        """Make the class as Django does."""
         parents = [base for base in bases if isinstance(base, ModelMeta)]
         declared = namespace.get("Meta")
         _check_options(name, declared)
@@ -227,7 +227,7 @@ class _Contributed:
 
 
 def _finish(cls: Any, meta: Any, *, proxy: bool) -> None:
-    """Set what Django's own metaclass sets otherwise, and hide the model from migrations."""
+    """Set what Django's own metaclass sets otherwise."""
     if not proxy:
         if getattr(meta, "trash_index", None) and not hasattr(cls, registry.DELETED_AT):
             raise ConfigurationError(
@@ -249,7 +249,6 @@ def _finish(cls: Any, meta: Any, *, proxy: bool) -> None:
     if hasattr(cls, registry.DELETED_AT) and not hasattr(meta, "default_permissions"):
         cls._meta.default_permissions = (*cls._meta.default_permissions, *TRASH_PERMISSIONS)
     cls.Meta = SettingsMeta("Meta", (), {"_table_alias": cls._options.alias})
-    cls._meta.auto_created = cls
 
 
 def _declare_unique_key(cls: Any) -> None:

@@ -7,15 +7,14 @@ Django and PynamoDB call.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, MutableMapping, Sequence, Set
-from typing import Any, ClassVar, Self, overload
+from typing import Any, ClassVar, Self
 
 from asgiref.sync import sync_to_async
+from django.core.checks import CheckMessage
 from django.core.exceptions import ValidationError
 from django.db import connections, models
 from django.db.models.base import ModelBase, ModelState
 from django.db.models.signals import post_init, post_save, pre_init, pre_save
-from pynamodb.attributes import Attribute as PynamoDBAttribute
-from pynamodb.attributes import DiscriminatorAttribute
 from pynamodb.expressions.condition import Condition as PynamoDBCondition
 
 from dynamo_single.exceptions import InvalidValue, NotSupported
@@ -26,7 +25,7 @@ from dynamo_single.orm.items.held import AttributeValues
 from dynamo_single.orm.model import validation
 from dynamo_single.orm.model.metaclass import ModelMeta
 from dynamo_single.orm.model.positional import check_force_insert, save_options
-from dynamo_single.orm.model.pynamodb import PynamoDBHooks
+from dynamo_single.orm.model.pynamodb import ItemType, KeyValue, PynamoDBHooks
 from dynamo_single.orm.model.pynamodb_model import PynamoDBModel
 from dynamo_single.orm.query.manager import Manager
 from dynamo_single.orm.requests.block import current
@@ -51,36 +50,6 @@ class Abstract:
     abstract = True
 
 
-class _KeyValue(PynamoDBAttribute[str]):
-    """The partition or the sort key: computed from the instance's values, never set."""
-
-    attr_type = "S"
-
-    @overload
-    def __get__(self, instance: None, owner: Any) -> Self: ...
-    @overload
-    def __get__(self, instance: Any, owner: Any) -> str: ...
-    def __get__(self, instance: Any, owner: Any) -> Any:
-        return self if instance is None else serialization.primary_key(instance)[self.attr_name]
-
-    def __set__(self, instance: Any, value: Any) -> None:
-        raise NotSupported(f"{self.attr_name} is computed from the attributes that the key template names: set those.")
-
-
-class _ItemType(DiscriminatorAttribute):
-    """The discriminator: which model an item belongs to. It is the class's, so no instance sets it."""
-
-    def register_class(self, cls: type, discriminator: Any) -> None:
-        """Remember the class's item type."""
-        self._class_map[cls] = discriminator
-
-    def __get__(self, instance: Any, owner: Any) -> Any:
-        return self if instance is None else type(instance)
-
-    def __set__(self, instance: Any, value: Any) -> None:
-        raise NotSupported("An item's type is its model and cannot be set.")
-
-
 class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=ModelMeta):  # noqa: DJ008 - abstract
     """A model whose objects are items of the one table.
 
@@ -89,9 +58,9 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
     own errors.
     """
 
-    partition_key = _KeyValue(hash_key=True, attr_name=physical.PARTITION_KEY)
-    sort_key = _KeyValue(range_key=True, attr_name=physical.SORT_KEY)
-    item_type = _ItemType(attr_name=physical.ITEM_TYPE)
+    partition_key = KeyValue(hash_key=True, attr_name=physical.PARTITION_KEY)
+    sort_key = KeyValue(range_key=True, attr_name=physical.SORT_KEY)
+    item_type = ItemType(attr_name=physical.ITEM_TYPE)
 
     objects: ClassVar[Manager[Self]] = Manager()
 
@@ -181,6 +150,11 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
     async def asave(self, *args: Any, **options: Any) -> None:
         """``save()`` in a thread."""
         await sync_to_async(self.save)(*args, **options)
+
+    @classmethod
+    def check(cls, **kwargs: Any) -> list[CheckMessage]:
+        """Django's checks, without W042 about an automatic id: a model has one where E003 names the real mistake."""
+        return [message for message in super().check(**kwargs) if message.id != "models.W042"]
 
     @classmethod
     def _settable(cls) -> set[str]:

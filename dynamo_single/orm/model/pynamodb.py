@@ -5,11 +5,14 @@ A mixin of ``Model``. It must not know Django's side of a model.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
+
+from pynamodb.attributes import Attribute as PynamoDBAttribute
+from pynamodb.attributes import DiscriminatorAttribute
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.effects import together
-from dynamo_single.orm.items import hydration, partial
+from dynamo_single.orm.items import hydration, partial, serialization
 from dynamo_single.orm.items.form import form_of, item_of
 from dynamo_single.orm.requests import block
 from dynamo_single.orm.schema import registry
@@ -26,6 +29,36 @@ else:
 
 #: The place of ``index_name`` among the arguments of PynamoDB's ``query`` and ``count``.
 _INDEX_NAME = 4
+
+
+class KeyValue(PynamoDBAttribute[str]):
+    """The partition or the sort key: computed from the instance's values, never set."""
+
+    attr_type = "S"
+
+    @overload
+    def __get__(self, instance: None, owner: Any) -> Self: ...
+    @overload
+    def __get__(self, instance: Any, owner: Any) -> str: ...
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return self if instance is None else serialization.primary_key(instance)[self.attr_name]
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        raise NotSupported(f"{self.attr_name} is computed from the attributes that the key template names: set those.")
+
+
+class ItemType(DiscriminatorAttribute):
+    """The discriminator: which model an item belongs to. It is the class's, so no instance sets it."""
+
+    def register_class(self, cls: type, discriminator: Any) -> None:
+        """Remember the class's item type."""
+        self._class_map[cls] = discriminator
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return self if instance is None else type(instance)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        raise NotSupported("An item's type is its model and cannot be set.")
 
 
 class PynamoDBHooks(_Base):

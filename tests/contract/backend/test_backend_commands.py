@@ -74,7 +74,7 @@ ANSWERS = {
     "inspectdb things": f"# The error was: Cannot describe the SQL table 'things': {NO_SQL}",
     "createcachetable": "",
     "remove_stale_contenttypes --noinput": "",
-    "dumpdata": "[]",
+    "dumpdata --exclude dynamo_single": "[]",
 }
 REFUSALS = {
     "sqlmigrate shop 0003": "Cannot print the SQL of a migration",
@@ -180,6 +180,8 @@ DEMO_ANSWERS = {
     "migrate --run-syncdb": NOTHING_TO_APPLY,
     "migrate --plan": "No planned migration operations.",
     "showmigrations": "auth\n [X] 0001_initial",
+    "makemigrations directory --dry-run": "No changes detected in app 'directory'",
+    "shell --verbosity 0 --command print(Company._meta.label)": "directory.Company",
 }
 
 
@@ -221,6 +223,44 @@ def test_a_reference_that_would_get_no_column_is_named() -> None:
     assert outcome.code == 1
     assert "parcels.Parcel: (dynamo_single.E010) company refers to directory.Company" in outcome.err
     assert "which is stored in DynamoDB: the table would be made without a column for it." in outcome.err
+
+
+BESIDE_SQL = {
+    "makemigrations --check": "No changes detected",
+    "makemigrations directory shop --dry-run": "No changes detected in apps",
+    "migrate": "Applying shop.0003_name",
+    "migrate --verbosity 0": "",
+    "check --database default": "System check identified no issues",
+    "sqlflush": 'DELETE FROM "shop_thing"',
+    "flush --noinput": "",
+    "inspectdb": "class ShopThing(models.Model)",
+    "dumpdata contenttypes.contenttype --natural-foreign": '"model": "company"',
+}
+
+
+@pytest.mark.parametrize(("line", "answer"), BESIDE_SQL.items())
+def test_models_beside_sql_are_no_tables(line: str, answer: str) -> None:
+    """Commands that make, read and empty SQL tables pass over models in DynamoDB."""
+    outcome = run("settings_beside_sql", *BESIDE_SQL)[line]
+    assert (outcome.code, outcome.err) == (0, "")
+    assert answer in outcome.out
+    assert "directory_" not in outcome.out.lower()
+    assert "DirectoryCompany" not in outcome.out
+
+
+def test_permissions_beside_sql_are_rows_once() -> None:
+    """Django adds those that its migrations know, and the app those of the trash."""
+    line = "dumpdata auth.permission --natural-foreign"
+    rows = json.loads(run("settings_beside_sql", "migrate --verbosity 0", line)[line].out)
+    found = [tuple(row["fields"][name] for name in ("codename", "name")) for row in rows]
+    assert sorted(each for each in found if each[0].endswith("_company")) == [
+        ("add_company", "Can add company"),
+        ("change_company", "Can change company"),
+        ("delete_company", "Can delete company"),
+        ("hard_delete_company", "Can delete company for good"),
+        ("restore_company", "Can restore company"),
+        ("view_company", "Can view company"),
+    ]
 
 
 def test_these_answers_were_checked_with_this_django() -> None:

@@ -13,6 +13,7 @@ import pytest
 from django.core import serializers
 from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
+from django.db.models.signals import post_save, pre_save
 
 from dynamo_single.exceptions import NotRolledBackWarning
 from dynamo_single.testing import assert_requests
@@ -130,6 +131,26 @@ def dumped(*labels: str) -> list[Any]:
     call_command("dumpdata", *labels, stdout=out)
     found: list[Any] = json.loads(out.getvalue())
     return found
+
+
+def test_an_object_of_a_fixture_sends_the_signals_of_saving() -> None:
+    """Each receiver is called once, and told that the values are raw."""
+    heard = []
+
+    def hear(signal: Any, sender: Any, instance: Any, raw: bool, **kwargs: Any) -> None:
+        heard.append((signal, sender, instance.pk, raw))
+
+    for signal in (pre_save, post_save):
+        signal.connect(hear, sender=Board)
+    try:
+        (found,) = serializers.deserialize(
+            "python", [{"model": "catalog.board", "pk": "b", "fields": {"name": "Acme"}}]
+        )
+        found.save()
+    finally:
+        for signal in (pre_save, post_save):
+            signal.disconnect(hear, sender=Board)
+    assert heard == [(signal, Board, "b", True) for signal in (pre_save, post_save)]
 
 
 def test_dumpdata_lists_a_model_by_its_key() -> None:

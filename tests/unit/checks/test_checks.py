@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.conf import settings
+from django.core.checks import run_checks
 from django.test import override_settings
 
 from dynamo_single import models
@@ -179,7 +181,7 @@ def test_a_reference_to_an_unknown_model() -> None:
             "catalog.Behind: lost_id refers to 'catalog.Nowhere', which is no model of an installed app.",
         )
     ]
-    assert "fields.E300" in [message.id for message in check_models()]
+    assert "fields.E300" in [message.id for message in lost.check()]
 
 
 def test_primary_keys_that_refer_to_each_other() -> None:
@@ -204,6 +206,14 @@ def test_a_unique_value_that_no_key_can_hold(attribute: Any) -> None:
 
 
 def test_djangos_own_field_checks_run_too() -> None:
-    """Hidden models are checked as Django checks its own."""
+    """Django checks these models as it checks any other, once."""
     declare("Choosy", ("CHOOSY#{c}", "#X"), c=models.IdAttribute(), d=models.UnicodeAttribute(choices=["x"]))
-    assert [message.id for message in check_models()] == ["fields.E005"]
+    assert [message.id for message in run_checks(app_configs=[apps.get_app_config("catalog")])] == ["fields.E005"]
+    assert check_models() == []
+
+
+def test_no_warning_of_an_automatic_id() -> None:
+    """A model whose key does not fit its attributes has Django's ``id``: E003 says so, and W042 nothing besides."""
+    declare("Keyless", ("KEYLESS#{nothing}", "#X"), k=models.IdAttribute())
+    found = run_checks(app_configs=[apps.get_app_config("catalog")])
+    assert [message.id for message in found] == ["dynamo_single.E003"]

@@ -8,7 +8,6 @@ from typing import Any
 
 import pynamodb.models
 import pytest
-from django.apps import apps
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import IntegrityError
 from django.db import models as django_models
@@ -89,12 +88,6 @@ def test_an_identifier_is_made_on_creation() -> None:
     first, second = Company(name="a"), Company(name="b")
     assert first.pk.startswith("company-")
     assert first.pk != second.pk
-
-
-def test_models_are_hidden_from_migrations_but_found_by_name() -> None:
-    """``apps.get_models()`` leaves them out, ``apps.get_model()`` finds them."""
-    assert Company not in apps.get_models()
-    assert apps.get_model("directory.Company") is Company
 
 
 @pytest.mark.parametrize("base", [ObjectDoesNotExist, PynamoDBDoesNotExist, exceptions.DynamoSingleError])

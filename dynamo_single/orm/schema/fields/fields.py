@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import ValidationError
 from django.db import models
+from django.db.models.query_utils import DeferredAttribute
 from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
@@ -38,7 +39,9 @@ class DynamoField(models.Field):  # type: ignore[type-arg]  # not generic at run
     attribute: Attribute[Any]
 
     def descriptor_class(self, field: Any) -> Any:  # type: ignore[override]  # Django calls it; any callable will do
-        """The attribute, under its Python name."""
+        """The attribute, under its Python name; Django's own in the models of a migration's state, which have none."""
+        if not hasattr(self, "attribute"):
+            return DeferredAttribute(field)
         self.attribute.field = self
         self.attribute.__set_name__(self.model, self.attname)
         return self.attribute

@@ -1,0 +1,87 @@
+"""Django sees these models: its registry lists them, and the state of migrations renders them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.core import checks
+from django.db import models as django_models
+from django.db.migrations.state import ModelState, ProjectState
+
+from dynamo_single import models
+from dynamo_single.backend.errors import is_stored_in_dynamodb
+from dynamo_single.orm.model import migration_state
+from project.directory.models import Company, Person
+from tests.unit.declaring import declare, forgotten
+
+OURS = [model for model in apps.get_models() if is_stored_in_dynamodb(model)]
+
+
+def labelled(model: Any) -> str:
+    """A model's name in the tests' names."""
+    return str(model._meta.label)
+
+
+@pytest.mark.parametrize("model", [Company, Person], ids=labelled)
+def test_the_registry_lists_a_model(model: Any) -> None:
+    """``apps.get_models()`` and the app's configuration give it."""
+    assert model in apps.get_models()
+    assert model in apps.get_app_config("directory").get_models()
+
+
+def test_no_model_is_a_table_to_django() -> None:
+    """No command makes, reads or empties an SQL table for one."""
+    assert {model._meta.managed for model in OURS} == {False}
+    assert {model._meta.auto_created for model in OURS} == {False}
+
+
+@pytest.fixture(scope="module")
+def rendered() -> Any:
+    """The models of the migration state that is made of all apps."""
+    return ProjectState.from_apps(apps).apps
+
+
+@pytest.mark.parametrize("model", OURS, ids=labelled)
+def test_a_migration_state_renders_a_model(rendered: Any, model: Any) -> None:
+    """The model of the state is a plain one with the same fields and the same primary key."""
+    found = rendered.get_model(model._meta.label)
+    assert found.__bases__ == (django_models.Model,)
+    assert [field.name for field in found._meta.local_fields] == [field.name for field in model._meta.local_fields]
+    assert found._meta.pk.name == model._meta.pk.name
+    assert not found._meta.managed
+
+
+def test_a_proxy_is_one_in_the_state_too() -> None:
+    """Its base is the model that it stands for, as that is in the state."""
+    with forgotten():
+        parcel = declare("Parcel", ("PARCEL#{p}", "#X"), p=models.IdAttribute())
+        meta = type("Meta", (), {"app_label": "catalog", "proxy": True})
+        type(models.Model)("Crate", (parcel,), {"__module__": __name__, "Meta": meta})
+        found = ProjectState.from_apps(apps).apps
+    assert found.get_model("catalog.Crate").__bases__ == (found.get_model("catalog.Parcel"),)
+
+
+def test_the_state_of_a_model_with_managers_of_its_own_has_none() -> None:
+    """A manager of ours would ask the table for objects of a class that is none of ours."""
+    assert ModelState.from_model(Person).managers == []
+
+
+def test_an_app_without_migrations_is_rendered_too() -> None:
+    """``migrate`` renders such apps from their classes, without relations."""
+    labels = {config.label for config in apps.get_app_configs()}
+    assert ProjectState(real_apps=labels).apps.get_model("directory.Person")._meta.pk.name == "identity"
+
+
+def test_the_state_is_changed_once() -> None:
+    """A second start of the app leaves the first wrapper alone."""
+    before = ModelState.from_model.__func__  # type: ignore[attr-defined]  # a class method
+    migration_state.install()
+    assert ModelState.from_model.__func__ is before  # type: ignore[attr-defined]  # as above
+
+
+def test_no_check_is_reported_twice() -> None:
+    """Django calls ``Model.check()`` itself, and our check adds its own messages only."""
+    found = checks.run_checks()
+    assert len(found) == len(set(map(str, found)))
