@@ -21,4 +21,4 @@ class Autodetector(MigrationAutodetector):
             key = model._meta.app_label, model._meta.model_name
             if is_stored_in_dynamodb(model) and key in self.to_state.models:
                 self.from_state.models[key] = self.to_state.models[key].clone()
-        return super()._detect_changes(convert_apps, graph)
+        return super()._detect_changes(convert_apps, graph)  # type: ignore[misc]  # private to Django
