@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from dynamo_single.orm.effects import child_counters
 from dynamo_single.orm.items import hydration
-from dynamo_single.orm.requests.actions import Update
+from dynamo_single.orm.requests.actions import Update, as_read
 from dynamo_single.orm.schema import registry
 from dynamo_single.table.table import Table
-from dynamo_single.verification.findings import Finding, Subject, as_read
+from dynamo_single.verification.findings import Finding, Subject
 
 
 def inquire(table: Table, subject: Subject) -> Iterator[Finding]:

@@ -8,9 +8,9 @@ from typing import Any
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.effects import claims as uniqueness
 from dynamo_single.orm.effects.unique_rules import Rule, claim_prefix, rules_of
-from dynamo_single.orm.requests.actions import Check, Delete, Item, ItemKey, Put
+from dynamo_single.orm.requests.actions import Check, Delete, Item, ItemKey, Put, as_read
 from dynamo_single.table import names
-from dynamo_single.verification.findings import Finding, Others, Subject, as_read, state_of, still_missing
+from dynamo_single.verification.findings import Finding, Others, Subject, state_of, still_missing
 
 _OWNER = (names.CLAIM_OWNER_PARTITION, names.CLAIM_OWNER_SORT, names.EXPIRES_AT)
 

@@ -11,12 +11,12 @@ from dynamo_single.orm.effects import copies, spreading
 from dynamo_single.orm.effects.compose import Draft, compose
 from dynamo_single.orm.effects.together import effects_of
 from dynamo_single.orm.items import hydration, serialization
-from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, Update
+from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, Update, as_read
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import names
 from dynamo_single.table.flow import run
 from dynamo_single.table.table import Table
-from dynamo_single.verification.findings import Finding, Others, Subject, as_read
+from dynamo_single.verification.findings import Finding, Others, Subject
 
 
 def wanted(subject: Subject, others: Others) -> Iterable[ItemKey]:

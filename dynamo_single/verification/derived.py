@@ -8,8 +8,8 @@ from typing import Any
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.effects import derived
 from dynamo_single.orm.items import hydration, serialization
-from dynamo_single.orm.requests.actions import ITEM_MISSING, Delete, Item, ItemKey, Put
-from dynamo_single.verification.findings import Finding, Others, Subject, as_read, state_of, still_missing
+from dynamo_single.orm.requests.actions import ITEM_MISSING, Delete, Item, ItemKey, Put, as_read
+from dynamo_single.verification.findings import Finding, Others, Subject, state_of, still_missing
 
 
 def wanted(subject: Subject, others: Others) -> Iterable[ItemKey]:

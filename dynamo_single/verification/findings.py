@@ -6,11 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from dynamo_single.orm.conditions.algebra import join
-from dynamo_single.orm.conditions.terms import Condition
 from dynamo_single.orm.items.hydration import has_expired
-from dynamo_single.orm.requests.actions import ITEM_EXISTS, ITEM_MISSING, Action, Check, Item, ItemKey, key_of
-from dynamo_single.orm.requests.changes import as_stored
+from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Check, Item, ItemKey, as_read, key_of
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import names
 
@@ -91,11 +88,6 @@ class Checks(Protocol):
 
     def findings(self, subject: Subject, others: Others) -> Iterator[Finding]:
         """What is wrong with the item."""
-
-
-def as_read(item: Item, stored: Iterable[str]) -> Condition:
-    """The condition that an item is there, and some attributes of it are as they were read."""
-    return join((ITEM_EXISTS, *(as_stored(item, name) for name in sorted(set(stored)))))
 
 
 def state_of(item: Item, stored: Iterable[str]) -> Check:

@@ -10,10 +10,10 @@ from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import EmptyKeyPart, InvalidValue
 from dynamo_single.orm.effects import claims
 from dynamo_single.orm.items import hydration, serialization
-from dynamo_single.orm.requests.actions import ItemKey, Update
+from dynamo_single.orm.requests.actions import ItemKey, Update, as_read
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import names
-from dynamo_single.verification.findings import Finding, Kind, Others, Subject, as_read
+from dynamo_single.verification.findings import Finding, Kind, Others, Subject
 
 #: The types of items that belong to no model.
 OTHER_TYPES = {

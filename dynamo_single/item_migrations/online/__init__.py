@@ -3,7 +3,7 @@
 from dynamo_single.item_migrations.online.carrying import carry_out
 from dynamo_single.item_migrations.online.checkpoints import Failure, begun, forget
 from dynamo_single.item_migrations.online.report import Estimate, Report, estimate
-from dynamo_single.item_migrations.online.work import Options, Progress, Work, of_type
+from dynamo_single.item_migrations.online.work import Options, Progress, Task, Work, of_type
 
 __all__ = [
     "Estimate",
@@ -11,6 +11,7 @@ __all__ = [
     "Options",
     "Progress",
     "Report",
+    "Task",
     "Work",
     "begun",
     "carry_out",

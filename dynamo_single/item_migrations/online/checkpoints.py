@@ -289,7 +289,7 @@ def _items(table: Table, prefix: str) -> Iterator[dict[str, Any]]:
 
 
 def _sort_key(work: Work, segment: int | None = None) -> str:
-    key = f"WORK#{work.app}#{work.migration}#{work.number}#{work.phase}"
+    key = f"WORK#{work.app}#{work.migration}#{work.number}#{work.phase}#{work.step}"
     return key if segment is None else f"{key}#{segment:0{len(str(MAX_SEGMENTS))}d}"
 
 

@@ -110,7 +110,7 @@ _OF_ITEM = (InvalidValue, ItemTooLarge, NotSupported, RequestFailed)
 
 
 def _tried(sender: Sender, work: Work, item: Item, others: Others) -> Outcome:
-    actions = work.change(item, others)
+    actions = work.task.change(item, others)
     if not actions:
         return "unchanged"
     try:
@@ -128,12 +128,12 @@ def _again(sender: Sender, work: Work, key: ItemKey, item: Item) -> tuple[Item, 
     """An item as it is now with the others that it has to do with as of the same moment; ``None`` if it is no more."""
     wanted: list[ItemKey] = []
     for _ in range(ATTEMPTS):
-        wanted = list(dict.fromkeys((key, *work.wanted(item))))
+        wanted = list(dict.fromkeys((key, *work.task.wanted(item))))
         found = sender.at_once(wanted)
-        if key not in found or not matches(work.items, found[key]):
+        if key not in found or not matches(work.task.items, found[key]):
             return None
         item = found[key]
-        if set(work.wanted(item)) <= set(wanted):
+        if set(work.task.wanted(item)) <= set(wanted):
             return item, found
     raise InvalidValue("What it has to do with was written by others each time it was read.")
 

@@ -78,7 +78,7 @@ class Walk:
                 left = left.failing(failure)
                 continue
             item = self.sender.at_once([failure.key]).get(failure.key)
-            if item is None or not matches(self.work.items, item):
+            if item is None or not matches(self.work.task.items, item):
                 continue
             left = self._settled(replace(left, matched=left.matched - 1), item, self._others([item]))
         self.checkpoints.save(left)
@@ -86,7 +86,7 @@ class Walk:
         return left
 
     def _others(self, items: Sequence[Item]) -> Others:
-        wanted = sorted({key for item in items for key in self.work.wanted(item)})
+        wanted = sorted({key for item in items for key in self.work.task.wanted(item)})
         found: dict[Any, Item] = {}
         for request in compile_batches(wanted, self.sender.table.name):
             self.sender.pace.before(request.operation)
@@ -102,5 +102,5 @@ def scan(work: Work, segment: Segment, segments: int, page: int) -> Request:
         params |= {"Segment": segment.number, "TotalSegments": segments}
     if segment.position is not None:
         params["ExclusiveStartKey"] = item_key(segment.position)
-    text = compile_condition(work.items, None, builder)
+    text = compile_condition(work.task.items, None, builder)
     return Request("Scan", {**params, **({"FilterExpression": text} if text else {}), **builder.params()})

@@ -35,16 +35,29 @@ def of_type(item_type: str) -> Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """One pass over a table: which ``items``, and the ``change`` of each.
+class Task:
+    """What is done to which ``items`` of a table.
 
     ``change`` gives the actions that bring an item up to date, the item's own first: they are sent as one request, as a
     transaction if there are several, and each has to be conditional on what was read. Without any there is nothing to
     do. It raises an ``InvalidValue`` for an item that cannot be changed, with a sentence for the operator. ``wanted``
     names other items to be read with each item; the change is given those that are stored.
 
-    ``app``, ``migration``, ``number`` (of the operation in its migration) and ``phase`` name the checkpoints.
-    ``mark`` is a text that differs when the work does: checkpoints of another one are begun anew.
+    What was done may be done again, after a process was killed: a change gives nothing for an item that it has changed.
+    """
+
+    items: Condition
+    change: Callable[[Item, Others], Sequence[Action]]
+    wanted: Callable[[Item], Iterable[ItemKey]] = nothing_else
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One pass of an operation of a migration over a table.
+
+    ``app``, ``migration``, ``number`` (of the operation in its migration) and ``phase`` name the checkpoints; where an
+    operation has several passes in a phase, ``step`` counts them. ``mark`` is a text that differs when the task does:
+    checkpoints of another one are begun anew. ``label`` says in a line what is done.
     """
 
     app: str
@@ -52,9 +65,8 @@ class Work:
     number: int
     phase: Phase
     label: str
-    items: Condition
-    change: Callable[[Item, Others], Sequence[Action]]
-    wanted: Callable[[Item], Iterable[ItemKey]] = nothing_else
+    task: Task
+    step: int = 0
     mark: str = ""
 
     @property

@@ -52,7 +52,7 @@ class Rule:
     @property
     def stored_names(self) -> frozenset[str]:
         """The physical names of everything that decides whether an item has a claim, and which."""
-        return frozenset({*(attribute.attr_name for attribute in self.attributes), *_names_in(self.condition)})
+        return frozenset({*(attribute.attr_name for attribute in self.attributes), *names_in(self.condition)})
 
     @property
     def name(self) -> str:
@@ -237,12 +237,13 @@ def _condition(model: Any, constraint: UniqueConstraint) -> Condition:
         raise ConfigurationError(f"{model._meta.label}: the condition of {constraint.name}: {error}") from error
 
 
-def _names_in(condition: Condition) -> Iterator[str]:
+def names_in(condition: Condition) -> Iterator[str]:
+    """The physical names that a condition in stored names looks at."""
     if isinstance(condition, And | Or):
         for child in condition.children:
-            yield from _names_in(child)
+            yield from names_in(child)
     elif isinstance(condition, Not):
-        yield from _names_in(condition.child)
+        yield from names_in(condition.child)
     elif isinstance(condition, Stored):
         yield condition.name
     elif isinstance(condition, StoredPair):

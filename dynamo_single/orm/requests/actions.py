@@ -5,12 +5,13 @@ Each action becomes one request, or one entry of a transaction. Nothing here doe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Stored
-from dynamo_single.orm.requests.changes import Change
+from dynamo_single.orm.requests.changes import Change, as_stored
 from dynamo_single.orm.schema.encoding.values import item_size
 from dynamo_single.table import names
 
@@ -26,6 +27,11 @@ ITEM_EXISTS = Stored(names.PARTITION_KEY, "exists")
 def key_of(item: Item) -> ItemKey:
     """The key of an item."""
     return item[names.PARTITION_KEY]["S"], item[names.SORT_KEY]["S"]
+
+
+def as_read(item: Item, stored: Iterable[str]) -> Condition:
+    """The condition that an item is there, and some attributes of it are as they were read."""
+    return join((ITEM_EXISTS, *(as_stored(item, name) for name in sorted(set(stored)))))
 
 
 @dataclass(frozen=True, slots=True)
