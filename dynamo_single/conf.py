@@ -32,6 +32,8 @@ from dynamo_single.setting_values import (
 
 BillingMode = Literal["PAY_PER_REQUEST", "PROVISIONED"]
 Transport = Literal["direct", "botocore"]
+#: Whether a table is asked which migrations its items have gone through.
+Migrations = Literal["check", "trust"]
 
 SCHEME = "dynamodb"
 DEFAULT_INDEXES = ("gs1", "gs2")
@@ -64,6 +66,7 @@ class TableSettings:
     consumed_capacity: bool = True
     parallel_reads: int = 8
     transport: Transport = "direct"
+    migrations: Migrations = "check"
 
     @property
     def is_local(self) -> bool:
@@ -301,6 +304,12 @@ def _transport(value: Any) -> str:
     return str(value)
 
 
+def _migrations(value: Any) -> str:
+    if value not in ("check", "trust"):
+        raise ValueError
+    return str(value)
+
+
 _READERS: dict[str, Reader] = {
     "BILLING_MODE": (_billing_mode, "'PAY_PER_REQUEST' or 'PROVISIONED'"),
     "CONNECT_TIMEOUT": SECONDS,
@@ -312,6 +321,7 @@ _READERS: dict[str, Reader] = {
     ),
     "MAX_ATTEMPTS": POSITIVE,
     "MAX_POOL_CONNECTIONS": POSITIVE,
+    "MIGRATIONS": (_migrations, "'check' or 'trust'"),
     "PARALLEL_READS": POSITIVE,
     "READ_CAPACITY": POSITIVE,
     "READ_TIMEOUT": SECONDS,

@@ -61,6 +61,10 @@ class NoAccessPattern(NotSupported):
     """No declared key can answer the query, and scanning was not allowed."""
 
 
+class KeyNotFilled(NotSupported):
+    """Only a key, a claim or an attribute answers the query that not every item has yet; nothing was read."""
+
+
 class TooManyMatches(NotSupported):
     """More objects match than the caller allowed to be worked on in memory; nothing was cut off, there is no result."""
 
@@ -115,6 +119,10 @@ class UnexpectedItem(DynamoSingleError, DatabaseError):
 
 class OutdatedKey(DynamoSingleError, DatabaseError):
     """An item is stored under another key than its model's templates give by now; nothing was written."""
+
+
+class FormNotApplied(DynamoSingleError, OperationalError):
+    """The table's items have another form than the model: a migration is not applied. Nothing was read or written."""
 
 
 class NotRolledBack(DynamoSingleError, RuntimeError):

@@ -16,6 +16,7 @@ from django.core.checks import Error
 from dynamo_single.cache import entries
 from dynamo_single.exceptions import ConfigurationError, InvalidValue
 from dynamo_single.orm.effects import unique_rules
+from dynamo_single.orm.filled import states
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import IdAttribute
 from dynamo_single.orm.schema.attributes.references import StandIn
@@ -26,6 +27,7 @@ from dynamo_single.orm.schema.layout import ModelLayout
 _RESERVED: Final[dict[str, Callable[[], Iterable[tuple[str, str]]]]] = {
     "a claim on a unique value": unique_rules.claim_keys,
     "an item of the cache": lambda: entries.KEYS,
+    "what migrations keep in the table": lambda: states.KEYS,
 }
 #: The most combinations of choices that are compared one by one; beyond, the choices of a key do not count.
 MOST_COMBINATIONS: Final = 64

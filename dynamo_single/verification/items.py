@@ -9,6 +9,7 @@ from dynamo_single.cache import entries
 from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import EmptyKeyPart, InvalidValue
 from dynamo_single.orm.effects import claims
+from dynamo_single.orm.filled import states
 from dynamo_single.orm.items import hydration, serialization
 from dynamo_single.orm.requests.actions import ItemKey, Update, as_read
 from dynamo_single.orm.schema import registry
@@ -22,6 +23,7 @@ OTHER_TYPES = {
     entries.ENTRY_TYPE,
     entries.PART_TYPE,
     entries.GENERATIONS_TYPE,
+    states.STATE_TYPE,
 }
 
 

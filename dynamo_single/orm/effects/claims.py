@@ -32,7 +32,7 @@ def unique_attributes(model: Any) -> dict[str, Attribute[Any]]:
 
 def claim_key(model: Any, attribute: Attribute[Any], value: Any) -> ItemKey:
     """The key of the claim on a value of an attribute that is unique by itself."""
-    return _rule_of(model, attribute).key((value,))
+    return rule_of(model, attribute).key((value,))
 
 
 class Claims(Effect):
@@ -78,7 +78,8 @@ def violation(subject: Subject, item: Item, action: Action) -> UniqueViolation |
     return None
 
 
-def _rule_of(model: Any, attribute: Attribute[Any]) -> Rule:
+def rule_of(model: Any, attribute: Attribute[Any]) -> Rule:
+    """The rule of an attribute that is unique by itself; raises ``ConfigurationError`` for another one."""
     for rule in rules_of(model):
         if rule.fields == (attribute.name,) and not rule.name:
             return rule

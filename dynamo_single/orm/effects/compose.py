@@ -14,6 +14,7 @@ from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Stored
 from dynamo_single.orm.effects.effect import Along, Effects, Subject, Transition
 from dynamo_single.orm.effects.terms import NO_TERMS, Conditions, Terms
 from dynamo_single.orm.effects.write import Write
+from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.expiry import free
 from dynamo_single.orm.items.form import ItemForm, form_of
@@ -23,6 +24,7 @@ from dynamo_single.orm.requests.block import Block
 from dynamo_single.orm.requests.changes import Change, as_stored, needs
 from dynamo_single.orm.requests.compiler import fits
 from dynamo_single.orm.requests.differences import by_place, whole
+from dynamo_single.orm.schema import registry
 from dynamo_single.table import names
 
 _KEY = (names.PARTITION_KEY, names.SORT_KEY)
@@ -72,6 +74,7 @@ async def compose(
     absent: frozenset[ItemKey] = frozenset(),
 ) -> Write | None:
     """The write that a draft asks for; ``None`` if the item would be as it is."""
+    await knowledge.ask(registry.layout_of(type(obj)))
     form, before = form_of(type(obj)), draft.before
     form.check_key(obj, draft.held, before)
     changed = draft.changed
@@ -144,6 +147,7 @@ async def compose_new(
     lenient: bool = False,
 ) -> Write:
     """The write of a new item, over none that has not expired."""
+    await knowledge.ask(registry.layout_of(type(obj)))
     form = form_of(type(obj))
     check_trash_key(form.model, values)
     transition = Transition(Subject(obj), None, item, form.known, pending, absent, lenient)
@@ -160,6 +164,7 @@ async def compose_removal(
     absent: frozenset[ItemKey] = frozenset(),
 ) -> Write:
     """The write that removes a stored object's item."""
+    await knowledge.ask(registry.layout_of(type(obj)))
     form, before = form_of(type(obj)), obj._stored
     transition = Transition(Subject(obj), before, None, form.known, pending, absent)
     along = await _along(effects, transition)

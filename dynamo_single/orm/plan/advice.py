@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from dynamo_single.exceptions import NoAccessPattern
+from dynamo_single.exceptions import KeyNotFilled, NoAccessPattern
 from dynamo_single.orm.conditions.terms import DELETED_AT, EVERYTHING, IDENTITY, ITEM_TYPE, Compare
 from dynamo_single.orm.conditions.wording import word, word_order
 from dynamo_single.orm.plan.constraints import Constraints
-from dynamo_single.orm.plan.plan import Query, Rejection
+from dynamo_single.orm.plan.plan import Plan, Query, Rejection
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 
 _INDEXABLE = ("S", "N", "BOOL")
 #: An index that is younger than the items would silently leave them out.
 _OLD_ITEMS = "Items that are stored already are in it after: manage.py dynamo_rebuild {label}"
+_FILLING = "Carry out what is open: manage.py migrate, and manage.py migrate --finish once all older code has stopped."
 _RANGES = ("lt", "lte", "gt", "gte", "range", "startswith")
 
 
@@ -34,6 +35,24 @@ def unknown_key(query: Query, keys: Iterable[AccessKey], name: str) -> NoAccessP
     """Make the error for a query that names a key which the model does not have."""
     known = ", ".join(key.name if key.index is None else f"{key.name} ({key.index})" for key in keys)
     return NoAccessPattern(f"{query.layout.label} has no key or index {name!r}; it has {known}.")
+
+
+def key_not_filled(query: Query, filled: Plan) -> KeyNotFilled:
+    """Make the error for a query that is answered only by keys which not every item has yet."""
+    used = [part.key for part in (filled, *filled.parts) if part.key is not None]
+    keys = ", ".join(describe_key(key) for key in dict.fromkeys(used) if key.name in query.missing_keys)
+    return KeyNotFilled(
+        f"{query.layout.label}: {word_query(query)} is answered by {keys}, and not every item is known to have that "
+        f"key yet, so that objects would be left out. {_FILLING}"
+    )
+
+
+def attribute_not_filled(query: Query, name: str) -> KeyNotFilled:
+    """Make the error for a query that asks for what not every item has yet."""
+    return KeyNotFilled(
+        f"{query.layout.label}: {word_query(query)} asks for {name}, and not every item is known to have it yet. "
+        f"{_FILLING}"
+    )
 
 
 def word_query(query: Query) -> str:

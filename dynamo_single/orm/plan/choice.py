@@ -70,6 +70,8 @@ def _keys(query: Query) -> tuple[AccessKey, ...]:
 def _check_usable(key: AccessKey, query: Query) -> None:
     if {key.name, key.index} & set(query.without):
         raise Unfit("without_index() leaves it out")
+    if key.name in query.missing_keys:
+        raise Unfit("not every item is known to have it: a migration is to fill it")
     if key.index is None:
         return
     if query.consistent:

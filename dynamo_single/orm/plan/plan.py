@@ -74,6 +74,9 @@ class Query:
     without: tuple[str, ...] = ()
     #: The most items that may be read for nothing, where the queryset says so.
     allow_reads: int | None = None
+    #: The names of keys that not every item has, and of such attributes.
+    missing_keys: frozenset[str] = frozenset()
+    missing_attributes: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

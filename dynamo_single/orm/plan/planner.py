@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from dynamo_single.exceptions import UnknownField
+from dynamo_single.exceptions import NoAccessPattern, UnknownField
 from dynamo_single.orm.conditions.algebra import conjuncts, join, simplify
 from dynamo_single.orm.conditions.lowering import check, lower
 from dynamo_single.orm.conditions.terms import DELETED_AT, EVERYTHING, ITEM_TYPE, Compare, Condition, Order
-from dynamo_single.orm.plan.advice import no_access_pattern, unknown_key
+from dynamo_single.orm.plan.advice import attribute_not_filled, key_not_filled, no_access_pattern, unknown_key
 from dynamo_single.orm.plan.alternatives import MAX_PARTS, Alternative, alternatives
 from dynamo_single.orm.plan.candidates import Candidate
 from dynamo_single.orm.plan.choice import alive, by_one_key, chosen, is_canonical, of_type, visible, weigh_all
@@ -42,6 +42,8 @@ def plan(query: Query, *, now: Any = None) -> Plan:
     constraints = _gather(query)
     if constraints is None:
         return _nothing(query)
+    if query.missing_attributes:
+        _refuse_missing(query, constraints)
     found, rejected = by_one_key(query, constraints, now)
     merged_by = deciding(query, constraints) if query.ordering else ()
     parts = _parts(query, found, merged_by, now, MAX_STEPS)
@@ -54,7 +56,17 @@ def plan(query: Query, *, now: Any = None) -> Plan:
         wanted = (*constraints.terms, *visible(query, None), *alive(layout, now), of_type(layout))
         reason = "no key answers it, and a scan was allowed: every item of the table is read"
         return Plan("scan", query, filter=join(wanted), reason=reason, rejected=tuple(rejected))
+    if query.missing_keys and (filled := _as_if_filled(query, now)) is not None:
+        raise key_not_filled(query, filled)
     raise no_access_pattern(query, constraints, rejected, in_any_order=_without_order(query, constraints))
+
+
+def _as_if_filled(query: Query, now: Any) -> Plan | None:
+    """The plan that there will be once every key is filled."""
+    try:
+        return plan(replace(query, missing_keys=frozenset()), now=now)
+    except NoAccessPattern:
+        return None
 
 
 def plan_of_keys(query: Query, keys: Sequence[tuple[str, str]], *, now: Any = None) -> Plan:
@@ -169,6 +181,14 @@ def _without_order(query: Query, constraints: Constraints) -> AccessKey | None:
 
 def _may_scan(query: Query) -> bool:
     return query.allow_scan and not query.ordering and query.using_index in (None, PRIMARY)
+
+
+def _refuse_missing(query: Query, constraints: Constraints) -> None:
+    """A condition or an order by what some items do not have yet would leave those out, or in."""
+    named = {term.attribute for term in constraints.terms if isinstance(term, Compare)}
+    named.update(order.attribute for order in query.ordering)
+    for name in sorted(query.missing_attributes & (named | _compared(query.where))):
+        raise attribute_not_filled(query, name)
 
 
 def _check_names(query: Query) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from dynamo_single import clock
 from dynamo_single.exceptions import InvalidValue
+from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.serialization import Values, computed_key
 from dynamo_single.orm.plan import planner
@@ -55,6 +56,7 @@ def keys_of_several(queryset: StatefulQuerySet[Any], pks: Sequence[Any]) -> Sequ
 def objects(queryset: StatefulQuerySet[Any], keys: Sequence[ItemKey]) -> Iterator[Any]:
     """The objects under some keys, in their order: one GetItem for one, else one BatchGetItem for each hundred."""
     layout, asked = registry.layout_of(queryset.model), queryset._asked
+    knowledge.missing(layout)
     query = Query(layout, visibility=asked.visibility, consistent=asked.consistent)
     plan = planner.plan_of_keys(query, keys, now=None if layout.expires is None else clock.instant())
     return map(partial(hydration.instance, queryset.model), plans.items(get_table(layout.alias), plan))

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from dynamo_single.exceptions import InvalidValue
+from dynamo_single.exceptions import InvalidValue, KeyNotFilled
 from dynamo_single.orm.effects import claims
 from dynamo_single.orm.effects.unique_rules import rules_of
+from dynamo_single.orm.filled import knowledge
+from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.encoding.shown import shown
+from dynamo_single.table.flow import run
 
 
 def by_claim(model: Any, attribute: str, value: Any) -> Any | None:
     """The object of a model that holds a value of a unique attribute, or ``None``.
 
-    Two GetItems, strongly consistent; one if nothing holds it.
+    Two GetItems, strongly consistent; one if nothing holds it. Raises ``KeyNotFilled`` while a migration has not
+    claimed the values of all items yet.
     """
     described = model._meta.get_field(attribute).attribute
+    _check_filled(model, attribute)
     try:
         wanted = claims.claim_key(model, described, value)
         item = claims.owner_item(model, described, value)
@@ -25,6 +30,16 @@ def by_claim(model: Any, attribute: str, value: Any) -> Any | None:
     if item is None or wanted not in claims.claims_of(model, item).values():
         return None
     return model.from_item(dict(item))
+
+
+def _check_filled(model: Any, attribute: str) -> None:
+    rule = claims.rule_of(model, model._meta.get_field(attribute).attribute)
+    if not run(knowledge.has_rule(registry.layout_of(model), rule.fingerprint)):
+        raise KeyNotFilled(
+            f"{model._meta.label}: not every value of {attribute} is known to be claimed yet, so that an object would "
+            "not be found. Carry out what is open: manage.py migrate, and manage.py migrate --finish once all older "
+            "code has stopped."
+        )
 
 
 def the_one(queryset: Any, attribute: str, value: Any) -> Any:

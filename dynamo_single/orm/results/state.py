@@ -16,6 +16,7 @@ from django.db.models import Model, Prefetch, Q
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Order
+from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.plan.plan import Query, Visibility
 from dynamo_single.orm.results.columns import Columns
 from dynamo_single.orm.results.computation import Computation, distinct_rows
@@ -169,6 +170,7 @@ class QueryState:
         computation, asked = self.computation, self.asked
         if computation is not None:
             raise NotSupported(f"This is not supported for what is {computation} in memory, after reading.")
+        missing = knowledge.missing(self.layout)
         return Query(
             layout=self.layout,
             where=self.where,
@@ -179,6 +181,8 @@ class QueryState:
             allow_scan=asked.allow_scan,
             without=asked.without,
             allow_reads=asked.allow_reads,
+            missing_keys=missing.keys,
+            missing_attributes=missing.attributes,
         )
 
     def _orders(self) -> tuple[Order, ...]:

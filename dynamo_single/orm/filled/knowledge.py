@@ -1,0 +1,211 @@
+"""What this process knows of the form of a table's items: one GetItem a process and table, and more while something is
+open.
+
+Models whose app has no migrations are not asked about, and a type of items of which the table says nothing counts as
+filled. What is filled for a model is known for good. This module must not know migrations' files or commands.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.util import find_spec
+from pkgutil import iter_modules
+from typing import Final
+
+from django.core.signals import setting_changed
+from django.db.migrations.loader import MigrationLoader
+
+from dynamo_single.exceptions import ConditionFailed, Conflict, FormNotApplied
+from dynamo_single.orm.conditions.terms import Stored
+from dynamo_single.orm.filled import states
+from dynamo_single.orm.filled.states import StoredForm, TableState
+from dynamo_single.orm.requests.actions import ITEM_MISSING, Put
+from dynamo_single.orm.requests.compiler import compile_action, item_key
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.fingerprints import attribute_fingerprint, key_fingerprints
+from dynamo_single.orm.schema.layout import ModelLayout
+from dynamo_single.table.flow import run
+from dynamo_single.table.request import Request
+from dynamo_single.table.table import CONFLICT_ATTEMPTS, Table, get_table
+
+#: For how many seconds what is open counts as it was read. What a migration drops, it drops later than that.
+REFRESH: Final = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """What not every item of a model has: names of keys, and of attributes."""
+
+    keys: frozenset[str] = frozenset()
+    attributes: frozenset[str] = frozenset()
+
+
+NOTHING: Final = Missing()
+
+
+@dataclass(slots=True)
+class _Known:
+    """What was read of one table, and when. ``filled`` are the models that lack nothing, but perhaps rules."""
+
+    filled: set[ModelLayout] = field(default_factory=set)
+    state: TableState | None = None
+    read_at: float = 0.0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is to be read again where something is open."""
+        return self.state is None or time.monotonic() - self.read_at >= REFRESH
+
+
+_tables: dict[Table, _Known] = {}
+
+
+async def ask(layout: ModelLayout) -> Missing:
+    """What not every item of a model has; raises ``FormNotApplied`` if the items have another form than the model.
+
+    Sends nothing for a model that is filled, and one strongly consistent GetItem at most every ``REFRESH`` seconds for
+    another one.
+    """
+    table = get_table(layout.alias)
+    known = _tables.get(table)
+    if known is not None and layout in known.filled:
+        return NOTHING
+    form = await _form(table, layout)
+    found = NOTHING if form is None else _missing(layout, form)
+    if found != NOTHING:
+        form = await _form(table, layout, is_open=True)
+        found = NOTHING if form is None else _missing(layout, form)
+    if found == NOTHING:
+        _tables[table].filled.add(layout)
+    return found
+
+
+def missing(layout: ModelLayout) -> Missing:
+    """``ask()`` in this thread."""
+    known = _tables.get(get_table(layout.alias))
+    return NOTHING if known is not None and layout in known.filled else run(ask(layout))
+
+
+async def has_rule(layout: ModelLayout, fingerprint: str) -> bool:
+    """Whether every item has the claim that a unique rule asks for, as far as the table says; costs as ``ask()``."""
+    table = get_table(layout.alias)
+    form = await _form(table, layout)
+    if form is not None and form.rules.get(fingerprint) != "filled":
+        form = await _form(table, layout, is_open=True)
+    return form is None or form.rules.get(fingerprint) == "filled"
+
+
+async def _form(table: Table, layout: ModelLayout, *, is_open: bool = False) -> StoredForm | None:
+    """The form that a model's items have; ``None`` where the table says nothing of it.
+
+    What ``is_open`` is read again, if it was not just now.
+    """
+    known = _tables.setdefault(table, _Known())
+    if not _is_asked_about(layout, table):
+        return None
+    if known.state is None or (is_open and known.is_over):
+        known.state, known.read_at = await state_of(table), time.monotonic()
+    try:
+        form = _form_in(known.state, layout)
+        if form is not None:
+            _check(layout, form)
+    except FormNotApplied:
+        if not known.is_over:
+            raise
+        return await _form(table, layout, is_open=True)
+    return form
+
+
+def _is_asked_about(layout: ModelLayout, table: Table) -> bool:
+    return table.settings.migrations == "check" and _has_migrations(layout.label.partition(".")[0])
+
+
+@cache
+def _has_migrations(app_label: str) -> bool:
+    """Whether an app has migrations; they are not imported, so that those of SQL models count too."""
+    module, _ = MigrationLoader.migrations_module(app_label)
+    try:
+        spec = None if module is None else find_spec(module)
+    except ModuleNotFoundError:
+        return False
+    return spec is not None and any(iter_modules(spec.submodule_search_locations))
+
+
+def _form_in(state: TableState, layout: ModelLayout) -> StoredForm | None:
+    found = state.forms.get(layout.item_type)
+    if found is not None:
+        return found
+    for item_type, form in state.forms.items():
+        if form.label == layout.label.lower():
+            raise _not_applied(layout, f"its items have the itemType {item_type!r}, and not {layout.item_type!r}")
+    return None
+
+
+def _check(layout: ModelLayout, form: StoredForm) -> None:
+    """Raise if the items are stored otherwise than the model reads and writes them."""
+    model = registry.model_of_type(layout.alias, layout.item_type)
+    primary = key_fingerprints(model)["primary"]
+    if primary != form.primary:
+        raise _not_applied(layout, f"its items have the key {form.primary!r}, and not {primary!r}")
+    for name, attribute in registry.attributes_of(model).items():
+        found, written = form.attributes.get(attribute.attr_name), attribute_fingerprint(attribute)
+        if found is None:
+            raise _not_applied(layout, f"it stores {name} as {attribute.attr_name!r}, which its items do not have")
+        if found != written:
+            raise _not_applied(layout, f"it stores {name} as {written!r}, and its items have {found!r}")
+
+
+def _missing(layout: ModelLayout, form: StoredForm) -> Missing:
+    written = key_fingerprints(registry.model_of_type(layout.alias, layout.item_type))
+    keys = (key.name for key in layout.index_keys if form.keys.get(written[key.name]) != "filled")
+    unfilled = set(form.unfilled)
+    attributes = (name for name, info in layout.attributes.items() if info.stored in unfilled)
+    return Missing(frozenset(keys), frozenset(attributes))
+
+
+def _not_applied(layout: ModelLayout, what: str) -> FormNotApplied:
+    return FormNotApplied(
+        f"{layout.label} is not as the table's items are: {what}. Nothing was read or written. Carry out the "
+        "migrations that this code has (manage.py migrate), or write the missing one (manage.py makemigrations)."
+    )
+
+
+async def state_of(table: Table) -> TableState:
+    """What a table says now: one strongly consistent GetItem."""
+    answer = await table.ask(Request("GetItem", {"Key": item_key(states.STATE_KEY), "ConsistentRead": True}))
+    return states.read(answer["Item"]) if answer.get("Item") else TableState()
+
+
+def change(table: Table, work: Callable[[TableState], TableState]) -> TableState:
+    """Change what a table says: a GetItem and a conditional PutItem, and again where another process was faster.
+
+    Raises ``Conflict`` after as many attempts as a transaction has.
+    """
+    for _ in range(CONFLICT_ATTEMPTS):
+        before = run(state_of(table))
+        after = replace(work(before), revision=before.revision + 1)
+        condition = Stored(states.REVISION, "=", ({"N": str(before.revision)},)) if before.revision else ITEM_MISSING
+        try:
+            table.send(compile_action(Put(states.written(after), condition)))
+        except ConditionFailed:
+            continue
+        forget()
+        return after
+    raise Conflict(f"What {table.name} says of its items is being changed by other processes all the time; try again.")
+
+
+def forget() -> None:
+    """Know nothing any more: the next query asks again."""
+    _tables.clear()
+
+
+def _forget(*, setting: str, **_: object) -> None:
+    if setting in {"DYNAMO_SINGLE", "MIGRATION_MODULES"}:
+        forget()
+        _has_migrations.cache_clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="dynamo_single.orm.filled")

@@ -1,0 +1,102 @@
+"""What a table says of the form of its items, as values: which keys, rules and attributes every item has.
+
+One item a table holds it, written by migrations only. This module sends nothing and must not know models.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Final, Literal
+
+from dynamo_single.exceptions import UnexpectedItem
+from dynamo_single.orm.requests.actions import Item, ItemKey
+from dynamo_single.table import names
+
+#: ``open``: a migration is filling it, or has not begun to. ``filled``: every item has it.
+Phase = Literal["open", "filled"]
+
+#: The key of the state item; what else migrations keep in the table has the same partition key.
+STATE_KEY: Final[ItemKey] = (names.MIGRATIONS, "#STATE")
+STATE_TYPE: Final = "MigrationState"
+#: The templates of all keys that migrations write: the state, what is applied, and where a migration's work is.
+KEYS: Final = (STATE_KEY, (names.MIGRATIONS, "APPLIED#{any}"), (names.MIGRATIONS, "WORK#{any}"))
+
+REVISION: Final = "revision"
+_OWNER: Final = "owner"
+_FORMS: Final = "forms"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenChange:
+    """A change of stored items that has begun and is not finished; ``parameters`` are what its kind needs."""
+
+    kind: str
+    migration: str
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredForm:
+    """The form of one model's items: fingerprints, and for what may be missing in some items its phase.
+
+    ``attributes`` are by physical name; those ``unfilled`` may lack their default. ``keys`` and ``rules`` are phases by
+    fingerprint, of the keys on indexes and of the unique rules.
+    """
+
+    label: str
+    primary: str
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    keys: Mapping[str, Phase] = field(default_factory=dict)
+    rules: Mapping[str, Phase] = field(default_factory=dict)
+    unfilled: tuple[str, ...] = ()
+    opened: tuple[OpenChange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TableState:
+    """All that a table says: the form of each type of items by ``itemType``, and which project the table belongs to."""
+
+    revision: int = 0
+    owner: str = ""
+    forms: Mapping[str, StoredForm] = field(default_factory=dict)
+
+    def with_form(self, item_type: str, form: StoredForm | None) -> TableState:
+        """The same with one type's form; ``None`` for a type that has none any more."""
+        forms = {name: each for name, each in self.forms.items() if name != item_type}
+        return replace(self, forms=forms if form is None else {**forms, item_type: form})
+
+
+def read(item: Item) -> TableState:
+    """The state that an item holds; ``UnexpectedItem`` for one that another release of this app has written."""
+    try:
+        forms = json.loads(item[_FORMS]["S"])
+        return TableState(
+            revision=int(item[REVISION]["N"]),
+            owner=item.get(_OWNER, {}).get("S", ""),
+            forms={name: _form(each) for name, each in forms.items()},
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise UnexpectedItem(
+            f"The item {STATE_KEY[0]} / {STATE_KEY[1]} does not say in a known way what the table holds: {error!r}. A "
+            "later release of dynamo_single may have written it. Use that release."
+        ) from error
+
+
+def written(state: TableState) -> dict[str, dict[str, Any]]:
+    """The item that holds a state."""
+    forms = {name: asdict(form) for name, form in state.forms.items()}
+    return {
+        names.PARTITION_KEY: {"S": STATE_KEY[0]},
+        names.SORT_KEY: {"S": STATE_KEY[1]},
+        names.ITEM_TYPE: {"S": STATE_TYPE},
+        REVISION: {"N": str(state.revision)},
+        **({_OWNER: {"S": state.owner}} if state.owner else {}),
+        _FORMS: {"S": json.dumps(forms, sort_keys=True, separators=(",", ":"))},
+    }
+
+
+def _form(found: Mapping[str, Any]) -> StoredForm:
+    opened = tuple(OpenChange(**each) for each in found["opened"])
+    return StoredForm(**{**found, "opened": opened, "unfilled": tuple(found["unfilled"])})

@@ -1,0 +1,222 @@
+"""What a table says of the form of its items: a query that they cannot answer yet is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dynamo_single.exceptions import FormNotApplied, KeyNotFilled, NoAccessPattern, UnexpectedItem
+from dynamo_single.orm.effects.unique_rules import rules_of
+from dynamo_single.orm.filled import knowledge, present, states
+from dynamo_single.orm.query.unique import by_claim
+from dynamo_single.orm.requests.compiler import item_key
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.fingerprints import key_fingerprints
+from dynamo_single.table import Request, Table
+from dynamo_single.table.flow import run
+from dynamo_single.testing import assert_requests
+from tests.catalog.clubs import Club
+
+#: Migrations, which make the tests' models ones that are asked about.
+MIGRATED = {"catalog": "tests.backend_project.shop.migrations"}
+LAYOUT = registry.layout_of(Club)
+FORM = present.form_of(LAYOUT, (rule.fingerprint for rule in rules_of(Club)))
+
+Say = Callable[..., None]
+
+
+@pytest.fixture
+def say(table: Table, settings: Any) -> Iterator[Say]:
+    """Let the table say of clubs what the model does, but for some changes."""
+    settings.MIGRATION_MODULES = MIGRATED
+    knowledge.forget()
+
+    def change(item_type: str = LAYOUT.item_type, **changes: Any) -> None:
+        knowledge.change(table, lambda state: state.with_form(item_type, replace(FORM, **changes)))
+
+    yield change
+    knowledge.forget()
+
+
+def test_what_is_filled_costs_one_request_a_process(say: Say) -> None:
+    """Queries and writes after the first one ask nothing."""
+    say()
+    with assert_requests(["GetItem", "Query", "Query", "TransactWriteItems", "GetItem"]):
+        for _ in range(2):
+            assert list(Club.objects.all()) == []
+        Club.objects.create(club_id="c", name="Acme")
+        Club.objects.get(pk="c")
+
+
+def test_a_table_that_says_nothing_is_asked_once(say: Say) -> None:
+    """A project that has not begun to migrate goes on as before."""
+    with assert_requests(["GetItem", "Query", "Query"]):
+        for _ in range(2):
+            assert list(Club.objects.all()) == []
+
+
+def test_an_app_without_migrations_is_not_asked_about(say: Say, settings: Any) -> None:
+    """It costs nothing at all."""
+    say(primary="table: OTHER / {x}")
+    settings.MIGRATION_MODULES = {"catalog": None}
+    with assert_requests(["Query"]):
+        assert list(Club.objects.all()) == []
+
+
+def test_a_table_that_is_trusted_is_not_asked(say: Say, settings: Any, table: Table) -> None:
+    """``MIGRATIONS = "trust"`` is for those who make sure of it themselves."""
+    say(keys={})
+    described = table.settings
+    url = f"{described.endpoint_url}/{described.table_name}?region={described.region}&migrations=trust"
+    settings.DYNAMO_SINGLE = {**settings.DYNAMO_SINGLE, "default": url.replace("http://", "dynamodb://")}
+    with assert_requests(["Query"]):
+        assert list(Club.objects.all()) == []
+
+
+@pytest.mark.parametrize("keys", [{}, dict.fromkeys(FORM.keys, "open")], ids=["unknown", "open"])
+def test_a_key_that_is_not_filled_answers_no_query(say: Say, keys: dict[str, Any]) -> None:
+    """Not with some of the objects, and not with none."""
+    say(keys=keys)
+    with pytest.raises(KeyNotFilled, match=r"by_name \(gs1\) .* objects would be left out.*manage.py migrate"):
+        list(Club.objects.all())
+
+
+def test_another_key_answers_in_the_place_of_one_that_is_not_filled(say: Say) -> None:
+    """By its whole primary key an object is found meanwhile, and what no key answers stays NoAccessPattern."""
+    say(keys={})
+    club = Club.objects.create(club_id="c", name="Acme")
+    assert Club.objects.get(pk="c") == Club.objects.get(club_id="c", name="Acme") == club
+    with pytest.raises(NoAccessPattern):
+        list(Club.objects.order_by("created_at"))
+
+
+def test_the_trash_is_refused_while_its_key_is_not_filled(say: Say) -> None:
+    """It is a key of its own."""
+    live = key_fingerprints(Club)["by_name"]
+    say(keys={live: "filled"})
+    assert list(Club.objects.all()) == []
+    with pytest.raises(KeyNotFilled, match="trash"):
+        list(Club.deleted_objects.all())
+
+
+@pytest.mark.parametrize("query", [{"name__startswith": "A"}, {"name": "Acme"}])
+def test_an_attribute_that_some_items_lack_is_no_condition(say: Say, query: dict[str, str]) -> None:
+    """Its default is shown for them, and DynamoDB would compare what is stored."""
+    say(unfilled=("name",))
+    with pytest.raises(KeyNotFilled, match="asks for name"):
+        list(Club.objects.filter(**query))
+    assert list(Club.objects.all()) == []
+
+
+def test_an_order_by_an_attribute_that_some_items_lack_is_refused(say: Say) -> None:
+    """They would come at the wrong place, or not at all."""
+    say(unfilled=("name",))
+    with pytest.raises(KeyNotFilled, match="asks for name"):
+        list(Club.objects.order_by("name"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"primary": "primary CLUB#{uuid}"}, r"have the key .primary CLUB#\{uuid\}"),
+        ({"attributes": {"title": "S text"}}, "stores created_at as 'createdAt', which its items do not have"),
+        (
+            {"attributes": {**FORM.attributes, "name": "name Number"}},
+            "name as .name .*., and its items have .name Number",
+        ),
+        ({"item_type": "Association"}, "have the itemType 'Association', and not 'Club'"),
+    ],
+    ids=["primary key", "attribute", "type", "item type"],
+)
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: list(Club.objects.all()),
+        lambda: Club.objects.get(pk="c"),
+        lambda: Club.objects.in_bulk(["c"]),
+        lambda: Club.objects.create(club_id="c", name="Acme"),
+        lambda: Club.objects.filter(pk="c").update(name="Acme"),
+        lambda: Club.objects.bulk_create([Club(club_id="c", name="Acme")]),
+    ],
+    ids=["list", "get", "in_bulk", "create", "update", "bulk_create"],
+)
+def test_items_of_another_form_are_neither_read_nor_written(
+    say: Say, table: Table, changes: dict[str, Any], said: str, ask: Callable[[], object]
+) -> None:
+    """Code that is older or newer than the table's items stops at its first request."""
+    say(**changes)
+    with pytest.raises(FormNotApplied, match=f"{said}.*manage.py migrate"):
+        ask()
+    assert len(table.send(Request("Scan"))["Items"]) == 1
+
+
+def test_a_rule_that_is_not_filled_finds_no_object_by_its_claim(say: Say) -> None:
+    """An object without a claim yet would not be found."""
+    say(rules=dict.fromkeys(FORM.rules, "open"))
+    with pytest.raises(KeyNotFilled, match="not every value of name is known to be claimed"):
+        by_claim(Club, "name", "Acme")
+
+
+def test_what_was_open_is_asked_again_after_a_while(say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process notices that a migration has ended without being started anew."""
+    monkeypatch.setattr(knowledge, "REFRESH", 0.0)
+    say(keys={}, rules={})
+    with pytest.raises(KeyNotFilled):
+        list(Club.objects.all())
+    with pytest.raises(KeyNotFilled):
+        by_claim(Club, "name", "Acme")
+    with _elsewhere():
+        say()
+    assert list(Club.objects.all()) == []
+    assert by_claim(Club, "name", "Acme") is None
+
+
+@contextmanager
+def _elsewhere() -> Iterator[None]:
+    """What is changed within the block is changed by another process, for all that this one knows."""
+    held = dict(knowledge._tables)
+    yield
+    knowledge._tables.update(held)
+
+
+def test_two_that_change_the_state_at_once_lose_nothing(say: Say, table: Table) -> None:
+    """The second one reads what the first has written, and changes that."""
+    say()
+
+    def slow(state: states.TableState) -> states.TableState:
+        if not state.owner:
+            knowledge.change(table, lambda found: replace(found, owner="first"))
+        return replace(state, forms={**state.forms, "Other": FORM})
+
+    knowledge.change(table, slow)
+    found = run(knowledge.state_of(table))
+    assert (found.owner, sorted(found.forms), found.revision) == ("first", ["Club", "Other"], 3)
+
+
+def test_a_state_of_a_later_release_is_not_read_as_another(say: Say, table: Table) -> None:
+    """What is not understood is not guessed."""
+    say()
+    table.send(
+        Request(
+            "UpdateItem",
+            {
+                "Key": item_key(states.STATE_KEY),
+                "UpdateExpression": "SET forms = :f",
+                "ExpressionAttributeValues": {":f": {"S": '{"Club": {"layers": []}}'}},
+            },
+        )
+    )
+    knowledge.forget()
+    with pytest.raises(UnexpectedItem, match="A later release of dynamo_single"):
+        Club.objects.get(pk="c")
+
+
+def test_a_state_is_read_as_it_was_written() -> None:
+    """Open changes and phases included."""
+    opened = states.OpenChange("rename", "shop.0003_title", {"old": "name", "new": "title"})
+    state = states.TableState(4, "shop", {"Club": replace(FORM, unfilled=("name",), opened=(opened,))})
+    assert states.read(states.written(state)) == state
