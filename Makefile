@@ -89,6 +89,6 @@ install-dev: .venv/installed-dev node_modules/installed
 	@touch $@
 
 node_modules/installed: package.json package-lock.json
-	@echo "Installing the engine"
+	@echo "Installing the engine and pyright"
 	@npm ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error > /dev/null
 	@touch $@

@@ -157,17 +157,17 @@ class CursorListMixin:
     ``paginate_max_requests`` is the most requests of one page; without it a page is always filled.
     """
 
-    paginator_class = CursorPaginator
+    paginator_class: type[django_paginator.Paginator[Any]] = CursorPaginator
     paginate_max_requests: int | None = None
 
     def get_paginator(
         self, queryset: Any, per_page: int, orphans: int = 0, allow_empty_first_page: bool = True, **kwargs: Any
-    ) -> Any:
+    ) -> django_paginator.Paginator[Any]:
         """The paginator of the view's queryset."""
         kwargs.setdefault("max_requests", self.paginate_max_requests)
         return self.paginator_class(queryset, per_page, orphans, allow_empty_first_page, **kwargs)
 
-    def paginate_queryset(self, queryset: Any, page_size: int) -> tuple[Any, CursorPage, Any, bool]:
+    def paginate_queryset(self, queryset: Any, page_size: int) -> tuple[CursorPaginator, CursorPage, Any, bool]:
         """The page that the request asks for, as Django's list views take it."""
         view: Any = self
         paginator = view.get_paginator(

@@ -9,14 +9,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.contrib.admin import ModelAdmin
 from django.contrib.admin.utils import unquote
 from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
-from django.db import router, transaction
+from django.db import models, router, transaction
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
 from django.utils.text import capfirst
@@ -24,6 +24,22 @@ from django.utils.translation import gettext as _
 
 from dynamo_single.admin.changelist import KeyPaginator
 from dynamo_single.backend.errors import is_stored_in_dynamodb
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault  # Python's own since 3.13
+
+    M = TypeVarWithDefault("M", bound=models.Model, default=Any)
+
+    class _Base(ModelAdmin[M]): ...
+
+else:
+    M = TypeVar("M")
+
+    class _Base(ModelAdmin):
+        def __class_getitem__(cls, model: Any) -> type:
+            """The class itself: its parameter is for checkers, and Django's has none at run time."""
+            return cls
+
 
 ENTRIES_PER_PAGE = 100
 #: As in ``django.contrib.admin.models``, which cannot be imported before apps are ready.
@@ -49,7 +65,7 @@ def write(request: HttpRequest, obj: Any, action_flag: int, message: Any = "") -
     return LogEntry.objects.log_actions(request.user.pk, [obj], action_flag, message, single_object=True)
 
 
-class LoggedModelAdmin(ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
+class LoggedModelAdmin(_Base[M]):
     """A ``ModelAdmin``, of any model, that logs where the users are."""
 
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:

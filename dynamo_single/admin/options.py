@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import messages
@@ -25,14 +25,17 @@ from dynamo_single.admin import content_types, trash, versions
 from dynamo_single.admin.changelist import KeyChangeList, KeyPaginator, TrashFilter, shows_trash
 from dynamo_single.admin.errors import REFUSALS, RelatedRefused, refused_form
 from dynamo_single.admin.forms import KeyModelFormSet, PermissionsFilter, with_members
-from dynamo_single.admin.history import LoggedModelAdmin
+from dynamo_single.admin.history import LoggedModelAdmin, M
 from dynamo_single.exceptions import NoAccessPattern, NotSupported, UnknownField
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.registry import layout_of
 from dynamo_single.permission_fields import PermissionsField
 
+if TYPE_CHECKING:
+    from dynamo_single.orm.query.queryset import QuerySet
 
-class DynamoModelAdmin(LoggedModelAdmin):
+
+class DynamoModelAdmin(LoggedModelAdmin[M]):
     """The admin of a model that lives in DynamoDB; options are those of Django's ``ModelAdmin``.
 
     Without ``ordering`` a list comes in the order of the key that answers it. ``search_fields`` find what begins with
@@ -46,6 +49,10 @@ class DynamoModelAdmin(LoggedModelAdmin):
     #: Whether a form is refused if its object was written since it was shown; the model needs a ``VersionAttribute``.
     check_version = False
     search_help_text = gettext_lazy("Finds what begins with the text, in upper and lower case as typed.")
+
+    if TYPE_CHECKING:
+
+        def get_queryset(self, request: HttpRequest) -> QuerySet[M]: ...
 
     def __init__(self, model: Any, admin_site: Any) -> None:
         super().__init__(model, admin_site)
@@ -133,7 +140,7 @@ class DynamoModelAdmin(LoggedModelAdmin):
         }
         return TemplateResponse(request, "dynamo_single/admin/unanswered.html", context, status=400)
 
-    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> M | None:
         """The object, in the trash or not: one strongly consistent GetItem by its ``pk``."""
         queryset: Any = self.get_queryset(request)
         if trash.has_trash(self.model):
@@ -142,9 +149,10 @@ class DynamoModelAdmin(LoggedModelAdmin):
         if field.primary_key:
             queryset = queryset.consistent()
         try:
-            return queryset.get(**{field.name: field.to_python(object_id)})
+            found: M = queryset.get(**{field.name: field.to_python(object_id)})
         except (self.model.DoesNotExist, ValidationError, ValueError):
             return None
+        return found
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """As in Django; what is in the trash can only be looked at, restored or deleted for good."""

@@ -61,11 +61,9 @@ def load() -> None:
     cities = cycle(CITIES)
     for number, name in enumerate(COMPANIES):
         listed = number % 3 == 0
+        founded = date(FIRST_YEAR + 2 * number, 1 + number % 12, 1 + number)
         company = Company.objects.create(
-            name=name,
-            stock=_ticker(name) if listed else None,
-            public=listed,
-            founded=date(FIRST_YEAR + 2 * number, 1 + number % 12, 1 + number),
+            name=name, stock=_ticker(name) if listed else None, public=listed, founded=founded
         )
         for role, person in zip(ROLES, islice(names, PEOPLE_EACH), strict=True):
             Person.objects.create(company=company, name=person, email=_address(person, name), role=role)
@@ -74,7 +72,7 @@ def load() -> None:
                 company=company,
                 city=city,
                 address=f"{number + street} Example Street",
-                opened=company.founded + timedelta(days=400 * street),
+                opened=founded + timedelta(days=400 * street),
             )
 
 

@@ -5,7 +5,7 @@ What they do is done by the modules of those names. This module must not know ho
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from asgiref.sync import sync_to_async
 
@@ -47,7 +47,8 @@ class SoftDeleteModel(Model):
     #: What an object went to the trash along with: its parent's item type and ``pk``; ``None`` for one by itself.
     deleted_with = UnicodeAttribute("deleted with", null=True, editable=False, attr_name=names.DELETED_WITH)
 
-    objects: ClassVar[Manager[Self]] = SoftDeleteManager("live")
+    if not TYPE_CHECKING:  # see Model.objects
+        objects = SoftDeleteManager("live")
     all_objects: ClassVar[Manager[Self]] = SoftDeleteManager("all")
     deleted_objects: ClassVar[Manager[Self]] = SoftDeleteManager("deleted")
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from django.db import models
 from django.db.models.base import ModelBase
 from django.db.models.options import DEFAULT_NAMES
 from pynamodb.models import MetaModel
@@ -18,12 +19,14 @@ from pynamodb.models import MetaModel
 from dynamo_single.exceptions import ConfigurationError, ObjectMissing, SeveralObjects
 from dynamo_single.orm.effects.unique_rules import check_constraint
 from dynamo_single.orm.model.installed import ask_for_app
-from dynamo_single.orm.query.manager import BaseManager
+from dynamo_single.orm.query.manager import BaseManager, Manager
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import TTLAttribute
 from dynamo_single.orm.schema.encoding.keys import IndexKey, Key, Template
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.table.table import get_table
+
+M = TypeVar("M", bound=models.Model)
 
 #: The options of ``class Meta`` that are this app's own.
 OWN_OPTIONS = {"item_type", "purge_after", "table", "trash_index"}
@@ -90,6 +93,10 @@ class SettingsMeta(type):
 
 class ModelMeta(MetaModel, ModelBase):
     """The metaclass of every model."""
+
+    if TYPE_CHECKING:
+        # The manager of a model that declares none: a declared one may then be of any class, as in django-stubs.
+        def __getattr__(cls: type[M], name: Literal["objects"]) -> Manager[M]: ...  # type: ignore[misc]  # of models only
 
     def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **kwargs: Any) -> Any:
         """Make the class as Django does."""

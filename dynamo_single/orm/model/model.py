@@ -7,7 +7,7 @@ Django and PynamoDB call.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, MutableMapping, Sequence, Set
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from asgiref.sync import sync_to_async
 from django.core.checks import CheckMessage
@@ -62,7 +62,8 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
     sort_key = KeyValue(range_key=True, attr_name=physical.SORT_KEY)
     item_type = ItemType(attr_name=physical.ITEM_TYPE)
 
-    objects: ClassVar[Manager[Self]] = Manager()
+    if not TYPE_CHECKING:  # the metaclass has its type
+        objects = Manager()
 
     #: The item as it was last read or written; ``None`` for an object that is not stored yet.
     _stored: dict[str, dict[str, Any]] | None

@@ -16,10 +16,14 @@ from dynamo_single.orm.write.bulk import Created
 from dynamo_single.orm.write.job import Progress
 
 M = TypeVar("M", bound=models.Model, covariant=True)
+Q = TypeVar("Q", bound=QuerySet[Any])
 
 if TYPE_CHECKING:
     # What from_queryset() makes, spelled out for checkers: Django's stubs know only Django's queryset.
     class _Base(models.Manager[M]):
+        # See QuerySet.as_manager(). mypy takes no such class as a base without the plugin of django-stubs.
+        @classmethod
+        def from_queryset(cls, queryset_class: type[Q], class_name: str | None = None) -> type[Q]: ...  # type: ignore[override]
         def get_queryset(self) -> QuerySet[M]: ...
         def all(self) -> QuerySet[M]: ...
         def none(self) -> QuerySet[M]: ...

@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from asgiref.sync import sync_to_async
 from django.db import models
@@ -41,6 +41,12 @@ class QuerySet(WritingQuerySet[M]):
     ``explain()`` says which requests a queryset will send. A query that no declared key can answer raises
     ``NoAccessPattern`` unless ``allow_scan()`` was called.
     """
+
+    if TYPE_CHECKING:
+        # The manager has each method of the queryset, its own too. No type can say so of any queryset, so that to a
+        # checker it is the queryset.
+        @classmethod
+        def as_manager(cls) -> Self: ...  # type: ignore[override]  # a manager, to Django's stubs
 
     def explain(self, *, format: str | None = None, execute: bool = False, **options: Any) -> str:
         """Say which requests will be sent, why, and what they read for nothing. Sends nothing.

@@ -7,9 +7,11 @@ A test compares this table and our own methods with Django's, by introspection.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from dynamo_single.exceptions import NotSupported
+
+C = TypeVar("C", bound=type)
 
 #: Method name: why DynamoDB cannot, and the nearest thing that can.
 REFUSED = {
@@ -34,7 +36,7 @@ def refusing(name: str) -> Callable[..., Any]:
     return method
 
 
-def refuse_all(cls: type) -> type:
+def refuse_all(cls: C) -> C:
     """Class decorator: put a refusing method on the class for every row of the table."""
     for name in REFUSED:
         setattr(cls, name, refusing(name))

@@ -14,9 +14,14 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.relations import saving
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault  # Python's own since 3.13
+
     from dynamo_single.orm.query.manager import Manager
 
-M = TypeVar("M", bound=models.Model)
+    #: A model that is named by a text is not known to a checker, unless it is given: ``Children["Person"]("Person")``.
+    M = TypeVarWithDefault("M", bound=models.Model, default=Any)
+else:
+    M = TypeVar("M")
 
 
 class Children(Generic[M]):
@@ -29,11 +34,6 @@ class Children(Generic[M]):
     soft delete, and for good. It is so by itself where both sides have soft delete, and else it is not.
     """
 
-    # A model that is named by a text is not known to a checker.
-    @overload
-    def __init__(self: Children[Any], model: str, *, field: str | None = None, cascade: bool | None = None) -> None: ...
-    @overload
-    def __init__(self, model: type[M], *, field: str | None = None, cascade: bool | None = None) -> None: ...
     def __init__(self, model: str | type[M], *, field: str | None = None, cascade: bool | None = None) -> None:
         self.to = model
         self.field_name = field

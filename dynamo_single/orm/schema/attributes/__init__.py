@@ -17,19 +17,22 @@ from dynamo_single.orm.schema.attributes.references import OneToOneAttribute, Re
 from dynamo_single.orm.schema.attributes.scalars import (
     BinaryAttribute,
     BooleanAttribute,
-    DateAttribute,
     DecimalAttribute,
     EmailAttribute,
     IdAttribute,
     IntegerAttribute,
     NumberAttribute,
-    TimestampAttribute,
-    TTLAttribute,
     UnicodeAttribute,
     UUIDAttribute,
 )
 from dynamo_single.orm.schema.attributes.texts import IPAddressAttribute, SlugAttribute, URLAttribute
-from dynamo_single.orm.schema.attributes.times import DurationAttribute, TimeAttribute
+from dynamo_single.orm.schema.attributes.times import (
+    DateAttribute,
+    DurationAttribute,
+    TimeAttribute,
+    TimestampAttribute,
+    TTLAttribute,
+)
 from dynamo_single.orm.schema.attributes.version import VersionAttribute
 
 __all__ = [

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Literal
 
 from django.conf import settings
 
@@ -49,7 +49,7 @@ class AuthorField(fields.ReferenceField):
         return value
 
 
-class AuthorAttribute(ReferenceAttribute[Any]):
+class AuthorAttribute(ReferenceAttribute[Any, Literal[True]]):
     """The user that made an object, by CurrentUserMiddleware or ``acting_as()``; set once, on every creation path."""
 
     field_class = AuthorField

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, overload
 
 from django.core.exceptions import ValidationError
 from django.db import models
@@ -23,14 +23,23 @@ from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.fields.fields import DynamoField
 
 T = TypeVar("T")
-Self = TypeVar("Self", bound="Attribute[Any]")
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault  # Python's own since 3.13
+
+    #: What an attribute is declared with as ``null``: ``Literal[True]`` makes its values ``T | None``. A class derived
+    #: of one that says nothing about it has ``bool``, and values of ``T``.
+    Null = TypeVarWithDefault("Null", Literal[True], Literal[False], bool, default=bool, covariant=True)
+    #: The same where ``null=True`` goes without saying.
+    Absent = TypeVarWithDefault("Absent", Literal[True], Literal[False], bool, default=Literal[True], covariant=True)
+else:
+    Null = Absent = TypeVar("Null")
 
 NOT_PROVIDED = models.NOT_PROVIDED
 #: Text, or a lazy translation of it.
 Label = str | Promise
 
 
-class Attribute(PynamoDBAttribute[T], Generic[T]):
+class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
     """One attribute of a model.
 
     Options are Django's: ``null`` (stored only when set), ``blank`` (follows ``null`` unless given), ``default``,
@@ -70,11 +79,15 @@ class Attribute(PynamoDBAttribute[T], Generic[T]):
             check_options(cls.__name__, options)
             return super().__new__(cls)
 
+        def __class_getitem__(cls, parameters: Any) -> type:
+            """The class itself: its parameters are for checkers, and Python before 3.13 knows no default of one."""
+            return cls
+
     def __init__(
         self,
         verbose_name: Label | None = None,
         *,
-        null: bool = False,
+        null: Null = False,  # type: ignore[assignment]  # that is what null is without an argument
         blank: bool | None = None,
         default: Any = NOT_PROVIDED,
         choices: Iterable[Any] | Callable[[], Iterable[Any]] | None = None,
@@ -133,7 +146,9 @@ class Attribute(PynamoDBAttribute[T], Generic[T]):
         super().__set_name__(owner, name)
 
     @overload
-    def __get__(self: Self, instance: None, owner: Any) -> Self: ...
+    def __get__(self, instance: None, owner: Any) -> Self: ...
+    @overload
+    def __get__(self: Attribute[T, Literal[True]], instance: Any, owner: Any) -> T | None: ...
     @overload
     def __get__(self, instance: Any, owner: Any) -> T: ...
     def __get__(self, instance: Any, owner: Any) -> Any:
@@ -252,7 +267,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T]):
         """
         return {}
 
-    def copy(self: Self) -> Self:
+    def copy(self) -> Self:
         """An attribute of its own for a subclass of the model."""
         duplicate = copy.copy(self)
         duplicate.attr_path = list(self.attr_path)

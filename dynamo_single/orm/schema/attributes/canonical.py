@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Mapping
-from typing import Any, Self, overload
+from typing import Any, Literal, Self, overload
 
 from django.utils.functional import Promise
 
@@ -48,7 +48,7 @@ def _fixed(fold: Callable[[str], str], text: str) -> str:
 FOLDS: dict[str, Callable[[str], str]] = {"canonical": canonical, "letters": letters}
 
 
-class CanonicalAttribute(UnicodeAttribute):
+class CanonicalAttribute(UnicodeAttribute[Literal[True]]):
     """A text of the same model once more, folded; computed on every write path, never set.
 
     ``source`` names the attribute. ``fold`` is ``"canonical"`` (without case, composition and outer white space) or
@@ -109,10 +109,10 @@ class CanonicalAttribute(UnicodeAttribute):
             text = str(text)
         return self.folded(text) if isinstance(text, str) else None
 
-    @overload
+    @overload  # type: ignore[override]  # its text is always one that may be missing
     def __get__(self, instance: None, owner: Any) -> Self: ...
     @overload
-    def __get__(self, instance: Any, owner: Any) -> str: ...
+    def __get__(self, instance: Any, owner: Any) -> str | None: ...
     def __get__(self, instance: Any, owner: Any) -> Any:
         if instance is None:
             return self

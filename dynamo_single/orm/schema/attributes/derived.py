@@ -6,7 +6,7 @@ Both are kept by every way to write and never set. This module must not know how
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Self, overload
+from typing import Any, Self
 
 from django.utils.functional import Promise
 
@@ -18,7 +18,7 @@ from dynamo_single.orm.schema.attributes.version import VersionAttribute
 from dynamo_single.orm.schema.fields import fields
 
 
-class CopiedAttribute(StandIn):
+class CopiedAttribute(StandIn[Any]):
     """An attribute of the object that a reference leads to: ``username = CopiedAttribute("user", "username")``.
 
     It has the source's type and can stand in the keys of indexes. Creating an object, or changing its reference, reads
@@ -100,19 +100,12 @@ class CopiedAttribute(StandIn):
         duplicate.name = self.name
         return duplicate
 
-    def copy(self) -> CopiedAttribute:
+    def copy(self) -> Self:
         """One whose source is looked up anew."""
         duplicate = super().copy()
         for name in ("reference_field", "source", "target"):
             duplicate.__dict__.pop(name, None)
         return duplicate
-
-    @overload
-    def __get__(self, instance: None, owner: Any) -> Self: ...
-    @overload
-    def __get__(self, instance: Any, owner: Any) -> Any: ...
-    def __get__(self, instance: Any, owner: Any) -> Any:
-        return super().__get__(instance, owner)
 
     def __set__(self, instance: Any, value: Any) -> None:
         if value == instance.__dict__.get(self.name):

@@ -9,7 +9,7 @@ from typing import Any
 import simplejson
 
 from dynamo_single.exceptions import InvalidValue
-from dynamo_single.orm.schema.attributes.base import Attribute, Label
+from dynamo_single.orm.schema.attributes.base import Absent, Attribute, Label, Null, T
 from dynamo_single.orm.schema.encoding import values
 from dynamo_single.orm.schema.fields import fields
 from dynamo_single.orm.schema.fields.forms import number_member
@@ -21,7 +21,7 @@ _MOST_DIGITS = 309
 MAX_JSON_DEPTH = 200
 
 
-class DocumentAttribute(Attribute[Any]):
+class DocumentAttribute(Attribute[T, Null]):
     """What maps and lists share: any nesting of DynamoDB's types; numbers come back as ``int`` or exact ``Decimal``."""
 
     field_class = fields.DocumentField
@@ -43,7 +43,7 @@ class DocumentAttribute(Attribute[Any]):
         return values.from_attribute_value({self.attr_type: inner})
 
 
-class MapAttribute(DocumentAttribute):
+class MapAttribute(DocumentAttribute[dict[str, Any], Null]):
     """A map with text keys and values of any DynamoDB type, nested as they come."""
 
     attr_type = "M"
@@ -51,7 +51,7 @@ class MapAttribute(DocumentAttribute):
     python_types = (dict,)
 
 
-class ListAttribute(DocumentAttribute):
+class ListAttribute(DocumentAttribute[list[Any], Null]):
     """A list with values of any DynamoDB type."""
 
     attr_type = "L"
@@ -59,7 +59,7 @@ class ListAttribute(DocumentAttribute):
     python_types = (list, tuple)
 
 
-class JSONAttribute(Attribute[Any]):
+class JSONAttribute(Attribute[Any, Null]):
     """Any JSON value, stored as text; DynamoDB cannot look inside (a ``MapAttribute`` can be filtered by path).
 
     Lists and dicts may be nested 200 levels deep; what is deeper is ``InvalidValue``.
@@ -115,21 +115,27 @@ def _json_number(text: str) -> int | Decimal:
     return Decimal((sign, tuple(map(int, kept)), int(exponent) + len(digits) - len(kept)))
 
 
-class SetAttribute(Attribute[set[Any]]):
+class SetAttribute(Attribute[set[T], Absent]):
     """What the three sets share; an empty set is not stored, since DynamoDB has none."""
 
     field_class = fields.SetField
     document = True
     member_types: tuple[type, ...] = ()
 
-    def __init__(self, verbose_name: Label | None = None, **options: Any) -> None:
-        super().__init__(verbose_name, **{"null": True, **options})
+    def __init__(
+        self,
+        verbose_name: Label | None = None,
+        *,
+        null: Absent = True,  # type: ignore[assignment]  # see Attribute
+        **options: Any,
+    ) -> None:
+        super().__init__(verbose_name, **options | {"null": null})
 
-    def prepare(self, value: Any) -> set[Any] | None:
+    def prepare(self, value: Any) -> set[T] | None:
         """A ``set``, or ``None`` if there is nothing in it."""
         return super().prepare(value) or None
 
-    def clean(self, value: Any) -> set[Any]:
+    def clean(self, value: Any) -> set[T]:
         """A set of the right kind of members."""
         if not isinstance(value, set | frozenset | list | tuple):
             raise self.refuse(value)
@@ -137,20 +143,20 @@ class SetAttribute(Attribute[set[Any]]):
             raise self.refuse(value)
         if not value:
             return set()
-        result: set[Any] = values.from_attribute_value(values.to_attribute_value(set(value), path=self.name))
+        result: set[T] = values.from_attribute_value(values.to_attribute_value(set(value), path=self.name))
         return result
 
-    def encode(self, value: set[Any]) -> Any:
+    def encode(self, value: set[T]) -> Any:
         """The inside of a set AttributeValue."""
         return values.to_attribute_value(value, path=self.name)[self.attr_type]
 
-    def decode(self, inner: Any) -> set[Any]:
+    def decode(self, inner: Any) -> set[T]:
         """A ``set``."""
-        result: set[Any] = values.from_attribute_value({self.attr_type: inner})
+        result: set[T] = values.from_attribute_value({self.attr_type: inner})
         return result
 
 
-class UnicodeSetAttribute(SetAttribute):
+class UnicodeSetAttribute(SetAttribute[str, Absent]):
     """A set of texts."""
 
     attr_type = "SS"
@@ -158,7 +164,7 @@ class UnicodeSetAttribute(SetAttribute):
     member_types = (str,)
 
 
-class NumberSetAttribute(SetAttribute):
+class NumberSetAttribute(SetAttribute[Any, Absent]):
     """A set of numbers."""
 
     attr_type = "NS"
@@ -172,12 +178,18 @@ class NumberSetAttribute(SetAttribute):
         return field
 
 
-class BinarySetAttribute(SetAttribute):
+class BinarySetAttribute(SetAttribute[bytes, Absent]):
     """A set of byte strings."""
 
     attr_type = "BS"
     expects = "a set of bytes"
     member_types = (bytes,)
 
-    def __init__(self, verbose_name: Label | None = None, **options: Any) -> None:
-        super().__init__(verbose_name, **{"editable": False, **options})
+    def __init__(
+        self,
+        verbose_name: Label | None = None,
+        *,
+        null: Absent = True,  # type: ignore[assignment]  # see Attribute
+        **options: Any,
+    ) -> None:
+        super().__init__(verbose_name, **{"editable": False, "null": null, **options})

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, ClassVar, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 from django.db import models
 from django.utils.functional import Promise
 
 from dynamo_single.exceptions import ConfigurationError
-from dynamo_single.orm.schema.attributes.base import Attribute, Label
+from dynamo_single.orm.schema.attributes.base import Attribute, Label, Null, T
 from dynamo_single.orm.schema.attributes.scalars import IntegerAttribute, UnicodeAttribute, UUIDAttribute
 from dynamo_single.orm.schema.fields import fields
 from dynamo_single.orm.schema.fields.one_to_one import OneToOneField
 
-M = TypeVar("M", bound=models.Model)
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault  # Python's own since 3.13
+
+    #: A model that is named by a text is ``Any``, unless it is given: ``ReferenceAttribute["Person"]("Person")``.
+    M = TypeVarWithDefault("M", bound=models.Model, default=Any)
+    #: As ``Null``; a model that is given lets ``null=True`` be given as well: ``["Person", Literal[True]]``.
+    Nullable = TypeVarWithDefault("Nullable", Literal[True], Literal[False], default=Literal[False], covariant=True)
+else:
+    M = Nullable = TypeVar("M")
 
 #: For references to models in SQL: the attribute that stores a key of each of Django's field types.
 SQL_KEYS: dict[str, type[Attribute[Any]]] = {
@@ -29,7 +37,7 @@ SQL_KEYS: dict[str, type[Attribute[Any]]] = {
 }
 
 
-class StandIn(Attribute[Any]):
+class StandIn(Attribute[T, Null]):
     """Prepares, stores and reads values as its ``target`` does, an attribute of this one's name."""
 
     #: The attribute that it stands in for; a subclass finds it when it is first asked for.
@@ -68,7 +76,7 @@ class StandIn(Attribute[Any]):
         return self.target.from_text(text)
 
 
-class ReferenceAttribute(StandIn, Generic[M]):
+class ReferenceAttribute(StandIn[M, Nullable]):
     """A reference to another object: ``company = ReferenceAttribute(Company)`` stores ``company_id``, its ``pk``.
 
     To forms, the admin and ``select`` widgets it is a ``ForeignKey``. DynamoDB does not check that the other object
@@ -80,34 +88,14 @@ class ReferenceAttribute(StandIn, Generic[M]):
     #: Whether no two objects refer to one.
     one_to_one: ClassVar[bool] = False
 
-    # A model that is named by a text is not known to a checker.
-    @overload
-    def __init__(
-        self: ReferenceAttribute[Any],
-        to: str,
-        verbose_name: Label | None = None,
-        *,
-        related_name: str | None = None,
-        on_delete: Any = models.DO_NOTHING,
-        **options: Any,
-    ) -> None: ...
-    @overload
-    def __init__(
-        self,
-        to: type[M],
-        verbose_name: Label | None = None,
-        *,
-        related_name: str | None = None,
-        on_delete: Any = models.DO_NOTHING,
-        **options: Any,
-    ) -> None: ...
     def __init__(
         self,
         to: type[M] | str,
         verbose_name: Label | None = None,
         *,
         related_name: str | None = None,
-        on_delete: Any = models.DO_NOTHING,
+        on_delete: object = models.DO_NOTHING,
+        null: Nullable = False,  # type: ignore[assignment]  # see Attribute
         **options: Any,
     ) -> None:
         second: Any = verbose_name
@@ -122,7 +110,7 @@ class ReferenceAttribute(StandIn, Generic[M]):
             )
         if self.one_to_one and not options.setdefault("unique", True):
             raise ConfigurationError("A OneToOneAttribute is unique: a ReferenceAttribute need not be.")
-        super().__init__(verbose_name, **options)
+        super().__init__(verbose_name, **options | {"null": null})
         self.field_options |= {
             "to": to,
             "on_delete": on_delete,
@@ -150,18 +138,11 @@ class ReferenceAttribute(StandIn, Generic[M]):
         duplicate.name = self.name
         return duplicate
 
-    def copy(self) -> ReferenceAttribute[M]:
+    def copy(self) -> Self:
         """One whose target is looked up anew."""
         duplicate = super().copy()
         duplicate.__dict__.pop("target", None)
         return duplicate
-
-    @overload
-    def __get__(self, instance: None, owner: Any) -> ReferenceAttribute[M]: ...
-    @overload
-    def __get__(self, instance: Any, owner: Any) -> M: ...
-    def __get__(self, instance: Any, owner: Any) -> Any:
-        return super().__get__(instance, owner)
 
     def __set__(self, instance: Any, value: Any) -> None:
         if self.field.is_cached(instance):
@@ -176,7 +157,7 @@ class ReferenceAttribute(StandIn, Generic[M]):
         return f"a {self.field.related_model._meta.label} or its pk"
 
 
-class OneToOneAttribute(ReferenceAttribute[M]):
+class OneToOneAttribute(ReferenceAttribute[M, Nullable]):
     """A reference to another object that no second object has: ``place = OneToOneAttribute(Place)``.
 
     It is unique, and a claim holds it so, unless it is the whole primary key. The other side is one object:

@@ -1,32 +1,22 @@
-"""Attributes that hold one text, number, truth value, moment or run of bytes."""
+"""Attributes that hold one text, number, truth value, UUID or run of bytes."""
 
 from __future__ import annotations
 
-import datetime
 import math
 import uuid
-import warnings
 from decimal import Decimal
 from typing import Any, ClassVar
 
-from django.conf import settings
 from django.db import models
-from django.utils import timezone
-from django.utils.dateparse import parse_date, parse_datetime
 from django.utils.functional import Promise
 
-from dynamo_single import clock
-from dynamo_single.clock import EPOCH
-from dynamo_single.exceptions import ConfigurationError, InvalidValue
-from dynamo_single.orm.schema.attributes.base import Attribute, Label
+from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.orm.schema.attributes.base import Attribute, Label, Null
 from dynamo_single.orm.schema.encoding import values
 from dynamo_single.orm.schema.fields import fields
-from dynamo_single.table import names
-
-MILLISECOND = datetime.timedelta(milliseconds=1)
 
 
-class UnicodeAttribute(Attribute[str]):
+class UnicodeAttribute(Attribute[str, Null]):
     """Text. ``multiline=True`` gives a text area in forms."""
 
     attr_type = "S"
@@ -34,8 +24,15 @@ class UnicodeAttribute(Attribute[str]):
     expects = "text (str)"
     field_class: ClassVar[type[models.Field[Any, Any]]] = fields.TextField
 
-    def __init__(self, verbose_name: Label | None = None, *, multiline: bool = False, **options: Any) -> None:
-        super().__init__(verbose_name, **options)
+    def __init__(
+        self,
+        verbose_name: Label | None = None,
+        *,
+        multiline: bool = False,
+        null: Null = False,  # type: ignore[assignment]  # see Attribute
+        **options: Any,
+    ) -> None:
+        super().__init__(verbose_name, **options | {"null": null})
         self.multiline = multiline
 
     def make_field(self) -> models.Field[Any, Any]:
@@ -59,24 +56,32 @@ class UnicodeAttribute(Attribute[str]):
         return super().to_text(value)
 
 
-class EmailAttribute(UnicodeAttribute):
+class EmailAttribute(UnicodeAttribute[Null]):
     """An e-mail address, validated as Django's ``EmailField`` does."""
 
     field_class = fields.EmailField
 
 
-class IdAttribute(UnicodeAttribute):
+class IdAttribute(UnicodeAttribute[Null]):
     """An identifier that the app makes on creation: ``<prefix>-<uuid>``, or a bare UUID without a prefix.
 
     ``uuid_version`` 4 is random; 1 holds the time and the machine, as the record schema of docs/how-to has it.
     """
 
     def __init__(
-        self, verbose_name: Label | None = None, *, prefix: str = "", uuid_version: int = 4, **options: Any
+        self,
+        verbose_name: Label | None = None,
+        *,
+        prefix: str = "",
+        uuid_version: int = 4,
+        null: Null = False,  # type: ignore[assignment]  # see Attribute
+        **options: Any,
     ) -> None:
         if uuid_version not in (1, 4):
             raise ConfigurationError(f"IdAttribute makes UUIDs of version 1 or 4, not {uuid_version!r}.")
-        super().__init__(verbose_name, **{"default": self.make, "editable": False, "blank": True, **options})
+        super().__init__(
+            verbose_name, **{"default": self.make, "editable": False, "blank": True, "null": null, **options}
+        )
         self.prefix = prefix
         self.uuid_version = uuid_version
 
@@ -86,7 +91,7 @@ class IdAttribute(UnicodeAttribute):
         return f"{self.prefix}-{identifier}" if self.prefix else str(identifier)
 
 
-class UUIDAttribute(Attribute[uuid.UUID]):
+class UUIDAttribute(Attribute[uuid.UUID, Null]):
     """A UUID, stored as text in the usual form with hyphens."""
 
     attr_type = "S"
@@ -111,7 +116,7 @@ class UUIDAttribute(Attribute[uuid.UUID]):
         return uuid.UUID(inner)
 
 
-class IntegerAttribute(Attribute[int]):
+class IntegerAttribute(Attribute[int, Null]):
     """A whole number of up to 38 digits."""
 
     attr_type = "N"
@@ -150,7 +155,7 @@ class IntegerAttribute(Attribute[int]):
         return self.clean(inner)
 
 
-class NumberAttribute(Attribute[float]):
+class NumberAttribute(Attribute[float, Null]):
     """A number: ``int`` where it is whole, else ``float``. Where digits matter use ``DecimalAttribute``."""
 
     attr_type = "N"
@@ -174,7 +179,7 @@ class NumberAttribute(Attribute[float]):
         return self.clean(inner)
 
 
-class DecimalAttribute(Attribute[Decimal]):
+class DecimalAttribute(Attribute[Decimal, Null]):
     """An exact decimal number of up to 38 digits.
 
     ``max_digits`` and ``decimal_places`` bound it in forms and validation, as in Django.
@@ -191,9 +196,10 @@ class DecimalAttribute(Attribute[Decimal]):
         *,
         max_digits: int | None = None,
         decimal_places: int | None = None,
+        null: Null = False,  # type: ignore[assignment]  # see Attribute
         **options: Any,
     ) -> None:
-        super().__init__(verbose_name, **options)
+        super().__init__(verbose_name, **options | {"null": null})
         self.field_options |= {"max_digits": max_digits, "decimal_places": decimal_places}
 
     def clean(self, value: Any) -> Decimal:
@@ -220,7 +226,7 @@ def exact_number(attribute: Attribute[Any], value: Any) -> Decimal:
     return number
 
 
-class BooleanAttribute(Attribute[bool]):
+class BooleanAttribute(Attribute[bool, Null]):
     """True or false."""
 
     attr_type = "BOOL"
@@ -247,138 +253,21 @@ class BooleanAttribute(Attribute[bool]):
         raise self.refuse(value)
 
 
-class TimestampAttribute(Attribute[datetime.datetime]):
-    """A moment, stored as epoch milliseconds (N) and read as Django reads one from a database.
-
-    That is an aware ``datetime`` in UTC, or with ``USE_TZ = False`` a naive one by the clocks of ``TIME_ZONE``:
-    https://docs.djangoproject.com/en/5.2/topics/i18n/timezones/
-    ``auto_now_add`` sets it on creation, ``auto_now`` on every save. Finer parts than a millisecond are cut off.
-    """
-
-    attr_type = "N"
-    key_kind = "timestamp"
-    expects = "a date and time"
-    field_class = fields.TimestampField
-    rounds = True
-    unit = MILLISECOND
-
-    def __init__(
-        self, verbose_name: Label | None = None, *, auto_now: bool = False, auto_now_add: bool = False, **options: Any
-    ) -> None:
-        super().__init__(verbose_name, **options)
-        self.field_options |= {"auto_now": auto_now, "auto_now_add": auto_now_add}
-
-    def clean(self, value: Any) -> datetime.datetime:
-        """A ``datetime``, a ``date`` (its midnight) or ISO text, cut off to the unit.
-
-        A naive one is taken in Django's default time zone, with ``USE_TZ`` with the warning of ``DateTimeField``.
-        """
-        return clock.as_django(self.floor(self._moment(value)))
-
-    def lookup_value(self, value: Any) -> Any:
-        """The moment in UTC, not cut off."""
-        if value is None:
-            return None
-        try:
-            return self._moment(value)
-        except InvalidValue:
-            raise
-        except (ValueError, ArithmeticError) as error:
-            raise self.refuse(value) from error
-
-    def floor(self, value: datetime.datetime) -> datetime.datetime:
-        """The last moment that can be stored and is not after this one, which is aware."""
-        moment: datetime.datetime = EPOCH + (value - EPOCH) // self.unit * self.unit
-        return moment
-
-    def _moment(self, given: Any) -> datetime.datetime:
-        value = given
-        if isinstance(value, str):
-            value = parse_datetime(value) or parse_date(value)
-        if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
-            value = datetime.datetime(value.year, value.month, value.day)
-        if not isinstance(value, datetime.datetime):
-            raise self.refuse(given)
-        if settings.USE_TZ and timezone.is_naive(value):
-            model = f"{self.field.model.__name__}." if hasattr(self, "field") else ""
-            said = f"{model}{self.name} received a naive datetime ({value}) while time zone support is active."
-            warnings.warn(said, RuntimeWarning, stacklevel=2)
-        return clock.in_utc(value)
-
-    def encode(self, value: datetime.datetime) -> str:
-        """The number of units since 1970."""
-        return str((clock.in_utc(value) - EPOCH) // self.unit)
-
-    def decode(self, inner: str) -> datetime.datetime:
-        """From the number of units since 1970."""
-        moment = EPOCH + int(inner) * self.unit
-        return moment if settings.USE_TZ else clock.as_django(moment)
-
-    def to_text(self, value: Any) -> str:
-        """ISO 8601 in UTC whatever ``USE_TZ`` says: what refers to an object by this text stays right."""
-        prepared = self.prepare(value)
-        return "" if prepared is None else clock.in_utc(prepared).isoformat()
-
-
-class TTLAttribute(TimestampAttribute):
-    """When the item expires, stored as epoch seconds: DynamoDB's time to live.
-
-    Expired items are never returned, also before DynamoDB deletes them, which it does within a few days:
-    https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html
-    """
-
-    unit = datetime.timedelta(seconds=1)
-
-    def __init__(self, verbose_name: Label | None = None, **options: Any) -> None:
-        super().__init__(verbose_name, **{"attr_name": names.EXPIRES_AT, "null": True, **options})
-        if self.attr_name != names.EXPIRES_AT:
-            raise ConfigurationError(
-                f"A TTLAttribute is stored as {names.EXPIRES_AT!r}, the one attribute that the table's time to live "
-                f"is set to, not as {self.attr_name!r}."
-            )
-
-
-class DateAttribute(Attribute[datetime.date]):
-    """A calendar day, stored as ISO text. ``auto_now_add`` and ``auto_now`` as in Django."""
-
-    attr_type = "S"
-    key_kind = "date"
-    expects = "a date"
-    field_class = fields.DateField
-
-    def __init__(
-        self, verbose_name: Label | None = None, *, auto_now: bool = False, auto_now_add: bool = False, **options: Any
-    ) -> None:
-        super().__init__(verbose_name, **options)
-        self.field_options |= {"auto_now": auto_now, "auto_now_add": auto_now_add}
-
-    def clean(self, value: Any) -> datetime.date:
-        """A ``date``, ISO text, or the day of a ``datetime`` as Django takes it: with ``USE_TZ`` in ``TIME_ZONE``."""
-        if isinstance(value, datetime.datetime):
-            return (value.astimezone(clock.zone()) if settings.USE_TZ and timezone.is_aware(value) else value).date()
-        day = parse_date(value) if isinstance(value, str) else value
-        if not isinstance(day, datetime.date):
-            raise self.refuse(value)
-        return day
-
-    def encode(self, value: datetime.date) -> str:
-        """ISO text."""
-        return value.isoformat()
-
-    def decode(self, inner: str) -> datetime.date:
-        """From ISO text."""
-        return datetime.date.fromisoformat(inner)
-
-
-class BinaryAttribute(Attribute[bytes]):
+class BinaryAttribute(Attribute[bytes, Null]):
     """Bytes. Not editable in forms unless asked for, as in Django."""
 
     attr_type = "B"
     expects = "bytes"
     field_class = fields.BinaryField
 
-    def __init__(self, verbose_name: Label | None = None, **options: Any) -> None:
-        super().__init__(verbose_name, **{"editable": False, **options})
+    def __init__(
+        self,
+        verbose_name: Label | None = None,
+        *,
+        null: Null = False,  # type: ignore[assignment]  # see Attribute
+        **options: Any,
+    ) -> None:
+        super().__init__(verbose_name, **{"editable": False, "null": null, **options})
 
     def clean(self, value: Any) -> bytes:
         """Anything that is bytes."""

@@ -11,12 +11,12 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db import models
 
-from dynamo_single.orm.schema.attributes.base import Label
+from dynamo_single.orm.schema.attributes.base import Label, Null
 from dynamo_single.orm.schema.attributes.scalars import UnicodeAttribute
 from dynamo_single.orm.schema.fields import texts
 
 
-class SlugAttribute(UnicodeAttribute):
+class SlugAttribute(UnicodeAttribute[Null]):
     """A short text for addresses, validated as Django's ``SlugField`` does; 50 characters unless ``max_length`` says.
 
     ``allow_unicode=True`` takes letters of all scripts.
@@ -24,18 +24,25 @@ class SlugAttribute(UnicodeAttribute):
 
     field_class = texts.SlugField
 
-    def __init__(self, verbose_name: Label | None = None, *, allow_unicode: bool = False, **options: Any) -> None:
-        super().__init__(verbose_name, **options)
+    def __init__(
+        self,
+        verbose_name: Label | None = None,
+        *,
+        allow_unicode: bool = False,
+        null: Null = False,  # type: ignore[assignment]  # see Attribute
+        **options: Any,
+    ) -> None:
+        super().__init__(verbose_name, **options | {"null": null})
         self.field_options["allow_unicode"] = allow_unicode
 
 
-class URLAttribute(UnicodeAttribute):
+class URLAttribute(UnicodeAttribute[Null]):
     """The address of a page, validated as Django's ``URLField`` does; 200 characters unless ``max_length`` says."""
 
     field_class = texts.URLField
 
 
-class IPAddressAttribute(UnicodeAttribute):
+class IPAddressAttribute(UnicodeAttribute[Null]):
     """An IPv4 or IPv6 address as text, validated as Django's ``GenericIPAddressField`` does.
 
     ``protocol`` is ``both``, ``IPv4`` or ``IPv6``; ``unpack_ipv4=True`` makes ``10.0.0.1`` of ``::ffff:10.0.0.1``. An
@@ -51,9 +58,10 @@ class IPAddressAttribute(UnicodeAttribute):
         *,
         protocol: str = "both",
         unpack_ipv4: bool = False,
+        null: Null = False,  # type: ignore[assignment]  # see Attribute
         **options: Any,
     ) -> None:
-        super().__init__(verbose_name, **options)
+        super().__init__(verbose_name, **options | {"null": null})
         self.field_options |= {"protocol": protocol, "unpack_ipv4": unpack_ipv4}
         #: Knows the one form of an address.
         self.reader: Any = models.GenericIPAddressField(unpack_ipv4=unpack_ipv4)

@@ -1,25 +1,174 @@
-"""Attributes of times of day and of durations."""
+"""Attributes of moments, days, times of day and durations."""
 
 from __future__ import annotations
 
 import datetime
+import warnings
 from decimal import Context, Inexact
 from typing import Any
 
-from django.utils.dateparse import parse_duration, parse_time
+from django.conf import settings
+from django.utils import timezone
+from django.utils.dateparse import parse_date, parse_datetime, parse_duration, parse_time
 
-from dynamo_single.orm.schema.attributes.base import Attribute, Label
+from dynamo_single import clock
+from dynamo_single.clock import EPOCH
+from dynamo_single.exceptions import ConfigurationError, InvalidValue
+from dynamo_single.orm.schema.attributes.base import Absent, Attribute, Label, Null
 from dynamo_single.orm.schema.attributes.scalars import exact_number
 from dynamo_single.orm.schema.encoding import values
 from dynamo_single.orm.schema.encoding.values import MICROSECOND
-from dynamo_single.orm.schema.fields import times
+from dynamo_single.orm.schema.fields import fields, times
+from dynamo_single.table import names
 from dynamo_single.table.limits import MAX_DIGITS
 
+MILLISECOND = datetime.timedelta(milliseconds=1)
 #: Python's own context keeps 28 digits; a stored number has up to 38.
 _EXACT = Context(prec=MAX_DIGITS + 6, traps=[Inexact])
 
 
-class TimeAttribute(Attribute[datetime.time]):
+class TimestampAttribute(Attribute[datetime.datetime, Null]):
+    """A moment, stored as epoch milliseconds (N) and read as Django reads one from a database.
+
+    That is an aware ``datetime`` in UTC, or with ``USE_TZ = False`` a naive one by the clocks of ``TIME_ZONE``:
+    https://docs.djangoproject.com/en/5.2/topics/i18n/timezones/
+    ``auto_now_add`` sets it on creation, ``auto_now`` on every save. Finer parts than a millisecond are cut off.
+    """
+
+    attr_type = "N"
+    key_kind = "timestamp"
+    expects = "a date and time"
+    field_class = fields.TimestampField
+    rounds = True
+    unit = MILLISECOND
+
+    def __init__(
+        self,
+        verbose_name: Label | None = None,
+        *,
+        auto_now: bool = False,
+        auto_now_add: bool = False,
+        null: Null = False,  # type: ignore[assignment]  # see Attribute
+        **options: Any,
+    ) -> None:
+        super().__init__(verbose_name, **options | {"null": null})
+        self.field_options |= {"auto_now": auto_now, "auto_now_add": auto_now_add}
+
+    def clean(self, value: Any) -> datetime.datetime:
+        """A ``datetime``, a ``date`` (its midnight) or ISO text, cut off to the unit.
+
+        A naive one is taken in Django's default time zone, with ``USE_TZ`` with the warning of ``DateTimeField``.
+        """
+        return clock.as_django(self.floor(self._moment(value)))
+
+    def lookup_value(self, value: Any) -> Any:
+        """The moment in UTC, not cut off."""
+        if value is None:
+            return None
+        try:
+            return self._moment(value)
+        except InvalidValue:
+            raise
+        except (ValueError, ArithmeticError) as error:
+            raise self.refuse(value) from error
+
+    def floor(self, value: datetime.datetime) -> datetime.datetime:
+        """The last moment that can be stored and is not after this one, which is aware."""
+        moment: datetime.datetime = EPOCH + (value - EPOCH) // self.unit * self.unit
+        return moment
+
+    def _moment(self, given: Any) -> datetime.datetime:
+        value = given
+        if isinstance(value, str):
+            value = parse_datetime(value) or parse_date(value)
+        if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+            value = datetime.datetime(value.year, value.month, value.day)
+        if not isinstance(value, datetime.datetime):
+            raise self.refuse(given)
+        if settings.USE_TZ and timezone.is_naive(value):
+            model = f"{self.field.model.__name__}." if hasattr(self, "field") else ""
+            said = f"{model}{self.name} received a naive datetime ({value}) while time zone support is active."
+            warnings.warn(said, RuntimeWarning, stacklevel=2)
+        return clock.in_utc(value)
+
+    def encode(self, value: datetime.datetime) -> str:
+        """The number of units since 1970."""
+        return str((clock.in_utc(value) - EPOCH) // self.unit)
+
+    def decode(self, inner: str) -> datetime.datetime:
+        """From the number of units since 1970."""
+        moment = EPOCH + int(inner) * self.unit
+        return moment if settings.USE_TZ else clock.as_django(moment)
+
+    def to_text(self, value: Any) -> str:
+        """ISO 8601 in UTC whatever ``USE_TZ`` says: what refers to an object by this text stays right."""
+        prepared = self.prepare(value)
+        return "" if prepared is None else clock.in_utc(prepared).isoformat()
+
+
+class TTLAttribute(TimestampAttribute[Absent]):
+    """When the item expires, stored as epoch seconds: DynamoDB's time to live.
+
+    Expired items are never returned, also before DynamoDB deletes them, which it does within a few days:
+    https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html
+    """
+
+    unit = datetime.timedelta(seconds=1)
+
+    def __init__(
+        self,
+        verbose_name: Label | None = None,
+        *,
+        null: Absent = True,  # type: ignore[assignment]  # see Attribute
+        **options: Any,
+    ) -> None:
+        super().__init__(verbose_name, **{"attr_name": names.EXPIRES_AT, "null": null, **options})
+        if self.attr_name != names.EXPIRES_AT:
+            raise ConfigurationError(
+                f"A TTLAttribute is stored as {names.EXPIRES_AT!r}, the one attribute that the table's time to live "
+                f"is set to, not as {self.attr_name!r}."
+            )
+
+
+class DateAttribute(Attribute[datetime.date, Null]):
+    """A calendar day, stored as ISO text. ``auto_now_add`` and ``auto_now`` as in Django."""
+
+    attr_type = "S"
+    key_kind = "date"
+    expects = "a date"
+    field_class = fields.DateField
+
+    def __init__(
+        self,
+        verbose_name: Label | None = None,
+        *,
+        auto_now: bool = False,
+        auto_now_add: bool = False,
+        null: Null = False,  # type: ignore[assignment]  # see Attribute
+        **options: Any,
+    ) -> None:
+        super().__init__(verbose_name, **options | {"null": null})
+        self.field_options |= {"auto_now": auto_now, "auto_now_add": auto_now_add}
+
+    def clean(self, value: Any) -> datetime.date:
+        """A ``date``, ISO text, or the day of a ``datetime`` as Django takes it: with ``USE_TZ`` in ``TIME_ZONE``."""
+        if isinstance(value, datetime.datetime):
+            return (value.astimezone(clock.zone()) if settings.USE_TZ and timezone.is_aware(value) else value).date()
+        day = parse_date(value) if isinstance(value, str) else value
+        if not isinstance(day, datetime.date):
+            raise self.refuse(value)
+        return day
+
+    def encode(self, value: datetime.date) -> str:
+        """ISO text."""
+        return value.isoformat()
+
+    def decode(self, inner: str) -> datetime.date:
+        """From ISO text."""
+        return datetime.date.fromisoformat(inner)
+
+
+class TimeAttribute(Attribute[datetime.time, Null]):
     """A time of day without a zone, stored as ISO text, to the microsecond.
 
     ``auto_now_add`` and ``auto_now`` as in Django.
@@ -31,9 +180,15 @@ class TimeAttribute(Attribute[datetime.time]):
     field_class = times.TimeField
 
     def __init__(
-        self, verbose_name: Label | None = None, *, auto_now: bool = False, auto_now_add: bool = False, **options: Any
+        self,
+        verbose_name: Label | None = None,
+        *,
+        auto_now: bool = False,
+        auto_now_add: bool = False,
+        null: Null = False,  # type: ignore[assignment]  # see Attribute
+        **options: Any,
     ) -> None:
-        super().__init__(verbose_name, **options)
+        super().__init__(verbose_name, **options | {"null": null})
         self.field_options |= {"auto_now": auto_now, "auto_now_add": auto_now_add}
 
     def clean(self, value: Any) -> datetime.time:
@@ -54,7 +209,7 @@ class TimeAttribute(Attribute[datetime.time]):
         return self.clean(datetime.time.fromisoformat(inner))
 
 
-class DurationAttribute(Attribute[datetime.timedelta]):
+class DurationAttribute(Attribute[datetime.timedelta, Null]):
     """How long something takes, stored as a number of seconds, exact to the microsecond."""
 
     attr_type = "N"

@@ -5,7 +5,7 @@ This module must not know how or when items are written.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.schema.attributes.base import Label
@@ -13,7 +13,7 @@ from dynamo_single.orm.schema.attributes.scalars import IntegerAttribute
 from dynamo_single.table import names
 
 
-class VersionAttribute(IntegerAttribute):
+class VersionAttribute(IntegerAttribute[Literal[True]]):
     """How often the object was written: 1 on creation, one more with each write, never set by hand.
 
     Saving or deleting an object that was read before another's write is ``StaleObject``. An object that is older than
