@@ -6,7 +6,7 @@ Everything here is a value or a pure function of one. This module must not know 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +14,7 @@ from dynamo_single.exceptions import ConfigurationError, EmptyKeyPart
 from dynamo_single.item_migrations.rules import UniqueRule
 from dynamo_single.item_migrations.stored import StoredAttribute, Written, all_of
 from dynamo_single.orm.conditions.matching import matches
-from dynamo_single.orm.conditions.plain import condition_of
+from dynamo_single.orm.conditions.plain import condition_of, renamed
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
 from dynamo_single.orm.effects.unique_rules import key_of_claim, rule_fingerprint, rules_of
 from dynamo_single.orm.requests.actions import Item, ItemKey
@@ -188,3 +188,54 @@ def _rendered(key: AccessKey, values: Mapping[str, Any]) -> ItemKey:
         key.partition.render(values, limit=PARTITION_KEY_LIMIT),
         key.sort.render(values, limit=SORT_KEY_LIMIT),
     )
+
+
+def with_attribute_renamed(snapshot: Snapshot, old: str, new: str, stored: str | None = None) -> Snapshot:
+    """The snapshot with another Python name of an attribute, and another physical one if ``stored`` is given.
+
+    Keys, rules and folded copies that name it follow.
+    """
+    before = snapshot.attributes[old]
+    after = before if stored is None else replace(before, stored=stored)
+    attributes = {new if name == old else name: each for name, each in snapshot.attributes.items()}
+    attributes[new] = after
+    return replace(
+        snapshot,
+        attributes={name: _following(each, old, new) for name, each in attributes.items()},
+        primary=Key(_renamed(snapshot.primary.partition, old, new), _renamed(snapshot.primary.sort, old, new)),
+        keys={
+            name: IndexKey(key.index, _renamed(key.partition, old, new), _renamed(key.sort, old, new))
+            for name, key in snapshot.keys.items()
+        },
+        unique=tuple(_rule_renamed(rule, (old, new), (before.stored, after.stored)) for rule in snapshot.unique),
+    )
+
+
+def _following(attribute: StoredAttribute, old: str, new: str) -> StoredAttribute:
+    reference, dot, name = attribute.copied.partition(".")
+    if attribute.source != old and reference != old:
+        return attribute
+    source = new if attribute.source == old else attribute.source
+    return replace(attribute, source=source, copied=f"{new}{dot}{name}" if reference == old else attribute.copied)
+
+
+def _rule_renamed(rule: UniqueRule, python: tuple[str, str], physical: tuple[str, str]) -> UniqueRule:
+    def follow(names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(python[1] if name == python[0] else name for name in names)
+
+    condition = None if rule.condition is None else renamed(rule.condition, *physical)
+    return replace(rule, attributes=follow(rule.attributes), canonical=follow(rule.canonical), condition=condition)
+
+
+def _renamed(source: str, old: str, new: str) -> str:
+    """A template that names another attribute; its literals stay, braces included."""
+    parsed = Template.parse(source)
+    text = ""
+    for part in parsed.parts:
+        name = new if part.name == old else part.name
+        text += _literal(part.literal) + f"{{{name}{':' if part.spec else ''}{part.spec}}}"
+    return text + _literal(parsed.tail)
+
+
+def _literal(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")

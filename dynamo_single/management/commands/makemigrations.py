@@ -1,13 +1,11 @@
-"""``manage.py makemigrations``: Django's, which writes nothing for models in DynamoDB."""
+"""``makemigrations``, which finds changes of models in DynamoDB too."""
 
 from __future__ import annotations
 
 from django.core.management.commands import makemigrations
 
-from dynamo_single.management.autodetector import Autodetector
+from dynamo_single.item_migrations.commands import MakemigrationsMixin
 
 
-class Command(makemigrations.Command):
-    """Django's command with an autodetector of ours."""
-
-    autodetector = Autodetector
+class Command(MakemigrationsMixin, makemigrations.Command):
+    """Django's, and what ours add."""

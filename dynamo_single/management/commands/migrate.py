@@ -1,13 +1,11 @@
-"""``manage.py migrate``: Django's, which misses no migration of models in DynamoDB."""
+"""``migrate``, which applies the migrations of models in DynamoDB too."""
 
 from __future__ import annotations
 
 from django.core.management.commands import migrate
 
-from dynamo_single.management.autodetector import Autodetector
+from dynamo_single.item_migrations.commands import MigrateMixin
 
 
-class Command(migrate.Command):
-    """Django's command with an autodetector of ours, by which it says what has no migration yet."""
-
-    autodetector = Autodetector
+class Command(MigrateMixin, migrate.Command):
+    """Django's, and what ours add."""

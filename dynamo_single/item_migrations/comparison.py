@@ -1,0 +1,202 @@
+"""What has changed of one model since its last snapshot, as the operations that lead from one to the other.
+
+Whoever runs ``makemigrations`` is asked what a declaration cannot say: whether an attribute was renamed, and what items
+get that lack a value. This module must not know the table.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.migrations.questioner import NonInteractiveMigrationQuestioner
+from django.db.models import NOT_PROVIDED
+
+from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.item_migrations.operations.attributes import (
+    AddAttribute,
+    AlterAttribute,
+    RemoveAttribute,
+    RenameAttribute,
+)
+from dynamo_single.item_migrations.operations.base import ItemsOperation
+from dynamo_single.item_migrations.operations.keys import AddKey, AlterKey, RemoveKey, RenameKey
+from dynamo_single.item_migrations.operations.models import AlterTrashIndex, MoveKeys
+from dynamo_single.item_migrations.operations.unique import AddUnique, RemoveUnique
+from dynamo_single.item_migrations.snapshots import Snapshot
+from dynamo_single.item_migrations.stored import StoredAttribute
+from dynamo_single.orm.schema import registry
+
+
+class Comparison:
+    """One model of now, and its snapshot of then, which the operations change step by step."""
+
+    def __init__(self, model: Any, before: Snapshot, questioner: Any) -> None:
+        self.model, self.name = model, model.__name__
+        self.now, self.after = before, Snapshot.of(model)
+        self.questioner = questioner
+        self.found: list[ItemsOperation] = []
+
+    def operations(self) -> list[ItemsOperation]:
+        """What leads to the model of now; raises ``ConfigurationError`` for what no migration can do."""
+        if self.now.alias != self.after.alias:
+            raise ConfigurationError(
+                f"{self.model._meta.label} was in the table {self.now.alias!r} and is in {self.after.alias!r} by now. "
+                "No migration moves items to another table: copy them by dumpdata and loaddata, with a model of each."
+            )
+        unanswered = self._rename_attributes()
+        self._remove_rules()
+        self._remove_keys()
+        self._add_attributes()
+        self._alter_attributes()
+        self._move()
+        self._change_keys()
+        if self.now.trash_index != self.after.trash_index:
+            self._take(AlterTrashIndex(model_name=self.name, index=self.after.trash_index))
+        self._add_rules()
+        self._remove_attributes(unanswered)
+        if not _same(self.now, self.after):
+            raise ConfigurationError(
+                f"{self.model._meta.label}: a change was found that no operation makes. Please report both of its "
+                "declarations."
+            )
+        return self.found
+
+    def _take(self, operation: ItemsOperation) -> None:
+        self.now = operation.changed(self.now)
+        self.found.append(operation)
+
+    def _rename_attributes(self) -> frozenset[str]:
+        """Find what was renamed; gives what might have been, where nobody could be asked."""
+        gone = [name for name in self.now.attributes if name not in self.after.attributes]
+        unanswered: set[str] = set()
+        for new, stored in self.after.attributes.items():
+            if new in self.now.attributes:
+                continue
+            alike = [old for old in gone if _is_alike(self.now.attributes[old], stored)]
+            # What is stored under the same name is the same; of others somebody has to know.
+            old = next((each for each in alike if self.now.attributes[each].stored == stored.stored), None)
+            old = old or next((each for each in alike if self._ask_rename(each, new)), None)
+            if old is None:
+                unanswered.update(alike)
+                continue
+            gone.remove(old)
+            named = {} if self.now.attributes[old].stored == stored.stored else {"stored": stored.stored}
+            self._take(RenameAttribute(model_name=self.name, old_name=old, new_name=new, **named))
+        return self._kept(unanswered.intersection(gone))
+
+    def _ask_rename(self, old: str, new: str) -> bool:
+        field = self.model._meta.get_field(new)
+        return bool(self.questioner.ask_rename(self.name, old, new, getattr(field, "attribute", field)))
+
+    def _kept(self, unanswered: set[str]) -> frozenset[str]:
+        """The attributes whose values stay, since ``--noinput`` asks nobody; it is reported."""
+        if not unanswered or not isinstance(self.questioner, NonInteractiveMigrationQuestioner):
+            return frozenset()
+        log: Any = self.questioner.log
+        log(
+            f"{self.name}: {', '.join(sorted(unanswered))} may have been renamed, and --noinput asks nobody. The "
+            "values stay in the items. If it was renamed, write RenameAttribute into the file in the place of "
+            "AddAttribute and RemoveAttribute; if it was not, take drop=False out of RemoveAttribute, which drops them."
+        )
+        return frozenset(unanswered)
+
+    def _remove_rules(self) -> None:
+        for rule in self.now.unique:
+            if rule not in self.after.unique:
+                self._take(RemoveUnique(model_name=self.name, rule=rule))
+
+    def _add_rules(self) -> None:
+        for rule in self.after.unique:
+            if rule not in self.now.unique:
+                self._take(AddUnique(model_name=self.name, rule=rule))
+
+    def _remove_keys(self) -> None:
+        """Remove keys from indexes that the model is in no more; those on an index that stays are altered later."""
+        kept = {key.index for key in self.after.keys.values()}
+        for name, key in self.now.keys.items():
+            if key.index not in kept:
+                self._take(RemoveKey(model_name=self.name, name=name))
+
+    def _change_keys(self) -> None:
+        """Rename, alter and add keys: a model has one on an index."""
+        for name, key in self.after.keys.items():
+            old = self._key_on(key.index)
+            if old not in (None, name) and name in self.now.keys:  # two keys changed their names
+                self._take(RenameKey(model_name=self.name, old_name=name, new_name=f"{name}_before"))
+        for name, key in self.after.keys.items():
+            old = self._key_on(key.index)
+            if old is None:
+                self._take(AddKey(model_name=self.name, name=name, key=key))
+                continue
+            if old != name:
+                self._take(RenameKey(model_name=self.name, old_name=old, new_name=name))
+            if self.now.keys[name] != key:
+                self._take(AlterKey(model_name=self.name, name=name, key=key))
+
+    def _key_on(self, index: str) -> str | None:
+        return next((name for name, key in self.now.keys.items() if key.index == index), None)
+
+    def _add_attributes(self) -> None:
+        for name, stored in self.after.attributes.items():
+            if name not in self.now.attributes:
+                named = self._default_of(name, stored)
+                self._take(AddAttribute(model_name=self.name, name=name, attribute=stored, **named))
+
+    def _default_of(self, name: str, stored: StoredAttribute) -> dict[str, Any]:
+        """What items that lack a new attribute get, if the attribute's own declaration does not say it."""
+        if not stored.required or stored.absent is not None or stored.is_computed:
+            return {}
+        options = registry.attributes_of(self.model)[name].field_options
+        if options.get("auto_now_add") or options.get("auto_now"):
+            return {"default": self.questioner.ask_auto_now_add_addition(name, self.name)}
+        if options["default"] is not NOT_PROVIDED and _has_a_path(options["default"]):
+            return {"default": options["default"]}
+        return {"default": self.questioner.ask_not_null_addition(name, self.name)}
+
+    def _alter_attributes(self) -> None:
+        for name, stored in self.after.attributes.items():
+            before = self.now.attributes[name]
+            if before == stored:
+                continue
+            named: dict[str, Any] = {}
+            if stored.required and not before.required and stored.absent is None and not stored.is_computed:
+                default = self.questioner.ask_not_null_alteration(name, self.name)
+                named = {} if default is NOT_PROVIDED else {"default": default}
+            self._take(AlterAttribute(model_name=self.name, name=name, attribute=stored, **named))
+
+    def _remove_attributes(self, unanswered: frozenset[str]) -> None:
+        for name in self.now.attributes:
+            if name not in self.after.attributes:
+                named = {"drop": False} if name in unanswered else {}
+                self._take(RemoveAttribute(model_name=self.name, name=name, **named))
+
+    def _move(self) -> None:
+        named: dict[str, Any] = {}
+        if self.now.primary != self.after.primary:
+            named["primary"] = self.after.primary
+        if self.now.item_type != self.after.item_type:
+            named["item_type"] = self.after.item_type
+        if named:
+            self._take(MoveKeys(model_name=self.name, **named))
+
+
+def _is_alike(before: StoredAttribute, after: StoredAttribute) -> bool:
+    """Whether values of one can be values of the other, so that it may be the same attribute under another name."""
+    one, other = (
+        (each.kind, dict(each.options), each.fold, bool(each.copied), bool(each.counted)) for each in (before, after)
+    )
+    return one == other
+
+
+def _same(one: Snapshot, other: Snapshot) -> bool:
+    """Whether two snapshots are equal but for the order of what they list."""
+    return set(one.unique) == set(other.unique) and one == Snapshot(
+        other.item_type, other.primary, other.attributes, other.keys, one.unique, other.trash_index, other.alias
+    )
+
+
+def _has_a_path(default: Any) -> bool:
+    """Whether a file can name a default: no method of an object, and nothing that was defined inside a function."""
+    if not callable(default):
+        return True
+    return getattr(default, "__self__", None) is None and "<" not in getattr(default, "__qualname__", "<")

@@ -1,0 +1,1 @@
+"""The operations that a migration file names; one file for each family."""

@@ -1,0 +1,216 @@
+"""Operations on one attribute of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from django.db.migrations.operations.base import Operation, OperationCategory
+from django.db.models import NOT_PROVIDED
+
+from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.item_migrations.operations.base import ItemsOperation, public
+from dynamo_single.item_migrations.snapshots import Snapshot, with_attribute_renamed
+from dynamo_single.item_migrations.stored import StoredAttribute
+
+#: Gives an attribute's value of the other values of an item, by the attributes' names of then.
+Compute = Callable[[Mapping[str, Any]], Any]
+
+
+class _AttributeOperation(ItemsOperation):
+    name: str
+
+    def touched(self) -> frozenset[str]:
+        """The attribute."""
+        return frozenset({f"attribute:{self.name}"})
+
+
+def _with(stored: StoredAttribute) -> frozenset[str]:
+    """What an attribute is computed of."""
+    return frozenset({f"attribute:{stored.source}"} if stored.source else ())
+
+
+@public
+class AddAttribute(_AttributeOperation):
+    """An attribute: items that lack it get ``default``, or what ``compute`` gives.
+
+    ``default`` is a value, or a function without arguments that gives one for each item; ``compute`` is a function of
+    the item's values by attribute. A folded copy is computed by itself. What is ``null`` and has neither is not
+    written. Copies of other objects and counters are filled by ``manage.py dynamo_rebuild``.
+    """
+
+    category = OperationCategory.ADDITION
+
+    def __init__(
+        self,
+        model_name: str,
+        name: str,
+        attribute: StoredAttribute,
+        default: Any = NOT_PROVIDED,
+        compute: Compute | None = None,
+    ) -> None:
+        if compute is not None and default is not NOT_PROVIDED:
+            raise ConfigurationError(
+                f"AddAttribute of {model_name}.{name} has a default and compute: give one of them."
+            )
+        self.model_name, self.name, self.attribute = model_name, name, attribute
+        self.default, self.compute = default, compute
+
+    def changed(self, before: Snapshot) -> Snapshot:
+        """With the attribute."""
+        return replace(before, attributes={**before.attributes, self.name: self.attribute})
+
+    def touched(self) -> frozenset[str]:
+        """The attribute, and what it is computed of; a function may read them all."""
+        return frozenset({"*"}) if self.compute else super().touched() | _with(self.attribute)
+
+    def merged(self, operation: ItemsOperation) -> list[Operation] | None:
+        """One that is removed again never was; one that is renamed, or becomes optional, was so from the start."""
+        if isinstance(operation, RemoveAttribute) and operation.name == self.name:
+            return []
+        if isinstance(operation, RenameAttribute) and operation.old_name == self.name:
+            attribute = replace(self.attribute, stored=operation.stored or self.attribute.stored)
+            return [self._again(operation.new_name, attribute)]
+        same = isinstance(operation, AlterAttribute) and operation.name == self.name and operation.declares_only
+        if same and isinstance(operation, AlterAttribute) and operation.attribute.kind == self.attribute.kind:
+            return [self._again(self.name, operation.attribute)]
+        return None
+
+    def _again(self, name: str, attribute: StoredAttribute) -> AddAttribute:
+        named: dict[str, Any] = {} if self.default is NOT_PROVIDED else {"default": self.default}
+        if self.compute is not None:
+            named["compute"] = self.compute
+        return AddAttribute(model_name=self.model_name, name=name, attribute=attribute, **named)
+
+    def describe(self) -> str:
+        """In one line."""
+        filled = "; fill it by manage.py dynamo_rebuild" if self.attribute.copied or self.attribute.counted else ""
+        return f"Add attribute {self.name} to {self.model_name}{filled}"
+
+    @property
+    def migration_name_fragment(self) -> str:
+        """For the file's name."""
+        return f"{self.model_name_lower}_{self.name}"
+
+
+@public
+class RemoveAttribute(_AttributeOperation):
+    """An attribute that there is no more: its values are dropped when the migration is finished.
+
+    ``drop=False`` keeps them in the items, as ``makemigrations --noinput`` writes it where the attribute may have been
+    renamed.
+    """
+
+    category = OperationCategory.REMOVAL
+
+    def __init__(self, model_name: str, name: str, drop: bool = True) -> None:
+        self.model_name, self.name, self.drop = model_name, name, drop
+
+    def changed(self, before: Snapshot) -> Snapshot:
+        """Without the attribute."""
+        return replace(before, attributes={n: each for n, each in before.attributes.items() if n != self.name})
+
+    def describe(self) -> str:
+        """In one line."""
+        kept = "" if self.drop else "; its values stay in the items"
+        return f"Remove attribute {self.name} from {self.model_name}{kept}"
+
+    @property
+    def migration_name_fragment(self) -> str:
+        """For the file's name."""
+        return f"remove_{self.model_name_lower}_{self.name}"
+
+
+@public
+class RenameAttribute(_AttributeOperation):
+    """Another Python name of an attribute, and another physical one if ``stored`` is given: then values move.
+
+    Keys, rules and folded copies that name it follow.
+    """
+
+    category = OperationCategory.ALTERATION
+
+    def __init__(self, model_name: str, old_name: str, new_name: str, stored: str | None = None) -> None:
+        self.model_name, self.old_name, self.new_name, self.stored = model_name, old_name, new_name, stored
+        self.name = old_name
+
+    def changed(self, before: Snapshot) -> Snapshot:
+        """With the new name."""
+        if self.old_name not in before.attributes:
+            raise ConfigurationError(f"{self.model_name} has no attribute {self.old_name!r} that could be renamed.")
+        return with_attribute_renamed(before, self.old_name, self.new_name, self.stored)
+
+    def touched(self) -> frozenset[str]:
+        """Both names."""
+        return frozenset({f"attribute:{self.old_name}", f"attribute:{self.new_name}"})
+
+    def merged(self, operation: ItemsOperation) -> list[Operation] | None:
+        """Two renames are one; one that is removed then need not be renamed."""
+        if isinstance(operation, RenameAttribute) and operation.old_name == self.new_name:
+            stored = operation.stored or self.stored
+            named = {"stored": stored} if stored else {}
+            names = {"old_name": self.old_name, "new_name": operation.new_name}
+            return [RenameAttribute(model_name=self.model_name, **names, **named)]
+        return None
+
+    def describe(self) -> str:
+        """In one line."""
+        moved = f", stored as {self.stored}" if self.stored else ""
+        return f"Rename attribute {self.old_name} of {self.model_name} to {self.new_name}{moved}"
+
+    @property
+    def migration_name_fragment(self) -> str:
+        """For the file's name."""
+        return f"rename_{self.old_name}_{self.model_name_lower}_{self.new_name}"
+
+
+@public
+class AlterAttribute(_AttributeOperation):
+    """Another form of an attribute: values that are stored otherwise are converted.
+
+    ``convert`` is a function of the value as it was; without it the new attribute takes the old value, or refuses it.
+    ``default`` is written into items that lack a value which is required by now.
+    """
+
+    category = OperationCategory.ALTERATION
+
+    def __init__(
+        self,
+        model_name: str,
+        name: str,
+        attribute: StoredAttribute,
+        convert: Callable[[Any], Any] | None = None,
+        default: Any = NOT_PROVIDED,
+    ) -> None:
+        self.model_name, self.name, self.attribute = model_name, name, attribute
+        self.convert, self.default = convert, default
+
+    @property
+    def declares_only(self) -> bool:
+        """Whether the operation has neither a function nor a default."""
+        return self.convert is None and self.default is NOT_PROVIDED
+
+    def changed(self, before: Snapshot) -> Snapshot:
+        """With the new form."""
+        return replace(before, attributes={**before.attributes, self.name: self.attribute})
+
+    def touched(self) -> frozenset[str]:
+        """The attribute, and what it is computed of."""
+        return super().touched() | _with(self.attribute)
+
+    def merged(self, operation: ItemsOperation) -> list[Operation] | None:
+        """The later form counts; one that is removed need not be altered."""
+        if isinstance(operation, RemoveAttribute) and operation.name == self.name:
+            return [operation]
+        later = isinstance(operation, AlterAttribute) and operation.name == self.name
+        return [operation] if later and self.declares_only else None
+
+    def describe(self) -> str:
+        """In one line."""
+        return f"Alter attribute {self.name} of {self.model_name}"
+
+    @property
+    def migration_name_fragment(self) -> str:
+        """For the file's name."""
+        return f"alter_{self.model_name_lower}_{self.name}"

@@ -1,0 +1,92 @@
+"""What the operations share: their place in Django's migrations, and which of them make one.
+
+An operation changes the snapshot of one model, and says what is to be done with its items. It sends nothing itself.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, TypeVar
+
+from django.db.migrations.operations.base import Operation
+from django.db.migrations.state import ProjectState
+
+from dynamo_single.item_migrations.snapshots import Snapshot
+from dynamo_single.item_migrations.state import put_snapshot, snapshot_in
+
+Kind = TypeVar("Kind", bound="type[ItemsOperation]")
+
+#: What an operation touches of its model if it may touch anything.
+EVERYTHING = frozenset({"*"})
+
+
+def public(operation: Kind) -> Kind:
+    """Let migration files name the class by its public path."""
+    operation.__module__ = "dynamo_single.migrations"
+    return operation
+
+
+class ItemsOperation(Operation):
+    """An operation on the items of one model."""
+
+    #: Items are changed one by one, each conditionally: there is nothing that a transaction could undo.
+    atomic = False
+    #: ``sqlmigrate`` prints the requests.
+    reduces_to_sql = True
+    #: By what ``dynamo_single.backend`` knows an app that has items to migrate.
+    changes_items: ClassVar[bool] = True
+
+    #: Whether the operation follows from declarations alone, and runs no function of the project over items.
+    only_declares: ClassVar[bool] = True
+
+    model_name: str
+
+    @property
+    def model_name_lower(self) -> str:
+        """The model's name as states have it."""
+        return self.model_name.lower()
+
+    def references_model(self, name: str, app_label: str) -> bool:
+        """Whether the operation is about this model."""
+        return name.lower() == self.model_name_lower
+
+    def touched(self) -> frozenset[str]:
+        """What of the model the operation reads or changes: ``attribute:x``, ``index:x``, ``rule:x``, or ``*``."""
+        return EVERYTHING
+
+    def state_forwards(self, app_label: str, state: ProjectState) -> None:
+        """Change the model's snapshot."""
+        before = snapshot_in(state, app_label, self.model_name)
+        put_snapshot(state, app_label, self.model_name, self.changed(before))
+
+    @abstractmethod
+    def changed(self, before: Snapshot) -> Snapshot:
+        """The snapshot after the operation."""
+
+    def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+        """Nothing yet."""
+
+    def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+        """Nothing yet."""
+
+    def reduce(self, operation: Operation, app_label: str) -> Any:
+        """One operation for two, or whether this one may be done after the other one just as well."""
+        found = super().reduce(operation, app_label)
+        if found:
+            return found
+        if not isinstance(operation, ItemsOperation):
+            return not operation.references_model(self.model_name, app_label)
+        if not operation.references_model(self.model_name, app_label):
+            return not self.references_model(operation.model_name, app_label)
+        merged = self.merged(operation)
+        return is_apart(self, operation) if merged is None else merged
+
+    def merged(self, operation: ItemsOperation) -> list[Operation] | None:
+        """What stands for this operation and a later one on the same model; ``None`` if both have to stay."""
+        return None
+
+
+def is_apart(one: ItemsOperation, other: ItemsOperation) -> bool:
+    """Whether the order of two operations on one model makes no difference."""
+    touched = one.touched(), other.touched()
+    return EVERYTHING not in touched and touched[0].isdisjoint(touched[1])

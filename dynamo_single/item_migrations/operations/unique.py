@@ -1,0 +1,78 @@
+"""Operations on what a model declares unique."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from django.db.migrations.operations.base import Operation, OperationCategory
+
+from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.item_migrations.operations.base import ItemsOperation, public
+from dynamo_single.item_migrations.rules import UniqueRule
+from dynamo_single.item_migrations.snapshots import Snapshot
+
+
+class _UniqueOperation(ItemsOperation):
+    rule: UniqueRule
+
+    def touched(self) -> frozenset[str]:
+        """The rule and its attributes; a condition may be about any of them."""
+        if self.rule.condition is not None:
+            return frozenset({"*"})
+        return frozenset({f"rule:{self._words}", *(f"attribute:{name}" for name in self.rule.attributes)})
+
+    @property
+    def _words(self) -> str:
+        return self.rule.name or "_".join(self.rule.attributes)
+
+
+@public
+class AddUnique(_UniqueOperation):
+    """A unique rule: every live item claims its values; two that have the same are reported with both objects."""
+
+    category = OperationCategory.ADDITION
+
+    def __init__(self, model_name: str, rule: UniqueRule) -> None:
+        self.model_name, self.rule = model_name, rule
+
+    def changed(self, before: Snapshot) -> Snapshot:
+        """With the rule."""
+        return replace(before, unique=(*before.unique, self.rule))
+
+    def merged(self, operation: ItemsOperation) -> list[Operation] | None:
+        """A rule that is removed again never was."""
+        return [] if isinstance(operation, RemoveUnique) and operation.rule == self.rule else None
+
+    def describe(self) -> str:
+        """In one line."""
+        return f"Make {' and '.join(self.rule.attributes)} of {self.model_name} unique"
+
+    @property
+    def migration_name_fragment(self) -> str:
+        """For the file's name."""
+        return f"{self.model_name_lower}_{self._words}_unique"
+
+
+@public
+class RemoveUnique(_UniqueOperation):
+    """A unique rule that there is no more: its claims are deleted when the migration is finished."""
+
+    category = OperationCategory.REMOVAL
+
+    def __init__(self, model_name: str, rule: UniqueRule) -> None:
+        self.model_name, self.rule = model_name, rule
+
+    def changed(self, before: Snapshot) -> Snapshot:
+        """Without the rule."""
+        if self.rule not in before.unique:
+            raise ConfigurationError(f"{self.model_name} has no unique rule over {', '.join(self.rule.attributes)}.")
+        return replace(before, unique=tuple(rule for rule in before.unique if rule != self.rule))
+
+    def describe(self) -> str:
+        """In one line."""
+        return f"Let {' and '.join(self.rule.attributes)} of {self.model_name} be the same"
+
+    @property
+    def migration_name_fragment(self) -> str:
+        """For the file's name."""
+        return f"remove_{self.model_name_lower}_{self._words}_unique"
