@@ -4,6 +4,7 @@ A file and no package, which Django would take for the migrations of this app.
 """
 
 from dynamo_single.item_migrations.autodetector import Autodetector
+from dynamo_single.item_migrations.commands import MakemigrationsMixin, MigrateMixin
 from dynamo_single.item_migrations.operations.attributes import (
     AddAttribute,
     AlterAttribute,
@@ -34,6 +35,8 @@ __all__ = [
     "AlterTrashIndex",
     "Autodetector",
     "ChangeItems",
+    "MakemigrationsMixin",
+    "MigrateMixin",
     "MoveKeys",
     "RemoveAttribute",
     "RemoveKey",

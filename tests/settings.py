@@ -2,7 +2,7 @@
 
 from project.settings import *  # noqa: F403 - settings modules build on each other by names
 
-INSTALLED_APPS = [*INSTALLED_APPS, "tests.catalog"]  # noqa: F405 - the demo's
+INSTALLED_APPS = [*INSTALLED_APPS, "tests.catalog", "tests.histories"]  # noqa: F405 - the demo's
 #: ``TEST_TRANSPORT=botocore`` runs the same tests on botocore's request path.
 TRANSPORT = env.str("TEST_TRANSPORT", "direct")  # noqa: F405 - the demo's
 # Port 1 is never in use: a test that forgot to ask for an engine fails at once.

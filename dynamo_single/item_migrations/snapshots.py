@@ -68,7 +68,7 @@ class Snapshot(Written):
         """The keys by name, with codecs: ``primary``, those of indexes, and ``trash``."""
         found = {"primary": self._access_key("primary", None, self.primary)}
         found |= {name: self._access_key(name, key.index, key) for name, key in self.keys.items()}
-        if self.trash_index is not None:
+        if self.trash_index is not None and self.soft_delete:
             identity = "#".join(f"{{{name}}}" for name in found["primary"].variables)
             trash = Key(f"{names.TRASH_PREFIX}#{self.item_type}", f"{{{registry.DELETED_AT}}}#{identity}")
             found[registry.TRASH] = self._access_key(registry.TRASH, self.trash_index, trash)
@@ -111,7 +111,7 @@ class Snapshot(Written):
         """All index keys that an item with these values has: those of a live one, or the trash's."""
         live = values.get(registry.DELETED_AT) is None
         found: dict[str, dict[str, Any]] = {}
-        for name in self.keys if live else (registry.TRASH,) if self.trash_index else ():
+        for name in self.keys if live else (registry.TRASH,) if registry.TRASH in self.access_keys else ():
             texts = self.index_key(name, values)
             if texts is not None:
                 found |= {each: {"S": text} for each, text in zip(self.index_names(name), texts, strict=True)}

@@ -12,12 +12,15 @@ from dynamo_single import models
 from dynamo_single.checks.models import check_models
 from dynamo_single.orm.schema import registry
 
+#: The apps that models are declared in by tests.
+APPS = ("catalog", "histories")
+
 
 @contextmanager
 def forgotten() -> Iterator[None]:
     """Models that are declared in the block are gone afterwards."""
     known = dict(registry._MODELS)
-    declared = dict(apps.all_models["catalog"])
+    declared = {label: dict(apps.all_models[label]) for label in APPS}
     # What waits for a model that never comes would be an error of every later check.
     waiting = {model: [*functions] for model, functions in apps._pending_operations.items()}
     try:
@@ -26,8 +29,9 @@ def forgotten() -> Iterator[None]:
         registry._MODELS.clear()
         registry._MODELS.update(known)
         registry.changed()
-        apps.all_models["catalog"].clear()
-        apps.all_models["catalog"].update(declared)
+        for label, there in declared.items():
+            apps.all_models[label].clear()
+            apps.all_models[label].update(there)
         apps._pending_operations.clear()
         apps._pending_operations.update(waiting)
         apps.clear_cache()

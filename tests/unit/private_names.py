@@ -210,6 +210,26 @@ DJANGO = {
     "MigrationAutodetector._detect_changes": (
         "django.db.migrations.autodetector.MigrationAutodetector._detect_changes(self, convert_apps, graph)"
     ),
+    **{
+        f"MigrationAutodetector.{name}": f"django.db.migrations.autodetector.MigrationAutodetector.{name}({arguments})"
+        for name, arguments in {
+            "generate_created_models": "self",
+            "add_operation": "self, app_label, operation",
+            "check_dependency": "self, operation, dependency",
+        }.items()
+    },
+    "OperationDependency": "django.db.migrations.autodetector.OperationDependency.Type.CREATE",
+    "NonInteractiveMigrationQuestioner": "django.db.migrations.questioner.NonInteractiveMigrationQuestioner(log=)",
+    "ProjectState": "django.db.migrations.state.ProjectState(models=, real_apps=)",
+    "ProjectState.models": "django.db.migrations.state.ProjectState.models",
+    "ProjectState.real_apps": "django.db.migrations.state.ProjectState.real_apps",
+    "ProjectState.add_model": "django.db.migrations.state.ProjectState.add_model(self, model_state)",
+    "ProjectState.remove_model": "django.db.migrations.state.ProjectState.remove_model(self, app_label, name)",
+    "ProjectState.rename_model": "django.db.migrations.state.ProjectState.rename_model(self, app_label, old, new)",
+    "ProjectState.reload_model": "django.db.migrations.state.ProjectState.reload_model(self, app_label, name)",
+    "Operation": "django.db.migrations.operations.base.Operation",
+    "Operation.reduce": "django.db.migrations.operations.base.Operation.reduce(self, operation, app_label)",
+    "OperationCategory": "django.db.migrations.operations.base.OperationCategory",
     "MigrationLoader": "django.db.migrations.loader.MigrationLoader(connection, load=)",
     "MigrationLoader.load_disk": "django.db.migrations.loader.MigrationLoader.load_disk(self)",
     "MigrationLoader.migrations_module": "django.db.migrations.loader.MigrationLoader.migrations_module(app_label)",

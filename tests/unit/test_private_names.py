@@ -12,6 +12,7 @@ from typing import Any
 import django
 import pytest
 from django.contrib.contenttypes.models import ContentType
+from django.db.migrations.state import ProjectState
 from django.db.models import Count, QuerySet
 from django.db.models.base import ModelState
 from django.db.models.fields import CharField
@@ -33,6 +34,7 @@ MADE: dict[Any, Any] = {
     type(DjangoQuerySet(ContentType).query.where): DjangoQuerySet(ContentType).query.where,
     Count: Count("pk"),
     ModelState: ModelState(),
+    ProjectState: ProjectState(),
     Options: ContentType._meta,
     CharField: CharField(),
 }

@@ -38,6 +38,8 @@ COMMANDS = [
     "dynamo_verify",
     "dumpdata",
     "loaddata",
+    "makemigrations",
+    "migrate",
     "test",
 ]
 TEMPLATES = [

@@ -180,7 +180,7 @@ DEMO_ANSWERS = {
     "migrate --run-syncdb": NOTHING_TO_APPLY,
     "migrate --plan": "No planned migration operations.",
     "showmigrations": "auth\n [X] 0001_initial",
-    "makemigrations directory --dry-run": "No changes detected in app 'directory'",
+    "makemigrations directory --dry-run": "+ Add model Company, stored as Company",
     "shell --verbosity 0 --command print(Company._meta.label)": "directory.Company",
 }
 
@@ -227,7 +227,8 @@ def test_a_reference_that_would_get_no_column_is_named() -> None:
 
 BESIDE_SQL = {
     "makemigrations --check": "No changes detected",
-    "makemigrations directory shop --dry-run": "No changes detected in apps",
+    "makemigrations shop --dry-run": "No changes detected in app 'shop'",
+    "makemigrations directory shop --dry-run": "+ Add model Company, stored as Company",
     "migrate": "Applying shop.0003_name",
     "migrate --verbosity 0": "",
     "check --database default": "System check identified no issues",

@@ -1,0 +1,96 @@
+"""The app's life in one test: models that come, change and go, and its migration files."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from django.apps import apps
+from django.core.management import call_command
+from django.test import override_settings
+
+from dynamo_single import models
+from dynamo_single.orm.schema import registry
+from tests.unit.declaring import declare, forgotten
+
+_numbers = iter(range(1_000_000))
+
+
+class History:
+    """The app ``histories`` with a folder of migrations."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def model(self, name: str = "Shop", /, keys: dict[str, Any] | None = None, **attributes: Any) -> Any:
+        """Declare a model, in the place of one of this name; ``Meta`` is given as ``options``."""
+        options = {"app_label": "histories", **attributes.pop("options", {})}
+        bases = attributes.pop("bases", (models.Model,))
+        primary = attributes.pop("primary", (f"{name.upper()}#{{shop_id}}", "#METADATA"))
+        self.forget(name)
+        given = {"shop_id": models.IdAttribute(), **attributes}
+        return declare(name, primary, keys, bases=bases, options=options, **given)
+
+    def forget(self, name: str) -> None:
+        """Let there be no model of this name."""
+        registry._MODELS.pop(f"histories.{name.lower()}", None)
+        apps.all_models["histories"].pop(name.lower(), None)
+        registry.changed()
+        apps.clear_cache()
+
+    def run(self, command: str, *arguments: str, answers: Sequence[str] = (), **options: Any) -> str:
+        """Run a command with what somebody answers to its questions; gives what it prints."""
+        out = io.StringIO()
+        importlib.invalidate_caches()
+        given = iter(answers)
+        with mock.patch("builtins.input", lambda *_: next(given)):
+            call_command(command, *arguments, stdout=out, stderr=out, no_color=True, **options)
+        assert list(given) == [], "questions that were not asked"
+        return out.getvalue()
+
+    def make(self, *arguments: str, answers: Sequence[str] = ()) -> str:
+        """``makemigrations histories``."""
+        return self.run("makemigrations", "histories", *arguments, answers=answers)
+
+    @property
+    def files(self) -> list[str]:
+        """The names of the migrations."""
+        return sorted(path.stem for path in self.folder.glob("0*.py"))
+
+    def operations(self, name: str = "") -> list[str]:
+        """The operations of the last migration, or of one that begins so, each in one line."""
+        found = [each for each in self.files if each.startswith(name)][-1]
+        importlib.invalidate_caches()
+        module = importlib.import_module(f"{self.folder.name}.{found}")
+        return [operation.describe() for operation in module.Migration.operations]
+
+    def text(self, name: str = "") -> str:
+        """The last migration's file, from the class on."""
+        found = [each for each in self.files if each.startswith(name)][-1]
+        return re.sub(r"^.*?class Migration", "class Migration", (self.folder / f"{found}.py").read_text(), flags=re.S)
+
+
+@contextmanager
+def history(parent: Path) -> Iterator[History]:
+    """A life of the app, and nothing of it afterwards."""
+    folder = parent / f"histories_migrations_{next(_numbers)}"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    sys.path.insert(0, str(parent))
+    try:
+        with forgotten(), override_settings(MIGRATION_MODULES={"histories": folder.name}):
+            yield History(folder)
+    finally:
+        sys.path.remove(str(parent))
+        for name in [each for each in sys.modules if each.startswith(folder.name)]:
+            del sys.modules[name]
+
+
+Declare = Callable[..., Any]

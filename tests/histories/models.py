@@ -1,0 +1,1 @@
+"""No models: each test declares its own."""
