@@ -2,6 +2,7 @@
 
 from dynamo_single.item_migrations.online.carrying import carry_out
 from dynamo_single.item_migrations.online.checkpoints import Failure, begun, forget
+from dynamo_single.item_migrations.online.rehearsal import Rehearsal, Sample, rehearse
 from dynamo_single.item_migrations.online.report import Estimate, Report, estimate
 from dynamo_single.item_migrations.online.work import Options, Progress, Task, Work, of_type
 
@@ -10,7 +11,9 @@ __all__ = [
     "Failure",
     "Options",
     "Progress",
+    "Rehearsal",
     "Report",
+    "Sample",
     "Task",
     "Work",
     "begun",
@@ -18,4 +21,5 @@ __all__ = [
     "estimate",
     "forget",
     "of_type",
+    "rehearse",
 ]

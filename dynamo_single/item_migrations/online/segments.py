@@ -12,9 +12,9 @@ from typing import Any
 
 from dynamo_single.item_migrations.online.checkpoints import Checkpoints, Failure, Segment
 from dynamo_single.item_migrations.online.items import Sender, settle
-from dynamo_single.item_migrations.online.work import Others, Work
+from dynamo_single.item_migrations.online.work import Others, Task, Work
 from dynamo_single.orm.conditions.matching import matches
-from dynamo_single.orm.requests.actions import Item, key_of
+from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
 from dynamo_single.orm.requests.compiler import (
     ExpressionBuilder,
     compile_batches,
@@ -41,7 +41,7 @@ class Walk:
         if not self.stopping():
             segment = self._failures_again(segment)
         while not segment.done and not self.stopping():
-            answer = self.sender.send(scan(self.work, segment, self.checkpoints.run.segments, self.page))
+            answer = self.sender.send(scan(self.work.task, segment, self.checkpoints.run.segments, self.page))
             segment = self._page(segment, answer)
             self.checkpoints.save(segment)
             self.report(segment)
@@ -49,7 +49,7 @@ class Walk:
 
     def _page(self, segment: Segment, answer: dict[str, Any]) -> Segment:
         items: list[Item] = answer["Items"]
-        others = self._others(items)
+        others = read_with(self.sender, self.work.task, items)
         for number, item in enumerate(items):
             if self.stopping():
                 return replace(segment, scanned=segment.scanned + number)
@@ -80,21 +80,25 @@ class Walk:
             item = self.sender.at_once([failure.key]).get(failure.key)
             if item is None or not matches(self.work.task.items, item):
                 continue
-            left = self._settled(replace(left, matched=left.matched - 1), item, self._others([item]))
+            left = self._settled(
+                replace(left, matched=left.matched - 1), item, read_with(self.sender, self.work.task, [item])
+            )
         self.checkpoints.save(left)
         self.report(left)
         return left
 
-    def _others(self, items: Sequence[Item]) -> Others:
-        wanted = sorted({key for item in items for key in self.work.task.wanted(item)})
-        found: dict[Any, Item] = {}
-        for request in compile_batches(wanted, self.sender.table.name):
-            self.sender.pace.before(request.operation)
-            found |= {key_of(item): item for item in get_batch(self.sender.table, request)}
-        return found
+
+def read_with(sender: Sender, task: Task, items: Sequence[Item]) -> dict[ItemKey, Item]:
+    """What the items of a page have to do with, by key: a BatchGetItem for each hundred others."""
+    wanted = sorted({key for item in items for key in task.wanted(item)})
+    found: dict[ItemKey, Item] = {}
+    for request in compile_batches(wanted, sender.table.name):
+        sender.pace.before(request.operation)
+        found |= {key_of(item): item for item in get_batch(sender.table, request)}
+    return found
 
 
-def scan(work: Work, segment: Segment, segments: int, page: int) -> Request:
+def scan(task: Task, segment: Segment, segments: int, page: int) -> Request:
     """The request for the next page of a segment, strongly consistent: what was written just now is not passed by."""
     builder = ExpressionBuilder()
     params: dict[str, Any] = {"ConsistentRead": True, "Limit": page}
@@ -102,5 +106,5 @@ def scan(work: Work, segment: Segment, segments: int, page: int) -> Request:
         params |= {"Segment": segment.number, "TotalSegments": segments}
     if segment.position is not None:
         params["ExclusiveStartKey"] = item_key(segment.position)
-    text = compile_condition(work.task.items, None, builder)
+    text = compile_condition(task.items, None, builder)
     return Request("Scan", {**params, **({"FilterExpression": text} if text else {}), **builder.params()})

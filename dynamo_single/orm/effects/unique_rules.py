@@ -7,7 +7,7 @@ nothing.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -22,7 +22,7 @@ from dynamo_single.orm.conditions.terms import EVERYTHING, And, Condition, Not, 
 from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
-from dynamo_single.orm.schema.encoding.keys import Template, canonical, codec_for
+from dynamo_single.orm.schema.encoding.keys import SEPARATOR, Template, canonical, codec_for, prefix_end
 from dynamo_single.orm.schema.fingerprints import shortened
 from dynamo_single.orm.where import preconditions
 from dynamo_single.table import names
@@ -119,6 +119,25 @@ def key_of_claim(item_type: str, attributes: Sequence[Attribute[Any]], name: str
     partition, sort = claim_templates(len(attributes), named=bool(name))
     sort_key = sort.bind({"name": codec_for("text")}).render({"name": name}, limit=SORT_KEY_LIMIT)
     return partition.bind(codecs).render(parts, limit=PARTITION_KEY_LIMIT), sort_key
+
+
+def claims_between(item_type: str, attributes: Sequence[str], name: str) -> tuple[str, str, Callable[[ItemKey], bool]]:
+    """Where the claims of a rule over some attributes, by physical names, lie: all keys from the first text to the
+    second, of which the function knows those that are its own and not another rule's.
+    """
+    variables, _ = _variables(len(attributes))
+    parts = {"item_type": item_type, **dict(zip(variables, attributes, strict=True))}
+    partition, sort = claim_templates(len(attributes), named=bool(name))
+    codecs = dict.fromkeys(partition.variables, codec_for("text"))
+    prefix = partition.bind(codecs).prefix(parts, 1 + len(attributes))
+    sort_key = sort.bind({"name": codec_for("text")}).render({"name": name})
+    # No value has a separator in it: a rule over more attributes has more of them.
+    separators = partition.source.count(SEPARATOR)
+
+    def fits(key: ItemKey) -> bool:
+        return key[0].startswith(prefix) and key[1] == sort_key and key[0].count(SEPARATOR) == separators
+
+    return prefix, prefix_end(prefix), fits
 
 
 def rule_fingerprint(attributes: Sequence[Attribute[Any]], name: str, condition: Condition) -> str:

@@ -21,7 +21,17 @@ from dynamo_single.exceptions import (
     MigrationStopped,
     NotSupported,
 )
-from dynamo_single.item_migrations.online import Options, Progress, begun, carry_out, estimate, forget
+from dynamo_single.item_migrations.online import (
+    Options,
+    Progress,
+    Task,
+    begun,
+    carry_out,
+    estimate,
+    forget,
+    of_type,
+    rehearse,
+)
 from dynamo_single.orm.requests.actions import Action, Item
 from dynamo_single.table import Request, SentRequest, Table
 from dynamo_single.testing import intercept, moved_time, refusal
@@ -342,3 +352,28 @@ def test_not_within_a_block(table: Table) -> None:
     """A block's writes are not stored yet, and work on items cannot be taken back."""
     with transactions.atomic(), pytest.raises(NotSupported, match="Call it outside"):
         carry_out(DOUBLING, table)
+
+
+def test_a_dry_run_writes_nothing(table: Table, sent: list[SentRequest]) -> None:
+    """It reads as the work would, and shows items before and after, and what would fail."""
+    put(table, *map(thing, range(8)))
+    sent.clear()
+    found = rehearse(Task(of_type("Thing"), refusing(3, 4, 5)), table, sample=2)
+    assert operations(sent) == ["Scan"]
+    assert (found.scanned, found.matched, found.changing, found.complete) == (8, 8, 5, True)
+    assert [len(found.samples), len(found.failures)] == [2, 2]
+    ((key, before),) = found.samples[0].before.items()
+    assert (before, found.samples[0].after[key]) == (scanned(table)[key], {**scanned(table)[key], **twice(before)})
+
+
+def twice(item: Item | None) -> dict[str, Any]:
+    """What a thing has more afterwards."""
+    assert item is not None
+    return {"double": {"N": str(2 * int(item["number"]["N"]))}}
+
+
+def test_a_dry_run_of_a_large_table_ends(table: Table, sent: list[SentRequest]) -> None:
+    """After about as many items as it may read."""
+    put(table, *map(thing, range(50)))
+    found = rehearse(DOUBLING.task, table, most=10)
+    assert (found.scanned, found.complete) == (10, False)

@@ -1,0 +1,127 @@
+"""Claims that follow an item's change, and unique rules added and removed.
+
+A claim is written in one transaction with its owner, or with a check that the owner is as it was read: two items never
+hold one value, whoever writes meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from dynamo_single.exceptions import InvalidValue
+from dynamo_single.item_migrations.online.changes.rewriting import rewriting
+from dynamo_single.item_migrations.online.work import Others, Task, of_type
+from dynamo_single.item_migrations.rules import UniqueRule
+from dynamo_single.item_migrations.snapshots import Snapshot
+from dynamo_single.orm.conditions.plain import condition_of
+from dynamo_single.orm.conditions.terms import And, Stored
+from dynamo_single.orm.effects.claims import claim_item, owner_of
+from dynamo_single.orm.effects.unique_rules import claims_between, names_in
+from dynamo_single.orm.items.hydration import has_expired
+from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Delete, Item, ItemKey, Put, as_read, key_of
+from dynamo_single.table import names
+
+_OWNER = (names.CLAIM_OWNER_PARTITION, names.CLAIM_OWNER_SORT)
+
+
+def claims_follow_from(snapshot: Snapshot, rules: Iterable[UniqueRule]) -> frozenset[str]:
+    """The physical names of all that the claims of some rules follow from."""
+    found = {names.DELETED_AT, names.EXPIRES_AT}
+    for rule in rules:
+        found |= {snapshot.attributes[name].stored for name in rule.attributes}
+        found |= set() if rule.condition is None else set(names_in(condition_of(rule.condition)))
+    return frozenset(found)
+
+
+def held(snapshot: Snapshot, rules: Iterable[UniqueRule], item: Item) -> set[ItemKey]:
+    """The claims of some rules that an item has to hold: none if it has expired. Raises ``InvalidValue``."""
+    if has_expired(item):
+        return set()
+    found = (snapshot.claim(rule, item) for rule in rules)
+    return {key for key in found if key is not None}
+
+
+def following(
+    old: Collection[ItemKey], new: Collection[ItemKey], owner: Item, others: Others, *, former: ItemKey | None = None
+) -> list[Action]:
+    """The actions by which an item, as it will be, holds ``new`` claims and no longer the ``old`` ones.
+
+    ``others`` has the claims that are stored; ``former`` is the key that the item had before, if it moves. Raises
+    ``InvalidValue`` for a claim that another item holds.
+    """
+    owners = {key_of(owner), former or key_of(owner)}
+    found: list[Action] = []
+    for key in sorted(new):
+        claim = others.get(key)
+        wanted = claim_item(key, owner)
+        if claim is None:
+            found.append(Put(wanted, ITEM_MISSING))
+        elif has_expired(claim) or owner_of(claim) in owners:
+            if claim != wanted:
+                found.append(Put(wanted, as_read(claim, (*_OWNER, names.EXPIRES_AT))))
+        else:
+            other = " / ".join(owner_of(claim))
+            raise InvalidValue(f"{key[0]} is held by {other}: both have the value. Change one of them, or delete it.")
+    for key in sorted(set(old) - set(new)):
+        claim = others.get(key)
+        if claim is not None and owner_of(claim) in owners:
+            found.append(Delete(key, as_read(claim, _OWNER)))
+    return found
+
+
+def taken_claims(after: Snapshot, rules: Iterable[UniqueRule]) -> Task:
+    """Let every live item hold its claims by some rules; items that have one value are named, both of them."""
+    chosen = tuple(rules)
+    reads = claims_follow_from(after, chosen)
+
+    def change(item: Item, others: Others) -> tuple[Action, ...]:
+        return rewriting(item, item, reads, following((), held(after, chosen, item), item, others))
+
+    return Task(of_type(after.item_type), change, wanted=lambda item: _quietly(after, chosen, item))
+
+
+def _quietly(snapshot: Snapshot, rules: Iterable[UniqueRule], item: Item) -> Iterable[ItemKey]:
+    """The claims to be read; of an item whose values no claim takes, the change says so."""
+    try:
+        return held(snapshot, rules, item)
+    except InvalidValue:
+        return ()
+
+
+def released_claims(before: Snapshot, after: Snapshot, rule: UniqueRule) -> Task:
+    """Delete the claims of a rule that ``after`` has no more, also those that no item needs.
+
+    What an item holds by another rule of ``after`` stays, as where only ``canonical`` is another.
+    """
+    attributes = [before.attributes[name].stored for name in rule.attributes]
+    low, high, fits = claims_between(before.item_type, attributes, rule.name)
+    kept = tuple(each for each in after.unique if _names(after, each) == (attributes, rule.name))
+    claims = And(
+        (
+            Stored(names.ITEM_TYPE, "=", ({"S": names.CLAIM_ITEM_TYPE},)),
+            Stored(names.PARTITION_KEY, "between", ({"S": low}, {"S": high})),
+        )
+    )
+
+    def wanted(item: Item) -> Iterable[ItemKey]:
+        return (owner_of(item),) if kept and fits(key_of(item)) else ()
+
+    def change(item: Item, others: Others) -> tuple[Action, ...]:
+        key = key_of(item)
+        if not fits(key):
+            return ()
+        owner = others.get(owner_of(item)) if kept else None
+        if owner is not None and _is_of(after, owner) and key in held(after, kept, owner):
+            return ()
+        return (Delete(key, as_read(item, _OWNER)),)
+
+    return Task(claims, change, wanted=wanted)
+
+
+def _names(snapshot: Snapshot, rule: UniqueRule) -> tuple[list[str], str]:
+    return [snapshot.attributes[name].stored for name in rule.attributes], rule.name
+
+
+def _is_of(snapshot: Snapshot, item: Mapping[str, Any]) -> bool:
+    return bool(item.get(names.ITEM_TYPE) == {"S": snapshot.item_type})

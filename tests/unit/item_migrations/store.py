@@ -1,0 +1,61 @@
+"""A table in memory for tests of pure functions: items by key, and actions carried out under their conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from dynamo_single.exceptions import InvalidValue
+from dynamo_single.item_migrations.online.rehearsal import applied
+from dynamo_single.item_migrations.online.work import Task
+from dynamo_single.orm.conditions.matching import matches
+from dynamo_single.orm.requests.actions import Action, Item, ItemKey, key_of
+
+Items = dict[ItemKey, Any]
+
+
+class Store:
+    """Items by their keys."""
+
+    def __init__(self, *items: Item) -> None:
+        self.items: Items = {key_of(item): dict(item) for item in items}
+
+    def put(self, *items: Item) -> None:
+        """Store items."""
+        self.items |= {key_of(item): dict(item) for item in items}
+
+    def carry_out(self, actions: Sequence[Action]) -> None:
+        """All of the actions, each of which has to hold; no item is written twice."""
+        assert len({action.key for action in actions}) == len(actions)
+        for action in actions:
+            assert matches(action.condition, self.items.get(action.key, {})), action
+        for key, item in applied(actions, self.items):
+            if item is None:
+                self.items.pop(key, None)
+            else:
+                self.items[key] = item
+
+    def others(self, keys: Iterable[ItemKey]) -> Items:
+        """Those that are stored."""
+        return {key: self.items[key] for key in keys if key in self.items}
+
+    def do(self, task: Task) -> dict[ItemKey, str]:
+        """A task for every item that it is about; what cannot be changed, with the reason."""
+        failed = {}
+        for key, item in [*self.items.items()]:
+            if key not in self.items or not matches(task.items, self.items[key]):
+                continue
+            item = self.items[key]
+            try:
+                self.carry_out(task.change(item, self.others(task.wanted(item))))
+            except InvalidValue as error:
+                failed[key] = str(error)
+        return failed
+
+    def done(self, task: Task) -> dict[ItemKey, str]:
+        """The same, and again, which changes nothing more: what is done twice does no harm."""
+        failed = self.do(task)
+        once = {key: dict(item) for key, item in self.items.items()}
+        assert self.do(task) == failed
+        assert self.items == once
+        return failed
