@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
 from django.core.signals import setting_changed
+from msgspec import Struct
 
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.setting_values import BOOLEAN, POSITIVE, SECONDS, Reader, or_none, read_values
@@ -23,8 +23,7 @@ USERNAME = "username"
 _HEADER = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 
 
-@dataclass(frozen=True, slots=True)
-class AccountSettings:
+class AccountSettings(Struct, frozen=True):
     """The keys of ``ACCOUNTS`` in lower case; delays and lifetimes are seconds."""
 
     login_with: tuple[str, ...] = (EMAIL, USERNAME)

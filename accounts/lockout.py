@@ -12,12 +12,12 @@ import logging
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 from django.http import HttpRequest
 from django.utils.crypto import salted_hmac
+from msgspec import Struct
 
 from accounts.conf import AccountSettings, account_settings
 from accounts.models import LoginFailures
@@ -39,8 +39,7 @@ NO_ADDRESS: Final = "unknown"
 _WITH_PORT: Final = re.compile(r"([0-9.]+):[0-9]+|(\[[0-9A-Fa-f:.]+\]):[0-9]+")
 
 
-@dataclass(slots=True)
-class Attempt:
+class Attempt(Struct):
     """One attempt to log in: ``wait`` says how long it is too early, if it is."""
 
     pair: LoginFailures

@@ -7,13 +7,14 @@ stored for it, and this module sends no request.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 from django.contrib.auth.tokens import PasswordResetTokenGenerator
 from django.core import signing
 from django.utils.crypto import constant_time_compare, salted_hmac
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from accounts.conf import account_settings
 from accounts.models import User
@@ -22,8 +23,7 @@ from dynamo_single import clock
 _SALT: Final = "accounts.tokens"
 
 
-@dataclass(frozen=True, slots=True)
-class Confirmation:
+class Confirmation(Struct, frozen=True):
     """That whoever follows the link reads the mail of ``address``, a user's own one or one to take its place."""
 
     user: str

@@ -8,19 +8,18 @@ and it measures nothing: waiting and time limits go by ``time.monotonic()``, whi
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from datetime import time as time_of_a_day
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.utils import timezone
+from msgspec import Struct
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(slots=True)
-class Adjustment:
+class Adjustment(Struct):
     """How the clock differs from the computer's: where it was stopped, if it was, and how far it was moved then."""
 
     stopped: datetime | None = None

@@ -9,13 +9,13 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Literal, NoReturn
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.conf import settings as django_settings
 from django.core.signals import setting_changed
+from msgspec import Struct
 
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.setting_values import (
@@ -47,8 +47,7 @@ _INDEX_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{2,252}")
 _REGION = re.compile(r"[a-z0-9-]+")
 
 
-@dataclass(frozen=True, slots=True)
-class TableSettings:
+class TableSettings(Struct, frozen=True):
     """One table: where it is, what it is called and how to talk to it. Timeouts are seconds."""
 
     alias: str
@@ -79,8 +78,7 @@ class TableSettings:
         return self.endpoint_url or f"AWS {self.region}"
 
 
-@dataclass(frozen=True, slots=True)
-class CostSettings:
+class CostSettings(Struct, frozen=True):
     """``DYNAMO_SINGLE_COSTS``: from when on is warned of what one HTTP request, or one query, costs; ``None`` is never.
 
     ``max_reads`` is the most items that one query may read for nothing.

@@ -8,8 +8,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from dynamo_single.table.listeners import SentRequest, listening
 from dynamo_single.table.request import READS
@@ -17,8 +18,7 @@ from dynamo_single.table.request import READS
 __all__ = ["Cost", "Costs", "measure_requests"]
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(Struct, frozen=True):
     """What one request cost.
 
     ``items_read`` are those that DynamoDB looked at, and charges; ``items_returned`` those that a filter left. A

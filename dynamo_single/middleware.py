@@ -10,13 +10,13 @@ import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.http import FileResponse, HttpRequest
 from django.http.response import HttpResponseBase, StreamingHttpResponse
 from django.utils.encoding import escape_uri_path
+from msgspec import Struct
 
 from dynamo_single.conf import CostSettings, cost_settings
 from dynamo_single.costs import Cost, Costs
@@ -108,8 +108,7 @@ async def _alisten(watch: _Watch, content: AsyncIterator[Any]) -> AsyncIterator[
         watch.report()
 
 
-@dataclass(frozen=True, slots=True)
-class _Key:
+class _Key(Struct, frozen=True):
     """Where an item is stored."""
 
     table: str

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import replace
 from urllib.parse import urlsplit
 
 from django.conf import settings as django_settings
 from django.test import override_settings
+from msgspec.structs import replace
 
 from benchmarks.harness.delay import HOST, delayed
 from dynamo_single.conf import TableSettings

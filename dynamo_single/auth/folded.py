@@ -6,7 +6,6 @@ Any other queryset needs a ``CanonicalAttribute`` for that. This module must not
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from django.db.models import Q
@@ -28,8 +27,7 @@ _COMPARED: dict[str, Callable[[str, str], bool]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class GroupsAsked(Asked):
+class GroupsAsked(Asked, frozen=True):
     """What is asked of the groups of one user, and which groups these are."""
 
     group_ids: tuple[str, ...] = ()

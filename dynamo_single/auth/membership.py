@@ -10,12 +10,12 @@ import random
 import time
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from asgiref.sync import sync_to_async
 from django.db import models
 from django.db.models import Q
+from msgspec.structs import replace
 
 from dynamo_single.auth.folded import GroupsAsked, GroupsQuerySet
 from dynamo_single.exceptions import DynamoSingleError, InvalidValue, NotSupported, StaleObject
@@ -302,8 +302,7 @@ else:
     _QuerySet = object
 
 
-@dataclass(frozen=True, slots=True)
-class MembersAsked(Asked):
+class MembersAsked(Asked, frozen=True):
     """What is asked of the members of a ``group``: the model of its memberships, and its identifier."""
 
     group: tuple[Any, str] = (None, "")
@@ -345,7 +344,7 @@ class MembersQuerySet(_QuerySet):
 
 def _as_given(asked: Asked) -> dict[str, Any]:
     """What is asked besides a group, by name."""
-    return {each.name: getattr(asked, each.name) for each in fields(Asked)}
+    return {name: getattr(asked, name) for name in Asked.__struct_fields__}
 
 
 def _group_of(queryset: MembersQuerySet) -> tuple[Any, str] | None:

@@ -11,8 +11,9 @@ import math
 import pickle
 import secrets
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from dynamo_single import clock
 from dynamo_single.cache import signing
@@ -67,8 +68,7 @@ _GENERATIONS = Template.parse(GENERATIONS_PARTITION).bind(_TEXTS)
 _LONGEST_NAME = 255
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """A value as it is to be written; ``valid_until`` is epoch milliseconds, ``None`` for ever."""
 
     key: ItemKey

@@ -9,8 +9,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dynamo_single.cache import entries as stored
 from dynamo_single.cache.entries import Entry, generation_of, generations_key, part_keys
@@ -34,8 +36,7 @@ ATTEMPTS = 5
 Found = dict[ItemKey, Item]
 
 
-@dataclass(frozen=True, slots=True)
-class Store:
+class Store(Struct, frozen=True):
     """The entries of one cache in one table; with ``split``, values too large for an item are stored in several.
 
     With ``signs``, values are signed, and those that are not do not count.

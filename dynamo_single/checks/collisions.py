@@ -7,11 +7,11 @@ enforced when an object is written; a creation under a key that is taken is refu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import combinations, product
 from typing import Any, Final
 
 from django.core.checks import Error
+from msgspec.structs import replace
 
 from dynamo_single.cache import entries
 from dynamo_single.exceptions import ConfigurationError, InvalidValue

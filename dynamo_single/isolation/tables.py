@@ -11,12 +11,12 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 from django.conf import settings as django_settings
+from msgspec.structs import replace
 
 from dynamo_single.conf import TableSettings, aliases, table_settings
 from dynamo_single.engines import LocalEngine, answers, find_engine

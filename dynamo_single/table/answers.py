@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 from binascii import crc32
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any
 
 import msgspec
+from msgspec import Struct, field
 
 from dynamo_single.table.shapes import CAPACITY, COUNT, ITEM, RECORD, TEXT, ListOf, MapOf, Record, Shape
 
@@ -32,8 +32,7 @@ class NoAnswer(Exception):
     """What came is no answer of DynamoDB to the request; the text says by what that is seen, as a sentence's end."""
 
 
-@dataclass(frozen=True, slots=True)
-class Members:
+class Members(Struct, frozen=True):
     """The members of an operation's answer: those that are always there, and the types of the others, if they are.
 
     ``capacity`` is the type of what the request consumed, for operations that say so.

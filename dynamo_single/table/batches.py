@@ -8,9 +8,10 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+from msgspec import Struct
 
 from dynamo_single.exceptions import DynamoSingleError, Throttled
 from dynamo_single.table import threads
@@ -76,8 +77,7 @@ def get_batch(table: Table, request: Request) -> list[Item]:
     raise _left_out(f"{missing} keys of a BatchGetItem unread", "read")
 
 
-@dataclass(frozen=True, slots=True)
-class Rest:
+class Rest(Struct, frozen=True):
     """The writes of a batch that are not carried out as far as is known, and why."""
 
     writes: Sequence[Write]

@@ -7,8 +7,9 @@ catches, this module explains. Codes: https://docs.aws.amazon.com/amazondynamodb
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import (
@@ -66,8 +67,7 @@ _MISMATCH = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """DynamoDB's answer to a request that it did not carry out."""
 
     settings: TableSettings

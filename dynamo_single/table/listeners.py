@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 Interceptor = Callable[[str, Mapping[str, Any]], dict[str, Any] | None]
 
 
-@dataclass(frozen=True, slots=True)
-class SentRequest:
+class SentRequest(Struct, frozen=True):
     """One request as it was sent.
 
     ``response`` is ``None`` and ``error`` DynamoDB's error code if it failed; botocore's own retries are not counted.

@@ -9,8 +9,9 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import NotSupported, RequestFailed, TableMismatch, TableNotFound, TableUnavailable
@@ -27,8 +28,7 @@ _FIRST_PAUSE = 0.02
 _LONGEST_PAUSE = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class TableDefinition:
+class TableDefinition(Struct, frozen=True):
     """What a table has to look like: keys of type S, every index projecting ALL, and TTL on ``expiresAt``."""
 
     settings: TableSettings
@@ -104,8 +104,7 @@ class TableDefinition:
         return {"ProvisionedThroughput": units}
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """One way in which the table is not as the settings say.
 
     ``mend`` is ``"automatic"`` where ``apply`` does it, ``"impossible"`` where only the sentence's way out helps, and
@@ -118,8 +117,7 @@ class Difference:
     subject: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Observed:
+class Observed(Struct, frozen=True):
     """DynamoDB's descriptions of a table; ``table`` is ``None`` where there is none."""
 
     table: Description | None

@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import astuple, dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import astuple, replace
 
 from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import ConfigurationError
@@ -22,8 +24,7 @@ VARIABLE: Final = "DYNAMO_SINGLE_TEST_TABLES"
 Guard = Callable[[TableSettings], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Which table: where it is, and its name."""
 
     endpoint_url: str | None
@@ -48,8 +49,7 @@ class Place:
         )
 
 
-@dataclass(slots=True)
-class _State:
+class _State(Struct):
     stand_ins: Mapping[Place, Place]
     guard: Guard | None = None
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 
 class Shape:
@@ -26,8 +27,7 @@ class Shape:
         return value
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar(Shape):
+class Scalar(Struct, Shape, frozen=True):
     """A text, or a number that is not negative."""
 
     types: tuple[type, ...]
@@ -36,8 +36,7 @@ class Scalar(Shape):
         return type(value) in self.types and (type(value) is str or value >= 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Item(Shape):
+class Item(Struct, Shape, frozen=True):
     """An item, or a key: a map from names to typed values."""
 
     def fits(self, value: Any) -> bool:
@@ -47,8 +46,7 @@ class Item(Shape):
         return {name: _decoded(each) for name, each in value.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class ListOf(Shape):
+class ListOf(Struct, Shape, frozen=True):
     """A list of values of one type."""
 
     each: Shape
@@ -60,8 +58,7 @@ class ListOf(Shape):
         return list(map(self.each.decoded, value))
 
 
-@dataclass(frozen=True, slots=True)
-class MapOf(Shape):
+class MapOf(Struct, Shape, frozen=True):
     """A map from any names to values of one type."""
 
     each: Shape
@@ -73,8 +70,7 @@ class MapOf(Shape):
         return {name: self.each.decoded(each) for name, each in value.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class Record(Shape):
+class Record(Struct, Shape, frozen=True):
     """A map with members of known names, and perhaps more, which are left as they are."""
 
     required: Mapping[str, Shape] = field(default_factory=dict)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol
+
+from msgspec import Struct
 
 from dynamo_single.orm.items.hydration import has_expired
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Check, Item, ItemKey, as_read, key_of
@@ -38,8 +39,7 @@ Kind = Literal[
 Others = Mapping[ItemKey, Item]
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """Something that is not as it should be: the ``key`` of the item, a sentence, and what would repair it.
 
     ``repair`` is one transaction, held to what was read; there is none where somebody has to decide.
@@ -55,8 +55,7 @@ class Finding:
         return f"{self.kind}: {self.key[0]} / {self.key[1]}: {self.text}"
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Struct, frozen=True):
     """A stored item that has not expired, the alias of its table, and its model; ``None`` if none has its type."""
 
     alias: str

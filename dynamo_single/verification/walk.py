@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dynamo_single.exceptions import NotSupported, StaleObject
 from dynamo_single.orm.effects.sending import carry_out
@@ -87,8 +89,7 @@ def _concerns(model: Any, subject: Subject) -> bool:
     return subject.model is wanted or (subject.is_claim and claims.belongs_to(wanted, subject.key))
 
 
-@dataclass(slots=True)
-class _Walk:
+class _Walk(Struct):
     """The requests of one walk, at its pace."""
 
     table: Table

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import load_command_class
 from django.core.management.base import BaseCommand
+from msgspec.structs import fields
 
 from dynamo_single import conf, exceptions, models
 from dynamo_single.orm.model import metaclass

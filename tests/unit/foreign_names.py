@@ -183,19 +183,19 @@ def _named_in(file: str) -> dict[str, frozenset[str]]:
 
 def _defined_nowhere() -> Iterator[tuple[str, str]]:
     ours = {name for tree in sources().values() for name in _defined(tree, declared=False)}
-    ours |= {
-        name for tree in sources().values() for body in _dataclasses(tree) for name in _defined(body, declared=True)
-    }
+    ours |= {name for tree in sources().values() for body in _values(tree) for name in _defined(body, declared=True)}
     for file, tree in sources().items():
         used = {name for node in ast.walk(tree) for name in _used(node)}
         yield from ((name, file) for name in (used - ours) & _known_to_libraries())
 
 
-def _dataclasses(tree: ast.Module) -> Iterator[ast.ClassDef]:
+def _values(tree: ast.Module) -> Iterator[ast.ClassDef]:
     """The classes whose annotations are fields."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef) and any("dataclass" in ast.unparse(each) for each in node.decorator_list):
-            yield node
+        if isinstance(node, ast.ClassDef):
+            made_by = [ast.unparse(each) for each in (*node.decorator_list, *node.bases)]
+            if any("dataclass" in each or each == "Struct" for each in made_by):
+                yield node
 
 
 def _used(node: ast.AST) -> Iterator[str]:

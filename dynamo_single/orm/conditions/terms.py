@@ -6,8 +6,9 @@ Nothing here does I/O or knows Django's querysets; each value is made once, comp
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 #: A pseudo attribute of a ``Compare`` with ``in``: its values are mappings of the identity's attributes to values.
 IDENTITY = "identity"
@@ -19,8 +20,7 @@ DELETED_AT = "deleted_at"
 MAX_MEMBERS = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Compare:
+class Compare(Struct, frozen=True):
     """One comparison: ``attribute`` is the Python name, ``path`` leads into a map or a list."""
 
     attribute: str
@@ -29,8 +29,7 @@ class Compare:
     path: tuple[str | int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ComparePair:
+class ComparePair(Struct, frozen=True):
     """One comparison of two attributes of an item, by ``exact``, ``lt``, ``lte``, ``gt`` or ``gte``.
 
     It holds for no item that lacks one of them. Both have to be stored alike, which whoever makes one sees to.
@@ -43,34 +42,29 @@ class ComparePair:
     other_path: tuple[str | int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class And:
+class And(Struct, frozen=True):
     """All of the conditions; with none of them, everything."""
 
     children: tuple[Condition, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Or:
+class Or(Struct, frozen=True):
     """Any of the conditions."""
 
     children: tuple[Condition, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Not:
+class Not(Struct, frozen=True):
     """The opposite of a condition."""
 
     child: Condition
 
 
-@dataclass(frozen=True, slots=True)
-class Nothing:
+class Nothing(Struct, frozen=True):
     """A condition that no item meets."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(Struct, frozen=True):
     """One comparison in the item's own names and values, which needs no model to be understood.
 
     Operators: ``= < <= > >= between in begins_with contains exists missing canonical type``, and ``size`` with each of
@@ -83,8 +77,7 @@ class Stored:
     path: tuple[str | int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class StoredPair:
+class StoredPair(Struct, frozen=True):
     """A comparison of two different places of an item, by ``= < <= > >=``; what is missing compares to nothing."""
 
     name: str
@@ -99,8 +92,7 @@ Condition = Compare | ComparePair | And | Or | Not | Nothing | Stored | StoredPa
 EVERYTHING = And()
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(Struct, frozen=True):
     """Sorting by one attribute."""
 
     attribute: str

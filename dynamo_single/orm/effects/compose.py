@@ -6,8 +6,10 @@ The one place that does it for every way to write. It must not know which effect
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Stored
@@ -30,8 +32,7 @@ from dynamo_single.table import names
 _KEY = (names.PARTITION_KEY, names.SORT_KEY)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Draft:
+class Draft(Struct, frozen=True, eq=False):
     """What is wanted of one stored item: the values to set, of those that it ``held`` as it was read.
 
     ``changes`` are left to DynamoDB; ``computed`` is the condition under which what was computed here is right.

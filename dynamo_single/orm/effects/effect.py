@@ -7,8 +7,9 @@ is computed or how anything is sent.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from dynamo_single.orm.items.hydration import has_expired
 from dynamo_single.orm.items.serialization import Values
@@ -21,8 +22,7 @@ from dynamo_single.table import names
 Explain = Callable[[Action, Item | None], Exception | None]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Subject:
+class Subject(Struct, frozen=True, eq=False):
     """Whose item is written, for messages and for what goes by the object's ``pk``."""
 
     _obj: Any
@@ -43,8 +43,7 @@ class Subject:
         return f"{self.model._meta.label} with pk {self.pk!r}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Transition:
+class Transition(Struct, frozen=True, eq=False):
     """One item's way from what is stored to what will be; ``None`` is an item that is not there.
 
     ``written`` are the physical names that the write sets or removes. ``pending`` is the ``atomic()`` block that the
@@ -64,8 +63,7 @@ def _silent(action: Action, found: Item | None) -> Exception | None:
     return None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Along:
+class Along(Struct, frozen=True, eq=False):
     """What one effect adds to one write.
 
     ``actions`` are on other items than the object's own; ``touched`` are the items that they change, as they are and as

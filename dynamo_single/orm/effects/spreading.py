@@ -6,9 +6,11 @@ Where the copies do not fit into the transaction, the source is marked, and they
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dynamo_single.exceptions import CopiesDue, DynamoSingleError, NoAccessPattern, SourceChanged
 from dynamo_single.orm.conditions.algebra import join
@@ -37,8 +39,7 @@ MAX_SIZE = 3 * 1024 * 1024
 ATTEMPTS = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """The copies of one source that the objects of one model hold by one reference, and what they are to be."""
 
     holder: Any
@@ -113,8 +114,7 @@ def marked(model: Any, item: Item) -> list[CopiedAttribute]:
     return [copy for copy in registry.copied_from(model) if set(marks([copy])) & set(due)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Spread:
+class _Spread(Struct, frozen=True):
     """What a change of a source takes along: the holders' actions and items, or a mark."""
 
     copies: tuple[CopiedAttribute, ...] = ()

@@ -6,8 +6,9 @@ Which of them a stored item breaks decides what the caller is told. This module 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.matching import matches
@@ -19,8 +20,7 @@ from dynamo_single.orm.schema.layout import ModelLayout
 Broken = Literal["gone", "queried", "computed", "demanded", "needed", "as_read"]
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
+class Terms(Struct, frozen=True):
     """What has to hold of the stored item because somebody asks for it.
 
     ``queried``: else the object is left alone and not counted. ``demanded``: else ``ConditionNotMet``.
@@ -36,8 +36,7 @@ class Terms:
 NO_TERMS = Terms()
 
 
-@dataclass(frozen=True, slots=True)
-class Conditions:
+class Conditions(Struct, frozen=True):
     """All that a write of a stored item is held to.
 
     ``computed``: what a change was computed of is as it was read. ``needed``: what DynamoDB needs to make a change.

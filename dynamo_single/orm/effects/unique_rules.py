@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from django.core.exceptions import FieldDoesNotExist, FieldError
 from django.db.models import UniqueConstraint
+from msgspec import Struct
 
 from dynamo_single.exceptions import ConfigurationError, DynamoSingleError, InvalidValue
 from dynamo_single.orm.conditions.matching import matches
@@ -31,8 +31,7 @@ from dynamo_single.table.limits import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
 CLAIM_SORT_KEY = "#CLAIM"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Rule:
+class Rule(Struct, frozen=True, eq=False):
     """Some attributes whose values, taken together, only one live object has.
 
     ``condition`` is in stored names: an item that does not meet it holds no claim. ``constraint`` is Django's, if the

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.effects.effect import Along, Subject, Transition
@@ -30,8 +31,7 @@ from dynamo_single.orm.requests.changes import Change, unmet
 from dynamo_single.orm.schema import registry
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Write:
+class Write(Struct, frozen=True, eq=False):
     """What is sent for one object.
 
     ``alias`` is the table's. ``own`` are the actions on its own items, two for a move; ``along`` is what each effect

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.util import find_spec
 from pkgutil import iter_modules
@@ -17,6 +16,8 @@ from typing import Final
 
 from django.core.signals import setting_changed
 from django.db.migrations.loader import MigrationLoader
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from dynamo_single.exceptions import ConditionFailed, Conflict, FormNotApplied
 from dynamo_single.orm.conditions.terms import Stored
@@ -35,8 +36,7 @@ from dynamo_single.table.table import CONFLICT_ATTEMPTS, Table, get_table
 REFRESH: Final = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(Struct, frozen=True):
     """What not every item of a model has: names of keys, and of attributes."""
 
     keys: frozenset[str] = frozenset()
@@ -46,8 +46,7 @@ class Missing:
 NOTHING: Final = Missing()
 
 
-@dataclass(slots=True)
-class _Known:
+class _Known(Struct):
     """What was read of one table, and when. ``filled`` are the models that lack nothing, but perhaps rules."""
 
     filled: set[ModelLayout] = field(default_factory=set)

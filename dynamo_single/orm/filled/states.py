@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Literal
+
+from msgspec import Struct, field
+from msgspec.structs import asdict, replace
 
 from dynamo_single.exceptions import UnexpectedItem
 from dynamo_single.orm.requests.actions import Item, ItemKey
@@ -28,8 +30,7 @@ _OWNER: Final = "owner"
 _FORMS: Final = "forms"
 
 
-@dataclass(frozen=True, slots=True)
-class OpenChange:
+class OpenChange(Struct, frozen=True):
     """A change of stored items that has begun and is not finished; ``parameters`` are what its kind needs."""
 
     kind: str
@@ -37,8 +38,7 @@ class OpenChange:
     parameters: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class StoredForm:
+class StoredForm(Struct, frozen=True):
     """The form of one model's items: fingerprints, and for what may be missing in some items its phase.
 
     ``attributes`` are by physical name; those ``unfilled`` may lack their default. ``keys`` and ``rules`` are phases by
@@ -54,8 +54,7 @@ class StoredForm:
     opened: tuple[OpenChange, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TableState:
+class TableState(Struct, frozen=True):
     """All that a table says: the form of each type of items by ``itemType``, and which project the table belongs to."""
 
     revision: int = 0

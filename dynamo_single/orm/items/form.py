@@ -7,9 +7,10 @@ It must not know effects, conditions of callers or how an item is sent.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
+
+from msgspec import Struct
 
 from dynamo_single.exceptions import (
     EmptyKeyPart,
@@ -46,16 +47,14 @@ _COPY = "For a copy, set _state.adding = True as well"
 _KEY = (names.PARTITION_KEY, names.SORT_KEY)
 
 
-@dataclass(frozen=True, slots=True)
-class KeyForm:
+class KeyForm(Struct, frozen=True):
     """One index key: the physical names of its pair, and of what it is made of beside the identity."""
 
     pair: frozenset[str]
     made_of: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ItemForm:
+class ItemForm(Struct, frozen=True, eq=False):
     """The form of one model's items.
 
     ``stored`` are the physical names by attribute, ``known`` all that the model writes. ``automatic`` are the fields

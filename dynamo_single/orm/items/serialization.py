@@ -9,11 +9,11 @@ import datetime
 import uuid
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from django.db.models import Field
+from msgspec import Struct
 
 from dynamo_single import clock
 from dynamo_single.exceptions import EmptyKeyPart, InvalidValue
@@ -90,8 +90,7 @@ def writer_of(attribute: Attribute[Any]) -> Callable[[Any], dict[str, Any]]:
     return lambda value: {kind: encode(value)}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class IndexKey:
+class IndexKey(Struct, frozen=True, eq=False):
     """An index key of a model as it is written: the physical names of its pair, and what it is made of."""
 
     key: AccessKey

@@ -7,13 +7,13 @@ libraries here and elsewhere.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from django.db import models
 from django.db.models.base import ModelBase
 from django.db.models.options import DEFAULT_NAMES
+from msgspec import Struct
 from pynamodb.models import MetaModel
 
 from dynamo_single.exceptions import ConfigurationError, ObjectMissing, SeveralObjects
@@ -53,8 +53,7 @@ TRASH_PERMISSIONS = ("restore", "hard_delete")
 BASE_MANAGER = "_unfiltered"
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Struct, frozen=True):
     """The app's own options of one concrete model."""
 
     item_type: str

@@ -7,10 +7,10 @@ transaction of ``save()`` decides. This module must not know how claims are writ
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from msgspec import Struct
 
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.conditions.terms import EVERYTHING
@@ -29,8 +29,7 @@ Errors = dict[str, list[Any]]
 Place = Callable[[ValidationError], str]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Question:
+class _Question(Struct, frozen=True, eq=False):
     """What is asked of one item: where an error is shown, the item's key, and what its being there means.
 
     Without a key there is nothing to ask, and the ``answer`` is known.

@@ -6,7 +6,9 @@ This module makes queries out of a query. It must not know keys, plans or reques
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dynamo_single.orm.conditions.algebra import conjuncts, join, simplify
 from dynamo_single.orm.conditions.terms import EVERYTHING, IDENTITY, Compare, Condition, Or
@@ -19,8 +21,7 @@ MAX_PARTS = 100
 MAX_VALUES = 25
 
 
-@dataclass(frozen=True, slots=True)
-class Alternative:
+class Alternative(Struct, frozen=True):
     """One of the queries that a query is taken apart into: ``own`` stands there in the place of what is ``split``."""
 
     query: Query

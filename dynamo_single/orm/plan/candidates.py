@@ -6,10 +6,11 @@ This module must not know the other keys of the model, except that their items m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import product
 from math import prod
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from dynamo_single.exceptions import EmptyKeyPart, InvalidValue
 from dynamo_single.orm.conditions.terms import DELETED_AT, IDENTITY, MAX_MEMBERS, Compare, Condition
@@ -34,8 +35,7 @@ _PRESENT = ("isnull", False)
 Values = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A way to read a query by one key, and how well it narrows what is read."""
 
     kind: PlanKind
@@ -196,8 +196,7 @@ def _partitions(key: AccessKey, constraints: Constraints) -> Iterator[tuple[str,
             yield partition, values
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
+class _Reading(Struct, frozen=True):
     """A condition on the sort key; ``only_prefix`` if it merely keeps other models' items out."""
 
     operator: Any

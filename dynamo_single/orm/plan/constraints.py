@@ -7,8 +7,10 @@ This module must not know keys beyond the identity's attributes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from dynamo_single.orm.conditions.algebra import conjuncts, simplify
 from dynamo_single.orm.conditions.lowering import lower, operand
@@ -19,8 +21,7 @@ from dynamo_single.orm.schema.layout import ModelLayout
 Identity = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Constraints:
+class Constraints(Struct, frozen=True):
     """The conditions of a query, by attribute.
 
     ``allowed`` are the only values an attribute may have; ``terms`` are all the conditions, with each such attribute's
@@ -30,10 +31,11 @@ class Constraints:
     terms: tuple[Condition, ...]
     allowed: Mapping[str, tuple[Any, ...]]
     identities: tuple[Identity, ...] = ()
-    _by_attribute: Mapping[str, tuple[Compare, ...]] = field(init=False, repr=False, compare=False)
+    # Worked out of the terms, whatever is given.
+    _by_attribute: Mapping[str, tuple[Compare, ...]] = {}
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_by_attribute", _grouped(self.terms))
+        force_setattr(self, "_by_attribute", _grouped(self.terms))
 
     def on(self, attribute: str) -> tuple[Compare, ...]:
         """Give the comparisons of a whole attribute."""

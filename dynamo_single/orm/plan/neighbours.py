@@ -7,9 +7,10 @@ it depends on them. This module must not know conditions, nor which key is chose
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, NamedTuple
+
+from msgspec import Struct
 
 from dynamo_single.orm.plan.plan import KeyCondition
 from dynamo_single.orm.schema.encoding.codecs import ESCAPE
@@ -44,8 +45,7 @@ class KeyRange(NamedTuple):
     shape: Shape = PARTITION
 
 
-@dataclass(frozen=True, slots=True)
-class Sharing:
+class Sharing(Struct, frozen=True):
     """Whether some other keys can lie in ranges of one shape: in every one, or where the values meet some templates."""
 
     always: bool = False
@@ -65,8 +65,7 @@ class Sharing:
         return any(_lies_in(other, reading) for other in self.depends)
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbours:
+class Neighbours(Struct, frozen=True):
     """What else a key's ranges can hold, by their shape: items of other models, and those of the model's other keys.
 
     ``opposite`` are the model's deleted items among the live ones, or the live ones among the deleted.

@@ -6,8 +6,9 @@ Attributes that the query fixes to one value order nothing and may stand anywher
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from dynamo_single.orm.conditions.terms import Order
 from dynamo_single.orm.conditions.wording import word_order
@@ -21,8 +22,7 @@ class Unfit(Exception):
     """Says why a key cannot answer a query; never leaves the planner."""
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(Struct, frozen=True):
     """How a key is read so that its items come in the order asked for."""
 
     forward: bool = True

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from operator import eq, ge, gt, le, lt
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Order
 
@@ -26,8 +28,7 @@ Merge = Literal["concatenate", "sort_key"]
 _COMPARISONS = {"=": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
 
 
-@dataclass(frozen=True, slots=True)
-class Sort:
+class Sort(Struct, frozen=True):
     """Sorting by one attribute in memory; without ``missing_first`` a missing value counts as the least of all."""
 
     attribute: str
@@ -40,8 +41,7 @@ class Sort:
         return f"{'-' if self.descending else ''}{self.attribute}{where}"
 
 
-@dataclass(frozen=True, slots=True)
-class InMemory:
+class InMemory(Struct, frozen=True):
     """What is made of the matches after they are read: they are sorted, or put to ``work``, said in words.
 
     Without a ``limit`` something else bounds how many there are. ``backwards`` turns the whole result round.
@@ -60,8 +60,7 @@ class InMemory:
         return f"{work} in memory{bound}{', turned round' if self.backwards else ''}"
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """What was asked, in the model's own names."""
 
     layout: ModelLayout
@@ -79,8 +78,7 @@ class Query:
     missing_attributes: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class KeyCondition:
+class KeyCondition(Struct, frozen=True):
     """What one Query reads: one partition, and at most one condition on the sort key."""
 
     partition: str
@@ -99,16 +97,14 @@ class KeyCondition:
         return bool(_COMPARISONS[self.operator](sort, first))
 
 
-@dataclass(frozen=True, slots=True)
-class Rejection:
+class Rejection(Struct, frozen=True):
     """Why a key does not answer a query."""
 
     key: AccessKey
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """How a query is read.
 
     ``keys`` are the primary keys of a get or a batch_get, in the order in which items are to be given; ``conditions``

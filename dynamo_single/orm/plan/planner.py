@@ -6,8 +6,9 @@ Nothing is sent and nothing is guessed: a query that no keys answer is a ``NoAcc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from dynamo_single.exceptions import NoAccessPattern, UnknownField
 from dynamo_single.orm.conditions.algebra import conjuncts, join, simplify

@@ -6,8 +6,9 @@ A projection makes an answer smaller; DynamoDB charges the whole item all the sa
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.terms import (

@@ -8,7 +8,8 @@ never a key. DynamoDB takes one condition on the sort key: BETWEEN if there are 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.conditions.terms import Compare
@@ -17,8 +18,7 @@ from dynamo_single.orm.schema.encoding.codecs import ESCAPE
 from dynamo_single.orm.schema.encoding.keys import KeyPart, prefix_end
 
 
-@dataclass(frozen=True, slots=True)
-class Narrowing:
+class Narrowing(Struct, frozen=True):
     """A condition on the sort key, and the comparisons that it expresses completely.
 
     ``impossible`` means that no key at all lies between the bounds.
@@ -30,8 +30,7 @@ class Narrowing:
     impossible: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Bound:
+class _Bound(Struct, frozen=True):
     text: str
     is_upper: bool
     strict: bool = False

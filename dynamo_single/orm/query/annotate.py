@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from django.db.models import Count, F
 from django.utils import timezone
+from msgspec.structs import replace
 
 from dynamo_single.exceptions import InvalidValue, NotSupported, UnknownField
 from dynamo_single.orm.query.planned import PlannedQuerySet, RowIterable

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
@@ -14,6 +13,7 @@ from typing import Any, TypeVar
 from django.core.exceptions import FieldError
 from django.db import models
 from django.db.models.query import BaseIterable, ModelIterable
+from msgspec.structs import replace
 
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.query import inside, streaming

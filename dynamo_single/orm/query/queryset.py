@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from asgiref.sync import sync_to_async
 from django.db import models
+from msgspec.structs import replace
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.items import partial

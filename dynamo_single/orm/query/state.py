@@ -7,11 +7,11 @@ reads it anew for each evaluation; what comes after that is given the value (``r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Self, TypeVar, cast
 
 from django.db import connections, models
 from django.db.models.sql import Query
+from msgspec.structs import replace
 
 from dynamo_single.exceptions import DynamoSingleError, NotSupported
 from dynamo_single.orm.conditions.terms import Condition, Nothing

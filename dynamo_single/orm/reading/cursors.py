@@ -10,13 +10,13 @@ import hashlib
 import json
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 from django.conf import settings
 from django.core import signing
 from django.utils.crypto import salted_hmac
+from msgspec import Struct
 
 from dynamo_single.exceptions import InvalidCursor
 from dynamo_single.orm.conditions.lowering import lower
@@ -31,8 +31,7 @@ BEGIN_AGAIN = "Begin again without a cursor."
 _SHOWN = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Cursor:
+class Cursor(Struct, frozen=True):
     """The page that begins behind a position, or ``backward`` the one that ends in front of it."""
 
     position: Position

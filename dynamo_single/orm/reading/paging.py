@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.conditions.matching import matches
@@ -38,24 +40,21 @@ from dynamo_single.table.limits import MAX_BATCH_KEYS
 from dynamo_single.table.table import Table
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """An item and its position."""
 
     item: Item
     position: Position
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """What was read, in reading direction; ``stopped`` is where the budget ended it, if it did."""
 
     found: tuple[Found, ...] = ()
     stopped: Position | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Beginning:
+class Beginning(Struct, frozen=True):
     """Where reading a plan begins and which way it goes.
 
     ``narrowed`` says what each part of a union reads from the position on, if the union has an order.

@@ -8,10 +8,12 @@ from __future__ import annotations
 import heapq
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice, repeat
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dynamo_single.exceptions import NotSupported, UnexpectedItem
 from dynamo_single.orm.conditions.algebra import join
@@ -186,8 +188,7 @@ def order_of(plan: Plan, item: Item) -> tuple[Any, ...]:
     return tuple(Descending(value) if order.descending else value for value, order in values)
 
 
-@dataclass(frozen=True, slots=True)
-class Descending:
+class Descending(Struct, frozen=True):
     """A value that sorts the other way round."""
 
     value: Any

@@ -8,8 +8,10 @@ both directions. Nothing is sent, and no model is known.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dynamo_single.orm.conditions.algebra import conjuncts, join, simplify
 from dynamo_single.orm.conditions.matching import matches
@@ -25,8 +27,7 @@ from dynamo_single.table import names
 Item = Mapping[str, Mapping[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(Struct, frozen=True):
     """At an item of a stream, by its sort key there and its primary key; without ``key``, in front of the stream.
 
     The item need not be stored any more. Streams are numbered as the plan has them, whichever way they are read. In a
@@ -39,8 +40,7 @@ class Position:
     values: tuple[Mapping[str, Any], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(Struct, frozen=True):
     """How one stream is read from a position: ``overlaps`` if the first items may be those at the position itself."""
 
     condition: KeyCondition | None = None
@@ -216,8 +216,7 @@ def _is_read_by(plan: Plan, condition: KeyCondition, item: Item) -> bool:
 # the parts of a union that has an order
 
 
-@dataclass(frozen=True, slots=True)
-class Narrowed:
+class Narrowed(Struct, frozen=True):
     """What a part of a union reads from a position on: its key conditions, ``None`` for those that are over, or keys.
 
     It may still give what stands in front of the position, which the reader drops.

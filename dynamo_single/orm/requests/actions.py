@@ -6,8 +6,10 @@ Each action becomes one request, or one entry of a transaction. Nothing here doe
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Stored
@@ -34,13 +36,16 @@ def as_read(item: Item, stored: Iterable[str]) -> Condition:
     return join((ITEM_EXISTS, *(as_stored(item, name) for name in sorted(set(stored)))))
 
 
-@dataclass(frozen=True, slots=True)
-class Put:
+class Put(Struct, frozen=True):
     """Write a whole item, in the place of what is under its key."""
 
     item: Item
     condition: Condition = EVERYTHING
-    _size: list[int] = field(default_factory=list, init=False, repr=False, compare=False)
+    _size: int = 0
+
+    def __eq__(self, other: object) -> bool:
+        # Whether the bytes were counted yet makes no difference.
+        return isinstance(other, Put) and (self.item, self.condition) == (other.item, other.condition)
 
     @property
     def key(self) -> ItemKey:
@@ -51,12 +56,11 @@ class Put:
     def size(self) -> int:
         """The item's bytes, counted once: a transaction has a limit on its items, and each item has one."""
         if not self._size:
-            self._size.append(item_size(self.item))
-        return self._size[0]
+            force_setattr(self, "_size", item_size(self.item))
+        return self._size
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
+class Update(Struct, frozen=True):
     """Change attributes of an item.
 
     ``add`` adds to a number or to a set, ``discard`` takes members out of a set, ``changes`` are what else DynamoDB
@@ -72,16 +76,14 @@ class Update:
     condition: Condition = EVERYTHING
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(Struct, frozen=True):
     """Remove an item; there being none is no error, unless ``condition`` makes it one."""
 
     key: ItemKey
     condition: Condition = EVERYTHING
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """Let a transaction pass only if an item meets a condition."""
 
     key: ItemKey

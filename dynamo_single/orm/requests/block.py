@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from dynamo_single.exceptions import NotSupported, PendingWrite
 from dynamo_single.orm.conditions.algebra import join
@@ -26,8 +28,7 @@ from dynamo_single.table import names
 Explain = Callable[[Action, Item | None], Exception]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class Entry(Struct, frozen=True, eq=False):
     """One object's write: its actions, every item that they change, and how to take it back from the object.
 
     ``touched`` are the items as they are and as they will be.
@@ -50,8 +51,7 @@ class Entry:
         return bool(self.touched) and key_of(self.touched[-1]) == key
 
 
-@dataclass(slots=True, eq=False)
-class Block:
+class Block(Struct, eq=False):
     """What one ``atomic()`` block has collected."""
 
     token: str | None = None
@@ -198,7 +198,7 @@ def merge(one: Action, other: Action) -> Action | None:
         item = dict(one.item)
         for name, value in other.add.items():
             item[name] = _sum(item.get(name, {"N": "0"}), value)
-        return replace(one, item=item)
+        return Put(item, one.condition)
     if isinstance(one, Update) and not {*one.set, *one.remove, *_changed(one)} & {*other.add}:
         added = dict(one.add)
         for name, value in other.add.items():

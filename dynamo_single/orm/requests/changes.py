@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Context, Decimal
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.matching import matches, normal
@@ -24,8 +25,7 @@ Operator = Literal["set", "remove", "copy", "sum", "append", "prepend", "include
 _EXACT = Context(prec=300)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """An attribute by its physical name, or a place in it."""
 
     name: str
@@ -49,8 +49,7 @@ class Place:
         return self.name == other.name and self.path[:shorter] == other.path[:shorter]
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """What becomes of a place.
 
     ``operand`` is a value to set, append or include, or the number that a sum begins with (``None`` for no number).

@@ -7,8 +7,9 @@ is asked for by the table, and so is the table's name, except where the API want
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from dynamo_single.exceptions import ItemTooLarge, NotSupported
 from dynamo_single.orm.conditions.terms import Condition

@@ -6,8 +6,9 @@ It holds that the two are as they were read and as they are to be. This module m
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from dynamo_single.orm.conditions.matching import normal
 from dynamo_single.orm.conditions.terms import Stored
@@ -20,8 +21,7 @@ _CONTAINERS = frozenset({"M", "L", "SS", "NS", "BS"})
 _SETS = _CONTAINERS - {"M", "L"}
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """Changes of one attribute, none of which is in another, and what has to hold of the item for them."""
 
     changes: tuple[Change, ...]

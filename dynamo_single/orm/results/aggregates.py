@@ -7,12 +7,12 @@ know groups, rows or annotated objects.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, cast
 
 from django.db.models import Avg, Count, Max, Min, Model, Q, Sum, Value, sql
 from django.db.models.expressions import Col, Ref, Star
 from django.db.models.fields.json import KeyTransform
+from msgspec.structs import replace
 
 from dynamo_single import clock
 from dynamo_single.exceptions import NoAccessPattern, NotSupported

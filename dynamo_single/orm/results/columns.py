@@ -6,11 +6,11 @@ This module must not know plans or requests; that only the named attributes are 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Model
 from django.db.models.utils import create_namedtuple_class
+from msgspec import Struct
 
 from dynamo_single.exceptions import NotSupported, UnknownField
 from dynamo_single.orm.items import hydration
@@ -21,8 +21,7 @@ from dynamo_single.orm.where.paths import refuse_path
 Shape = Callable[[Sequence[str], tuple[Any, ...]], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
+class Columns(Struct, frozen=True):
     """The attributes of each row, the names that they go by, and what a row is put into."""
 
     attributes: tuple[str, ...]

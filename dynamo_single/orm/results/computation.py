@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from django.db.models import Model, Q
+from msgspec import Struct
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.results.columns import Columns, Shape
@@ -18,8 +18,7 @@ from dynamo_single.orm.results.measures import Measure
 from dynamo_single.orm.schema import registry
 
 
-@dataclass(frozen=True, slots=True)
-class Dates:
+class Dates(Struct, frozen=True):
     """The periods of one attribute's values; days, or moments by the clocks of a time zone."""
 
     attribute: str
@@ -28,8 +27,7 @@ class Dates:
     descending: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Computation:
+class Computation(Struct, frozen=True):
     """``measures`` of each group, or of each object without ``groups``; or ``dates``.
 
     ``output`` are the names that a row has, and ``shape`` is what it is put into; without it there are objects.

@@ -6,11 +6,12 @@ It must not know Django's expressions, plans or how values are read.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Context, Decimal, Inexact, InvalidOperation
 from fractions import Fraction
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from dynamo_single import clock
 from dynamo_single.orm.conditions.matching import normal
@@ -36,8 +37,7 @@ _QUOTIENT = Context(prec=MAX_DIGITS)
 _SCALAR_TYPES = ("S", "N", "B", "BOOL")
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
+class Measure(Struct, frozen=True):
     """One aggregate: a function of an attribute, or of whole items without one; or a count of ``children``."""
 
     alias: str

@@ -7,13 +7,13 @@ off, one match too many is an error. This module must not know groups or aggrega
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import islice
 from typing import Any
 
 from django.db.models import Model
+from msgspec.structs import replace
 
 from dynamo_single import clock
 from dynamo_single.exceptions import InvalidValue, NoAccessPattern, NotSupported, TooManyMatches

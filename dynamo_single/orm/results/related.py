@@ -7,11 +7,12 @@ everything; elsewhere Django's ``prefetch_related`` sends one query for each rel
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import models
 from django.db.models.fields.related_descriptors import ReverseManyToOneDescriptor, ReverseOneToOneDescriptor
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dynamo_single.exceptions import NoAccessPattern, UnknownField
 from dynamo_single.orm.conditions.matching import matches
@@ -27,8 +28,7 @@ from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.table import names
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """One kind of children in a collection."""
 
     model: type[models.Model]

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from django.db.models import Model, Prefetch, Q
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Order
@@ -32,8 +33,7 @@ Loading = tuple[Set[str], bool]
 WHOLE: Loading = (frozenset(), True)
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """What was asked by methods that Django does not have, or has for SQL only; ``QuerySet`` documents each."""
 
     visibility: Visibility = "live"
@@ -61,8 +61,7 @@ class Asked:
 _LAST: Final = sys.maxsize - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """The slice of a queryset: which results are given, by their numbers."""
 
     start: int = 0
@@ -88,8 +87,7 @@ class Window:
 ALL_MATCHES = Window()
 
 
-@dataclass(frozen=True, slots=True)
-class Along:
+class Along(Struct, frozen=True):
     """What is read along with the objects: references by ``select_related()``, anything by ``prefetch_related()``.
 
     ``named`` are the paths that ``select_related()`` was given, and ``implied`` those that it means without any.
@@ -111,8 +109,7 @@ class Along:
 NOTHING_ALONG = Along()
 
 
-@dataclass(frozen=True, slots=True)
-class QueryState:
+class QueryState(Struct, frozen=True):
     """All that one evaluation of a queryset has to know.
 
     ``order_by`` is what was asked for, and ``ordering`` that or the order of the model; both are as Django has them,

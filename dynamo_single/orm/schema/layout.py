@@ -6,8 +6,10 @@ A layout is made once per model class and never changes. It must not know reques
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 if TYPE_CHECKING:
     from dynamo_single.orm.schema.encoding.keys import Template
@@ -15,24 +17,22 @@ if TYPE_CHECKING:
 AttributeValue = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class AccessKey:
+class AccessKey(Struct, frozen=True):
     """A partition key and a sort key template, on the table itself (``index is None``) or on one of its indexes."""
 
     name: str
     index: str | None
     partition: Template
     sort: Template
-    #: The attributes that the two templates name, each once, in order.
-    variables: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    #: The attributes that the two templates name, each once, in order: worked out of them, whatever is given.
+    variables: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         variables = dict.fromkeys((*self.partition.variables, *self.sort.variables))
-        object.__setattr__(self, "variables", tuple(variables))
+        force_setattr(self, "variables", tuple(variables))
 
 
-@dataclass(frozen=True, slots=True)
-class AttributeInfo:
+class AttributeInfo(Struct, frozen=True):
     """How one attribute is stored.
 
     ``required`` means that no stored item lacks it or holds it empty, so that a key which names it is always complete.
@@ -52,8 +52,7 @@ class AttributeInfo:
         return self.type == "S" and self.kind == "text"
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ModelLayout:
+class ModelLayout(Struct, frozen=True, eq=False):
     """One model's keys and attributes, by Python name."""
 
     label: str
@@ -65,19 +64,20 @@ class ModelLayout:
     soft_delete: bool = False
     trash: AccessKey | None = None
     expires: str | None = None
-    neighbours: Callable[[], Iterable[ModelLayout]] = field(default=tuple)
+    neighbours: Callable[[], Iterable[ModelLayout]] = tuple
 
+    # What follows is worked out of the above, whatever is given.
     #: The attributes that make up ``pk``, in the order of the primary key.
-    identity: tuple[str, ...] = field(init=False)
+    identity: tuple[str, ...] = ()
     #: Every key on an index: those of live items, and the trash's.
-    index_keys: tuple[AccessKey, ...] = field(init=False)
+    index_keys: tuple[AccessKey, ...] = ()
     #: Every key that live items are read by, the table's first.
-    keys: tuple[AccessKey, ...] = field(init=False)
+    keys: tuple[AccessKey, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "identity", self.primary.variables)
-        object.__setattr__(self, "index_keys", self.indexes if self.trash is None else (*self.indexes, self.trash))
-        object.__setattr__(self, "keys", (self.primary, *self.indexes))
+        force_setattr(self, "identity", self.primary.variables)
+        force_setattr(self, "index_keys", self.indexes if self.trash is None else (*self.indexes, self.trash))
+        force_setattr(self, "keys", (self.primary, *self.indexes))
 
     def __repr__(self) -> str:
         return f"<ModelLayout of {self.label}>"

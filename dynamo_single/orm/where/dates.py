@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
@@ -19,6 +18,7 @@ from django.db.models.expressions import Col
 from django.db.models.functions import ExtractDay, ExtractMonth, ExtractYear, TruncDate
 from django.db.models.functions.datetime import TimezoneMixin
 from django.utils import timezone
+from msgspec import Struct
 
 from dynamo_single import clock
 from dynamo_single.exceptions import NotSupported
@@ -35,8 +35,7 @@ _PARTS: dict[type[Any], str] = {ExtractYear: "year", ExtractMonth: "month", Extr
 _COMPARED = ("exact", "in", "lt", "lte", "gt", "gte", "range", "isnull")
 
 
-@dataclass(frozen=True, slots=True)
-class DatePart:
+class DatePart(Struct, frozen=True):
     """One comparison of a part of a stored date or moment; ``zone`` is ``None`` for dates."""
 
     field: Any

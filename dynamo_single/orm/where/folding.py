@@ -5,9 +5,10 @@ DynamoDB compares bytes, so there is no third way. This module must not know pla
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from typing import Any
+
+from msgspec.structs import replace
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.terms import And, Compare, Condition, Or

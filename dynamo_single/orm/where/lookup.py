@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Model, Transform, lookups
 from django.db.models.expressions import Col, CombinedExpression, Expression, Value
 from django.db.models.fields import json, related_lookups
+from msgspec import Struct
 
 from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.conditions.terms import MAX_MEMBERS
@@ -63,8 +63,7 @@ POSITION = re.compile("[0-9]+")
 MAX_PLACES = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Struct, frozen=True):
     """What is compared: an attribute, a place in it, or the size of one of these."""
 
     field: Any

@@ -6,12 +6,12 @@ requests.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Model
 from django.db.models.expressions import Col, ExpressionList, Value
 from django.db.models.fields.json import KeyTransform
+from msgspec import Struct
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.lowering import ORDERED_TYPES
@@ -74,8 +74,7 @@ def _check(model: type[Model], subject: Subject, operator: str, other: Subject) 
         raise NotSupported(f"{asked}: DynamoDB orders text, numbers and binary only. Filter in Python.")
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
+class _Form(Struct, frozen=True):
     """DynamoDB's type of an attribute's values, and how they are written in it."""
 
     type: str

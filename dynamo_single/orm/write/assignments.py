@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
 from django.db.models import F, Model, Value
 from django.db.models.expressions import Combinable, CombinedExpression
 from django.db.models.functions import Now
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dynamo_single import clock
 from dynamo_single.exceptions import InvalidValue, NotSupported, UnknownField
@@ -31,8 +32,7 @@ MAX_OPERANDS = 2
 _WAY_OUT = "Read the object, compute in Python, and save it under a condition: save(condition=Q(...))"
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """What is set: an attribute, or a place in it; ``said`` is its name as it was given."""
 
     model: Any
@@ -46,8 +46,7 @@ class Target:
         return f"{self.model._meta.label}.{self.said}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Linear:
+class _Linear(Struct, frozen=True):
     """An expression as a sum: places with their signs, and a constant."""
 
     terms: tuple[tuple[Target, int], ...] = ()

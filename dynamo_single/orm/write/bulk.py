@@ -7,9 +7,10 @@ know how many are written at once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, TypeVar
+
+from msgspec import Struct, field
 
 from dynamo_single.exceptions import (
     AlreadyExists,
@@ -53,8 +54,7 @@ T = TypeVar("T")
 ATTEMPTS = 3
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _New:
+class _New(Struct, frozen=True, eq=False):
     """An object to create, with what is to be written of it."""
 
     obj: Any
@@ -79,8 +79,7 @@ class Created(list[T]):
         self.skipped: list[T] = []
 
 
-@dataclass(frozen=True, slots=True)
-class Creation:
+class Creation(Struct, frozen=True):
     """How ``bulk_create()`` was asked to create."""
 
     model: Any

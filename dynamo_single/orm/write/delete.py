@@ -6,11 +6,11 @@ It must not know the trash: an object there is deleted like any other. What send
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from django.db.models.signals import post_delete, pre_delete
+from msgspec.structs import replace
 
 from dynamo_single.exceptions import MissingReference, StaleObject
 from dynamo_single.orm.conditions.algebra import join

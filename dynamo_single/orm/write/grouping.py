@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
+
+from msgspec import Struct, field
 
 from dynamo_single.exceptions import (
     ConditionFailed,
@@ -34,8 +35,7 @@ Write = Callable[[Any], Mapping[str, int]]
 _AGAIN = (StaleObject, SourceChanged, MissingReference)
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """What became of one object: how many were written of which model, or the error.
 
     One that was not ``tried`` was to be written together with another one that could not be.
@@ -47,8 +47,7 @@ class Outcome:
     tried: bool = True
 
 
-@dataclass(slots=True)
-class Writing:
+class Writing(Struct):
     """How objects are written: by ``write``, which sends one's write or leaves it to the block that it is called in.
 
     ``leaves_out`` tells of an object, and the error of its refused action, whether the others go on without it.
@@ -136,8 +135,7 @@ class Writing:
         return outcomes
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Joined:
+class _Joined(Struct, frozen=True, eq=False):
     """An object of a transaction: what it added to it, and what is to be done when that is sent."""
 
     unit: Any
@@ -155,8 +153,7 @@ class _Joined:
         return None
 
 
-@dataclass(slots=True, eq=False)
-class _Group:
+class _Group(Struct, eq=False):
     """The objects of one transaction."""
 
     block: Block = field(default_factory=Block)

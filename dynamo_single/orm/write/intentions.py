@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.effects.terms import NO_TERMS, Terms
 from dynamo_single.orm.requests.changes import Change
 
 
-@dataclass(frozen=True, slots=True)
-class Save:
+class Save(Struct, frozen=True):
     """Write what a stored object's attributes are by now.
 
     ``only`` names the attributes to look at, which are written also if they did not change; ``None`` is all of them, of

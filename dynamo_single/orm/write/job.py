@@ -7,11 +7,11 @@ begun; what is under way is waited for. This module must not know how an object 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
 from django.db import IntegrityError
+from msgspec import Struct, field
 
 from dynamo_single.exceptions import BulkError, BulkIntegrityError, DynamoSingleError
 from dynamo_single.orm.requests import block as pending
@@ -26,8 +26,7 @@ Progress = Callable[[int, int | None], object]
 TOLD = 3
 
 
-@dataclass(slots=True)
-class Job:
+class Job(Struct):
     """One operation on many objects, and what came of it so far.
 
     ``total`` is ``None`` while the objects are still being read. Without ``threads`` everything is done in the caller's

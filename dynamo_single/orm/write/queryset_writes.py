@@ -8,11 +8,11 @@ nothing else depends on the values. This module must not know how a single objec
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Model
 from django.db.models.signals import post_delete, pre_delete
+from msgspec import Struct
 
 from dynamo_single import clock
 from dynamo_single.exceptions import ConditionFailed, InvalidValue, MissingValue, NotSupported, UnknownField
@@ -44,8 +44,7 @@ from dynamo_single.table.names import ITEM_TYPE
 from dynamo_single.table.table import get_table
 
 
-@dataclass(frozen=True, slots=True)
-class Matches:
+class Matches(Struct, frozen=True):
     """What is to be written through a queryset: what it asks, how its objects are read, and who is told of each.
 
     Writing knows nothing of what else a queryset gives; reading is ``results``' work.
@@ -175,8 +174,7 @@ def _own_condition(query: Query, obj: Any) -> Condition:
     return simplify(lower(join(terms), layout))
 
 
-@dataclass(frozen=True, slots=True)
-class Assigned:
+class Assigned(Struct, frozen=True):
     """Values to set, by attribute, and changes that DynamoDB makes of what is stored."""
 
     values: Mapping[str, Any]

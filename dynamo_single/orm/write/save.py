@@ -6,9 +6,11 @@ What sends is a coroutine; ``flow.run()`` carries it out in a thread. This modul
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dynamo_single.exceptions import MissingReference, SourceChanged, StaleObject
 from dynamo_single.orm.conditions.algebra import join
@@ -84,8 +86,7 @@ async def begun_anew(write: Callable[[], Awaitable[T]]) -> T:
     return await write()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Saving:
+class _Saving(Struct, frozen=True, eq=False):
     """One save under way: the object, what is wanted of it, what follows from its model, and the block it joins.
 
     ``named`` are the attributes that are written although they are as they were read; ``None`` if none were named.

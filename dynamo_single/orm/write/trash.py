@@ -8,12 +8,12 @@ has that object's mark and its moment, so that it comes back with it and nothing
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
 from django.dispatch import Signal
+from msgspec import Struct
 
 from dynamo_single import clock
 from dynamo_single.exceptions import MissingReference, ParentInTrash, StaleObject, UniqueViolation
@@ -46,8 +46,7 @@ ATTEMPTS = 3
 _MARKS = (registry.DELETED_AT, registry.DELETED_WITH, registry.PURGE_AT)
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(Struct, frozen=True):
     """What the objects of one deletion have in common; ``mark`` names the one that the others went along with."""
 
     mark: str

@@ -11,7 +11,6 @@ import socket
 import ssl
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
 from http import HTTPStatus
 from queue import Empty, SimpleQueue
 from weakref import ref
@@ -24,6 +23,7 @@ from botocore.exceptions import (
     SSLError,
 )
 from httptools import HttpParserError, HttpResponseParser
+from msgspec import Struct
 from urllib3.util import wait_for_read
 
 #: Bytes of an answer beyond which it cannot be DynamoDB's: it sends at most 16 MB of items, in more bytes of JSON.
@@ -31,8 +31,7 @@ MAX_ANSWER = 128 * 1024 * 1024
 _CHUNK = 256 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True):
     """Where a pool connects to; ``tls`` is ``None`` for plain HTTP. The timeouts are seconds."""
 
     host: str
@@ -43,8 +42,7 @@ class Endpoint:
     read_timeout: float
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """An answer as it came; the headers' names are lower case."""
 
     status: int

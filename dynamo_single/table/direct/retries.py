@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import random
 import threading
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 #: Codes with which DynamoDB asks to slow down.
 THROTTLING = frozenset(
@@ -42,8 +43,7 @@ _LONGEST_PAUSE = 20.0
 _LONGEST_WISH = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """What went wrong with one attempt: DynamoDB's code and the HTTP status, or 0 where no answer came.
 
     ``retry_after`` is the pause that the server asks for, in seconds.

@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 import time
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 _ALGORITHM = "AWS4-HMAC-SHA256"
 
@@ -23,8 +24,7 @@ class Credentials(NamedTuple):
     token: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Day:
+class _Day(Struct, frozen=True):
     """What one day's signatures share; a text of another day, key or region has a key of its own."""
 
     date: str

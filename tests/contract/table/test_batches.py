@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from django.db.models import Q
+from msgspec.structs import replace
 
 from dynamo_single.costs import measure_requests
 from dynamo_single.exceptions import Throttled

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import force_setattr
 
 from dynamo_single.orm.conditions.terms import And, Compare
 from dynamo_single.orm.plan.constraints import gather
@@ -45,7 +46,7 @@ def test_thousands_of_values_are_worked_out_in_one_pass() -> None:
 
     attributes = {**LAYOUT.attributes, "a": AttributeInfo("a", "a", "S", True, serialize)}
     layout = Space().model("x.B", {"a": "text"}, ("B#{a}", "M"))
-    object.__setattr__(layout, "attributes", attributes)
+    force_setattr(layout, "attributes", attributes)
     values = tuple(f"v{number}" for number in range(3_000))
     gather(And((Compare("a", "in", values),)), layout)
     assert written <= 4 * len(values)

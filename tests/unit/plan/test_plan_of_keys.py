@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 from django.apps import apps
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from dynamo_single.orm.conditions.terms import And, Compare, Condition, Or
 from dynamo_single.orm.items.serialization import computed_key

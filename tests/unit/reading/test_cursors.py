@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from django.core.exceptions import SuspiciousOperation
 from django.test import override_settings
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from dynamo_single.exceptions import InvalidCursor
 from dynamo_single.orm.plan.plan import KeyCondition, Plan

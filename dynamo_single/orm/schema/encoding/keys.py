@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from string import Formatter
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import force_setattr, replace
 
 from dynamo_single.exceptions import ConfigurationError, EmptyKeyPart, InvalidValue
 from dynamo_single.orm.schema.encoding.codecs import ESCAPE, KINDS, LAST, Codec, canonical, codec_for, padding_of
@@ -41,8 +43,7 @@ SEPARATOR = "#"
 _INDEX_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Struct, frozen=True):
     """Declares a model's primary key by two templates."""
 
     partition: str
@@ -57,8 +58,7 @@ class Key:
         return "dynamo_single.models.Key", [self.partition, self.sort], {}
 
 
-@dataclass(frozen=True, slots=True)
-class IndexKey:
+class IndexKey(Struct, frozen=True):
     """Declares the key of a model on one of the table's indexes."""
 
     index: str
@@ -78,8 +78,7 @@ class IndexKey:
         return "dynamo_single.models.IndexKey", [self.index, self.partition, self.sort], {}
 
 
-@dataclass(frozen=True, slots=True)
-class KeyPart:
+class KeyPart(Struct, frozen=True):
     """One variable of a template, with the literal text in front of it and the character that ends its value."""
 
     literal: str
@@ -109,22 +108,22 @@ class KeyPart:
             raise InvalidValue(f"{self.name}: {error}") from error
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(Struct, frozen=True):
     """A parsed key template such as ``COMPANY#{company_id}``; ``bind`` it before rendering."""
 
     source: str
     parts: tuple[KeyPart, ...]
     tail: str
+    # What follows is worked out of the above, whatever is given.
     #: The names of the attributes, in order.
-    variables: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    variables: tuple[str, ...] = ()
     #: The keys that the template can make.
-    pattern: Pattern = field(init=False, repr=False, compare=False)
+    pattern: Pattern = Pattern(())
 
     def __post_init__(self) -> None:
         literals = (*(part.literal for part in self.parts), self.tail)
-        object.__setattr__(self, "variables", tuple(part.name for part in self.parts))
-        object.__setattr__(self, "pattern", Pattern(literals))
+        force_setattr(self, "variables", tuple(part.name for part in self.parts))
+        force_setattr(self, "pattern", Pattern(literals))
 
     @classmethod
     def parse(cls, source: str) -> Template:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dynamo_single.orm.schema.encoding.codecs import ESCAPE
 
@@ -18,8 +20,7 @@ from dynamo_single.orm.schema.encoding.codecs import ESCAPE
 Reading = Literal["whole", "beginning", "none"]
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(Struct, frozen=True):
     """Literals with a value between each two: one or more characters from ``$`` up, but not the next literal's first.
 
     A pattern that ends with a value has an empty literal after it.
