@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterable, Sequence
 from types import FrameType
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import ManagementUtility
 from django.db import connections
 from django.db.models.signals import post_migrate
+from django.utils.module_loading import import_string
 
 from dynamo_single.backend.router import install_router, uses_engine
 from dynamo_single.backend.writes import Writes
@@ -24,6 +26,19 @@ from dynamo_single.exceptions import ConfigurationError
 _CACHE: Final = "dynamo_single.cache.DynamoCache"
 #: What Django's own check of ``AUTH_USER_MODEL`` fails at, with a traceback, where a user model has not got it.
 _ASKED_BY_DJANGO: Final = ("REQUIRED_FIELDS", "USERNAME_FIELD", "is_anonymous", "is_authenticated")
+
+#: The checks, by where they are: they are imported when they are run, which a web server's process never does.
+_CHECKS: Final = {
+    "admin.check_lists": checks.Tags.admin,
+    "auth.check_admin_logs": checks.Tags.admin,
+    "auth.check_admin_sites": checks.Tags.admin,
+    "auth.check_backends": checks.Tags.security,
+    "models.check_models": checks.Tags.models,
+    "models.check_references_from_sql": checks.Tags.models,
+    "settings.check_names": checks.Tags.security,
+    "settings.check_session_engine": checks.Tags.security,
+    "settings.check_user_model": checks.Tags.models,
+}
 
 
 class DynamoSingleConfig(AppConfig):
@@ -40,10 +55,6 @@ class DynamoSingleConfig(AppConfig):
         Django does not know. Migrations see our models as unmanaged ones.
         """
         # Models cannot be imported before the apps are ready.
-        from dynamo_single.checks.admin import check_lists
-        from dynamo_single.checks.auth import check_admin_logs, check_admin_sites, check_backends
-        from dynamo_single.checks.models import check_models, check_references_from_sql
-        from dynamo_single.checks.settings import check_names, check_session_engine, check_user_model
         from dynamo_single.orm.model import migration_state
         from dynamo_single.permissions import create_rows
 
@@ -54,18 +65,22 @@ class DynamoSingleConfig(AppConfig):
                 raise
             sys.stderr.write(f"ConfigurationError: {error}\n")
             sys.exit(1)
-        checks.register(check_models, checks.Tags.models)
-        checks.register(check_references_from_sql, checks.Tags.models)
-        checks.register(check_backends, checks.Tags.security)
-        checks.register(check_admin_sites, checks.Tags.admin)
-        checks.register(check_admin_logs, checks.Tags.admin)
-        checks.register(check_lists, checks.Tags.admin)
-        checks.register(check_user_model, checks.Tags.models)
-        checks.register(check_names, checks.Tags.security)
-        checks.register(check_session_engine, checks.Tags.security)
+        for name, tag in _CHECKS.items():
+            checks.register(_check(name), tag)
         install_router()
         migration_state.install()
         post_migrate.connect(create_rows, dispatch_uid="dynamo_single.permissions.create_rows")
+
+
+def _check(name: str) -> Callable[..., Iterable[checks.CheckMessage]]:
+    """A check that is imported when it is run."""
+
+    def run(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> Iterable[checks.CheckMessage]:
+        found: Iterable[checks.CheckMessage] = import_string(f"dynamo_single.checks.{name}")(app_configs, **kwargs)
+        return found
+
+    run.__name__ = name
+    return run
 
 
 def _check_settings() -> None:

@@ -5,9 +5,16 @@ There is no test database. Its name says which tables are meant: ``test_``, and 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from django.db.backends.base.creation import BaseDatabaseCreation
 
-from dynamo_single.isolation import tables
+from dynamo_single.later import Later
+
+if TYPE_CHECKING:
+    from dynamo_single.isolation import tables
+else:
+    tables = Later("dynamo_single.isolation.tables")
 
 
 class DatabaseCreation(BaseDatabaseCreation):

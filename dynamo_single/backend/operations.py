@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Any
 from django.db.backends.base.operations import BaseDatabaseOperations
 
 from dynamo_single.backend.router import install_router
-from dynamo_single.isolation import tables as test_tables
+from dynamo_single.later import Later
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from dynamo_single.isolation import tables as test_tables
+else:
+    test_tables = Later("dynamo_single.isolation.tables")
 
 
 class DatabaseOperations(BaseDatabaseOperations):

@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import botocore.session
 from botocore.exceptions import (
@@ -29,10 +29,17 @@ from botocore.parsers import ResponseParserError
 
 from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import DynamoSingleError, RequestFailed
+from dynamo_single.later import Later
 from dynamo_single.table import answers, errors
-from dynamo_single.table.botocore_client import BotocoreClient
-from dynamo_single.table.direct.client import OPERATIONS, DirectClient, Received
-from dynamo_single.table.direct.endpoints import direct_client
+from dynamo_single.table.direct import OPERATIONS
+
+if TYPE_CHECKING:
+    from dynamo_single.table import botocore_client
+    from dynamo_single.table.direct import endpoints
+    from dynamo_single.table.direct.client import DirectClient, Received
+else:
+    botocore_client = Later("dynamo_single.table.botocore_client")
+    endpoints = Later("dynamo_single.table.direct.endpoints")
 
 #: What sending raises; ``explained()`` makes an error of ours of each.
 FAILURES = (ClientError, BotoCoreError, ResponseParserError)
@@ -110,7 +117,7 @@ class _Client:
         self._lock = threading.Lock()
         self._session = botocore.session.get_session()
         self._direct: DirectClient | None = None
-        self._botocore: BotocoreClient | None = None
+        self._botocore: botocore_client.BotocoreClient | None = None
         self._is_direct = settings.transport == "direct"
 
     def send(self, operation: str, params: Mapping[str, Any]) -> Received:
@@ -123,14 +130,14 @@ class _Client:
     def _make_direct(self) -> DirectClient | None:
         with self._lock:
             if self._direct is None and self._is_direct:
-                self._direct = direct_client(self._settings, self._session)
+                self._direct = endpoints.direct_client(self._settings, self._session)
                 self._is_direct = self._direct is not None
             return self._direct
 
-    def _make_botocore(self) -> BotocoreClient:
+    def _make_botocore(self) -> botocore_client.BotocoreClient:
         with self._lock:  # making a client is slow and not thread safe
             if self._botocore is None:
-                self._botocore = BotocoreClient(self._settings, self._session)
+                self._botocore = botocore_client.BotocoreClient(self._settings, self._session)
             return self._botocore
 
 

@@ -9,15 +9,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from asgiref.sync import sync_to_async
 
+from dynamo_single.later import Later
 from dynamo_single.orm.conditions.terms import Condition
 from dynamo_single.orm.effects.terms import NO_TERMS, Terms
 from dynamo_single.orm.model.model import Abstract, Asked, Model
 from dynamo_single.orm.query.manager import Manager, SoftDeleteManager
 from dynamo_single.orm.requests.block import current
 from dynamo_single.orm.schema.attributes import AuthorAttribute, TimestampAttribute, UnicodeAttribute
-from dynamo_single.orm.write import trash
 from dynamo_single.table import names
 from dynamo_single.table.flow import run
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.write import trash
+else:
+    trash = Later("dynamo_single.orm.write.trash")
 
 
 class TimestampedModel(Model):

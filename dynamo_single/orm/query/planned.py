@@ -8,18 +8,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.core.exceptions import FieldError
 from django.db import models
 from django.db.models.query import BaseIterable, ModelIterable
 from msgspec.structs import replace
 
+from dynamo_single.later import Later
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.query import inside, streaming
 from dynamo_single.orm.query.state import StatefulQuerySet, along_of, state_of
-from dynamo_single.orm.results import computation, objects, related, rows
+from dynamo_single.orm.results import computation, objects, related
 from dynamo_single.orm.where.arguments import check_lists, check_nesting, check_number, in_one_order, raise_unknown
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.results import rows
+else:
+    rows = Later("dynamo_single.orm.results.rows")
 
 M = TypeVar("M", bound=models.Model, covariant=True)
 

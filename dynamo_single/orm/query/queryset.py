@@ -14,21 +14,30 @@ from django.db import models
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import NotSupported
+from dynamo_single.later import Later
 from dynamo_single.orm.items import partial
-from dynamo_single.orm.query import annotate, by_key, explain, streaming, unique
+from dynamo_single.orm.query import by_key, explain, streaming, unique
 from dynamo_single.orm.query.planned import RowIterable
 from dynamo_single.orm.query.state import along_of, state_of
 from dynamo_single.orm.query.unsupported import refuse_all
 from dynamo_single.orm.query.writing import WritingQuerySet
 from dynamo_single.orm.reading import plans
 from dynamo_single.orm.requests.description import describe
-from dynamo_single.orm.results import computation, objects, pages, related, rows
+from dynamo_single.orm.results import computation, objects, related
 from dynamo_single.orm.results.columns import Shape, as_dict, as_named_tuple, as_tuple, as_value, columns
-from dynamo_single.orm.results.pages import Page
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.where.arguments import asking
 from dynamo_single.orm.where.lookup import members
 from dynamo_single.table.listeners import capture_requests
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.query import annotate
+    from dynamo_single.orm.results import pages, rows
+    from dynamo_single.orm.results.pages import Page
+else:
+    annotate = Later("dynamo_single.orm.query.annotate")
+    pages = Later("dynamo_single.orm.results.pages")
+    rows = Later("dynamo_single.orm.results.rows")
 
 M = TypeVar("M", bound=models.Model, covariant=True)
 T = TypeVar("T")

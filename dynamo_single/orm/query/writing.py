@@ -6,20 +6,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from asgiref.sync import sync_to_async
 from django.db import models
 
 from dynamo_single.exceptions import NotSupported
+from dynamo_single.later import Later
 from dynamo_single.orm.query.planned import PlannedQuerySet
 from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.results import objects
-from dynamo_single.orm.write import bulk, queryset_writes
-from dynamo_single.orm.write.bulk import Created
-from dynamo_single.orm.write.job import Progress
-from dynamo_single.orm.write.queryset_writes import Matches
 from dynamo_single.table.limits import MAX_ACTIONS
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.write import bulk, queryset_writes
+    from dynamo_single.orm.write.bulk import Created
+    from dynamo_single.orm.write.job import Progress
+else:
+    bulk = Later("dynamo_single.orm.write.bulk")
+    queryset_writes = Later("dynamo_single.orm.write.queryset_writes")
 
 M = TypeVar("M", bound=models.Model, covariant=True)
 T = TypeVar("T")
@@ -131,12 +136,12 @@ class WritingQuerySet(PlannedQuerySet[M]):
         if computed is not None and computed.makes_rows:
             raise NotSupported(f"Rows that are {computed} cannot be written: write the objects.")
 
-    def _written(self, write: Callable[[Matches], T]) -> T:
+    def _written(self, write: Callable[[queryset_writes.Matches], T]) -> T:
         source = state_of(self).source()
         query = source.query(ordered=False)
         try:
             return write(
-                Matches(
+                queryset_writes.Matches(
                     self.model,
                     query,
                     lambda: objects.read(source),

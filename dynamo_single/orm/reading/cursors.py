@@ -10,19 +10,24 @@ import hashlib
 import json
 import zlib
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 from django.conf import settings
 from django.core import signing
 from django.utils.crypto import salted_hmac
 from msgspec import Struct
 
 from dynamo_single.exceptions import InvalidCursor
+from dynamo_single.later import Later
 from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.reading.positions import Position
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers import aead
+else:
+    aead = Later("cryptography.hazmat.primitives.ciphers.aead")
 
 SALT = "dynamo_single.cursors"
 BEGIN_AGAIN = "Begin again without a cursor."
@@ -132,5 +137,5 @@ def _unseal(sealed: bytes, secret: str | bytes) -> bytes:
     return _cipher(secret).decrypt(sealed, None)
 
 
-def _cipher(secret: str | bytes) -> AESSIV:
-    return AESSIV(salted_hmac(f"{SALT}.cipher", b"key", secret=secret, algorithm="sha512").digest())
+def _cipher(secret: str | bytes) -> aead.AESSIV:
+    return aead.AESSIV(salted_hmac(f"{SALT}.cipher", b"key", secret=secret, algorithm="sha512").digest())

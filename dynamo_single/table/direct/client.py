@@ -21,26 +21,11 @@ from botocore.exceptions import (
     NoCredentialsError,
 )
 
-from dynamo_single.table.direct import refusals
+from dynamo_single.table.direct import OPERATIONS, refusals
 from dynamo_single.table.direct.connections import Answer, Endpoint, Pool
 from dynamo_single.table.direct.retries import Failure, RetryQuota, pause_after
 from dynamo_single.table.direct.signing import Credentials, Signer
 
-#: What this request path sends; everything else, which is rare, is botocore's.
-OPERATIONS = frozenset(
-    {
-        "BatchGetItem",
-        "BatchWriteItem",
-        "DeleteItem",
-        "GetItem",
-        "PutItem",
-        "Query",
-        "Scan",
-        "TransactGetItems",
-        "TransactWriteItems",
-        "UpdateItem",
-    }
-)
 _TARGETS = {name: f"DynamoDB_20120810.{name}" for name in OPERATIONS}
 #: Codes by which AWS refuses a signature; where the clocks differ, their messages say so.
 _SKEWED = frozenset({"InvalidSignatureException", "RequestExpired", "RequestTimeTooSkewed"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -51,3 +52,39 @@ def test_a_right_setting_does_not(tmp_path: Path) -> None:
         check=False,
     )
     assert (child.returncode, child.stderr) == (0, "")
+
+
+_SETTINGS = """
+import sys, django
+from django.conf import settings
+settings.configure(
+    SECRET_KEY="none", USE_TZ=True, DYNAMO_SINGLE={"default": "dynamodb:///single-table?region=eu-west-1"},
+    DATABASES={"default": {"ENGINE": "dynamo_single.backend"}},
+    INSTALLED_APPS=["django.contrib.contenttypes", "django.contrib.auth", "dynamo_single", "project.directory"],
+)
+django.setup()
+print(*sys.modules)
+"""
+
+
+def imported() -> set[str]:
+    """The modules of a process after ``django.setup()``."""
+    child = subprocess.run([sys.executable, "-"], input=_SETTINGS, cwd=ROOT, capture_output=True, text=True, check=True)
+    return set(child.stdout.split())
+
+
+def test_a_start_imports_nothing_that_is_imported_later() -> None:
+    """What a module names as ``Later`` is not imported on another way."""
+    sources = [path.read_text() for path in (ROOT / "dynamo_single").rglob("*.py")]
+    later = {name for source in sources for name in re.findall(r'= Later\("([\w.]+)"\)', source)}
+    assert "simplejson" in later
+    assert not imported() & later
+
+
+def test_a_start_imports_no_tools_of_other_processes() -> None:
+    """No checks, commands, admin, test tables or verification, and no client that could send a request."""
+    others = re.compile(
+        r"dynamo_single\.(checks|management|admin|cache|isolation|verification|engines|testing|table\.provisioning)(\.|$)"
+        r"|dynamo_single\.table\.direct\.|django\.contrib\.(admin|messages|sessions)(\.|$)|cryptography|httptools|boto3"
+    )
+    assert [name for name in sorted(imported()) if others.match(name)] == []

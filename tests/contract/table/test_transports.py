@@ -45,7 +45,7 @@ from dynamo_single.exceptions import (
     TransactionCancelled,
 )
 from dynamo_single.table import Request, get_table
-from dynamo_single.table.direct.client import OPERATIONS
+from dynamo_single.table.direct import OPERATIONS
 from dynamo_single.table.direct.connections import Endpoint, Pool
 from dynamo_single.table.direct.endpoints import endpoint_of
 from tests.contract.table.scripted import FOUND, ITEM, UNITS, Scripted, Step, refusal, reply, scripted

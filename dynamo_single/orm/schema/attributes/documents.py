@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
-from typing import Any
-
-import simplejson
+from typing import TYPE_CHECKING, Any
 
 from dynamo_single.exceptions import InvalidValue
+from dynamo_single.later import Later
 from dynamo_single.orm.schema.attributes.base import Absent, Attribute, Label, Null, T
 from dynamo_single.orm.schema.encoding import values
 from dynamo_single.orm.schema.fields import fields
 from dynamo_single.orm.schema.fields.forms import number_member
+
+if TYPE_CHECKING:
+    import simplejson
+else:
+    simplejson = Later("simplejson")
 
 #: A whole number that is written with an exponent beyond this stays a ``Decimal``; Python's ``float`` ends there.
 _MOST_DIGITS = 309

@@ -8,14 +8,19 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import simplejson
 from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
+from dynamo_single.later import Later
 from dynamo_single.table.limits import MAX_EXPONENT
+
+if TYPE_CHECKING:
+    import simplejson
+else:
+    simplejson = Later("simplejson")
 
 
 class DocumentFormField(forms.JSONField):
