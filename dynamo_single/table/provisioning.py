@@ -149,12 +149,16 @@ def differences(settings: TableSettings, observed: Observed) -> list[Difference]
 
 
 def apply(
-    table: Table, *, report: Callable[[Difference], None] = lambda _: None, patience: float = PATIENCE
+    table: Table,
+    *,
+    report: Callable[[Difference], None] = lambda _: None,
+    patience: float = PATIENCE,
+    only: Callable[[Difference], bool] = lambda _: True,
 ) -> list[Difference]:
     """Mend every difference, one at a time, and wait until the table is usable; returns what was mended.
 
     Safe to repeat and to run in two processes at once. What cannot be mended is a ``TableMismatch`` before anything is
-    changed.
+    changed. With ``only`` the other differences are left as they are.
     """
     definition = TableDefinition(table.settings)
     deadline = time.monotonic() + patience
@@ -162,7 +166,7 @@ def apply(
     mended: list[Difference] = []
     while True:
         observed = observe(table)
-        found = differences(table.settings, observed)
+        found = [each for each in differences(table.settings, observed) if only(each)]
         refuse(table.settings, found)
         step = next((each for each in found if each.mend == "automatic"), None)
         busy = _busy(observed.table)
