@@ -2,18 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+from django.apps import apps
 from django.core.management.commands import dumpdata
+from django.core.management.utils import parse_apps_and_model_labels
+from django.db import router
 
-from dynamo_single.orm.query.state import InKeyOrder
+from dynamo_single.backend.errors import is_stored_in_dynamodb
+from dynamo_single.management.dumping import ScanningAlias
 
 
 class Command(dumpdata.Command):
-    """Django's command asks for the order of ``pk``, which no key has; here objects come in the order of their key."""
+    """Django's command asks for the order of ``pk``, which no key has; here objects come in the order of their key.
+
+    Models that no key lists are read by one Scan of their table, which is announced.
+    """
 
     def handle(self, *app_labels: str, **options: Any) -> Any:
-        """Write the fixture: for each named model the requests of ``Model.objects.all()``."""
+        """Write the fixture: for each model the requests of ``Model.objects.all()``, and those of the Scan."""
+        manager = "_base_manager" if options["use_base_manager"] else "_default_manager"
+        chosen = _chosen(app_labels, options["exclude"], options["database"])
+        managers = [getattr(model, manager) for model in chosen]
+        alias = ScanningAlias.for_dump(options["database"], managers, self.stderr.write)
+        if alias.unlisted:
+            # How many objects there are would take another Scan: no progress is shown.
+            options["verbosity"] = 0
         # The alias is the one thing of ours that Django's command hands to every queryset.
-        options["database"] = InKeyOrder(options["database"])
-        return super().handle(*app_labels, **options)
+        return super().handle(*app_labels, **{**options, "database": alias})
+
+
+def _chosen(labels: Iterable[str], excludes: Iterable[str], alias: str) -> Iterator[Any]:
+    """The models in DynamoDB that Django's command takes for these labels; it reports wrong ones itself."""
+    excluded_models, excluded_apps = parse_apps_and_model_labels(excludes)
+    wanted = set(labels) or {config.label for config in apps.get_app_configs()}
+    for model in filter(is_stored_in_dynamodb, apps.get_models()):
+        options = model._meta
+        named = options.app_label in wanted or options.label_lower in {label.lower() for label in wanted}
+        excluded = model in excluded_models or options.app_config in excluded_apps
+        if named and not excluded and not options.proxy and router.allow_migrate_model(alias, model):
+            yield model

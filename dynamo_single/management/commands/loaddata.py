@@ -11,6 +11,22 @@ from django.db import router
 
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.backend.router import uses_engine
+from dynamo_single.orm.items.serialization import key_of_pk
+from dynamo_single.orm.reading import plans
+from dynamo_single.orm.schema import registry
+from dynamo_single.table.table import get_table
+
+
+class _Waiting:
+    """An object that copies from what may come later: it is held in memory until all fixtures are loaded."""
+
+    def __init__(self, command: Command, obj: Any) -> None:
+        self.command = command
+        self.obj = obj
+
+    def save_deferred_fields(self, using: str | None = None) -> None:
+        """Save it, or raise what is in the way."""
+        self.command._saved(self.obj)
 
 
 class Command(loaddata.Command):
@@ -29,8 +45,27 @@ class Command(loaddata.Command):
                 f"{label}(pk={obj.object.pk!r}) can be stored nowhere.{instead} Take its rows out of the fixture, or "
                 f"leave them out by --exclude {label}. What stands before it in the fixture is stored."
             )
+        if is_stored_in_dynamodb(model) and not excluded and not obj.deferred_fields and _lacks_source(obj.object):
+            self.objs_with_deferred_fields.append(_Waiting(self, obj))
+            return True
+        return self._saved(obj)
+
+    def _saved(self, obj: Any) -> bool:
+        model = type(obj.object)
         saved = bool(super().save_obj(obj))
         if is_stored_in_dynamodb(model):
             # The database is asked in the end to check the tables of these models; ours have none there.
             self.models.discard(model)
         return saved
+
+
+def _lacks_source(obj: Any) -> bool:
+    """Whether a copy is of what is not stored yet; a GetItem for each copy.
+
+    A key may need the copy, and in the trash no key finds it when its source comes.
+    """
+    for copy in registry.copied_of(type(obj)):
+        source, pk = copy.source_model, getattr(obj, copy.reference_field.attname)
+        if pk is not None and plans.stored_item(get_table(source._options.alias), key_of_pk(source, pk)) is None:
+            return True
+    return False

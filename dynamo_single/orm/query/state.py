@@ -34,7 +34,9 @@ M = TypeVar("M", bound=models.Model, covariant=True)
 class InKeyOrder(str):
     """An alias for ``using()``, by which an order by ``pk`` alone is given up for that of the key."""
 
-    __slots__ = ()
+    def queryset_of(self, queryset: Any) -> Any:
+        """The queryset that ``using()`` gives for this alias."""
+        return queryset._asking(replace(queryset._asked, in_key_order=True))
 
 
 class StatefulQuerySet(models.QuerySet[M]):
@@ -78,7 +80,7 @@ class StatefulQuerySet(models.QuerySet[M]):
                 f"{self.model._meta.label}.Meta.table does, by a name in DYNAMO_SINGLE."
             )
         found = super().using(alias)
-        return found._asking(replace(self._asked, in_key_order=True)) if isinstance(alias, InKeyOrder) else found
+        return cast(Self, alias.queryset_of(found)) if isinstance(alias, InKeyOrder) else found
 
     def consistent(self) -> Self:
         """Read strongly consistent, at twice the capacity; only the table can, so indexes are refused."""

@@ -18,8 +18,8 @@ from django.db.models.signals import post_save, pre_save
 from dynamo_single.exceptions import NotRolledBackWarning
 from dynamo_single.testing import assert_requests
 from project.directory.models import Company, Person
-from tests.catalog.boards import Board, Task
-from tests.catalog.models import Product, Sample
+from tests.catalog.boards import Board
+from tests.catalog.models import Sample
 
 pytestmark = pytest.mark.usefixtures("table")
 
@@ -171,13 +171,6 @@ def test_dumpdata_of_named_objects_reads_just_those() -> None:
     with assert_requests(["BatchGetItem"]):
         call_command("dumpdata", "catalog.Board", primary_keys="b3,b1", stdout=out)
     assert sorted(each["pk"] for each in json.loads(out.getvalue())) == ["b1", "b3"]
-
-
-@pytest.mark.parametrize("model", [Product, Task])
-def test_dumpdata_of_a_model_that_no_key_lists_says_so(model: Any) -> None:
-    """Without a listing key nothing is scanned in silence."""
-    with assert_requests(0), pytest.raises(CommandError, match=r"no key answers all\(\)"):
-        dumped(model._meta.label)
 
 
 @pytest.mark.parametrize(
