@@ -74,7 +74,7 @@ ANSWERS = {
     "inspectdb things": f"# The error was: Cannot describe the SQL table 'things': {NO_SQL}",
     "createcachetable": "",
     "remove_stale_contenttypes --noinput": "",
-    "dumpdata --exclude dynamo_single": "[]",
+    "dumpdata sites": "[]",
 }
 REFUSALS = {
     "sqlmigrate shop 0003": "Cannot print the SQL of a migration",
