@@ -46,7 +46,7 @@ class Command(loaddata.Command):
                 f"leave them out by --exclude {label}. What stands before it in the fixture is stored."
             )
         if is_stored_in_dynamodb(model) and not excluded and not obj.deferred_fields and _lacks_source(obj.object):
-            self.objs_with_deferred_fields.append(_Waiting(self, obj))
+            self.objs_with_deferred_fields.append(_Waiting(self, obj))  # type: ignore[arg-type]  # it is asked for one method
             return True
         return self._saved(obj)
 
