@@ -244,6 +244,7 @@ DJANGO = {
     "ManagementUtility": "django.core.management.ManagementUtility.execute(self)",
     "DEFAULT_TIMEOUT": "django.core.cache.backends.base.DEFAULT_TIMEOUT",
     "dumpdata": "django.core.management.commands.dumpdata.Command",
+    "parse_apps_and_model_labels": "django.core.management.utils.parse_apps_and_model_labels(labels)",
     "loaddata": "django.core.management.commands.loaddata.Command",
     "makemigrations": "django.core.management.commands.makemigrations.Command.autodetector",
     "migrate": "django.core.management.commands.migrate.Command.autodetector",
