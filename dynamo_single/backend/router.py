@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.apps import apps
 from django.db import connections, router
 
 from dynamo_single.backend.errors import ENGINE, is_stored_in_dynamodb
@@ -18,14 +19,24 @@ class NoSQLRouter:
     """Answers for aliases whose ``ENGINE`` is ``dynamo_single.backend``, and leaves the rest to other routers."""
 
     def allow_migrate(self, db: str, app_label: str, **hints: Any) -> bool | None:
-        """Return False for an SQL model on one of the engine's aliases, otherwise no opinion."""
+        """Return False for an SQL model on one of the engine's aliases, otherwise no opinion.
+
+        Without a model somebody asks about an operation of the app's own, such as ``RunPython``: it runs if the app
+        has models in DynamoDB, since it may be about them.
+        """
         if not uses_engine(db):
             return None
         model = hints.get("model")
+        if model is None and "model_name" not in hints and _has_models_of_ours(app_label):
+            return None
         # loaddata and dumpdata pass over a model that may not migrate, without a word.
         if isinstance(model, type) and is_stored_in_dynamodb(model):
             return None
         return False
+
+
+def _has_models_of_ours(app_label: str) -> bool:
+    return any(is_stored_in_dynamodb(model) for model in apps.all_models[app_label].values())
 
 
 def uses_engine(alias: str) -> bool:

@@ -19,15 +19,13 @@ class SchemaEditor:
     """
 
     atomic_migration = False
-    collect_sql = False
 
     def __init__(self, connection: BaseDatabaseWrapper, collect_sql: bool = False, atomic: bool = True) -> None:
-        if collect_sql:
-            raise command_refused(
-                "print the SQL of a migration", "Migrations change nothing in DynamoDB.", connection.alias
-            )
         self.connection = connection
         self.deferred_sql: list[Any] = []
+        #: ``sqlmigrate``: operations on items put the requests here that they would send, and send nothing.
+        self.collect_sql = collect_sql
+        self.collected_sql: list[str] = []
 
     def __enter__(self) -> Self:
         return self

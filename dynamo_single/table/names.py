@@ -29,6 +29,9 @@ CLAIM_OWNER_SORT = "ownerSk"
 #: The partition of what migrations keep, and the type of how far work on items is.
 MIGRATIONS = "MIGRATIONS"
 CHECKPOINT_ITEM_TYPE = "MigrationCheckpoint"
+#: What says that a migration is applied, and since when.
+MIGRATION_ITEM_TYPE = "Migration"
+APPLIED_AT = "appliedAt"
 
 TRASH_PREFIX = "TRASH"
 UNIQUE_PREFIX = "UNIQUE"

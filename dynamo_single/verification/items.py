@@ -20,6 +20,7 @@ from dynamo_single.verification.findings import Finding, Kind, Others, Subject
 OTHER_TYPES = {
     names.CLAIM_ITEM_TYPE,
     names.CHECKPOINT_ITEM_TYPE,
+    names.MIGRATION_ITEM_TYPE,
     entries.ENTRY_TYPE,
     entries.PART_TYPE,
     entries.GENERATIONS_TYPE,

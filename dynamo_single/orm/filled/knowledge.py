@@ -130,7 +130,9 @@ def _has_migrations(app_label: str) -> bool:
         spec = None if module is None else find_spec(module)
     except ModuleNotFoundError:
         return False
-    return spec is not None and any(iter_modules(spec.submodule_search_locations))
+    # A module that is no package, as dynamo_single.migrations, has none for Django either.
+    folders = None if spec is None else spec.submodule_search_locations
+    return folders is not None and any(iter_modules(folders))
 
 
 def _form_in(state: TableState, layout: ModelLayout) -> StoredForm | None:

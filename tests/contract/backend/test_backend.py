@@ -242,15 +242,15 @@ def test_every_compiler_is_ours(name: str) -> None:
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda applied: list(applied.filter(app="auth")),
+        lambda applied: list(applied.filter(app__startswith="auth")),
         lambda applied: applied.count(),
         lambda applied: list(applied.order_by("name")),
         lambda applied: list(applied.all()[:1]),
         lambda applied: applied.create(app="a", name="b"),
     ],
 )
-def test_the_record_of_migrations_answers_one_question_only(ask: Callable[[Any], object]) -> None:
-    """Which migrations are applied is answered; anything else about the record is refused."""
+def test_the_record_of_migrations_answers_few_questions(ask: Callable[[Any], object]) -> None:
+    """Which migrations are applied is answered; what Django's recorder never asks or does is refused."""
     recorder = MigrationRecorder(connection)
     assert set(recorder.applied_migrations()) == set(MigrationLoader(connection).disk_migrations)
     with pytest.raises(NotSupported, match="the record of migrations"):

@@ -70,6 +70,7 @@ ANSWERS = {
     "showmigrations --plan shop": "[X]  shop.0003_name",
     "showmigrations --verbosity 2 shop": "[X] 0003_name (applied at ",
     "looks_for_migrations": "ran",
+    "sqlmigrate shop 0003": "-- Rename field code on thing to name\n--\n-- (no-op)",
     "inspectdb": "from django.db import models\n",
     "inspectdb things": f"# The error was: Cannot describe the SQL table 'things': {NO_SQL}",
     "createcachetable": "",
@@ -77,7 +78,6 @@ ANSWERS = {
     "dumpdata sites": "[]",
 }
 REFUSALS = {
-    "sqlmigrate shop 0003": "Cannot print the SQL of a migration",
     "migrate shop zero": "Cannot delete from the record of migrations",
     "migrate --fake shop zero": "Cannot delete from the record of migrations",
     "dbshell": "Cannot open a database shell",

@@ -1,0 +1,135 @@
+"""The record of applied migrations lies in the table, once an app has migrations of items."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
+
+from dynamo_single import models
+from dynamo_single.exceptions import NotSupported
+from dynamo_single.table import Request, Table
+from dynamo_single.testing import assert_requests, setup_table
+from dynamo_single.verification import verify
+from tests.histories.app import History, history
+
+
+@pytest.fixture
+def app(tmp_path: Path, table: Table) -> Iterator[History]:
+    """The app with two migrations, none of them applied."""
+    with history(tmp_path) as found:
+        found.model()
+        found.make()
+        found.model(town=models.UnicodeAttribute(null=True))
+        found.make()
+        yield found
+
+
+def recorded(table: Table) -> list[str]:
+    """The keys of the records."""
+    items = table.send(Request("Scan"))["Items"]
+    return sorted(item["sk"]["S"] for item in items if item["itemType"]["S"] == "Migration")
+
+
+def test_migrate_records_what_it_applies(app: History, table: Table) -> None:
+    """Once; then there is nothing to apply."""
+    assert "Applying histories.0002_shop_town... OK" in app.run("migrate", "histories")
+    assert recorded(table) == ["APPLIED#histories#0001_initial", "APPLIED#histories#0002_shop_town"]
+    assert "No migrations to apply." in app.run("migrate", "histories")
+
+
+def test_migrations_are_shown_as_they_are(app: History) -> None:
+    """By what the table says, and those of other apps by their files."""
+    app.run("migrate", "histories", "0001")
+    said = app.run("showmigrations", "histories", "contenttypes")
+    assert "[X] 0001_initial\n [ ] 0002_shop_town" in said
+    assert "[X] 0002_remove_content_type_name" in said
+
+
+def test_migrating_back_forgets(app: History, table: Table) -> None:
+    """One, and then all."""
+    app.run("migrate", "histories")
+    assert "Unapplying histories.0002_shop_town... OK" in app.run("migrate", "histories", "0001")
+    assert recorded(table) == ["APPLIED#histories#0001_initial"]
+    app.run("migrate", "histories", "zero")
+    assert recorded(table) == []
+
+
+def test_a_plan_and_a_fake(app: History, table: Table) -> None:
+    """The plan changes nothing; a fake records."""
+    said = app.run("migrate", "histories", "--plan")
+    assert "Add attribute town to Shop" in said
+    assert recorded(table) == []
+    assert "FAKED" in app.run("migrate", "histories", "--fake")
+    assert len(recorded(table)) == 2
+
+
+def test_squashed_migrations(app: History, table: Table) -> None:
+    """They are optimized, and count as applied once all that they replace are."""
+    app.run("migrate", "histories")
+    app.run("squashmigrations", "histories", "0002", "--noinput")
+    assert app.operations("0001_squashed") == ["Add model Shop, stored as Shop"]
+    assert "No migrations to apply." in app.run("migrate", "histories")
+    assert "[X] 0001_squashed_0002_shop_town (2 squashed migrations)" in app.run("showmigrations", "histories")
+
+
+def test_the_record_costs_one_query(app: History) -> None:
+    """Strongly consistent, so that a second process sees what the first one did."""
+    with assert_requests(["Query"]) as sent:
+        MigrationRecorder(connection).applied_migrations()
+    assert sent[0].params["ConsistentRead"] is True
+
+
+def test_without_migrations_of_items_the_record_costs_nothing(table: Table) -> None:
+    """Every migration on disk counts as applied."""
+    with assert_requests([]):
+        assert ("contenttypes", "0001_initial") in MigrationRecorder(connection).applied_migrations()
+
+
+def test_without_a_table_nothing_is_applied(app: History, table: Table) -> None:
+    """``showmigrations`` answers before ``dynamo_setup`` has run."""
+    table.send(Request("DeleteTable"))
+    try:
+        assert "[ ] 0001_initial" in app.run("showmigrations", "histories")
+    finally:
+        setup_table()
+
+
+def test_a_migration_can_be_pruned(app: History, table: Table) -> None:
+    """A record whose file is gone."""
+    app.run("migrate", "histories")
+    (app.folder / "0002_shop_town.py").unlink()
+    assert "Pruning histories.0002_shop_town OK" in app.run("migrate", "histories", "--prune")
+    assert recorded(table) == ["APPLIED#histories#0001_initial"]
+
+
+def test_all_records_can_be_deleted(app: History, table: Table) -> None:
+    """As Django's own tests of migrations do."""
+    app.run("migrate", "histories")
+    MigrationRecorder(connection).flush()
+    assert recorded(table) == []
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        lambda rows: rows.filter(app__startswith="h"),
+        lambda rows: rows.exclude(app="histories"),
+        lambda rows: rows.order_by("app"),
+        lambda rows: rows.all()[:1],
+    ],
+)
+def test_another_question_about_the_record_is_refused(question: Any, table: Table) -> None:
+    """It is no table of SQL."""
+    with pytest.raises(NotSupported):
+        list(question(MigrationRecorder(connection).migration_qs))
+
+
+def test_verification_knows_the_records(app: History) -> None:
+    """They are nobody's model, and no finding."""
+    app.run("migrate", "histories")
+    assert list(verify()) == []
