@@ -42,10 +42,24 @@ class Walk:
             segment = self._failures_again(segment)
         while not segment.done and not self.stopping():
             answer = self.sender.send(scan(self.work.task, segment, self.checkpoints.run.segments, self.page))
+            if self._is_lost(segment, answer):
+                segment = replace(segment, position=None)
+                continue
             segment = self._page(segment, answer)
             self.checkpoints.save(segment)
             self.report(segment)
         return segment
+
+    def _is_lost(self, segment: Segment, answer: dict[str, Any]) -> bool:
+        """Whether a local engine ended a segment because the item that it was to go on after has been deleted.
+
+        Dynoxide 1.2.1 does so in a parallel Scan. The segment is begun anew, which changes nothing twice.
+        """
+        ended = answer["ScannedCount"] == 0 and "LastEvaluatedKey" not in answer
+        parallel = self.checkpoints.run.segments > 1 and self.sender.table.settings.is_local
+        if segment.position is None or not ended or not parallel:
+            return False
+        return not self.sender.at_once([segment.position])
 
     def _page(self, segment: Segment, answer: dict[str, Any]) -> Segment:
         items: list[Item] = answer["Items"]

@@ -377,3 +377,25 @@ def test_a_dry_run_of_a_large_table_ends(table: Table, sent: list[SentRequest]) 
     put(table, *map(thing, range(50)))
     found = rehearse(DOUBLING.task, table, most=10)
     assert (found.scanned, found.complete) == (10, False)
+
+
+def test_a_place_that_is_deleted_meanwhile(table: Table) -> None:
+    """A segment goes on after the last item of its page, also if that is not stored any more."""
+    put(table, *map(thing, range(100)))
+    seen: set[str] = set()
+
+    def change(item: Item, others: Mapping[Any, Item]) -> Sequence[Action]:
+        seen.add(item["pk"]["S"])
+        return ()
+
+    def deleting(operation: str, params: Mapping[str, Any]) -> None:
+        start = params.get("ExclusiveStartKey")
+        if operation == "Scan" and start and len(deleted) < 3:
+            deleted.append(start)
+            table.send(Request("DeleteItem", {"Key": start}))
+
+    deleted: list[Any] = []
+    with intercept(deleting):
+        carry_out(work(change), table, Options(segments=3, page=5))
+    assert len(deleted) == 3
+    assert len(seen) == 100

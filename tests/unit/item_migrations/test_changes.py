@@ -17,7 +17,7 @@ from dynamo_single.item_migrations.online.changes.attributes import (
     dropped_attribute,
     filled_attribute,
 )
-from dynamo_single.item_migrations.online.changes.claims import released_claims, taken_claims
+from dynamo_single.item_migrations.online.changes.claims import needless_claims, released_claims, taken_claims
 from dynamo_single.item_migrations.online.changes.functions import changed_items
 from dynamo_single.item_migrations.online.changes.keys import index_pairs
 from dynamo_single.item_migrations.online.changes.moves import moved_items, renamed_parents
@@ -188,6 +188,18 @@ def test_claims_of_a_rule_that_only_changes_its_form() -> None:
         "UNIQUE#Lamp#email#a@b.c",
         "UNIQUE#Lamp#email#d@e.f",
     }
+
+
+def test_claims_that_nobody_needs_are_deleted() -> None:
+    """Their owner is gone, in the trash, or has another value; the others stay."""
+    now = snapshot(email=models.EmailAttribute(null=True, unique=True))
+    live, other = lamp("1", email={"S": "a"}), lamp("2", email={"S": "b"})
+    deleted = lamp("3", email={"S": "c"}, **DELETED)
+    needed = claim(live, "email", "a")
+    needless = [claim(other, "email", "x"), claim(deleted, "email", "c"), claim(lamp("9"), "email", "d")]
+    store = Store(live, other, deleted, needed, *needless)
+    assert store.done(needless_claims(now, now.unique[0])) == {}
+    assert [*store.items.values()] == [live, other, deleted, needed]
 
 
 def test_a_default_is_written_where_a_value_is_missing() -> None:

@@ -6,8 +6,7 @@ hold one value, whoever writes meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable
 
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.item_migrations.online.changes.rewriting import rewriting
@@ -19,7 +18,7 @@ from dynamo_single.orm.conditions.terms import And, Stored
 from dynamo_single.orm.effects.claims import claim_item, owner_of
 from dynamo_single.orm.effects.unique_rules import claims_between, names_in
 from dynamo_single.orm.items.hydration import has_expired
-from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Delete, Item, ItemKey, Put, as_read, key_of
+from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Check, Delete, Item, ItemKey, Put, as_read, key_of
 from dynamo_single.table import names
 
 _OWNER = (names.CLAIM_OWNER_PARTITION, names.CLAIM_OWNER_SORT)
@@ -90,13 +89,15 @@ def _quietly(snapshot: Snapshot, rules: Iterable[UniqueRule], item: Item) -> Ite
 
 
 def released_claims(before: Snapshot, after: Snapshot, rule: UniqueRule) -> Task:
-    """Delete the claims of a rule that ``after`` has no more, also those that no item needs.
+    """Delete the claims of a rule of ``before`` that no item holds by ``after``: all of them, if it has no such rule.
 
-    What an item holds by another rule of ``after`` stays, as where only ``canonical`` is another.
+    Also those whose owner is gone, or has another value by now. What an item holds by another rule of ``after`` over
+    the same attributes stays, as where only ``canonical`` is another.
     """
     attributes = [before.attributes[name].stored for name in rule.attributes]
     low, high, fits = claims_between(before.item_type, attributes, rule.name)
     kept = tuple(each for each in after.unique if _names(after, each) == (attributes, rule.name))
+    reads = {names.ITEM_TYPE, *(claims_follow_from(after, kept) if kept else ())}
     claims = And(
         (
             Stored(names.ITEM_TYPE, "=", ({"S": names.CLAIM_ITEM_TYPE},)),
@@ -111,17 +112,27 @@ def released_claims(before: Snapshot, after: Snapshot, rule: UniqueRule) -> Task
         key = key_of(item)
         if not fits(key):
             return ()
-        owner = others.get(owner_of(item)) if kept else None
-        if owner is not None and _is_of(after, owner) and key in held(after, kept, owner):
+        release = Delete(key, as_read(item, _OWNER))
+        if not kept:
+            return (release,)
+        owner_key = owner_of(item)
+        owner = others.get(owner_key)
+        if owner is None:
+            return (release, Check(owner_key, ITEM_MISSING))
+        if owner.get(names.ITEM_TYPE) == {"S": after.item_type} and key in held(after, kept, owner):
             return ()
-        return (Delete(key, as_read(item, _OWNER)),)
+        return (release, Check(owner_key, as_read(owner, reads)))
 
     return Task(claims, change, wanted=wanted)
 
 
+def needless_claims(after: Snapshot, rule: UniqueRule) -> Task:
+    """Delete the claims of a rule that no item has to hold: what code that knows nothing of it left behind.
+
+    Before claims are taken again: they would keep others from values that nobody has any more.
+    """
+    return released_claims(after, after, rule)
+
+
 def _names(snapshot: Snapshot, rule: UniqueRule) -> tuple[list[str], str]:
     return [snapshot.attributes[name].stored for name in rule.attributes], rule.name
-
-
-def _is_of(snapshot: Snapshot, item: Mapping[str, Any]) -> bool:
-    return bool(item.get(names.ITEM_TYPE) == {"S": snapshot.item_type})

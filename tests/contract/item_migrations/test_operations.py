@@ -1,0 +1,87 @@
+"""Each operation while code of the old and of the new form writes, and after it was killed at any point."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from dynamo_single.item_migrations.online import Options, Work, carry_out, forget
+from dynamo_single.table import Request, Table
+from tests.contract.item_migrations.cases import CASES, Case, Phase
+from tests.contract.item_migrations.things import put, scanned
+from tests.contract.item_migrations.writers import World, Writer, assert_carried_over, seeded, traffic
+from tests.contract.robustness.crashing import Crash, crash_behind
+
+#: How many items each operation finds, and how many writes each writer makes at the least while a phase goes on.
+ITEMS = int(os.environ.get("MIGRATION_ITEMS", "60"))
+WRITES = int(os.environ.get("MIGRATION_WRITES", "20"))
+#: After how many requests more the next process is killed.
+STRIDE = int(os.environ.get("MIGRATION_STRIDE", "7"))
+
+
+def works(case: Case, number: int) -> list[Work]:
+    """The passes of a phase."""
+    tasks = enumerate(case.phases[number].tasks)
+    return [Work("shop", "0002", number, "open", f"Phase {number}", task, step=step) for step, task in tasks]
+
+
+@contextmanager
+def at_work(world: World, case: Case, number: int) -> Iterator[None]:
+    """The code of a phase, each with a share of the objects of its own."""
+    phase: Phase = case.phases[number]
+    own = sorted(pk for pk in world.wanted if pk.startswith("s"))
+    shares = [own[share :: len(phase.writers) + 1] for share in range(len(phase.writers))]
+    writers = [
+        Writer(world, code, f"w{number}{chr(97 + share)}", shares[share]) for share, code in enumerate(phase.writers)
+    ]
+    with traffic(writers, least=WRITES):
+        yield
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_operation_while_old_and_new_code_writes(table: Table, name: str) -> None:
+    """Nothing is lost, and every item, key and claim is what the last code would write."""
+    case, world = CASES[name](), World()
+    seeded(world, case, ITEMS)
+    for number in range(len(case.phases)):
+        with at_work(world, case, number):
+            for work in works(case, number):
+                carry_out(work, table, Options(segments=3, page=20))
+    assert_carried_over(table, case, world)
+    assert world.writes > WRITES
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_operation_that_is_killed_anywhere(table: Table, name: str) -> None:
+    """The next process leaves what one that was not disturbed leaves, to the byte."""
+    case, world = CASES[name](), World()
+    seeded(world, case, 8)
+    stored = scanned(table)
+    with crash_behind(None) as asked:
+        run(table, case)
+    wanted = scanned(table)
+    assert_carried_over(table, case, world)
+    for killed_after in range(1, len(asked), STRIDE):
+        empty(table)
+        put(table, *stored.values())
+        with crash_behind(killed_after), pytest.raises(Crash):
+            run(table, case)
+        run(table, case)
+        assert scanned(table) == wanted, f"killed after {killed_after} requests"
+
+
+def run(table: Table, case: Case) -> None:
+    """All phases of a case, whoever has carried out some of it before."""
+    for number in range(len(case.phases)):
+        for work in works(case, number):
+            carry_out(work, table, Options(segments=1, page=3, take_over=True))
+
+
+def empty(table: Table) -> None:
+    """Nothing is stored any more, checkpoints neither."""
+    forget(table, "shop", "0002")
+    for pk, sk in scanned(table):
+        table.send(Request("DeleteItem", {"Key": {"pk": {"S": pk}, "sk": {"S": sk}}}))
