@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from binascii import crc32
 from collections.abc import Iterator, Mapping
+from functools import partial
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
+from dynamo_single.table.pages import PageForm, TypedAnswer, holds_binary
 from dynamo_single.table.shapes import CAPACITY, COUNT, ITEM, RECORD, TEXT, ListOf, MapOf, Record, Shape
 
 #: What DynamoDB says of its answers (AWS: "DynamoDB low-level API"), without the version of the format.
@@ -94,32 +96,46 @@ def read(
     body: bytes,
     *,
     capacity: bool = True,
+    form: PageForm | None = None,
 ) -> dict[str, Any]:
     """The content of a successful answer, binary values as bytes; raises ``NoAnswer`` for what is none.
 
     ``headers`` are found by their names in lower case. With ``capacity`` the answer has to say what the request
     consumed, which tells it from an empty one. A checksum has to fit where there is one: DynamoDB always sends it.
+    With a ``form`` it is a ``TypedAnswer``, if the page is of that form.
     """
     _check_head(status, headers, body)
+    found = None if form is None else form.decoded(body)
+    if found is None:
+        return _content(operation, params, body, capacity=capacity)
+    items, said = found
+    _check_members(operation, said, body, capacity=capacity, binary=True)
+    return TypedAnswer(said, items, partial(_content, operation, params, body, capacity=capacity))
+
+
+def _content(operation: str, params: Mapping[str, Any], body: bytes, *, capacity: bool) -> dict[str, Any]:
     try:
         answer = _decode(body)
     except (ValueError, RecursionError):
         raise NoAnswer(f"{_shown(body)} is no whole JSON") from None
     if type(answer) is not dict:
         raise NoAnswer(f"{_shown(body)} is no JSON object")
-    members = OPERATIONS.get(operation)
-    if members is None:
-        return answer
-    # Only an answer that holds one of the types of binary values is walked through.
-    binary = b'"B"' in body or b'"BS"' in body
+    if operation in OPERATIONS:
+        # Only an answer that holds one of the types of binary values is walked through.
+        _check_members(operation, answer, body, capacity=capacity, binary=holds_binary(body))
+        if name := _asked_for(operation, params, answer):
+            raise NoAnswer(_lacking(operation, name, body))
+    return answer
+
+
+def _check_members(operation: str, answer: dict[str, Any], body: bytes, *, capacity: bool, binary: bool) -> None:
+    """Raise for a member that is missing or of another type; with ``binary`` decode the binary values of the others."""
+    members = OPERATIONS[operation]
     for name, shape in members.all(capacity=capacity):
         if name in answer:
             answer[name] = _member(operation, name, shape, answer[name], binary=binary)
         elif name in members.required or name == "ConsumedCapacity":
             raise NoAnswer(_lacking(operation, name, body))
-    if name := _asked_for(operation, params, answer):
-        raise NoAnswer(_lacking(operation, name, body))
-    return answer
 
 
 def _check_head(status: int, headers: Mapping[str, str], body: bytes) -> None:

@@ -21,6 +21,7 @@ from dynamo_single.conf import TableSettings, table_settings
 from dynamo_single.exceptions import Conflict, TableUnavailable, Throttled
 from dynamo_single.table import flow, listeners, redirects, transport
 from dynamo_single.table.listeners import HEARD, INTERCEPTING
+from dynamo_single.table.pages import PageForm, TypedAnswer
 from dynamo_single.table.pynamodb import PynamodbTable
 from dynamo_single.table.request import Request
 
@@ -49,13 +50,16 @@ class Table:
         """The table's name."""
         return self.settings.table_name
 
-    def send(self, request: Request) -> dict[str, Any]:
-        """Send one request to this table; every failure is an error of ours, with botocore's as its cause."""
+    def send(self, request: Request, form: PageForm | None = None) -> dict[str, Any]:
+        """Send one request to this table; every failure is an error of ours, with botocore's as its cause.
+
+        With a ``form`` the items of a page are given as that has it, by a ``TypedAnswer``, if the page allows that.
+        """
         params = dict(request.params)
         if request.operation not in ON_SEVERAL_TABLES:
             params["TableName"] = self.name
         try:
-            return self.call(request.operation, params)
+            return self.call(request.operation, params, form)
         except transport.FAILURES as error:
             raise transport.explained(self.settings, request.operation, params, error) from error
 
@@ -81,7 +85,7 @@ class Table:
         return await self.ask(request)
 
     @async_unsafe("A request would hold up the event loop: use the method's asynchronous twin, or sync_to_async().")
-    def call(self, operation: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    def call(self, operation: str, params: Mapping[str, Any], form: PageForm | None = None) -> dict[str, Any]:
         """Send one request; botocore's errors pass through. What it consumed is always asked for.
 
         By that an answer is known for DynamoDB's (``answers.read()``).
@@ -90,26 +94,27 @@ class Table:
         if operation in _CONSUMING and params.get("ReturnConsumedCapacity") not in {"TOTAL", "INDEXES"}:
             params = {**params, "ReturnConsumedCapacity": "TOTAL"}
         if not HEARD.get():
-            return self._answer(operation, params)
+            return self._answer(operation, params, form)
         started = time.perf_counter()
         response: dict[str, Any] | None = None
         failure = ""
         try:
-            response = self._answer(operation, params)
+            response = self._answer(operation, params, form)
         except Exception as error:
             failure = transport.code_of(error)
             raise
         finally:
-            listeners.tell(operation, params, response, time.perf_counter() - started, failure)
+            heard = response.as_plain() if isinstance(response, TypedAnswer) else response
+            listeners.tell(operation, params, heard, time.perf_counter() - started, failure)
         return response
 
-    def _answer(self, operation: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    def _answer(self, operation: str, params: Mapping[str, Any], form: PageForm | None) -> dict[str, Any]:
         answer = listeners.intercepted(operation, params) if INTERCEPTING.get() else None
         if answer is not None:
             return answer
         if redirects.state.guard is not None:
             redirects.state.guard(self.settings)
-        return transport.send(self.settings, operation, params)
+        return transport.send(self.settings, operation, params, form)
 
 
 def get_table(alias: str = "default") -> Table:

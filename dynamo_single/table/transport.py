@@ -32,6 +32,7 @@ from dynamo_single.exceptions import DynamoSingleError, RequestFailed
 from dynamo_single.later import Later
 from dynamo_single.table import answers, errors
 from dynamo_single.table.direct import OPERATIONS
+from dynamo_single.table.pages import PageForm
 
 if TYPE_CHECKING:
     from dynamo_single.table import botocore_client
@@ -46,14 +47,16 @@ FAILURES = (ClientError, BotoCoreError, ResponseParserError)
 _CREDENTIALS = (NoCredentialsError, PartialCredentialsError, CredentialRetrievalError, TokenRetrievalError)
 
 
-def send(settings: TableSettings, operation: str, params: Mapping[str, Any]) -> dict[str, Any]:
+def send(
+    settings: TableSettings, operation: str, params: Mapping[str, Any], form: PageForm | None = None
+) -> dict[str, Any]:
     """Send one request as it is, in as many attempts as the settings allow; raises botocore's errors: ``FAILURES``.
 
     What came and is no answer of DynamoDB is an error of ours, as ``answers.read()`` says.
     """
     try:
         status, headers, body = _clients.get(settings).send(operation, params)
-        return answers.read(operation, params, status, headers, body, capacity=settings.consumed_capacity)
+        return answers.read(operation, params, status, headers, body, capacity=settings.consumed_capacity, form=form)
     except answers.NoAnswer as error:
         raise errors.no_answer(settings, operation, str(error)) from error
     except NoCredentialsError:

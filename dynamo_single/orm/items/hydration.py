@@ -16,6 +16,7 @@ from django.db.models.signals import post_init, pre_init
 from dynamo_single import clock
 from dynamo_single.exceptions import UnexpectedItem
 from dynamo_single.orm.items.held import values_held
+from dynamo_single.orm.items.page_readers import PageReader, objects_reader
 from dynamo_single.orm.items.readers import values_reader
 from dynamo_single.orm.plan.projection import PartialItem
 from dynamo_single.orm.reading.plans import get_item
@@ -41,10 +42,12 @@ def check_type(model: Any, item: Item) -> None:
     """Raise ``UnexpectedItem`` if an item is another model's."""
     item_type = item.get(names.ITEM_TYPE, {}).get("S")
     if item_type != model._options.item_type:
+        is_named = names.PARTITION_KEY in item  # of rows it may not have been read
         key = ", ".join(f"{name}={item.get(name, {}).get('S')!r}" for name in (names.PARTITION_KEY, names.SORT_KEY))
         raise UnexpectedItem(
-            f"The item {key} has itemType {item_type!r}, and {model._meta.label} reads {model._options.item_type!r}. "
-            "Something else wrote into this model's keys."
+            f"{f'The item {key}' if is_named else 'An item among the rows'} has itemType {item_type!r}, and "
+            f"{model._meta.label} reads {model._options.item_type!r}. Something else wrote into this model's keys"
+            f"{'.' if is_named else ': reading the objects names the item.'}"
         )
 
 
@@ -57,6 +60,27 @@ def instance(model: Any, item: Item) -> Any:
     if model._has_from_db:
         return _from_db(model, item)
     return _made(model, values_of(model, item), item, DEFAULT_DB_ALIAS)
+
+
+def page_reader(model: Any, read: Sequence[str]) -> PageReader | None:
+    """What makes objects of whole pages, of which the physical names in ``read`` were read, or everything.
+
+    ``None`` for a model that makes objects itself, and where items cannot be decoded so.
+    """
+    return None if model._has_from_db else objects_reader(model, read)
+
+
+def made_at_once(model: Any, reader: PageReader, items: Sequence[Any]) -> list[Any] | None:
+    """The objects or rows of a page's items; ``None`` where each has to be made by itself.
+
+    That is if an item is not as usual, or somebody is told of each object.
+    """
+    if reader.signals and (pre_init.has_listeners(model) or post_init.has_listeners(model)):
+        return None
+    try:
+        return reader.make(items)
+    except Exception:  # the item that is not as usual raises again where it is made by itself
+        return None
 
 
 def loaded(model: Any, db: str | None, field_names: Sequence[str], values: Sequence[Any]) -> Any:

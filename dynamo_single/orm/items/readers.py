@@ -111,18 +111,29 @@ def _slow_reader(attribute: Attribute[Any]) -> Callable[[Stored], Any]:
 
 def _source(position: int, attribute: Attribute[Any]) -> str:
     """The source of one attribute's value; ``get`` is the item's."""
-    inside = f"found[{attribute.attr_type!r}]"
-    kind = type(attribute)
-    if kind.from_attribute_value is not Attribute.from_attribute_value:
+    return value_source(position, attribute, f"get({attribute.attr_name!r})", f"found[{attribute.attr_type!r}]")
+
+
+def value_source(position: int, attribute: Attribute[Any], value: str, inside: str) -> str:
+    """The source of an attribute's value, by what ``names_of()`` gives.
+
+    ``value`` is the source of the AttributeValue, or ``None``; ``inside`` that of what is in one, which is ``found``.
+    """
+    if is_read_whole(attribute):
         found = f"read_{position}(dict(found))"
     else:
-        found = _SOURCES.get(kind.decode, f"decode_{position}({{stored}})").format(stored=inside)
+        found = _SOURCES.get(type(attribute).decode, f"decode_{position}({{stored}})").format(stored=inside)
     absent = "None" if attribute.null else f"absent(attribute_{position})"
-    return f"{found} if (found := get({attribute.attr_name!r})) is not None else {absent}"
+    return f"{found} if (found := {value}) is not None else {absent}"
 
 
-def _compiled(result: str, attributes: Sequence[Attribute[Any]], slow: Callable[[Stored], R]) -> Callable[[Stored], R]:
-    """The function that gives a ``result``; ``slow`` gives the same one of any item, or raises."""
+def is_read_whole(attribute: Attribute[Any]) -> bool:
+    """Whether an attribute reads AttributeValues in a way of its own, and not what is inside of one."""
+    return type(attribute).from_attribute_value is not Attribute.from_attribute_value
+
+
+def names_of(attributes: Sequence[Attribute[Any]]) -> dict[str, Any]:
+    """What the sources of some attributes' values name; each attribute has its position among them."""
     known: dict[str, Any] = {"Decimal": Decimal, "integer": _integer, "number": _number, "absent": absent_value}
     for position, attribute in enumerate(attributes):
         known |= {
@@ -130,6 +141,12 @@ def _compiled(result: str, attributes: Sequence[Attribute[Any]], slow: Callable[
             f"decode_{position}": attribute.decode,
             f"read_{position}": attribute.from_attribute_value,
         }
+    return known
+
+
+def _compiled(result: str, attributes: Sequence[Attribute[Any]], slow: Callable[[Stored], R]) -> Callable[[Stored], R]:
+    """The function that gives a ``result``; ``slow`` gives the same one of any item, or raises."""
+    known = names_of(attributes)
     exec(f"def read(get):\n    return {result}\n", known)  # noqa: S102 - literals and positions, as said above
     fast: Callable[[Callable[[str], Any]], R] = known["read"]
 

@@ -22,6 +22,7 @@ from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
 from dynamo_single.orm.effects.terms import NO_TERMS, Terms
 from dynamo_single.orm.items import hydration, partial, refresh, serialization
 from dynamo_single.orm.items.held import AttributeValues
+from dynamo_single.orm.items.stored import StoredItem
 from dynamo_single.orm.model import validation
 from dynamo_single.orm.model.metaclass import ModelMeta
 from dynamo_single.orm.model.positional import check_force_insert, save_options
@@ -65,8 +66,7 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
     if not TYPE_CHECKING:  # the metaclass has its type
         objects = Manager()
 
-    #: The item as it was last read or written; ``None`` for an object that is not stored yet.
-    _stored: dict[str, dict[str, Any]] | None
+    _stored = StoredItem()
     #: Whether the model has a ``from_db()`` of its own.
     _has_from_db: ClassVar[bool] = False
     _prefetched_objects_cache: dict[str, Any]

@@ -149,6 +149,16 @@ class Plan(Struct, frozen=True):
         )
 
     @property
+    def is_merged(self) -> bool:
+        """Whether the items of several conditions are merged."""
+        return self.merge == "sort_key" and len(self.conditions) > 1
+
+    @property
+    def comes_in_pages(self) -> bool:
+        """Whether the result is what the pages hold, page after page, and nobody looks at an item before."""
+        return self.kind in {"query", "scan"} and not self.is_merged and self.in_memory is None
+
+    @property
     def layout(self) -> ModelLayout:
         """The layout of the model that is read."""
         return self.query.layout

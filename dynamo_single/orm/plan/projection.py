@@ -54,6 +54,19 @@ def project(plan: Plan, wanted: Collection[str]) -> Plan:
     return replace(plan, projection=_projection(plan, stored), parts=parts)
 
 
+def narrow(plan: Plan, wanted: Collection[str]) -> Plan:
+    """Let a plan that does not read whole items read these attributes and the type only, if its pages are the result.
+
+    ``wanted`` may name the whole identity, which is no attribute.
+    """
+    if not plan.projection or not plan.comes_in_pages:
+        return plan
+    attributes = plan.layout.attributes
+    read = wanted if attributes.keys() >= set(wanted) else {*wanted, *plan.layout.identity}
+    stored = (info.stored for name, info in attributes.items() if name in read)
+    return replace(plan, projection=tuple(dict.fromkeys((names.ITEM_TYPE, *stored))))
+
+
 def widen(plan: Plan, wanted: Collection[str]) -> Plan:
     """Let a plan read these attributes as well, if it does not read whole items."""
     stored = [plan.layout.attributes[name].stored for name in wanted if name in plan.layout.attributes]

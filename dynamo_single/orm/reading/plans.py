@@ -31,6 +31,7 @@ from dynamo_single.orm.requests.expressions import ExpressionTooLong
 from dynamo_single.table import names, threads
 from dynamo_single.table.batches import Wanted, get_batches, most_at_once
 from dynamo_single.table.limits import MAX_ACTIONS, MAX_PAGE_ITEMS
+from dynamo_single.table.pages import PageForm
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table
 
@@ -77,6 +78,16 @@ def items(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None) -
     else:
         found = _pages_of_plan(table, plan, stop, allowance, exact=limit_is_exact(plan))
     return islice(as_read(plan, found), skip, stop)
+
+
+def pages(table: Table, plan: Plan, form: PageForm, *, stop: int | None) -> Iterator[dict[str, Any]]:
+    """The answers that hold the matches of a plan that comes in pages, up to ``stop`` or more; read lazily.
+
+    Their items are decoded by ``form``, or are dicts.
+    """
+    block.check_plan(table.settings.alias, plan)
+    streams = _streams(table, plan, stop, allowance_of(table, plan), exact=limit_is_exact(plan), form=form)
+    return chain.from_iterable(streams)
 
 
 def as_read(plan: Plan, found: Iterable[Item]) -> Iterator[Item]:
@@ -200,43 +211,46 @@ class Descending(Struct, frozen=True):
 def _pages_of_plan(
     table: Table, plan: Plan, stop: int | None, allowance: Allowance | None, *, exact: bool
 ) -> Iterator[Item]:
-    requests = compile_plan(plan, table_name=table.name)
-    is_merged = plan.merge == "sort_key" and len(requests) > 1
-    # A merge needs the first page of each partition, and what no slice ends is read to the end of all.
-    ahead = is_merged or (stop is None and len(requests) > 1)
-    first_pages = _first_pages(table, requests, stop) if ahead else repeat(None, len(requests))
-    streams = (
-        _items_of(table, request, stop, allowance, first=first, exact=exact)
-        for request, first in zip(requests, first_pages, strict=True)
-    )
-    if is_merged:
-        index = plan.index
-        sort = names.SORT_KEY if index is None else names.index_sort(index)
-        merged = _mirrored(list(streams), forward=plan.forward)
-        yield from heapq.merge(*merged, key=lambda item: item[sort]["S"], reverse=not plan.forward)
-        return
-    for stream in streams:
-        yield from stream
+    streams = map(_items_of, _streams(table, plan, stop, allowance, exact=exact))
+    return _merged(plan, streams) if plan.is_merged else chain.from_iterable(streams)
 
 
-def _first_pages(table: Table, requests: Sequence[Request], limit: int | None) -> Iterator[dict[str, Any]]:
-    """The first page of each request in their order, several read at once; further ones wait until they are needed."""
-    most = most_at_once(table)
-    pages = (with_page(request, limit=limit) for request in requests)
-    return threads.in_order(table.send, pages, at_once=lambda: most)
+def _merged(plan: Plan, streams: Iterable[Iterator[Item]]) -> Iterator[Item]:
+    index = plan.index
+    sort = names.SORT_KEY if index is None else names.index_sort(index)
+    mirrored = _mirrored(list(streams), forward=plan.forward)
+    yield from heapq.merge(*mirrored, key=lambda item: item[sort]["S"], reverse=not plan.forward)
 
 
-def _items_of(
+def _streams(
     table: Table,
-    request: Request,
+    plan: Plan,
     stop: int | None,
     allowance: Allowance | None,
     *,
-    first: dict[str, Any] | None,
     exact: bool,
-) -> Iterator[Item]:
-    for answer in _answers(table, request, stop, allowance, first=first, exact=exact):
-        yield from answer["Items"]
+    form: PageForm | None = None,
+) -> Iterator[Iterator[dict[str, Any]]]:
+    """The pages of each request of a plan."""
+    requests = compile_plan(plan, table_name=table.name)
+    # A merge needs the first page of each partition, and what no slice ends is read to the end of all.
+    ahead = plan.is_merged or (stop is None and len(requests) > 1)
+    first_pages = _first_pages(table, requests, stop, form) if ahead else repeat(None, len(requests))
+    for request, first in zip(requests, first_pages, strict=True):
+        yield _answers(table, request, stop, allowance, first=first, exact=exact, form=form)
+
+
+def _first_pages(
+    table: Table, requests: Sequence[Request], limit: int | None, form: PageForm | None = None
+) -> Iterator[dict[str, Any]]:
+    """The first page of each request in their order, several read at once; further ones wait until they are needed."""
+    most = most_at_once(table)
+    pages = (with_page(request, limit=limit) for request in requests)
+    return threads.in_order(partial(table.send, form=form), pages, at_once=lambda: most)
+
+
+def _items_of(answers: Iterable[dict[str, Any]]) -> Iterator[Item]:
+    return chain.from_iterable(answer["Items"] for answer in answers)
 
 
 def _answers(
@@ -247,6 +261,7 @@ def _answers(
     *,
     first: dict[str, Any] | None = None,
     exact: bool,
+    form: PageForm | None = None,
 ) -> Iterator[dict[str, Any]]:
     """The pages of one Query or Scan, of which the ``first`` may be read already.
 
@@ -255,7 +270,7 @@ def _answers(
     limit = wanted
     start_key = None
     while True:
-        answer = first or table.send(with_page(request, start_key=start_key, limit=limit))
+        answer = first or table.send(with_page(request, start_key=start_key, limit=limit), form)
         first = None
         if allowance is not None:
             allowance.take(answer)

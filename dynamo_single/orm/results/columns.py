@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from dynamo_single.exceptions import NotSupported, UnknownField
 from dynamo_single.orm.items import hydration
+from dynamo_single.orm.items.page_readers import PageReader, RowShape, rows_reader
 from dynamo_single.orm.items.readers import row_reader
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.where.paths import refuse_path
@@ -37,6 +38,14 @@ class Columns(Struct, frozen=True):
             return shape(names, read(item))
 
         return row
+
+    def page_reader(self, model: type[Model]) -> PageReader | None:
+        """What makes the rows of a page; ``None`` where pages are read item by item."""
+        shape = _SHAPES.get(self.shape)
+        if shape is None and self.shape is not as_named_tuple:
+            return None
+        made = shape or create_namedtuple_class(*self.names)._make
+        return rows_reader(model, self.attributes, self.names, made)
 
 
 def _reader(model: type[Model], names: Sequence[str]) -> Callable[[hydration.Item], tuple[Any, ...]]:
@@ -104,3 +113,7 @@ def as_named_tuple(names: Sequence[str], row: tuple[Any, ...]) -> tuple[Any, ...
 def as_value(names: Sequence[str], row: tuple[Any, ...]) -> Any:
     """A row of ``values_list(flat=True)``."""
     return row[0]
+
+
+#: How the compiled loops name what a row is put into.
+_SHAPES: dict[Shape, RowShape] = {as_dict: "dict", as_tuple: "tuple", as_value: "value"}

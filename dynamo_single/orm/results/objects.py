@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from django.db.models import Model
@@ -19,15 +19,17 @@ from dynamo_single import clock
 from dynamo_single.exceptions import InvalidValue, NoAccessPattern, NotSupported, TooManyMatches
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.hydration import Item
+from dynamo_single.orm.items.page_readers import PageReader
 from dynamo_single.orm.items.partial import references, wanted
 from dynamo_single.orm.items.readers import value_reader
 from dynamo_single.orm.plan import planner
 from dynamo_single.orm.plan.plan import InMemory, Plan
-from dynamo_single.orm.plan.projection import attributes_of, project
+from dynamo_single.orm.plan.projection import attributes_of, narrow, project
 from dynamo_single.orm.reading import plans
 from dynamo_single.orm.results import related, sorting
 from dynamo_single.orm.results.state import QueryState
 from dynamo_single.orm.schema.encoding.shown import shown
+from dynamo_single.table.pages import TypedAnswer
 
 #: How many matches ``allow_in_memory()`` allows if it is not told.
 DEFAULT_LIMIT = 1000
@@ -55,6 +57,12 @@ def checked_reads(number: object) -> int:
 
 def plan(state: QueryState) -> Plan:
     """The plan in the order of a key if one serves it, else sorted in memory if that was allowed."""
+    columns, found = state.asked.columns, plan_with_keys(state)
+    return found if columns is None else narrow(found, columns.attributes)
+
+
+def plan_with_keys(state: QueryState) -> Plan:
+    """The same plan, of which each item holds its keys."""
     limit = state.asked.in_memory
     if limit is None:
         return plan_by_key(state)
@@ -129,7 +137,8 @@ def read(state: QueryState) -> Iterator[Any]:
         members = related.members_of(state, found)
         if members is not None:
             return related.read(state, found, members)
-    return map(reader(state), items(state, found))
+    pages = page_reader(state, found)
+    return map(reader(state), items(state, found)) if pages is None else whole_pages(state, found, pages)
 
 
 def reader(state: QueryState) -> Callable[[Item], Any]:
@@ -139,9 +148,46 @@ def reader(state: QueryState) -> Callable[[Item], Any]:
     return partial(instance, state) if state.known else partial(hydration.instance, state.model)
 
 
+def page_reader(state: QueryState, plan: Plan) -> PageReader | None:
+    """What makes the objects or rows of whole pages; ``None`` where they are made item by item."""
+    if not plan.comes_in_pages:
+        return None
+    if state.asked.columns is not None:
+        return state.asked.columns.page_reader(state.model)
+    return hydration.page_reader(state.model, plan.projection)
+
+
+def whole_pages(state: QueryState, plan: Plan, made_by: PageReader) -> Iterator[Any]:
+    """What a plan that comes in pages finds, from the beginning to the end of the slice, made page by page."""
+    return chain.from_iterable(_pages(state, plan, made_by))
+
+
+def _pages(state: QueryState, plan: Plan, made_by: PageReader) -> Iterator[Iterable[Any]]:
+    one_by_one, window, passed = reader(state), state.window, 0
+    for answer in plans.pages(state.table, plan, made_by.form, stop=window.stop):
+        wanted = slice(max(window.start - passed, 0), None if window.stop is None else window.stop - passed)
+        made = None
+        if isinstance(answer, TypedAnswer):
+            passed += len(answer.typed)
+            made = hydration.made_at_once(state.model, made_by, answer.typed[wanted])
+        else:
+            passed += len(answer["Items"])
+        if made is not None:
+            yield map(partial(tell, state), made) if state.known else made
+        else:
+            items = answer.items_as_dicts() if isinstance(answer, TypedAnswer) else answer["Items"]
+            yield map(one_by_one, plans.as_read(plan, items[wanted]))
+        if window.stop is not None and passed >= window.stop:
+            return
+
+
 def instance(state: QueryState, item: Item) -> Model:
     """The object of an item, with the related objects that are known already."""
-    obj: Model = hydration.instance(state.model, item)
+    return tell(state, hydration.instance(state.model, item))
+
+
+def tell(state: QueryState, obj: Model) -> Model:
+    """Let an object know the related objects that are known already."""
     for field, known in state.known.items():
         found = known.get(getattr(obj, field.attname))
         if found is not None and not field.is_cached(obj):

@@ -134,7 +134,7 @@ def _plan(state: QueryState, asked: str) -> Plan:
             f"{asked} is not supported where results are computed: every match is read before the first of them is "
             "known. Take pages of the objects and compute in Python, or slice the results."
         )
-    plan = objects.plan(state)
+    plan = objects.plan_with_keys(state)
     if plan.in_memory is not None:
         raise NotSupported(
             f"{asked} is not supported after allow_in_memory(): everything is read to put it in order, so that there "

@@ -1,0 +1,193 @@
+"""What makes rows or objects of a whole page at once: a loop for each model and selection, compiled.
+
+msgspec decodes an item into a slot for each attribute that is read and passes over the others; the loop takes the
+values out as ``readers`` does. Only what is usual goes this way. At an item that is not so the loop raises, whatever is
+wrong, and the page is read as dicts, item by item, which decides. Nothing here sends a request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, lru_cache
+from typing import Any, Literal
+
+import msgspec
+from django.db import DEFAULT_DB_ALIAS
+from django.db.models.base import ModelState
+from msgspec import Struct
+
+from dynamo_single.orm.items.readers import is_read_whole, names_of, value_source
+from dynamo_single.orm.items.stored import NAME, PartialBytes
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes import Attribute
+from dynamo_single.orm.schema.fields.fields import IdentityField
+from dynamo_single.table import names as physical
+from dynamo_single.table.pages import PageForm
+
+#: What a row is put into; or what makes something of a tuple.
+RowShape = Literal["tuple", "dict", "value"] | Callable[[Iterable[Any]], Any]
+
+#: What is inside of an AttributeValue, by its type (AWS API reference, AttributeValue). All else is left as it came.
+_INSIDES: dict[str, Any] = {
+    "S": str,
+    "N": str,
+    "B": bytes,
+    "BOOL": bool,
+    "SS": list[str],
+    "NS": list[str],
+    "BS": list[bytes],
+}
+
+
+class PageReader(Struct, frozen=True, eq=False):
+    """``make`` gives the results of the items of a page, if they were decoded by the ``form``.
+
+    ``signals`` says that these are objects, of which somebody may be told.
+    """
+
+    form: PageForm
+    make: Callable[[Sequence[Any]], list[Any]]
+    signals: bool = False
+
+
+@lru_cache(maxsize=1024)
+def rows_reader(model: Any, attributes: tuple[str, ...], names: tuple[str, ...], shape: RowShape) -> PageReader | None:
+    """The rows of ``values()`` and ``values_list()``: attributes, and the names that they go by.
+
+    ``None`` where the items cannot be decoded so.
+    """
+    meta = model._meta
+    fields: list[Any] = [meta.get_field(name) if name != "pk" else meta.pk for name in attributes]
+    groups = [field.names if isinstance(field, IdentityField) else (field.attname,) for field in fields]
+    own = registry.attributes_of(model)
+    item = _Item(model, [own[name] for group in groups for name in group])
+    decoded = item.type()
+    if decoded is None:
+        return None
+    sources, columns = iter(item.sources), []
+    for number, (field, group) in enumerate(zip(fields, groups, strict=True)):
+        values = [next(sources) for _ in group]
+        if isinstance(field, IdentityField):
+            item.known[f"joined_{number}"] = field.joined
+        columns.append(f"joined_{number}({_tuple(values)})" if isinstance(field, IdentityField) else values[0])
+    if callable(shape):
+        item.known["shape"] = shape
+        row = f"shape({_tuple(columns)})"
+    elif shape == "dict":
+        row = _dict(zip(names, columns, strict=True))
+    else:
+        row = _tuple(columns) if shape == "tuple" else columns[0]
+    return PageReader(PageForm(decoded, is_raw=item.is_raw), _compiled("item", [f"add({row})"], item.known))
+
+
+def objects_reader(model: Any, read: Sequence[str]) -> PageReader | None:
+    """The objects of items of which the physical names in ``read`` were read; if there are none, everything.
+
+    ``None`` where the items cannot be decoded so.
+    """
+    return _objects_reader(model, frozenset(read)) if read else _whole_reader(model)
+
+
+@cache
+def _whole_reader(model: Any) -> PageReader | None:
+    return _reader_of_objects(model, registry.attributes_of(model), None)
+
+
+@lru_cache(maxsize=1024)
+def _objects_reader(model: Any, read: frozenset[str]) -> PageReader | None:
+    attributes = registry.attributes_of(model)
+    return _reader_of_objects(model, {n: each for n, each in attributes.items() if each.attr_name in read}, read)
+
+
+def _reader_of_objects(
+    model: Any, attributes: Mapping[str, Attribute[Any]], read: frozenset[str] | None
+) -> PageReader | None:
+    item = _Item(model, list(attributes.values()))
+    decoded = item.type()
+    if decoded is None:
+        return None
+    item.known |= {
+        "decode": msgspec.json.Decoder(decoded).decode,
+        "model": model,
+        "new": model.__new__,
+        "State": ModelState,
+        "database": DEFAULT_DB_ALIAS,
+        "partial": PartialBytes,
+        "read": read,
+    }
+    # Its own bytes: a part of the page would hold all of it.
+    stored = "bytes(raw)" if read is None else "partial(bytes(raw), read)"
+    held = [*zip(attributes, item.sources, strict=True), ("_state", "state"), (NAME, stored)]
+    lines = (
+        "state = State()",
+        "state.adding = False",
+        "state.db = database",
+        "made = new(model)",
+        f"made.__dict__ = {_dict(held)}",
+        "add(made)",
+    )
+    return PageReader(PageForm(msgspec.Raw, is_raw=item.is_raw), _compiled("raw", lines, item.known), signals=True)
+
+
+class _Item:
+    """What an item is decoded into, and the sources of some attributes' values of it.
+
+    ``is_raw`` says that binary values may stay as they came.
+    """
+
+    def __init__(self, model: Any, attributes: Sequence[Attribute[Any]]) -> None:
+        stored = list(dict.fromkeys((physical.ITEM_TYPE, *(each.attr_name for each in attributes))))
+        places = {name: f"slot_{number}" for number, name in enumerate(stored)}
+        self._renamed = {place: name for name, place in places.items()}
+        self._types: dict[str, Any] = {places[physical.ITEM_TYPE]: _value_type("S")}
+        self.is_raw = False
+        self.sources = []
+        for position, attribute in enumerate(attributes):
+            place, kind = places[attribute.attr_name], attribute.attr_type
+            if is_read_whole(attribute) or kind not in _INSIDES:
+                self._types[place] = Any
+                self.is_raw = True
+                inside = f"found[{kind!r}]"
+            else:
+                self._types[place] = _value_type(kind)
+                inside = f"found.{kind}"
+            self.sources.append(value_source(position, attribute, f"item.{place}", inside))
+        self.known = {**names_of(attributes), "item_type": model._options.item_type, "Other": _Other}
+
+    def type(self) -> Any:
+        """The type; ``None`` if an attribute is stored by a name that msgspec does not take."""
+        fields = [(place, Any if kind is Any else kind | None, None) for place, kind in self._types.items()]
+        try:
+            return msgspec.defstruct("Item", fields, rename=self._renamed, gc=False)
+        except ValueError:
+            return None
+
+
+class _Other(Exception):
+    """An item is another model's."""
+
+
+@cache
+def _value_type(kind: str) -> Any:
+    """An AttributeValue of one type; a value of another type does not fit."""
+    return msgspec.defstruct("Value", [(kind, _INSIDES[kind])], gc=False)
+
+
+def _compiled(each: str, lines: Iterable[str], known: dict[str, Any]) -> Callable[[Sequence[Any]], list[Any]]:
+    """The loop over a page, whose parts are items or, as ``each`` says, ``raw`` ones."""
+    decoding = ("item = decode(raw)",) if each == "raw" else ()
+    body = (*decoding, "if item.slot_0.S != item_type: raise Other", *lines)
+    loop = "".join(f"\n        {line}" for line in body)
+    begin = "def make(page):\n    results = []\n    add = results.append"
+    source = f"{begin}\n    for {each} in page:{loop}\n    return results\n"
+    exec(source, known)  # noqa: S102 - literals and positions, as ``readers`` says
+    make: Callable[[Sequence[Any]], list[Any]] = known["make"]
+    return make
+
+
+def _tuple(sources: Iterable[str]) -> str:
+    return f"({''.join(f'{each}, ' for each in sources)})"
+
+
+def _dict(sources: Iterable[tuple[str, str]]) -> str:
+    return f"{{{', '.join(f'{name!r}: {each}' for name, each in sources)}}}"

@@ -1,0 +1,205 @@
+"""Objects and rows that are made of a whole page at once: what is read, held, written and told of them."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import tracemalloc
+from typing import Any
+
+import pytest
+from django.db.models.signals import post_init
+
+from dynamo_single.exceptions import InvalidValue, UnexpectedItem
+from dynamo_single.table import Request, Table
+from dynamo_single.testing import assert_requests, capture_requests, intercept
+from project.directory.models import Company, Person
+from tests.catalog.models import Order
+from tests.contract.reading.test_only_defer import projection
+
+pytestmark = pytest.mark.usefixtures("orders")
+
+
+def asked() -> Any:
+    """The orders, from the first to the last."""
+    return Order.objects.filter(customer="c").order_by("number")
+
+
+@pytest.fixture
+def orders(table: Table) -> None:
+    """Five orders of one customer."""
+    for number in range(5):
+        Order.objects.create(customer="c", number=number, status=f"s{number}")
+
+
+def change(table: Table, number: int, expression: str, **values: Any) -> None:
+    """Let another writer change an order's item."""
+    key = {name: {"S": getattr(Order(customer="c", number=number), f"{name}_key")} for name in ("partition", "sort")}
+    names = {"#t": "itemType", "#s": "status", "#x": "unknown"}
+    params: dict[str, Any] = {
+        "Key": {"pk": key["partition"], "sk": key["sort"]},
+        "UpdateExpression": expression,
+        "ExpressionAttributeNames": {name: each for name, each in names.items() if name in expression},
+    }
+    if values:
+        params["ExpressionAttributeValues"] = {f":{name}": value for name, value in values.items()}
+    table.send(Request("UpdateItem", params))
+
+
+def test_rows_of_a_query_read_what_they_hold_and_the_type() -> None:
+    """Neither the keys nor the identity, which nobody asked for."""
+    with assert_requests(["Query"] * 3) as sent:
+        assert list(asked().values_list("status", flat=True)) == ["s0", "s1", "s2", "s3", "s4"]
+        assert asked().values("pk").first() == {"pk": "c~~0"}
+        assert len(asked().values()) == 5
+    assert projection(sent[0]) == {"itemType", "status"}
+    assert projection(sent[1]) == {"itemType", "customer", "number"}
+    assert "ProjectionExpression" not in sent[2].params
+
+
+def test_rows_that_are_put_in_order_or_looked_at_afterwards_have_their_keys() -> None:
+    """Those of several partitions, of single items, and of pages with cursors."""
+    Order.objects.create(customer="d", number=9, status="s9")
+    both = Order.objects.filter(customer__in=["c", "d"]).values_list("status", flat=True)
+    with capture_requests() as sent:
+        assert len(both.order_by("number")) == 6
+        assert Order.objects.filter(pk__in=["c~~1", "d~~9"]).values_list("status", flat=True)[0] == "s1"
+        assert list(asked().values_list("status", flat=True).page(2)) == ["s0", "s1"]
+    assert all(projection(each) >= {"pk", "sk", "customer", "number"} for each in sent)
+
+
+def test_a_foreign_item_is_an_error_where_it_comes(table: Table) -> None:
+    """What comes before it is given, and what a slice passes over is not looked at."""
+    change(table, 2, "SET #t = :t", t={"S": "Other"})
+    objects, rows = iter(asked().iterator()), iter(asked().values_list("number").iterator())
+    assert [next(objects).number, next(objects).number, next(rows), next(rows)] == [0, 1, (0,), (1,)]
+    with pytest.raises(UnexpectedItem, match="The item pk='CUSTOMER#c', sk='ORDER#p5002' has itemType 'Other'"):
+        next(objects)
+    with pytest.raises(UnexpectedItem, match=r"An item among the rows has itemType 'Other'.*reading the objects names"):
+        next(rows)
+    assert [each.number for each in asked()[3:]] == list(asked()[3:].values_list("number", flat=True)) == [3, 4]
+    assert [each.number for each in asked()[:2]] == [0, 1]
+
+
+def test_a_value_of_another_kind_is_an_error_where_it_comes(table: Table) -> None:
+    """As when its item is read by itself; where it is not asked for, it is none."""
+    change(table, 1, "SET #s = :s", s={"N": "1"})
+    rows = iter(asked().values_list("status", flat=True).iterator())
+    assert next(rows) == "s0"
+    with pytest.raises(InvalidValue, match="holds status as N"):
+        next(rows)
+    with pytest.raises(InvalidValue, match="holds status as N"):
+        list(asked())
+    assert list(asked().values_list("number", flat=True)) == [0, 1, 2, 3, 4]
+
+
+def test_null_is_none_for_all_rows_of_a_page(table: Table) -> None:
+    """DynamoDB's NULL, which this app does not write, and PynamoDB does."""
+    change(table, 1, "SET #s = :s", s={"NULL": True})
+    assert list(asked().values_list("status", flat=True)) == ["s0", None, "s2", "s3", "s4"]
+    assert [each.status for each in asked()] == ["s0", None, "s2", "s3", "s4"]
+
+
+@pytest.mark.parametrize("slicing", [slice(0, 2), slice(1, 4), slice(4, 9), slice(9, 12), slice(2, None)], ids=str)
+def test_slices_are_cut_across_pages(slicing: slice) -> None:
+    """Of which each holds two items at the most."""
+    Order.objects.filter(customer="c").update(status="x" * 350_000)
+    with assert_requests(["Query"] * 3):
+        assert len(asked()) == 5
+    assert [each.number for each in asked()[slicing]] == list(range(5))[slicing]
+    found = asked().values_list("number", "status")[slicing]
+    assert [(number, len(status)) for number, status in found] == [(number, 350_000) for number in range(5)[slicing]]
+
+
+@pytest.mark.parametrize("read", [asked, lambda: asked().only("number", "status")], ids=["whole", "only"])
+def test_an_object_of_a_list_is_written_as_one_that_was_read_alone(table: Table, read: Any) -> None:
+    """What is not named is not written, and what belongs to no attribute is kept."""
+    change(table, 1, "SET #x = :x", x={"B": b"\x00"})
+    listed, alone = read()[1], read().get(number=1)
+    assert (listed._stored, type(listed._stored)) == (alone._stored, type(alone._stored))
+    writes = []
+    for number, obj in enumerate((listed, alone)):
+        obj.refresh_from_db()
+        obj.status = f"new {number}"
+        with capture_requests() as sent:
+            obj.save()
+        writes.append([(each.operation, sorted(each.params)) for each in sent])
+    assert writes[0] == writes[1]
+    assert Order.objects.get(customer="c", number=1)._stored["unknown"] == {"B": b"\x00"}
+
+
+def test_an_object_of_a_list_notices_another_writer() -> None:
+    """It is held to what was read, though nobody looked at that before."""
+    obj = list(asked())[1]
+    Order.objects.filter(customer="c", number=1).update(coupon="another's")
+    obj.status = "mine"
+    obj.save()
+    assert [Order.objects.get(customer="c", number=1).coupon, obj.status] == ["another's", "mine"]
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda obj: pickle.loads(pickle.dumps(obj))])
+def test_copies_of_an_object_of_a_list_can_be_saved(duplicate: Any) -> None:
+    """Before and after what is stored was looked at."""
+    for number, obj in enumerate(asked()):
+        if number % 2:
+            assert obj._stored is not None
+        other = duplicate(obj)
+        other.status = "changed"
+        with assert_requests(["UpdateItem"]):
+            other.save()
+
+
+def test_those_who_listen_hear_the_items() -> None:
+    """As dicts, as of any other request."""
+    with capture_requests() as sent:
+        list(asked().values_list("status", flat=True)[:1])
+    response = sent[0].response
+    assert response is not None
+    assert response["Items"] == [{"itemType": {"S": "Order"}, "status": {"S": "s0"}}]
+    assert (response["Count"], len(response), "Items" in response) == (1, len(dict(response)), True)
+
+
+def test_what_a_test_answers_is_read() -> None:
+    """Dicts, as an interceptor gives them."""
+    answer = {"Items": [{"itemType": {"S": "Order"}, "status": {"S": "made up"}}], "Count": 1}
+    with intercept(lambda operation, params: answer):
+        assert list(asked().values_list("status", flat=True)) == ["made up"]
+        assert [each.status for each in asked()] == ["made up"]
+
+
+def test_those_who_listen_to_objects_are_told_of_each_as_it_is_made() -> None:
+    """One at a time: the next one is made when it is asked for."""
+    made: list[int] = []
+
+    def receive(instance: Any, **_: Any) -> None:
+        made.append(instance.number)
+
+    post_init.connect(receive, sender=Order)
+    try:
+        found = iter(asked().iterator())
+        assert [next(found).number, next(found).number] == made == [0, 1]
+    finally:
+        post_init.disconnect(receive, sender=Order)
+
+
+def test_objects_of_a_parent_know_it() -> None:
+    """Nothing is read for it."""
+    company = Company.objects.create(company_id="c1", name="Acme")
+    Person.objects.create(company_id="c1", person_id="p1", name="Anna")
+    with assert_requests(["Query"]):
+        (person,) = company.people.all()
+        assert person.company is company
+
+
+def test_an_object_of_a_list_holds_less_than_three_thousand_bytes() -> None:
+    """Its values, and its item as it came: not the page that it came in."""
+    Order.objects.bulk_create(Order(customer="many", number=number, status="open") for number in range(300))
+    many = Order.objects.filter(customer="many")
+    list(many.all())
+    tracemalloc.start()
+    try:
+        found = list(many)
+        size, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert size / len(found) < 2800
