@@ -7,15 +7,18 @@ nothing of tables, clients or models. Every wrong value is a ``ConfigurationErro
 from __future__ import annotations
 
 import ipaddress
+import os
 import re
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Any, Literal, NoReturn
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from django.conf import ENVIRONMENT_VARIABLE
 from django.conf import settings as django_settings
 from django.core.signals import setting_changed
 from msgspec import Struct
+from msgspec.structs import replace
 
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.setting_values import (
@@ -42,6 +45,10 @@ LOCAL_REGION = "us-east-1"
 #: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html
 MAX_INDEXES = 20
 
+#: Names of packages with settings which tell one project from another as little as no name does.
+GENERIC_PACKAGES = frozenset({"app", "backend", "config", "conf", "core", "django_project", "settings", "site", "src"})
+
+_OWNER = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
 _INDEX_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{2,252}")
 _REGION = re.compile(r"[a-z0-9-]+")
@@ -66,6 +73,7 @@ class TableSettings(Struct, frozen=True):
     parallel_reads: int = 8
     transport: Transport = "direct"
     migrations: Migrations = "check"
+    owner: str = ""
 
     @property
     def is_local(self) -> bool:
@@ -120,7 +128,14 @@ def _read(alias: str) -> TableSettings:
     if alias not in declared:
         known = ", ".join(repr(name) for name in declared)
         raise ConfigurationError(f"DYNAMO_SINGLE has no alias {alias!r}; it declares {known}.")
-    return parse(alias, declared[alias])
+    found = parse(alias, declared[alias])
+    return found if found.owner else replace(found, owner=_project())
+
+
+def _project() -> str:
+    """The package that the settings are in, unless it is one that half of all projects have."""
+    package = os.environ.get(ENVIRONMENT_VARIABLE, "").partition(".")[0]
+    return "" if package in GENERIC_PACKAGES else package
 
 
 def _declared() -> Mapping[str, Any]:
@@ -320,6 +335,7 @@ _READERS: dict[str, Reader] = {
     "MAX_ATTEMPTS": POSITIVE,
     "MAX_POOL_CONNECTIONS": POSITIVE,
     "MIGRATIONS": (_migrations, "'check' or 'trust'"),
+    "OWNER": (_text(_OWNER), "1 to 64 letters, digits, '_', '.' or '-'"),
     "PARALLEL_READS": POSITIVE,
     "READ_CAPACITY": POSITIVE,
     "READ_TIMEOUT": SECONDS,

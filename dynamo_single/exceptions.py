@@ -125,6 +125,10 @@ class FormNotApplied(DynamoSingleError, OperationalError):
     """The table's items have another form than the model: a migration is not applied. Nothing was read or written."""
 
 
+class ForeignTable(DynamoSingleError, ImproperlyConfigured, CommandError):
+    """Another project has marked the table as its own; nothing was read or written."""
+
+
 class NotRolledBack(DynamoSingleError, RuntimeError):
     """A block of Django's ``transaction.atomic()`` failed after writes to DynamoDB, which stay written."""
 

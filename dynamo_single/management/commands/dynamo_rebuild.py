@@ -13,6 +13,7 @@ from dynamo_single.costs import measure_requests
 from dynamo_single.exceptions import StaleObject
 from dynamo_single.management.base import TableCommand
 from dynamo_single.management.commands.dynamo_verify import model_of
+from dynamo_single.orm.filled import ownership
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.reading import plans
 from dynamo_single.orm.write import save
@@ -44,6 +45,7 @@ class Command(TableCommand):
         if options["rate"] is not None and options["rate"] <= 0:
             raise CommandError("--rate is a number of read units a second, more than 0.")
         models = [model_of(label, table) for label in options["models"]] or [None]
+        ownership.check(table)
         counts: Counter[str] = Counter()
         with measure_requests() as costs:
             for model in models:

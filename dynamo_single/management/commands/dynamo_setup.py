@@ -8,6 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from dynamo_single.conf import TableSettings
 from dynamo_single.management.base import TableCommand
+from dynamo_single.orm.filled import ownership
 from dynamo_single.table import provisioning
 from dynamo_single.table.names import EXPIRES_AT
 from dynamo_single.table.provisioning import Difference
@@ -62,11 +63,17 @@ class Command(TableCommand):
             self.stdout.write(self.style.SUCCESS(f"Nothing to do: {table.name!r} is as the settings say."))
 
     def _apply(self, table: Table) -> None:
+        observed = provisioning.observe(table)
+        provisioning.refuse(table.settings, provisioning.differences(table.settings, observed))
+        if observed.table is not None:
+            ownership.check(table)
+
         def report(step: Difference) -> None:
             self.stdout.write(f"{step.sentence} Going to {_deed(table.settings, step)} ...")
 
         done = provisioning.apply(table, report=report)
         self._note(provisioning.differences(table.settings, provisioning.observe(table)))
+        ownership.claim(table)
         how = "is ready" if done else "was ready already; nothing was changed"
         self.stdout.write(self.style.SUCCESS(f"The table {table.name!r} at {table.settings.place} {how}."))
 

@@ -12,6 +12,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from dynamo_single.costs import measure_requests
 from dynamo_single.management.base import TableCommand
+from dynamo_single.orm.filled import ownership
 from dynamo_single.orm.schema import registry
 from dynamo_single.table.table import Table
 from dynamo_single.verification.walk import Finding, repair, verify
@@ -38,6 +39,7 @@ class Command(TableCommand):
         import_module(settings.SESSION_ENGINE)
         if options["rate"] is not None and options["rate"] <= 0:
             raise CommandError("--rate is a number of read units a second, more than 0.")
+        ownership.check(table)
         counts: Counter[str] = Counter()
         with measure_requests() as costs:
             model = model_of(options["model"], table)

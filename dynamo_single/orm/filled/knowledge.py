@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from dynamo_single.exceptions import ConditionFailed, Conflict, FormNotApplied
 from dynamo_single.orm.conditions.terms import Stored
 from dynamo_single.orm.filled import states
-from dynamo_single.orm.filled.states import StoredForm, TableState
+from dynamo_single.orm.filled.states import StoredForm, TableState, refuse_foreign
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Put
 from dynamo_single.orm.requests.compiler import compile_action, item_key
 from dynamo_single.orm.schema import registry
@@ -107,6 +107,7 @@ async def _form(table: Table, layout: ModelLayout, *, is_open: bool = False) -> 
         return None
     if known.state is None or (is_open and known.is_over):
         known.state, known.read_at = await state_of(table), time.monotonic()
+    refuse_foreign(table.settings, known.state)
     try:
         form = _form_in(known.state, layout)
         if form is not None:

@@ -12,7 +12,8 @@ from typing import Any, Final, Literal
 from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
-from dynamo_single.exceptions import UnexpectedItem
+from dynamo_single.conf import TableSettings
+from dynamo_single.exceptions import ForeignTable, UnexpectedItem
 from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.table import names
 
@@ -94,6 +95,17 @@ def written(state: TableState) -> dict[str, dict[str, Any]]:
         **({_OWNER: {"S": state.owner}} if state.owner else {}),
         _FORMS: {"S": json.dumps(forms, sort_keys=True, separators=(",", ":"))},
     }
+
+
+def refuse_foreign(settings: TableSettings, state: TableState) -> None:
+    """Raise for the state of a table that another project has marked."""
+    own = settings.owner
+    if own and state.owner and state.owner != own:
+        raise ForeignTable(
+            f"The table {settings.table_name!r} at {settings.place} belongs to the project {state.owner!r}, and this "
+            f"one is {own!r}. Nothing was read or written. Give this project a table of its own; or, if the two are "
+            f'one project, say so in both: "OWNER": {state.owner!r} in DYNAMO_SINGLE[{settings.alias!r}].'
+        )
 
 
 def _form(found: Mapping[str, Any]) -> StoredForm:
