@@ -125,8 +125,10 @@ def _is_asked_about(layout: ModelLayout, table: Table) -> bool:
 
 @cache
 def _has_migrations(app_label: str) -> bool:
-    """Whether an app has migrations; they are not imported, so that those of SQL models count too."""
+    """Whether an app has migrations; they are not imported, so that those of SQL models count too, but for Django's."""
     module, _ = MigrationLoader.migrations_module(app_label)
+    if module is not None and module.startswith("django."):
+        return False
     try:
         spec = None if module is None else find_spec(module)
     except ModuleNotFoundError:

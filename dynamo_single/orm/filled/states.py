@@ -5,12 +5,11 @@ One item a table holds it, written by migrations only. This module sends nothing
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
-from msgspec import Struct, field
-from msgspec.structs import asdict, replace
+from msgspec import DecodeError, Struct, field, json
+from msgspec.structs import replace
 
 from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import ForeignTable, UnexpectedItem
@@ -31,7 +30,7 @@ _OWNER: Final = "owner"
 _FORMS: Final = "forms"
 
 
-class OpenChange(Struct, frozen=True):
+class OpenChange(Struct, frozen=True, forbid_unknown_fields=True):
     """A change of stored items that has begun and is not finished; ``parameters`` are what its kind needs."""
 
     kind: str
@@ -39,7 +38,7 @@ class OpenChange(Struct, frozen=True):
     parameters: Mapping[str, str] = field(default_factory=dict)
 
 
-class StoredForm(Struct, frozen=True):
+class StoredForm(Struct, frozen=True, forbid_unknown_fields=True):
     """The form of one model's items: fingerprints, and for what may be missing in some items its phase.
 
     ``attributes`` are by physical name; those ``unfilled`` may lack their default. ``keys`` and ``rules`` are phases by
@@ -71,13 +70,12 @@ class TableState(Struct, frozen=True):
 def read(item: Item) -> TableState:
     """The state that an item holds; ``UnexpectedItem`` for one that another release of this app has written."""
     try:
-        forms = json.loads(item[_FORMS]["S"])
         return TableState(
             revision=int(item[REVISION]["N"]),
             owner=item.get(_OWNER, {}).get("S", ""),
-            forms={name: _form(each) for name, each in forms.items()},
+            forms=json.decode(item[_FORMS]["S"], type=dict[str, StoredForm]),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, ValueError, DecodeError) as error:
         raise UnexpectedItem(
             f"The item {STATE_KEY[0]} / {STATE_KEY[1]} does not say in a known way what the table holds: {error!r}. A "
             "later release of dynamo_single may have written it. Use that release."
@@ -86,14 +84,13 @@ def read(item: Item) -> TableState:
 
 def written(state: TableState) -> dict[str, dict[str, Any]]:
     """The item that holds a state."""
-    forms = {name: asdict(form) for name, form in state.forms.items()}
     return {
         names.PARTITION_KEY: {"S": STATE_KEY[0]},
         names.SORT_KEY: {"S": STATE_KEY[1]},
         names.ITEM_TYPE: {"S": STATE_TYPE},
         REVISION: {"N": str(state.revision)},
         **({_OWNER: {"S": state.owner}} if state.owner else {}),
-        _FORMS: {"S": json.dumps(forms, sort_keys=True, separators=(",", ":"))},
+        _FORMS: {"S": json.encode(state.forms, order="deterministic").decode()},
     }
 
 
@@ -106,8 +103,3 @@ def refuse_foreign(settings: TableSettings, state: TableState) -> None:
             f"one is {own!r}. Nothing was read or written. Give this project a table of its own; or, if the two are "
             f'one project, say so in both: "OWNER": {state.owner!r} in DYNAMO_SINGLE[{settings.alias!r}].'
         )
-
-
-def _form(found: Mapping[str, Any]) -> StoredForm:
-    opened = tuple(OpenChange(**each) for each in found["opened"])
-    return StoredForm(**{**found, "opened": opened, "unfilled": tuple(found["unfilled"])})
