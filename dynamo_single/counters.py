@@ -28,6 +28,7 @@ from dynamo_single.orm.requests.actions import ITEM_EXISTS, ITEM_MISSING, Put, U
 from dynamo_single.orm.requests.compiler import compile_action
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import DecimalAttribute, IntegerAttribute, NumberAttribute
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.table import get_table
 
@@ -74,7 +75,7 @@ def add(obj: M, *numbers: str, seen: M | None = None, at_most: int | None = None
     raise StaleObject(f"{model._meta.label} with pk {obj.pk!r} comes and goes; nothing was written. Try again.")
 
 
-def _check(model: Any, numbers: tuple[str, ...]) -> None:
+def _check(model: type[DynamoModel], numbers: tuple[str, ...]) -> None:
     layout = registry.layout_of(model)
     label = model._meta.label
     for name in numbers:
@@ -97,7 +98,7 @@ def _check(model: Any, numbers: tuple[str, ...]) -> None:
         )
 
 
-def _update(model: Any, item: Any, numbers: tuple[str, ...], condition: Condition) -> Update:
+def _update(model: type[DynamoModel], item: Any, numbers: tuple[str, ...], condition: Condition) -> Update:
     added = {registry.attributes_of(model)[name].attr_name for name in numbers}
     values = {name: value for name, value in item.items() if name not in added | _KEY}
     return Update(key_of(item), set=values, add={name: item[name] for name in sorted(added)}, condition=condition)
@@ -106,14 +107,14 @@ def _update(model: Any, item: Any, numbers: tuple[str, ...], condition: Conditio
 _KEY: Final = {names.PARTITION_KEY, names.SORT_KEY}
 
 
-def _not_expired(model: Any) -> Condition:
+def _not_expired(model: type[DynamoModel]) -> Condition:
     if registry.layout_of(model).expires is None:
         return join(())
     later = Stored(names.EXPIRES_AT, ">", ({"N": str(int(clock.timestamp()))},))
     return Or((ITEM_MISSING, Stored(names.EXPIRES_AT, "missing"), later))
 
 
-def _within(obj: Any, numbers: tuple[str, ...], at_most: int) -> tuple[Condition, ...]:
+def _within(obj: DynamoModel, numbers: tuple[str, ...], at_most: int) -> tuple[Condition, ...]:
     """The conditions that none of the numbers gets larger than that; refused at once if what is added is larger."""
     if any(getattr(obj, name) > at_most for name in numbers):
         raise _full(obj, at_most, None)
@@ -125,7 +126,7 @@ def _within(obj: Any, numbers: tuple[str, ...], at_most: int) -> tuple[Condition
     return tuple(found)
 
 
-def _full(obj: Any, at_most: int | None, stored: Any) -> ConditionNotMet:
+def _full(obj: DynamoModel, at_most: int | None, stored: Any) -> ConditionNotMet:
     model = type(obj)
     current = None if stored is None else hydration.instance(model, stored)
     return ConditionNotMet(

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import VersionAttribute
+from dynamo_single.orm.schema.kinds import DynamoModel
 
 __all__ = ["VersionedModelForm"]
 
@@ -78,7 +79,7 @@ class VersionedModelForm(forms.ModelForm):  # type: ignore[type-arg]  # not gene
         return [self.instance._meta.label_lower, str(self.instance.pk), getattr(self.instance, self._version)]
 
 
-def version_name(model: Any) -> str:
+def version_name(model: type[DynamoModel]) -> str:
     """The attribute that counts a model's writes; raises ``ConfigurationError`` where there is none."""
     for name, attribute in registry.attributes_of(model).items():
         if isinstance(attribute, VersionAttribute):

@@ -25,6 +25,7 @@ from dynamo_single.orm.reading import plans as reading
 from dynamo_single.orm.requests import block as pending
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, Action, Check, Item, key_of
 from dynamo_single.orm.requests.block import Block, Entry
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.where import preconditions
 from dynamo_single.table.flow import run
 from dynamo_single.table.limits import MAX_TOKEN
@@ -155,7 +156,7 @@ def on_commit(function: Callable[[], Any]) -> None:
         block.callbacks.append(function)
 
 
-def require(obj: Any, condition: Any = None) -> None:
+def require(obj: DynamoModel, condition: Any = None) -> None:
     """Let the block be sent only if a stored object, which the block does not write, meets a condition.
 
     A ``Q`` or a condition of PynamoDB; without one, that the object is there. ``ConditionNotMet`` at the block's end.

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from dynamo_single.backend.router import uses_engine
+from dynamo_single.orm.schema.kinds import DynamoModel
 
 
-def stand_in(model: Any) -> Any:
+def stand_in(model: type[DynamoModel]) -> Any:
     """A content type that is stored nowhere: it knows the model's names, and its ``pk`` is ``None``."""
     from django.contrib.contenttypes.models import ContentType
 

@@ -14,6 +14,7 @@ from dynamo_single.exceptions import (
     StaleObject,
     UniqueViolation,
 )
+from dynamo_single.orm.schema.kinds import DynamoModel
 
 #: What a save or a deletion can be refused with although the form was valid; in each case nothing was written.
 REFUSALS = (AlreadyExists, InvalidValue, ItemTooLarge, ParentInTrash, StaleObject, UniqueViolation)
@@ -22,7 +23,7 @@ REFUSALS = (AlreadyExists, InvalidValue, ItemTooLarge, ParentInTrash, StaleObjec
 class RelatedRefused(Exception):
     """The object itself was saved, and one of its inlines was refused; never leaves the admin."""
 
-    def __init__(self, obj: Any, refusal: Exception) -> None:
+    def __init__(self, obj: DynamoModel, refusal: Exception) -> None:
         super().__init__(str(refusal))
         self.obj = obj
 

@@ -11,6 +11,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from dynamo_single.orm.schema.fields.fields import SetField
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.permission_fields import ShowsAllChosen
 
 
@@ -36,7 +37,7 @@ def with_members(options: Any, fieldsets: Any) -> list[Any]:
 
 
 def _members(field: Any) -> Callable[[Any], str]:
-    def members(obj: Any) -> str:
+    def members(obj: DynamoModel) -> str:
         return ", ".join(str(member) for member in sorted(field.value_from_object(obj) or ()))
 
     # The page finds the help text by this name, and the label by the other.

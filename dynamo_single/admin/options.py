@@ -28,6 +28,7 @@ from dynamo_single.admin.forms import KeyModelFormSet, PermissionsFilter, with_m
 from dynamo_single.admin.history import LoggedModelAdmin, M
 from dynamo_single.exceptions import NoAccessPattern, NotSupported, UnknownField
 from dynamo_single.orm.schema.fields.fields import IdentityField
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.registry import layout_of
 from dynamo_single.permission_fields import PermissionsField
 
@@ -185,7 +186,7 @@ class DynamoModelAdmin(LoggedModelAdmin[M]):
             automatic = [name for name in automatic if name in named]
         return (*declared, *(name for name in automatic if name not in declared))
 
-    def _automatic(self, obj: Any) -> list[str]:
+    def _automatic(self, obj: DynamoModel) -> list[str]:
         in_key = set() if obj is None else self._key()
         names = []
         for field in self.opts.concrete_fields:
@@ -324,7 +325,7 @@ class DynamoModelAdmin(LoggedModelAdmin[M]):
         """The objects, and below each one the children that go along, for which the same permissions are asked."""
         return trash.deleted_objects(self, request, objs)
 
-    def shown_in_list(self, obj: Any) -> str:
+    def shown_in_list(self, obj: DynamoModel) -> str:
         """The object's kind and name, with a link to its page."""
         name = capfirst(self.opts.verbose_name)
         try:

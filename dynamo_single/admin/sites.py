@@ -32,6 +32,7 @@ from dynamo_single.exceptions import (
     Throttled,
     UnknownField,
 )
+from dynamo_single.orm.schema.kinds import DynamoModel
 
 logger = logging.getLogger("dynamo_single.admin")
 
@@ -134,7 +135,7 @@ def _logged(admin_class: Any) -> Any:
     return type(admin_class)(admin_class.__name__, tuple(bases), members)
 
 
-def _is_of_use(model: Any) -> bool:
+def _is_of_use(model: type[DynamoModel]) -> bool:
     if model._meta.label == "auth.Group" and is_in_dynamodb():
         return False
     return is_stored_in_dynamodb(model) or not uses_engine(router.db_for_read(model))

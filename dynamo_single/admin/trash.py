@@ -18,6 +18,7 @@ from django.utils.translation import gettext_lazy
 from msgspec.structs import replace
 
 from dynamo_single.admin.errors import REFUSALS
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.write import delete as purging
 from dynamo_single.orm.write import trash
 
@@ -67,12 +68,12 @@ def deleted_objects(
     return shown, counts, lacking, []
 
 
-def _along_with(obj: Any) -> list[Any]:
+def _along_with(obj: DynamoModel) -> list[Any]:
     into_trash = has_trash(type(obj)) and not is_deleted(obj)
     return trash.along_with(obj) if into_trash else purging.along_with(obj)
 
 
-def _responsible(modeladmin: Any, obj: Any) -> Any:
+def _responsible(modeladmin: Any, obj: DynamoModel) -> Any:
     """The admin of an object's model; none for children that are not registered, as in Django."""
     if isinstance(obj, modeladmin.model):
         return modeladmin
@@ -80,7 +81,7 @@ def _responsible(modeladmin: Any, obj: Any) -> Any:
     return site.get_model_admin(type(obj)) if site.is_registered(type(obj)) else None
 
 
-def _shown(modeladmin: Any, obj: Any) -> str:
+def _shown(modeladmin: Any, obj: DynamoModel) -> str:
     responsible = _responsible(modeladmin, obj)
     if responsible is None:
         return f"{capfirst(obj._meta.verbose_name)}: {obj}"

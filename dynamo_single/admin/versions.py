@@ -7,9 +7,10 @@ from typing import Any
 from django.contrib.admin.utils import flatten_fieldsets
 
 from dynamo_single.forms import READ_VERSION, VersionedModelForm, version_name
+from dynamo_single.orm.schema.kinds import DynamoModel
 
 
-def versioned(form: Any, model: Any) -> Any:
+def versioned(form: Any, model: type[DynamoModel]) -> Any:
     """The form's class with the hidden field; raises ``ConfigurationError`` if the model has no version."""
     version_name(model)
     return form if issubclass(form, VersionedModelForm) else type(form.__name__, (VersionedModelForm, form), {})

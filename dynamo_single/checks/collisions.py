@@ -21,6 +21,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import IdAttribute
 from dynamo_single.orm.schema.attributes.references import StandIn
 from dynamo_single.orm.schema.encoding.keys import KeyPart, Template, can_collide
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import ModelLayout
 
 #: The keys of items that belong to no model, by what an error calls them.
@@ -66,7 +67,7 @@ def check_collisions(models: Sequence[Any]) -> Iterator[Error]:
             )
 
 
-def _error(model: Any, message: str, hint: str) -> Error:
+def _error(model: type[DynamoModel], message: str, hint: str) -> Error:
     return Error(message, hint=hint, obj=model, id="dynamo_single.E007")
 
 
@@ -83,7 +84,7 @@ def _reserved_by(pairs: list[Pair]) -> str:
     return ""
 
 
-def _possible(model: Any, layout: ModelLayout) -> list[Pair]:
+def _possible(model: type[DynamoModel], layout: ModelLayout) -> list[Pair]:
     """The model's primary key as templates in which all that is known of the values stands as literal text."""
     attributes = registry.attributes_of(model)
     pair = (layout.primary.partition, layout.primary.sort)

@@ -29,6 +29,7 @@ from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.schema import attributes, registry
 from dynamo_single.orm.schema.children import Children, declared
 from dynamo_single.orm.schema.fields.fields import DynamoField
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 from dynamo_single.table import names
 
@@ -121,11 +122,11 @@ def _has_migrations(app_label: str) -> bool:
     return module is not None and find_spec(module) is not None
 
 
-def _error(model: Any, id: str, message: str, hint: str | None = None) -> Error:
+def _error(model: type[DynamoModel], id: str, message: str, hint: str | None = None) -> Error:
     return Error(message, hint=hint, obj=model, id=f"dynamo_single.{id}")
 
 
-def _check_managers(model: Any) -> Iterator[Error]:
+def _check_managers(model: type[DynamoModel]) -> Iterator[Error]:
     """E018: a manager that makes Django's own querysets, which would be SQL."""
     for manager in model._meta.managers:
         if not isinstance(manager.get_queryset(), QuerySet):
@@ -137,7 +138,7 @@ def _check_managers(model: Any) -> Iterator[Error]:
             )
 
 
-def _check_names(model: Any) -> Iterator[Error]:
+def _check_names(model: type[DynamoModel]) -> Iterator[Error]:
     """E001: a Python name that models use themselves; E002: a stored name that is the layout's, or taken."""
     python_names = set(dir(Model))
     reserved = {names.PARTITION_KEY, names.SORT_KEY, names.ITEM_TYPE}
@@ -165,7 +166,7 @@ def _check_names(model: Any) -> Iterator[Error]:
         taken[stored] = name
 
 
-def _check_layout(model: Any) -> Iterator[Error]:
+def _check_layout(model: type[DynamoModel]) -> Iterator[Error]:
     """E003: a key that cannot work; E004: an index that is not in the settings; E005: two keys on one index."""
     try:
         layout = registry.layout_of(model)
@@ -194,7 +195,7 @@ def _check_layout(model: Any) -> Iterator[Error]:
         used.setdefault(index, key.name)
 
 
-def _check_children(model: Any) -> Iterator[Error]:
+def _check_children(model: type[DynamoModel]) -> Iterator[Error]:
     """E006: ``Children`` that name no model, or one without a reference to this; E014: that cannot cascade."""
     for children in declared(model):
         problem = children.problem()
@@ -205,7 +206,7 @@ def _check_children(model: Any) -> Iterator[Error]:
             yield from _check_cascade(model, children)
 
 
-def _check_cascade(model: Any, children: Children[Any]) -> Iterator[Error]:
+def _check_cascade(model: type[DynamoModel], children: Children[Any]) -> Iterator[Error]:
     """E014: children of which nobody said whether they go along with their parent, or that cannot."""
     child, own, other = children.model, registry.has_soft_delete(model), registry.has_soft_delete(children.model)
     name, parent, label, short = children.name, model._meta.object_name, child._meta.label, child._meta.object_name
@@ -241,7 +242,7 @@ def _lists(key: AccessKey, layout: ModelLayout, reference: str) -> bool:
     return {*key.partition.variables} <= {reference} and all(layout.attributes[name].required for name in rest)
 
 
-def _check_copies(model: Any) -> Iterator[Error]:
+def _check_copies(model: type[DynamoModel]) -> Iterator[Error]:
     """E015: a copy that could not follow its source, since no key finds the objects that hold it."""
     for copy in registry.copied_of(model):
         try:
@@ -258,7 +259,7 @@ def _check_copies(model: Any) -> Iterator[Error]:
             )
 
 
-def _check_counters(model: Any) -> Iterator[Error]:
+def _check_counters(model: type[DynamoModel]) -> Iterator[Error]:
     """E016: a counter of what is no ``Children``, or of children that cannot be counted."""
     for counter in registry.counters_of(model):
         try:
@@ -269,7 +270,7 @@ def _check_counters(model: Any) -> Iterator[Error]:
             yield _error(model, "E016", f"{counter.name} cannot count {counter.children}: {problem[0]}", problem[1])
 
 
-def _check_stored(model: Any) -> Iterator[Error]:
+def _check_stored(model: type[DynamoModel]) -> Iterator[Error]:
     """E008: what looks like an attribute of the model, and would never reach the item."""
     for field in (*model._meta.concrete_fields, *model._meta.many_to_many):
         # An automatic id means that E003 names the real mistake.
@@ -286,7 +287,7 @@ def _check_stored(model: Any) -> Iterator[Error]:
                 yield _of_pynamodb(model, name, value)
 
 
-def _not_stored(model: Any, field: Any) -> Error:
+def _not_stored(model: type[DynamoModel], field: Any) -> Error:
     text = f"{field.name} is Django's {type(field).__name__}, a column of an SQL database: it would not be stored."
     if field.many_to_many:
         hint = "Make the membership a model of its own, with two references."
@@ -302,11 +303,11 @@ def _not_stored(model: Any, field: Any) -> Error:
     return _error(model, "E008", text, f"Use models.{instead} of dynamo_single.")
 
 
-def _label(model: Any) -> str:
+def _label(model: type[DynamoModel]) -> str:
     return model if isinstance(model, str) else str(model._meta.label)
 
 
-def _of_pynamodb(model: Any, name: str, value: Any) -> Error:
+def _of_pynamodb(model: type[DynamoModel], name: str, value: Any) -> Error:
     text = (
         f"{name} is PynamoDB's own {type(value).__name__}, which brings no Django field along: it would not be stored."
     )
@@ -315,13 +316,13 @@ def _of_pynamodb(model: Any, name: str, value: Any) -> Error:
     return _error(model, "E008", text, hint)
 
 
-def _of_mixin(model: Any, name: str, owner: type) -> Error:
+def _of_mixin(model: type[DynamoModel], name: str, owner: type) -> Error:
     text = f"{name} is declared on {owner.__name__}, which is no model: it would not be stored."
     hint = f"Make {owner.__name__} an abstract model: derive it from models.Model, with class Meta: abstract = True."
     return _error(model, "E008", text, hint)
 
 
-def _check_unique(model: Any) -> Iterator[Error]:
+def _check_unique(model: type[DynamoModel]) -> Iterator[Error]:
     """E009: unique values that cannot be claimed."""
     for name, attribute in registry.attributes_of(model).items():
         try:

@@ -25,12 +25,13 @@ from dynamo_single.item_migrations.operations.unique import AddUnique, RemoveUni
 from dynamo_single.item_migrations.snapshots import Snapshot
 from dynamo_single.item_migrations.stored import StoredAttribute
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.kinds import DynamoModel
 
 
 class Comparison:
     """One model of now, and its snapshot of then, which the operations change step by step."""
 
-    def __init__(self, model: Any, before: Snapshot, questioner: Any) -> None:
+    def __init__(self, model: type[DynamoModel], before: Snapshot, questioner: Any) -> None:
         self.model, self.name = model, model.__name__
         self.now, self.after = before, Snapshot.of(model)
         self.questioner = questioner

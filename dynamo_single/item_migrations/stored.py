@@ -17,6 +17,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute, CanonicalAttribute, CopiedAttribute, CounterAttribute
 from dynamo_single.orm.schema.attributes.canonical import FOLDS
 from dynamo_single.orm.schema.fingerprints import attribute_class, attribute_text, form_of
+from dynamo_single.orm.schema.kinds import DynamoModel
 
 
 class Written:
@@ -126,7 +127,7 @@ def _source_of(attribute: CopiedAttribute) -> str:
     return f"{attribute.reference_field.attname}.{attribute.source.attr_name}"
 
 
-def all_of(model: Any) -> dict[str, StoredAttribute]:
+def all_of(model: type[DynamoModel]) -> dict[str, StoredAttribute]:
     """Every attribute of a model, by its Python name, in the order of declaration."""
     infos = registry.layout_of(model).attributes
     declared = registry.attributes_of(model)

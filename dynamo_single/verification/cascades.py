@@ -15,6 +15,7 @@ from dynamo_single.orm.items.serialization import key_of_pk
 from dynamo_single.orm.requests.actions import ItemKey
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import declared
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.verification.findings import Finding, Others, Subject
 
@@ -61,7 +62,7 @@ def _parents(subject: Subject) -> Iterator[tuple[ItemKey, str]]:
 
 
 @lru_cache(maxsize=1024)
-def _followed(model: Any, generation: int) -> tuple[tuple[Any, Any], ...]:
+def _followed(model: type[DynamoModel], generation: int) -> tuple[tuple[Any, Any], ...]:
     """The parents that a model's objects go along with, in the same table, each with the reference to it."""
     return tuple(
         (parent, children.field)
@@ -72,7 +73,7 @@ def _followed(model: Any, generation: int) -> tuple[tuple[Any, Any], ...]:
     )
 
 
-def _value_of(model: Any, pk: str) -> Any:
+def _value_of(model: type[DynamoModel], pk: str) -> Any:
     attribute = getattr(model._meta.pk, "attribute", None)
     return pk if attribute is None else attribute.from_text(pk)
 

@@ -9,6 +9,7 @@ from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.effects import claims as uniqueness
 from dynamo_single.orm.effects.unique_rules import Rule, claim_prefix, rules_of
 from dynamo_single.orm.requests.actions import Check, Delete, Item, ItemKey, Put, as_read
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.verification.findings import Finding, Others, Subject, state_of, still_missing
 
@@ -33,7 +34,7 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
         yield from _of_item(subject, rule, key, others)
 
 
-def belongs_to(model: Any, key: ItemKey) -> bool:
+def belongs_to(model: type[DynamoModel], key: ItemKey) -> bool:
     """Whether a claim is one of a model's objects, by its key."""
     return key[0].startswith(claim_prefix(model))
 

@@ -23,6 +23,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import CounterAttribute
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.encoding.codecs import some_value
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.flow import local
 
@@ -35,7 +36,7 @@ Sums = dict[ItemKey, dict[str, int]]
 class Counters(Effect):
     """The counters of other models that count one model's objects."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: type[DynamoModel]) -> None:
         self.model = model
         self.references = frozenset(references(model))
         counting = (field.attribute.attr_name for _, _, field in counted(model))
@@ -70,13 +71,13 @@ def _explained(transition: Transition, action: Action, found: Item | None) -> Ex
     )
 
 
-def counted(model: Any) -> tuple[Counted, ...]:
+def counted(model: type[DynamoModel]) -> tuple[Counted, ...]:
     """The counters of other models that count this one's objects."""
     return _counted(model._meta.concrete_model, registry.all_models())
 
 
 @lru_cache(maxsize=1024)
-def _counted(model: Any, known: tuple[Any, ...]) -> tuple[Counted, ...]:
+def _counted(model: type[DynamoModel], known: tuple[Any, ...]) -> tuple[Counted, ...]:
     found = []
     for parent in known:
         for counter in registry.counters_of(parent):
@@ -92,7 +93,7 @@ def references(model: Any) -> set[str]:
     return {field.attribute.attr_name for field in fields if field.attname not in model._identity}
 
 
-def sums(model: Any, before: Item | None, after: Item | None) -> Sums:
+def sums(model: type[DynamoModel], before: Item | None, after: Item | None) -> Sums:
     """What is to be added where, when one item becomes the other; ``None`` is one that is not there."""
     found: Sums = {}
     for item, step in ((before, -1), (after, 1)):
@@ -108,7 +109,9 @@ def sums(model: Any, before: Item | None, after: Item | None) -> Sums:
     return {key: at for key, at in changed.items() if at}
 
 
-def actions(model: Any, before: Item | None, after: Item | None, absent: Collection[ItemKey] = ()) -> list[Action]:
+def actions(
+    model: type[DynamoModel], before: Item | None, after: Item | None, absent: Collection[ItemKey] = ()
+) -> list[Action]:
     """The sums as actions. A parent has to be there, or not to be there if it is known to be ``absent``."""
     return [
         Check(key, ITEM_MISSING) if key in absent else Update(key, add=_numbers(at), condition=ITEM_EXISTS)
@@ -120,7 +123,7 @@ def _numbers(at: Mapping[str, int]) -> dict[str, dict[str, str]]:
     return {name: {"N": str(number)} for name, number in at.items()}
 
 
-def is_left(model: Any, before: Item | None, after: Item | None, key: ItemKey) -> bool:
+def is_left(model: type[DynamoModel], before: Item | None, after: Item | None, key: ItemKey) -> bool:
     """Whether a parent only loses children, so that one which is not there any more needs no counting."""
     return all(number < 0 for number in sums(model, before, after).get(key, {"": 0}).values())
 
@@ -153,7 +156,7 @@ def problem(counter: CounterAttribute) -> tuple[str, str] | None:
     return None
 
 
-async def catch_up(obj: Any, pending: Block | None) -> None:
+async def catch_up(obj: DynamoModel, pending: Block | None) -> None:
     """Count the children that were stored before their parent: a Query for each counter, and an UpdateItem."""
     model = type(obj)
     for counter in registry.counters_of(model):

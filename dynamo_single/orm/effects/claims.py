@@ -20,17 +20,18 @@ from dynamo_single.orm.reading import plans
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Delete, Item, ItemKey, Put, key_of
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.table import get_table
 
 
-def unique_attributes(model: Any) -> dict[str, Attribute[Any]]:
+def unique_attributes(model: type[DynamoModel]) -> dict[str, Attribute[Any]]:
     """The attributes that decide about claims: what is unique, alone or together, and what a condition looks at."""
     stored = {name for rule in rules_of(model) for name in rule.stored_names}
     return {name: each for name, each in registry.attributes_of(model).items() if each.attr_name in stored}
 
 
-def claim_key(model: Any, attribute: Attribute[Any], value: Any) -> ItemKey:
+def claim_key(model: type[DynamoModel], attribute: Attribute[Any], value: Any) -> ItemKey:
     """The key of the claim on a value of an attribute that is unique by itself."""
     return rule_of(model, attribute).key((value,))
 
@@ -38,7 +39,7 @@ def claim_key(model: Any, attribute: Attribute[Any], value: Any) -> ItemKey:
 class Claims(Effect):
     """The claims of one model's objects."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: type[DynamoModel]) -> None:
         self.model = model
         stored = (rule.stored_names for rule in rules_of(model))
         self.watches = frozenset({names.EXPIRES_AT, names.DELETED_AT}.union(*stored))
@@ -78,7 +79,7 @@ def violation(subject: Subject, item: Item, action: Action) -> UniqueViolation |
     return None
 
 
-def rule_of(model: Any, attribute: Attribute[Any]) -> Rule:
+def rule_of(model: type[DynamoModel], attribute: Attribute[Any]) -> Rule:
     """The rule of an attribute that is unique by itself; raises ``ConfigurationError`` for another one."""
     for rule in rules_of(model):
         if rule.fields == (attribute.name,) and not rule.name:
@@ -86,7 +87,7 @@ def rule_of(model: Any, attribute: Attribute[Any]) -> Rule:
     raise ConfigurationError(f"{model._meta.label}.{attribute.name} is not unique: declare it with unique=True.")
 
 
-def claims_of(model: Any, item: Item | None) -> dict[Rule, ItemKey]:
+def claims_of(model: type[DynamoModel], item: Item | None) -> dict[Rule, ItemKey]:
     """The claims that a stored item owns, by rule: none for one that is deleted, or not there."""
     if item is None:
         return {}
@@ -94,7 +95,7 @@ def claims_of(model: Any, item: Item | None) -> dict[Rule, ItemKey]:
     return {rule: key for rule, key in claims.items() if key is not None}
 
 
-def actions(model: Any, before: Item | None, after: Item | None) -> list[Action]:
+def actions(model: type[DynamoModel], before: Item | None, after: Item | None) -> list[Action]:
     """The claims to take and to give free when one item becomes the other; ``None`` is an item that is not there.
 
     Those to give free are the ones that ``before`` knows of: another writer's must not be left behind, so the write
@@ -119,7 +120,7 @@ def _expiry(item: Item | None) -> Any:
     return (item or {}).get(names.EXPIRES_AT)
 
 
-def depends_on(model: Any, before: Item, after: Item, written: Collection[str]) -> set[str]:
+def depends_on(model: type[DynamoModel], before: Item, after: Item, written: Collection[str]) -> set[str]:
     """The physical names that have to be as they were read for the claims to be right after an update.
 
     All that decides about a claim, if any of it is written: two writers who each change another part would leave claims
@@ -179,7 +180,7 @@ def owner_of(claim: Mapping[str, Any]) -> ItemKey:
     return claim[names.CLAIM_OWNER_PARTITION]["S"], claim[names.CLAIM_OWNER_SORT]["S"]
 
 
-def holder(model: Any, key: ItemKey) -> ItemKey | None:
+def holder(model: type[DynamoModel], key: ItemKey) -> ItemKey | None:
     """The key of the item that holds a claim, or ``None`` if it is free: one GetItem, strongly consistent."""
     return holder_by(plans.get_item(get_table(model._options.alias), key))
 
@@ -189,7 +190,7 @@ def holder_by(claim: Item | None) -> ItemKey | None:
     return None if claim is None or has_expired(claim) else owner_of(claim)
 
 
-def owner_item(model: Any, attribute: Attribute[Any], value: Any) -> Item | None:
+def owner_item(model: type[DynamoModel], attribute: Attribute[Any], value: Any) -> Item | None:
     """The stored item that holds a unique value: two GetItems, strongly consistent; one if nobody holds it."""
     owner = holder(model, claim_key(model, attribute, value))
     return None if owner is None else plans.get_item(get_table(model._options.alias), owner)

@@ -27,6 +27,7 @@ from dynamo_single.orm.requests.changes import Change, as_stored, needs
 from dynamo_single.orm.requests.compiler import fits
 from dynamo_single.orm.requests.differences import by_place, whole
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
 
 _KEY = (names.PARTITION_KEY, names.SORT_KEY)
@@ -66,7 +67,7 @@ def assigned(obj: Any, values: Mapping[str, Any]) -> Draft:
 
 
 async def compose(
-    obj: Any,
+    obj: DynamoModel,
     effects: Effects,
     draft: Draft,
     terms: Terms = NO_TERMS,
@@ -138,7 +139,7 @@ def _by_difference(
 
 
 async def compose_new(
-    obj: Any,
+    obj: DynamoModel,
     effects: Effects,
     item: Item,
     values: Values,

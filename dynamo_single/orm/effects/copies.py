@@ -18,6 +18,7 @@ from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey
 from dynamo_single.orm.requests.block import Block
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import CopiedAttribute
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table.flow import local
 from dynamo_single.table.table import get_table
 
@@ -25,7 +26,7 @@ from dynamo_single.table.table import get_table
 class Copies(Effect):
     """The copies that one model's objects hold."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: type[DynamoModel]) -> None:
         self.model = model
         self.pairs = tuple(
             frozenset({copy.attr_name, copy.reference_field.attribute.attr_name}) for copy in registry.copied_of(model)
@@ -97,14 +98,16 @@ def _copied(subject: Subject, copy: CopiedAttribute, pk: Any, item: Item | None,
     return value_in(copy.source, item)
 
 
-async def _source_item(model: Any, key: ItemKey, pending: Block | None) -> Item | None:
+async def _source_item(model: type[DynamoModel], key: ItemKey, pending: Block | None) -> Item | None:
     if pending is not None and pending.writes_to(key):
         return pending.item_after(key)
     # Whatever a block counts there, it does not change what is copied.
     return await local(partial(plans.stored_item, get_table(model._options.alias), key))
 
 
-def checks(model: Any, before: Item | None, after: Item | None, pending: Block | None = None) -> list[Action]:
+def checks(
+    model: type[DynamoModel], before: Item | None, after: Item | None, pending: Block | None = None
+) -> list[Action]:
     """That each source still has the value that one item has and the other one had not."""
     found: list[Action] = []
     for copy in registry.copied_of(model) if after is not None else ():

@@ -15,6 +15,7 @@ from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.form import item_of
 from dynamo_single.orm.requests.actions import Action, Delete, Item, ItemKey, Put, key_of
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.flow import local
 
@@ -24,7 +25,7 @@ Items = Mapping[ItemKey, Item]
 class Derived(Effect):
     """The items that follow from one model's objects."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: type[DynamoModel]) -> None:
         self.model = model
         self.made_of = frozenset(stored_names(model))
         self.watches = self.made_of | {names.DELETED_AT}
@@ -44,7 +45,7 @@ def stored_names(model: Any) -> set[str]:
     return {*found, names.EXPIRES_AT} if found and registry.layout_of(model).expires else found
 
 
-def items_of(model: Any, item: Item | None) -> Items:
+def items_of(model: type[DynamoModel], item: Item | None) -> Items:
     """The items that follow from a stored one: none from one that is deleted, or not there."""
     if item is None or names.DELETED_AT in item or not model.derived_from:
         return {}

@@ -16,6 +16,7 @@ from dynamo_single.orm.items.serialization import Values
 from dynamo_single.orm.requests.actions import Action, Item, ItemKey, Update
 from dynamo_single.orm.requests.block import Block
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
 
 #: Tells what a refused action means; ``None`` if it is another's.
@@ -117,10 +118,10 @@ class Effect:
         """What goes along with a write; ``None`` for nothing."""
         return None
 
-    async def idle(self, obj: Any, pending: Block | None) -> None:
+    async def idle(self, obj: DynamoModel, pending: Block | None) -> None:
         """What an earlier write left undone, where there is nothing to write."""
 
-    async def catch_up(self, obj: Any, pending: Block | None) -> None:
+    async def catch_up(self, obj: DynamoModel, pending: Block | None) -> None:
         """What other objects have to follow, that were stored before this one (fixtures)."""
 
     def can_lack(self, transition: Transition, key: ItemKey) -> bool:
@@ -128,7 +129,7 @@ class Effect:
         return False
 
 
-def standing(model: Any, before: Item) -> set[str]:
+def standing(model: type[DynamoModel], before: Item) -> set[str]:
     """The physical names that say whether an item is live: what a deletion's effects depend on."""
     found = {names.DELETED_AT} if registry.layout_of(model).soft_delete else set()
     # If another writer has prolonged an expired item, its claims are to be released.

@@ -26,11 +26,12 @@ from dynamo_single.orm.items.serialization import touched
 from dynamo_single.orm.requests.actions import Action, Check, Item, Update
 from dynamo_single.orm.requests.block import Block, Explain
 from dynamo_single.orm.requests.compiler import compile_action, compile_transaction
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table.limits import MAX_TRANSACTION_SIZE
 from dynamo_single.table.table import get_table
 
 
-async def deliver(obj: Any, write: Write) -> Item:
+async def deliver(obj: DynamoModel, write: Write) -> Item:
     """Send an object's write, or leave it to the block that it joins; gives the object's item as it is stored then.
 
     Where DynamoDB makes changes itself and nothing was answered yet, they are left out of the item, as not read.
@@ -49,7 +50,7 @@ async def deliver(obj: Any, write: Write) -> Item:
     return write.stored_after(answer.get("Attributes"))
 
 
-def _undo(obj: Any, after: Item | None) -> Callable[[], None]:
+def _undo(obj: DynamoModel, after: Item | None) -> Callable[[], None]:
     """What puts an object back to what it was before its write, but for what was set in it since."""
     stored, adding, values = obj._stored, obj._state.adding, values_held(obj)
 

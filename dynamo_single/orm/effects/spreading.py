@@ -27,6 +27,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import CopiedAttribute
 from dynamo_single.orm.schema.encoding.codecs import some_value
 from dynamo_single.orm.schema.encoding.values import item_size
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.flow import local, run
 from dynamo_single.table.limits import MAX_ACTIONS
@@ -131,7 +132,7 @@ class Spreading(Effect):
 
     spreads = True
 
-    def __init__(self, model: Any, effects_of: Callable[[Any], Effects]) -> None:
+    def __init__(self, model: type[DynamoModel], effects_of: Callable[[Any], Effects]) -> None:
         self.model = model
         self.effects_of = effects_of
         self.watches = frozenset(copy.source.attr_name for copy in registry.copied_from(model))
@@ -193,7 +194,7 @@ class Spreading(Effect):
         else:
             await self._complete(obj)
 
-    async def catch_up(self, obj: Any, pending: Block | None) -> None:
+    async def catch_up(self, obj: DynamoModel, pending: Block | None) -> None:
         """Fill the copies of objects that were stored before their source: a Query for each reference to it."""
         await self._finish(_Spread(registry.copied_from(self.model)), pending, obj)
 
@@ -223,7 +224,9 @@ class Spreading(Effect):
             return  # another writer changed the source, and takes the copies and the mark along
         obj._stored = {name: value for name, value in item.items() if name != names.COPIES_DUE}
 
-    async def _follow(self, obj: Any, item: Item, copies: Sequence[CopiedAttribute], *, deleted: bool = False) -> None:
+    async def _follow(
+        self, obj: DynamoModel, item: Item, copies: Sequence[CopiedAttribute], *, deleted: bool = False
+    ) -> None:
         """Write the copies that are not as an item of their source says, until there are none."""
         try:
             for group in groups(self.model, obj.pk, item, copies):

@@ -17,6 +17,7 @@ from dynamo_single.orm.effects.version import Version
 from dynamo_single.orm.items import versions
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.kinds import DynamoModel
 
 
 def effects_of(model: Any) -> Effects:
@@ -28,7 +29,7 @@ def effects_of(model: Any) -> Effects:
 
 
 @lru_cache(maxsize=1024)
-def _effects_of(model: Any, generation: int) -> Effects:
+def _effects_of(model: type[DynamoModel], generation: int) -> Effects:
     found: list[Effect] = []
     if versions.attribute_of(model) is not None:
         found.append(Version(model))
@@ -45,13 +46,13 @@ def _effects_of(model: Any, generation: int) -> Effects:
     return tuple(found)
 
 
-def depended_on(model: Any) -> frozenset[str]:
+def depended_on(model: type[DynamoModel]) -> frozenset[str]:
     """The attributes on which keys, unique values, copies or other items depend: DynamoDB cannot set them alone."""
     return _depended_on(model, registry.generation)
 
 
 @lru_cache(maxsize=1024)
-def _depended_on(model: Any, generation: int) -> frozenset[str]:
+def _depended_on(model: type[DynamoModel], generation: int) -> frozenset[str]:
     watched = form_of(model).depended_on.union(*(effect.watches for effect in effects_of(model)))
     return frozenset(name for name, stored in form_of(model).stored.items() if stored in watched)
 

@@ -24,6 +24,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
 from dynamo_single.orm.schema.encoding.keys import SEPARATOR, Template, canonical, codec_for, prefix_end
 from dynamo_single.orm.schema.fingerprints import shortened
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.where import preconditions
 from dynamo_single.table import names
 from dynamo_single.table.limits import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
@@ -182,14 +183,14 @@ def claim_keys() -> Iterator[tuple[str, str]]:
             yield partition.source, sort.source
 
 
-def claim_prefix(model: Any) -> str:
+def claim_prefix(model: type[DynamoModel]) -> str:
     """What the partition keys of all claims of a model's objects begin with."""
     template = claim_templates(1, named=False)[0]
     codecs = dict.fromkeys(template.variables, codec_for("text"))
     return template.bind(codecs).prefix({"item_type": model._options.item_type}, 1)
 
 
-def rules_of(model: Any) -> tuple[Rule, ...]:
+def rules_of(model: type[DynamoModel]) -> tuple[Rule, ...]:
     """Everything that the model declares unique and its primary key does not keep so already.
 
     Raises ``ConfigurationError`` for a declaration that no claim can follow.
@@ -198,7 +199,7 @@ def rules_of(model: Any) -> tuple[Rule, ...]:
 
 
 @cache
-def _rules_of(model: Any) -> tuple[Rule, ...]:
+def _rules_of(model: type[DynamoModel]) -> tuple[Rule, ...]:
     found: dict[tuple[tuple[str, ...], str], Rule] = {}
     for rule in declared(model):
         for attribute in rule.attributes:
@@ -229,7 +230,7 @@ def _declared(model: Any) -> Iterator[Rule]:
         yield Rule(model, attributes, _condition(model, constraint), constraint)
 
 
-def _attributes(model: Any, fields: Sequence[str], where: str) -> tuple[Attribute[Any], ...]:
+def _attributes(model: type[DynamoModel], fields: Sequence[str], where: str) -> tuple[Attribute[Any], ...]:
     attributes = registry.attributes_of(model)
     found = []
     for name in fields:
@@ -248,7 +249,7 @@ def _attributes(model: Any, fields: Sequence[str], where: str) -> tuple[Attribut
     return tuple(found)
 
 
-def _condition(model: Any, constraint: UniqueConstraint) -> Condition:
+def _condition(model: type[DynamoModel], constraint: UniqueConstraint) -> Condition:
     try:
         return preconditions.read(model, constraint.condition)
     except (DynamoSingleError, FieldError) as error:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dynamo_single.orm.effects.effect import Along, Effect, Transition
 from dynamo_single.orm.items import versions
 from dynamo_single.orm.items.serialization import Values
 from dynamo_single.orm.requests.actions import Item
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
 
 
@@ -16,7 +15,7 @@ class Version(Effect):
 
     always = True
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: type[DynamoModel]) -> None:
         self.model = model
         self.watches = frozenset({names.VERSION})
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dynamo_single import clock
 from dynamo_single.orm.conditions.terms import Condition, Or, Stored
 from dynamo_single.orm.requests.actions import ITEM_MISSING
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
 
 
-def free(model: Any) -> Condition:
+def free(model: type[DynamoModel]) -> Condition:
     """The condition that nothing is stored under a key; where items expire, nothing that has not expired yet."""
     if registry.layout_of(model).expires is None:
         return ITEM_MISSING

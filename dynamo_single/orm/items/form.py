@@ -39,6 +39,7 @@ from dynamo_single.orm.schema.attributes.operations import Operation
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.encoding.values import item_size
 from dynamo_single.orm.schema.fields.files import FileField
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.limits import MAX_ITEM_SIZE
 
@@ -181,7 +182,7 @@ class ItemForm(Struct, frozen=True, eq=False):
                 "Nothing was written."
             )
 
-    def check_key(self, obj: Any, held: Values, before: Item) -> None:
+    def check_key(self, obj: DynamoModel, held: Values, before: Item) -> None:
         """Raise ``OutdatedKey`` for an item that is stored under another key than its values give by now."""
         try:
             key = computed_key(self.model, held)
@@ -196,13 +197,13 @@ class ItemForm(Struct, frozen=True, eq=False):
                 "stores it under its present key; give move() the attributes that are missing."
             )
 
-    def store_files(self, obj: Any, only: Collection[str] | None) -> None:
+    def store_files(self, obj: DynamoModel, only: Collection[str] | None) -> None:
         """Put the files that were set since the object was read into their storages, as Django does before a write."""
         for field in self.files:
             if field.attname in obj.__dict__ and (only is None or field.attname in only):
                 field.pre_save(obj, False)
 
-    def automatic_values(self, obj: Any) -> Values:
+    def automatic_values(self, obj: DynamoModel) -> Values:
         """The values of the attributes that follow every write, such as ``updated_at``; the object gets them later."""
         held = {name: obj.__dict__[name] for name in self.automatic if name in obj.__dict__}
         found = {
@@ -249,7 +250,7 @@ class ItemForm(Struct, frozen=True, eq=False):
             found |= {copy, source} - written if copy in written or source in written else set()
         return found
 
-    def check_size(self, obj: Any, item: Item) -> None:
+    def check_size(self, obj: DynamoModel, item: Item) -> None:
         """Refuse an item that is larger than DynamoDB stores."""
         size = item_size(item)
         if size > MAX_ITEM_SIZE:
@@ -259,7 +260,7 @@ class ItemForm(Struct, frozen=True, eq=False):
             )
 
 
-def _form_of(model: Any) -> ItemForm:
+def _form_of(model: type[DynamoModel]) -> ItemForm:
     layout, attributes = registry.layout_of(model), registry.attributes_of(model)
     stored = {name: attribute.attr_name for name, attribute in attributes.items()}
     followers = [(copy.name, copy.source) for copy in registry.copies_of(model)]

@@ -10,15 +10,16 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.kinds import DynamoModel
 
 
-def values_held(obj: Any) -> dict[str, Any]:
+def values_held(obj: DynamoModel) -> dict[str, Any]:
     """The object's values by attribute, as a new dict; what it does not have is left out."""
     found = obj.__dict__
     return {name: found[name] for name in registry.attributes_of(type(obj)) if name in found}
 
 
-def hold_only(obj: Any, values: Mapping[str, Any]) -> None:
+def hold_only(obj: DynamoModel, values: Mapping[str, Any]) -> None:
     """Let an object hold these values of attributes, and no others."""
     for name in registry.attributes_of(type(obj)):
         obj.__dict__.pop(name, None)
@@ -30,7 +31,7 @@ class AttributeValues(MutableMapping[str, Any]):
 
     __slots__ = ("_names", "_values")
 
-    def __init__(self, obj: Any) -> None:
+    def __init__(self, obj: DynamoModel) -> None:
         self._values: dict[str, Any] = obj.__dict__
         self._names = registry.attributes_of(type(obj))
 

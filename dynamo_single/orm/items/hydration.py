@@ -24,6 +24,7 @@ from dynamo_single.orm.requests.actions import ItemKey, key_of
 from dynamo_single.orm.requests.block import put_whole
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.fields import IdentityField
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.table import get_table
 
@@ -83,7 +84,7 @@ def made_at_once(model: Any, reader: PageReader, items: Sequence[Any]) -> list[A
         return None
 
 
-def loaded(model: Any, db: str | None, field_names: Sequence[str], values: Sequence[Any]) -> Any:
+def loaded(model: type[DynamoModel], db: str | None, field_names: Sequence[str], values: Sequence[Any]) -> Any:
     """The object of the values that some fields have in the table: what ``from_db()`` does unless it is overridden."""
     attributes = registry.attributes_of(model)
     given = zip(field_names, values, strict=True)
@@ -97,7 +98,7 @@ class LoadedValues(tuple[Any, ...]):
     item: Item
 
 
-def _made(model: Any, values: dict[str, Any], item: Item | None, db: str | None) -> Any:
+def _made(model: type[DynamoModel], values: dict[str, Any], item: Item | None, db: str | None) -> Any:
     listened_to = pre_init.has_listeners(model) or post_init.has_listeners(model)
     if listened_to:
         pre_init.send(sender=model, args=(), kwargs={})
@@ -113,7 +114,7 @@ def _made(model: Any, values: dict[str, Any], item: Item | None, db: str | None)
     return result
 
 
-def _from_db(model: Any, item: Item) -> Any:
+def _from_db(model: type[DynamoModel], item: Item) -> Any:
     """The object that a model's own ``from_db()`` makes of an item."""
     held = values_of(model, item)
     identity = model._meta.pk
@@ -129,7 +130,7 @@ def _from_db(model: Any, item: Item) -> Any:
     return result
 
 
-def reload(obj: Any) -> Any:
+def reload(obj: DynamoModel) -> Any:
     """Read an object again, strongly consistent: one GetItem; raises the model's ``DoesNotExist``.
 
     What the ``atomic()`` block of this context puts whole is not read: it is known.
@@ -170,13 +171,13 @@ def _kept(before: Any, fresh: Any, stored: Collection[str]) -> Any:
     return PartialItem(item, fresh.names) if isinstance(fresh, PartialItem) else item
 
 
-def remember(obj: Any, item: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+def remember(obj: DynamoModel, item: Mapping[str, Any], values: Mapping[str, Any]) -> None:
     """Let an object know what is stored of it, and what its attributes are by that."""
     obj._stored = PartialItem(item, item.names) if isinstance(item, PartialItem) else dict(item)
     obj.__dict__.update(values)
 
 
-def _key(obj: Any) -> ItemKey:
+def _key(obj: DynamoModel) -> ItemKey:
     """The key that the object is stored under, or would be."""
     if obj._stored is not None:
         return key_of(obj._stored)

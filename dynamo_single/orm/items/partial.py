@@ -17,6 +17,7 @@ from dynamo_single.orm.items.serialization import known_names, stored_name, touc
 from dynamo_single.orm.plan.projection import PartialItem
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.fields import IdentityField
+from dynamo_single.orm.schema.kinds import DynamoModel
 
 
 def named(model: Any, names: Sequence[Any], method: str) -> list[str]:
@@ -52,7 +53,7 @@ def _field(model: Any, name: Any, method: str) -> Any:
     )
 
 
-def _check_path(model: Any, path: str, method: str) -> None:
+def _check_path(model: type[DynamoModel], path: str, method: str) -> None:
     """Raise for what is no attribute of an object that a reference leads to."""
     if not hasattr(model, "_options"):
         return  # a model in SQL; its fields are Django's
@@ -92,17 +93,17 @@ def references(model: Any, names: Iterable[str]) -> set[str]:
     return {field.attname for field in model._meta.concrete_fields if field.is_relation}.intersection(names)
 
 
-def missing(obj: Any) -> set[str]:
+def missing(obj: DynamoModel) -> set[str]:
     """The attributes that the object does not have yet."""
     return {name for name in registry.attributes_of(type(obj)) if name not in obj.__dict__}
 
 
-def is_partial(obj: Any) -> bool:
+def is_partial(obj: DynamoModel) -> bool:
     """Whether there is more of the object's item than was read of it."""
     return isinstance(obj._stored, PartialItem)
 
 
-def changed_in_memory(obj: Any) -> set[str]:
+def changed_in_memory(obj: DynamoModel) -> set[str]:
     """The attributes that were set since the object was read or written, and are not saved yet."""
     return touched(obj, hydration.values_of(type(obj), obj._stored)) if obj._stored is not None else set()
 
@@ -135,7 +136,9 @@ def complete(obj: Any, named: Collection[str] = ()) -> bool:
     return True
 
 
-def _as_read(model: Any, before: PartialItem, fresh: hydration.Item, kept: Collection[str]) -> hydration.Item:
+def _as_read(
+    model: type[DynamoModel], before: PartialItem, fresh: hydration.Item, kept: Collection[str]
+) -> hydration.Item:
     """A fresh item with some attributes as they were read before, if they were."""
     item = dict(fresh)
     for stored in before.names.intersection(stored_name(model, name) for name in kept):

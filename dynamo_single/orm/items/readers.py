@@ -21,6 +21,7 @@ from dynamo_single.orm.schema.attributes import (
     IntegerAttribute,
     NumberAttribute,
 )
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table.limits import MAX_DIGITS
 
 R = TypeVar("R")
@@ -42,7 +43,7 @@ _SOURCES: dict[Any, str] = {
 }
 
 
-def values_reader(model: Any, names: frozenset[str] | None = None) -> Callable[[Stored], Values]:
+def values_reader(model: type[DynamoModel], names: frozenset[str] | None = None) -> Callable[[Stored], Values]:
     """What gives an item's values by attribute; ``names`` are the physical names that were read, if not all.
 
     What the item lacks has the attribute's default, or ``None``. Raises ``InvalidValue`` for a stored value of another
@@ -73,18 +74,18 @@ def absent_value(attribute: Attribute[Any]) -> Any:
 
 
 @cache
-def _whole_reader(model: Any) -> Callable[[Stored], Values]:
+def _whole_reader(model: type[DynamoModel]) -> Callable[[Stored], Values]:
     return _values_reader(registry.attributes_of(model))
 
 
 @lru_cache(maxsize=1024)
-def _partial_reader(model: Any, names: frozenset[str]) -> Callable[[Stored], Values]:
+def _partial_reader(model: type[DynamoModel], names: frozenset[str]) -> Callable[[Stored], Values]:
     attributes = registry.attributes_of(model)
     return _values_reader({name: each for name, each in attributes.items() if each.attr_name in names})
 
 
 @lru_cache(maxsize=1024)
-def _row_reader(model: Any, names: tuple[str, ...]) -> Callable[[Stored], tuple[Any, ...]]:
+def _row_reader(model: type[DynamoModel], names: tuple[str, ...]) -> Callable[[Stored], tuple[Any, ...]]:
     attributes = [registry.attributes_of(model)[name] for name in names]
     entries = "".join(f"{_source(position, each)}, " for position, each in enumerate(attributes))
     slow = [_slow_reader(each) for each in attributes]

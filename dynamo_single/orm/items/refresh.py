@@ -15,10 +15,11 @@ from dynamo_single.orm.plan.projection import PartialItem
 from dynamo_single.orm.requests.actions import Item
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import declared
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names as physical
 
 
-def refresh(obj: Any, fields: Iterable[str] | None, queryset: Any) -> None:
+def refresh(obj: DynamoModel, fields: Iterable[str] | None, queryset: Any) -> None:
     """Read an object again: one strongly consistent GetItem, or what ``queryset`` sends.
 
     ``fields`` are the names of the attributes that follow the item, and of relations, which forget what they read;
@@ -53,13 +54,13 @@ def refresh(obj: Any, fields: Iterable[str] | None, queryset: Any) -> None:
     obj._state.adding = False
 
 
-def _attributes(obj: Any, fields: Iterable[str]) -> set[str]:
+def _attributes(obj: DynamoModel, fields: Iterable[str]) -> set[str]:
     meta = obj._meta
     found = (meta.pk if name == "pk" else meta.get_field(name) for name in fields)
     return {name for field in found for name in partial.attributes_of(field)}
 
 
-def _forgotten(obj: Any, given: Collection[str]) -> set[str]:
+def _forgotten(obj: DynamoModel, given: Collection[str]) -> set[str]:
     """Those of some names that are of relations of other objects to this one, of which the objects are forgotten."""
     cache = getattr(obj, "_prefetched_objects_cache", {})
     relations = {children.name for children in declared(type(obj))} | cache.keys()
@@ -70,7 +71,7 @@ def _forgotten(obj: Any, given: Collection[str]) -> set[str]:
     return relations.intersection(given)
 
 
-def _forget_those_that_refer(obj: Any, names: Collection[str] | Iterable[Any]) -> None:
+def _forget_those_that_refer(obj: DynamoModel, names: Collection[str] | Iterable[Any]) -> None:
     """Let the other sides of one-to-one relations forget the object that they found."""
     wanted = set(names)
     for each in obj._meta.related_objects:
@@ -103,7 +104,7 @@ def _take(obj: Any, fresh: Any, names: Collection[str]) -> None:
     obj._stored = _mixed(model, obj._stored, fresh._stored, taken)
 
 
-def _mixed(model: Any, old: Item | None, fresh: Item, taken: Collection[str]) -> Item:
+def _mixed(model: type[DynamoModel], old: Item | None, fresh: Item, taken: Collection[str]) -> Item:
     """The item that an object knows of: as it was read, but for what is ``taken`` from a fresh reading."""
     stored = {stored_name(model, name) for name in taken} | _keys_made_of(model, taken)
     if isinstance(fresh, PartialItem):
@@ -122,7 +123,7 @@ def _mixed(model: Any, old: Item | None, fresh: Item, taken: Collection[str]) ->
     return {**{name: value for name, value in fresh.items() if name not in read}, **item}
 
 
-def _keys_made_of(model: Any, names: Collection[str]) -> set[str]:
+def _keys_made_of(model: type[DynamoModel], names: Collection[str]) -> set[str]:
     """The physical names of the index keys that some attributes are parts of, or decide about."""
     live, trash = index_keys(model)
     decided = registry.DELETED_AT in names

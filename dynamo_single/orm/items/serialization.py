@@ -24,6 +24,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
 from dynamo_single.orm.schema.encoding.keys import Template
 from dynamo_single.orm.schema.fields.fields import IdentityField
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 from dynamo_single.table import names
 from dynamo_single.table.limits import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
@@ -35,7 +36,7 @@ Values = dict[str, Any]
 PLAIN = frozenset((str, int, bool, bytes, datetime.date, uuid.UUID, type(None)))
 
 
-def touched(obj: Any, held: Values) -> set[str]:
+def touched(obj: DynamoModel, held: Values) -> set[str]:
     """The attributes that were set to something else since the object was read; ``held`` is what was read."""
     found, values = set(), obj.__dict__
     for name, attribute in registry.attributes_of(type(obj)).items():
@@ -62,7 +63,7 @@ def is_same(attribute: Attribute[Any], value: Any, other: Any) -> bool:
     return bool(normal(attribute.to_attribute_value(value)) == normal(attribute.to_attribute_value(other)))
 
 
-def is_same_item(item: Item, other: Item, model: Any, *, apart_from: Collection[str] = ()) -> bool:
+def is_same_item(item: Item, other: Item, model: type[DynamoModel], *, apart_from: Collection[str] = ()) -> bool:
     """Whether two items are alike in everything that this model writes, apart from some physical names."""
     return all(
         (name in item) == (name in other) and (name not in item or normal(item[name]) == normal(other[name]))
@@ -70,13 +71,13 @@ def is_same_item(item: Item, other: Item, model: Any, *, apart_from: Collection[
     )
 
 
-def attributes_item(model: Any, values: Values) -> dict[str, dict[str, Any]]:
+def attributes_item(model: type[DynamoModel], values: Values) -> dict[str, dict[str, Any]]:
     """The model's own attributes as they are stored, of prepared values; ``None`` is left out."""
     return {stored: write(values[name]) for name, stored, write in _writers(model) if values[name] is not None}
 
 
 @cache
-def _writers(model: Any) -> tuple[tuple[str, str, Callable[[Any], dict[str, Any]]], ...]:
+def _writers(model: type[DynamoModel]) -> tuple[tuple[str, str, Callable[[Any], dict[str, Any]]], ...]:
     """By attribute its name, its physical name, and what writes a prepared value."""
     attributes = registry.attributes_of(model)
     return tuple((name, each.attr_name, writer_of(each)) for name, each in attributes.items())
@@ -114,7 +115,7 @@ def _index_key_of(layout: ModelLayout, key: AccessKey) -> IndexKey:
     return IndexKey(key, index, pair, tuple((name, layout.attributes[name].required) for name in key.variables))
 
 
-def key_attributes(model: Any, values: Values) -> dict[str, dict[str, Any]]:
+def key_attributes(model: type[DynamoModel], values: Values) -> dict[str, dict[str, Any]]:
     """The index keys that the values give: those of a live object, or the trash's for a deleted one."""
     live, trash = index_keys(model)
     found: dict[str, dict[str, Any]] = {}
@@ -125,7 +126,7 @@ def key_attributes(model: Any, values: Values) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _index_key(model: Any, index_key: IndexKey, values: Values) -> tuple[str, str] | None:
+def _index_key(model: type[DynamoModel], index_key: IndexKey, values: Values) -> tuple[str, str] | None:
     """Both halves of an index key, or neither: a part that is missing leaves the item out of the index."""
     for name, required in index_key.needs:
         if values.get(name) is None or values[name] == "":
@@ -142,14 +143,14 @@ def _index_key(model: Any, index_key: IndexKey, values: Values) -> tuple[str, st
     return _render(model, key.partition, values, PARTITION_KEY_LIMIT), _render(model, key.sort, values, SORT_KEY_LIMIT)
 
 
-def _render(model: Any, template: Template, values: Mapping[str, Any], limit: int) -> str:
+def _render(model: type[DynamoModel], template: Template, values: Mapping[str, Any], limit: int) -> str:
     try:
         return template.render(values, limit=limit)
     except InvalidValue as error:
         raise type(error)(f"{model._meta.label}: {error}") from error
 
 
-def check_trash_key(model: Any, values: Mapping[str, Any]) -> None:
+def check_trash_key(model: type[DynamoModel], values: Mapping[str, Any]) -> None:
     """Refuse a new object that could never be deleted softly: with its moment, its identity is a key in the trash."""
     for each in index_keys(model)[1]:
         try:
@@ -161,7 +162,7 @@ def check_trash_key(model: Any, values: Mapping[str, Any]) -> None:
             ) from error
 
 
-def computed_key(model: Any, values: Mapping[str, Any]) -> ItemKey:
+def computed_key(model: type[DynamoModel], values: Mapping[str, Any]) -> ItemKey:
     """The primary key that the values give; raises ``EmptyKeyPart`` by the missing attribute's name."""
     primary = registry.layout_of(model).primary
     return (
@@ -170,14 +171,14 @@ def computed_key(model: Any, values: Mapping[str, Any]) -> ItemKey:
     )
 
 
-def key_of_pk(model: Any, pk: Any) -> ItemKey:
+def key_of_pk(model: type[DynamoModel], pk: Any) -> ItemKey:
     """The primary key of the object with a ``pk``."""
     field = model._meta.pk
     values = field.split(str(pk)) if isinstance(field, IdentityField) else {field.attname: pk}
     return computed_key(model, values)
 
 
-def primary_key(obj: Any) -> dict[str, str]:
+def primary_key(obj: DynamoModel) -> dict[str, str]:
     """The object's key as its values give it, by physical name."""
     partition, sort = computed_key(type(obj), obj.__dict__)
     return {names.PARTITION_KEY: partition, names.SORT_KEY: sort}
@@ -188,7 +189,7 @@ def stored_key(obj: Any) -> ItemKey:
     return key_of(obj._stored)
 
 
-def item_from(model: Any, values: Values) -> dict[str, dict[str, Any]]:
+def item_from(model: type[DynamoModel], values: Values) -> dict[str, dict[str, Any]]:
     """The whole item that the values give: key, type, index keys and attributes."""
     partition, sort = computed_key(model, values)
     return {
@@ -200,23 +201,23 @@ def item_from(model: Any, values: Values) -> dict[str, dict[str, Any]]:
     }
 
 
-def stored_name(model: Any, name: str) -> str:
+def stored_name(model: type[DynamoModel], name: str) -> str:
     """The physical name of an attribute."""
     return registry.layout_of(model).attributes[name].stored
 
 
-def known_names(model: Any) -> set[str]:
+def known_names(model: type[DynamoModel]) -> set[str]:
     """The physical names that this model writes; anything else in an item is somebody else's and stays."""
     return {info.stored for info in registry.layout_of(model).attributes.values()} | index_names(model)
 
 
-def index_names(model: Any) -> set[str]:
+def index_names(model: type[DynamoModel]) -> set[str]:
     """The physical names of the model's index keys."""
     indexes = {key.index for key in registry.layout_of(model).index_keys if key.index}
     return {name for index in indexes for name in (names.index_partition(index), names.index_sort(index))}
 
 
-def set_automatic(obj: Any, *, add: bool) -> None:
+def set_automatic(obj: DynamoModel, *, add: bool) -> None:
     """Let each field set what it sets itself before a save, such as the time."""
     model: Any = type(obj)
     for field in _setting_themselves(model):
@@ -224,18 +225,18 @@ def set_automatic(obj: Any, *, add: bool) -> None:
 
 
 @cache
-def _setting_themselves(model: Any) -> tuple[Any, ...]:
+def _setting_themselves(model: type[DynamoModel]) -> tuple[Any, ...]:
     """The fields that may set their value themselves; Django's own only gives it."""
     fields = (field for field in model._meta.concrete_fields if hasattr(field, "attribute"))
     return tuple(field for field in fields if type(field).pre_save is not Field.pre_save)
 
 
-def automatic_names(obj: Any) -> list[str]:
+def automatic_names(obj: DynamoModel) -> list[str]:
     """The attributes that follow every write."""
     return [f.attname for f in obj._meta.concrete_fields if getattr(f, "auto_now", False)]
 
 
-def check_keys(obj: Any) -> None:
+def check_keys(obj: DynamoModel) -> None:
     """Refuse values that no key can hold, and another primary key for a stored object; missing parts are allowed."""
     model: Any = type(obj)
     copies = {copy.name: copy.current(obj.__dict__) for copy in registry.copies_of(model)}

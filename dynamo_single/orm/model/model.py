@@ -24,7 +24,7 @@ from dynamo_single.orm.items import hydration, partial, refresh, serialization
 from dynamo_single.orm.items.held import AttributeValues
 from dynamo_single.orm.items.stored import StoredItem
 from dynamo_single.orm.model import validation
-from dynamo_single.orm.model.metaclass import ModelMeta
+from dynamo_single.orm.model.metaclass import ModelMeta, Options
 from dynamo_single.orm.model.positional import check_force_insert, save_options
 from dynamo_single.orm.model.pynamodb import ItemType, KeyValue, PynamoDBHooks
 from dynamo_single.orm.model.pynamodb_model import PynamoDBModel
@@ -67,6 +67,12 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
         objects = Manager()
 
     _stored = StoredItem()
+    #: The app's own options, of a concrete model.
+    _options: ClassVar[Options]
+    #: The attributes of the primary key, each once.
+    _identity: ClassVar[tuple[str, ...]]
+    #: The names of the primary key's fields, if forms can ask for them together.
+    _unique_key: ClassVar[tuple[str, ...]]
     #: Whether the model has a ``from_db()`` of its own.
     _has_from_db: ClassVar[bool] = False
     _prefetched_objects_cache: dict[str, Any]

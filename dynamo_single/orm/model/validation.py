@@ -21,6 +21,7 @@ from dynamo_single.orm.items.serialization import computed_key
 from dynamo_single.orm.reading import plans
 from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.table import get_table
 
@@ -40,7 +41,7 @@ class _Question(Struct, frozen=True, eq=False):
     answer: Callable[[Item | None], ValidationError | None]
 
 
-def _errors(obj: Any, questions: Sequence[_Question]) -> Errors:
+def _errors(obj: DynamoModel, questions: Sequence[_Question]) -> Errors:
     """The answers that are errors; the items are read together."""
     keys = [each.key for each in questions if each.key is not None]
     items = plans.get_items(get_table(type(obj)._options.alias), keys) if keys else {}
@@ -68,14 +69,14 @@ def unique_errors(obj: Any, own_key: ItemKey | None, unique_checks: Any) -> Erro
     return _errors(obj, [each for each in questions if each is not None])
 
 
-def _is_primary_key(obj: Any, check: Sequence[str], fields: Sequence[Any]) -> bool:
+def _is_primary_key(obj: DynamoModel, check: Sequence[str], fields: Sequence[Any]) -> bool:
     """Whether what is unique is the whole primary key: its one attribute, its several ones, or ``pk`` itself."""
     key: tuple[str, ...] = type(obj)._unique_key
     # Where the attributes are asked about by name, their identity would be the same question once more.
     return set(check) == set(key) if key else len(fields) == 1 and fields[0].primary_key
 
 
-def constraint_errors(obj: Any, own_key: ItemKey | None, exclude: Collection[str]) -> Errors:
+def constraint_errors(obj: DynamoModel, own_key: ItemKey | None, exclude: Collection[str]) -> Errors:
     """What ``validate_constraints()`` reports, of constraints that have nothing to do with what is excluded."""
     questions: list[_Question | None] = []
     for rule in declared(type(obj)._meta.concrete_model):
@@ -98,12 +99,12 @@ def _involved(rule: Rule) -> set[str]:
     return {each.field.name for each in registry.attributes_of(rule.model).values() if each.attr_name in stored}
 
 
-def _rule(obj: Any, fields: tuple[str, ...]) -> Rule | None:
+def _rule(obj: DynamoModel, fields: tuple[str, ...]) -> Rule | None:
     """The rule over these attributes; ``None`` where the primary key keeps them unique."""
     return next((rule for rule in rules_of(type(obj)) if rule.fields == fields and not rule.name), None)
 
 
-def _of_rule(obj: Any, own_key: ItemKey | None, rule: Rule | None, place: Place) -> _Question | None:
+def _of_rule(obj: DynamoModel, own_key: ItemKey | None, rule: Rule | None, place: Place) -> _Question | None:
     if rule is None:
         return None
     try:
@@ -122,7 +123,7 @@ def _known(place: Place, error: Exception) -> _Question:
     return _Question(place, None, lambda item: ValidationError(str(error), code="invalid_key"))
 
 
-def _item(obj: Any, rule: Rule) -> dict[str, dict[str, Any]]:
+def _item(obj: DynamoModel, rule: Rule) -> dict[str, dict[str, Any]]:
     """As much of the item that the object would be as the rule looks at."""
     found = {}
     for name, attribute in registry.attributes_of(rule.model).items():
@@ -131,12 +132,12 @@ def _item(obj: Any, rule: Rule) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _value(obj: Any, name: str) -> Any:
+def _value(obj: DynamoModel, name: str) -> Any:
     attribute = registry.attributes_of(type(obj))[name]
     return attribute.prepare(attribute.current(obj.__dict__))
 
 
-def _message(obj: Any, rule: Rule) -> ValidationError:
+def _message(obj: DynamoModel, rule: Rule) -> ValidationError:
     """Django's own message and code, as its ``UniqueConstraint.validate()`` chooses them."""
     constraint = rule.constraint
     fields = [attribute.field.name for attribute in rule.attributes]
@@ -147,7 +148,7 @@ def _message(obj: Any, rule: Rule) -> ValidationError:
     return _djangos(obj, fields)
 
 
-def _of_primary_key(obj: Any, check: Sequence[str]) -> _Question | None:
+def _of_primary_key(obj: DynamoModel, check: Sequence[str]) -> _Question | None:
     try:
         if obj.pk in (None, ""):
             return None
@@ -161,6 +162,6 @@ def _of_primary_key(obj: Any, check: Sequence[str]) -> _Question | None:
     return _Question(_at(check), key, answer)
 
 
-def _djangos(obj: Any, fields: list[str]) -> ValidationError:
+def _djangos(obj: DynamoModel, fields: list[str]) -> ValidationError:
     error: ValidationError = obj.unique_error_message(type(obj), fields)
     return error

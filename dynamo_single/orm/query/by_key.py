@@ -24,6 +24,7 @@ from dynamo_single.orm.reading import plans
 from dynamo_single.orm.requests.actions import ItemKey
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.fields import IdentityField
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.where import folding
 from dynamo_single.table.table import get_table
 
@@ -100,7 +101,7 @@ def _nothing_between(queryset_class: type[Any]) -> bool:
 
 
 @cache
-def _identity_of(model: Any) -> Mapping[str, Any] | None:
+def _identity_of(model: type[DynamoModel]) -> Mapping[str, Any] | None:
     """The attributes of the identity; ``None`` if equality with one of them says less than a key does."""
     layout = registry.layout_of(model)
     if folding.identifying(model).intersection(layout.identity):
@@ -109,7 +110,7 @@ def _identity_of(model: Any) -> Mapping[str, Any] | None:
     return {name: attributes[name] for name in layout.identity}
 
 
-def _key(model: Any, given: Mapping[str, Any]) -> ItemKey | None:
+def _key(model: type[DynamoModel], given: Mapping[str, Any]) -> ItemKey | None:
     identity = _identity_of(model)
     if identity is None:
         return None
@@ -120,7 +121,7 @@ def _key(model: Any, given: Mapping[str, Any]) -> ItemKey | None:
         return None
 
 
-def _values(model: Any, identity: Mapping[str, Any], given: Mapping[str, Any]) -> Values | None:
+def _values(model: type[DynamoModel], identity: Mapping[str, Any], given: Mapping[str, Any]) -> Values | None:
     """The values of the whole identity, if what is given is just that, in the form that is stored."""
     field = model._meta.pk
     if len(given) == 1 and "pk" in given:

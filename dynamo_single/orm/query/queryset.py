@@ -26,6 +26,7 @@ from dynamo_single.orm.requests.description import describe
 from dynamo_single.orm.results import computation, objects, related
 from dynamo_single.orm.results.columns import Shape, as_dict, as_named_tuple, as_tuple, as_value, columns
 from dynamo_single.orm.schema.encoding.shown import shown
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.where.arguments import asking
 from dynamo_single.orm.where.lookup import members
 from dynamo_single.table.listeners import capture_requests
@@ -223,7 +224,7 @@ class QuerySet(WritingQuerySet[M]):
         """``page()`` in a thread."""
         return await sync_to_async(self.page)(size, cursor, max_requests=max_requests)
 
-    def cursor_for(self, obj: Any, *, before: bool = False) -> str:
+    def cursor_for(self, obj: DynamoModel, *, before: bool = False) -> str:
         """The cursor of the page that begins behind an object, or ``before`` it ends; sends nothing.
 
         The object has to be one of the queryset's, as it was read.

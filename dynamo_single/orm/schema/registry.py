@@ -22,6 +22,7 @@ from dynamo_single.orm.schema.attributes import (
 )
 from dynamo_single.orm.schema.encoding.keys import Codec, IndexKey, Key, KeyPart, Template, codec_for
 from dynamo_single.orm.schema.fields.fields import DynamoField, IdentityField
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import AccessKey, AttributeInfo, ModelLayout
 from dynamo_single.table import names
 
@@ -37,7 +38,7 @@ PURGE_AT = "purge_at"
 ITEM_TYPE = "item_type"
 
 
-def register(model: Any) -> None:
+def register(model: type[DynamoModel]) -> None:
     """Take a concrete model in; two models of one table may not share an item type."""
     item_type = model._options.item_type
     for other in _MODELS.values():
@@ -77,7 +78,7 @@ def attributes_of(model: Any) -> dict[str, Attribute[Any]]:
 
 
 @cache
-def _attributes_of(model: Any) -> dict[str, Attribute[Any]]:
+def _attributes_of(model: type[DynamoModel]) -> dict[str, Attribute[Any]]:
     return {
         field.attname: field.attribute
         for field in model._meta.concrete_fields
@@ -85,7 +86,7 @@ def _attributes_of(model: Any) -> dict[str, Attribute[Any]]:
     }
 
 
-def has_soft_delete(model: Any) -> bool:
+def has_soft_delete(model: type[DynamoModel]) -> bool:
     """Whether the model's objects go to a trash."""
     return DELETED_AT in attributes_of(model)
 
@@ -95,18 +96,18 @@ def copies_of(model: Any) -> tuple[CanonicalAttribute, ...]:
     return tuple(each for each in attributes_of(model).values() if isinstance(each, CanonicalAttribute))
 
 
-def copied_of(model: Any) -> tuple[CopiedAttribute, ...]:
+def copied_of(model: type[DynamoModel]) -> tuple[CopiedAttribute, ...]:
     """The model's copies of other objects' attributes."""
     return tuple(each for each in attributes_of(model).values() if isinstance(each, CopiedAttribute))
 
 
-def copied_from(model: Any) -> tuple[CopiedAttribute, ...]:
+def copied_from(model: type[DynamoModel]) -> tuple[CopiedAttribute, ...]:
     """The copies that other models keep of this one's attributes."""
     return _copied_from(model._meta.concrete_model, all_models())
 
 
 @lru_cache(maxsize=1024)
-def _copied_from(model: Any, known: tuple[Any, ...]) -> tuple[CopiedAttribute, ...]:
+def _copied_from(model: type[DynamoModel], known: tuple[Any, ...]) -> tuple[CopiedAttribute, ...]:
     copies = (copy for holder in known for copy in copied_of(holder))
     return tuple(copy for copy in copies if copy.source.field.model._meta.concrete_model is model)
 
@@ -122,7 +123,7 @@ def layout_of(model: Any) -> ModelLayout:
 
 
 @cache
-def _layout_of(model: Any) -> ModelLayout:
+def _layout_of(model: type[DynamoModel]) -> ModelLayout:
     return _LayoutBuilder(model).build()
 
 
@@ -132,7 +133,7 @@ def _layouts_of_table(alias: str) -> tuple[ModelLayout, ...]:
 
 
 class _LayoutBuilder:
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: type[DynamoModel]) -> None:
         self.model = model
         self.label: str = model._meta.label
         self.attributes = attributes_of(model)

@@ -14,6 +14,7 @@ from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.terms import And, Compare, Condition, Or
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import CanonicalAttribute
+from dynamo_single.orm.schema.kinds import DynamoModel
 
 
 def folded(field: Any, lookup: str, operator: str, value: Any) -> Condition:
@@ -70,7 +71,7 @@ def _canonically(names: frozenset[str], condition: Condition) -> Condition:
 
 
 @cache
-def identifying(model: Any) -> frozenset[str]:
+def identifying(model: type[DynamoModel]) -> frozenset[str]:
     """The texts of a model whose canonical form is an identity: equality with them is without regard to case."""
     layout = registry.layout_of(model)
     primary = (*layout.primary.partition.parts, *layout.primary.sort.parts)

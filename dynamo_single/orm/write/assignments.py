@@ -26,6 +26,7 @@ from dynamo_single.orm.schema.attributes.documents import SetAttribute
 from dynamo_single.orm.schema.attributes.operations import AddToSet, Append, Operation, Prepend, Removal, RemoveFromSet
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.encoding.values import checked_text, to_attribute_value
+from dynamo_single.orm.schema.kinds import DynamoModel
 
 #: Behind this, an expression would ask DynamoDB for more than it does.
 MAX_OPERANDS = 2
@@ -58,7 +59,7 @@ def is_asked(value: Any) -> bool:
     return isinstance(value, Operation) or hasattr(value, "resolve_expression")
 
 
-def of_object(obj: Any, only: Collection[str] | None = None) -> tuple[Change, ...]:
+def of_object(obj: DynamoModel, only: Collection[str] | None = None) -> tuple[Change, ...]:
     """The changes that an object's attributes were set to; what is known already, such as ``Now()``, is put there."""
     found = []
     for name, attribute in registry.attributes_of(type(obj)).items():
@@ -73,7 +74,7 @@ def of_object(obj: Any, only: Collection[str] | None = None) -> tuple[Change, ..
     return tuple(found)
 
 
-def refuse_changes(obj: Any, why: str) -> None:
+def refuse_changes(obj: DynamoModel, why: str) -> None:
     """Raise for what only an update can set an object to; put in place what is known already."""
     changes = of_object(obj)
     if changes:
@@ -265,7 +266,7 @@ def _is_alike(one: Attribute[Any], other: Attribute[Any]) -> bool:
 # names
 
 
-def target_of(model: Any, name: str) -> Target:
+def target_of(model: type[DynamoModel], name: str) -> Target:
     """The attribute, or the place in a map or list, that a name means; raises ``UnknownField``."""
     fields = {key: field for field in model._meta.concrete_fields for key in (field.name, field.attname)}
     field = model._meta.pk if name == "pk" else fields.get(name)
@@ -284,7 +285,7 @@ def target_of(model: Any, name: str) -> Target:
     return Target(model, field.attribute, Place(field.attribute.attr_name, _path(model, field.attribute, steps)), name)
 
 
-def _path(model: Any, attribute: Attribute[Any], steps: Iterable[str]) -> tuple[str | int, ...]:
+def _path(model: type[DynamoModel], attribute: Attribute[Any], steps: Iterable[str]) -> tuple[str | int, ...]:
     path: list[str | int] = []
     for number, step in enumerate(steps):
         checked_text(step, path=f"a place in {attribute.name}")

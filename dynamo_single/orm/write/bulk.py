@@ -37,6 +37,7 @@ from dynamo_single.orm.requests.compiler import compile_action
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import CanonicalAttribute
 from dynamo_single.orm.schema.encoding.shown import shown
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.write import assignments
 from dynamo_single.orm.write.create import create, new_item
 from dynamo_single.orm.write.grouping import Outcome, Writing
@@ -115,7 +116,7 @@ class Creation(Struct, frozen=True):
         self.written.discard(id(new.obj))
         return self.ignore and isinstance(error, AlreadyExists | UniqueViolation)
 
-    def _prepared(self, obj: Any) -> _New:
+    def _prepared(self, obj: DynamoModel) -> _New:
         if not isinstance(obj, self.model._meta.concrete_model):
             raise TypeError(f"bulk_create() of {self.model._meta.label} got {shown(obj)}.")
         obj._prepare_related_fields_for_save(operation_name="bulk_create")
@@ -280,7 +281,7 @@ def update(
         )
     _check_together(model, objects, only)
 
-    def write(obj: Any) -> Mapping[str, int]:
+    def write(obj: DynamoModel) -> Mapping[str, int]:
         async def saved(terms: Terms) -> bool:
             await save(obj, Save(only=only, terms=terms), block.current())
             return True
@@ -302,7 +303,7 @@ def update(
     return sum(job.write_each(objects, write).values())
 
 
-def _check_together(model: Any, objects: Sequence[Any], only: frozenset[str]) -> None:
+def _check_together(model: type[DynamoModel], objects: Sequence[Any], only: frozenset[str]) -> None:
     """Raise for values that are wrong, for one object given twice, and for unique values that two of them need."""
     known: dict[Any, Any] = {}
     takers: dict[ItemKey, _New] = {}
@@ -335,7 +336,7 @@ def _check_together(model: Any, objects: Sequence[Any], only: frozenset[str]) ->
             )
 
 
-def _is_read(obj: Any, only: frozenset[str]) -> bool:
+def _is_read(obj: DynamoModel, only: frozenset[str]) -> bool:
     """Read the rest of an object that was read in part, if that is needed; whether it is there."""
     try:
         if only & missing(obj) or uniqueness.unique_attributes(type(obj)).keys() & only:
@@ -378,7 +379,7 @@ def _is_of_creation(attribute: Any) -> bool:
     return bool(attribute.settled or attribute.immutable or attribute.field_options.get("auto_now_add"))
 
 
-def _stands_alone(model: Any) -> bool:
+def _stands_alone(model: type[DynamoModel]) -> bool:
     """Whether a model's items can be written over blindly: nothing follows from them, and nothing of them is kept."""
     kept = (
         _is_of_creation(each) or (each.computed and not isinstance(each, CanonicalAttribute))

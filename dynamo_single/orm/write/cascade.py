@@ -26,6 +26,7 @@ from dynamo_single.orm.requests.block import Block, Entry, Explain
 from dynamo_single.orm.requests.compiler import compile_batches
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children, declared
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table.batches import Wanted, get_batches
 from dynamo_single.table.flow import local
 from dynamo_single.table.limits import MAX_ACTIONS, MAX_TRANSACTION_SIZE
@@ -37,13 +38,13 @@ PARENTS_AT_ONCE = 100
 ChildrenOf = Callable[[Children[Any], Sequence[Any]], Sequence[Any]]
 
 
-def followers(model: Any, *, for_good: bool = False) -> tuple[Children[Any], ...]:
+def followers(model: type[DynamoModel], *, for_good: bool = False) -> tuple[Children[Any], ...]:
     """The children that go along: into the trash those that have one, ``for_good`` all that cascade."""
     return _followers(model, for_good, registry.generation)
 
 
 @lru_cache(maxsize=1024)
-def _followers(model: Any, for_good: bool, generation: int) -> tuple[Children[Any], ...]:
+def _followers(model: type[DynamoModel], for_good: bool, generation: int) -> tuple[Children[Any], ...]:
     return tuple(
         children
         for children in declared(model)
@@ -51,7 +52,7 @@ def _followers(model: Any, for_good: bool, generation: int) -> tuple[Children[An
     )
 
 
-def parents(model: Any) -> Iterator[tuple[Any, Any]]:
+def parents(model: type[DynamoModel]) -> Iterator[tuple[Any, Any]]:
     """The models whose deletion takes objects of this model along, each with the reference that leads there."""
     for parent in registry.all_models():
         if registry.has_soft_delete(parent):
@@ -275,12 +276,12 @@ def _nothing() -> None:
     """What there is to take back of a check, and of what an object does not know of yet."""
 
 
-def _alias(obj: Any) -> str:
+def _alias(obj: DynamoModel) -> str:
     alias: str = type(obj)._options.alias
     return alias
 
 
-def counts(model: Any, objects: Sequence[Any]) -> tuple[int, dict[str, int]]:
+def counts(model: type[DynamoModel], objects: Sequence[Any]) -> tuple[int, dict[str, int]]:
     """How many objects, and how many of each model, as Django's ``delete()`` tells it."""
     found = {model._meta.label: 0}
     for obj in objects:

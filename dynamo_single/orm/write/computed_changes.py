@@ -22,19 +22,22 @@ from dynamo_single.orm.requests.changes import Change, as_stored, evaluate, oper
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
 from dynamo_single.orm.schema.encoding.values import text_to_number
+from dynamo_single.orm.schema.kinds import DynamoModel
 
 #: How often a change is computed again because another writer was faster.
 ATTEMPTS = 8
 
 
-def attribute_names(model: Any, changes: Collection[Change]) -> frozenset[str]:
+def attribute_names(model: type[DynamoModel], changes: Collection[Change]) -> frozenset[str]:
     """The attributes that the changes change."""
     changed = {change.place.name for change in changes}
     attributes = registry.attributes_of(model) if changed else {}
     return frozenset(name for name, attribute in attributes.items() if attribute.attr_name in changed)
 
 
-def is_left_to_dynamodb(model: Any, changes: Collection[Change], changed: Collection[str], *, alone: bool) -> bool:
+def is_left_to_dynamodb(
+    model: type[DynamoModel], changes: Collection[Change], changed: Collection[str], *, alone: bool
+) -> bool:
     """Whether DynamoDB can make the changes itself.
 
     ``changed`` are the attributes that get a value in the same write. A write that is ``alone`` is answered with the
@@ -72,7 +75,7 @@ def _value(attribute: Attribute[Any], stored: Mapping[str, Any] | None) -> Any:
     return attribute.prepare(text_to_number(stored["N"])) if is_sum else attribute.from_attribute_value(dict(stored))
 
 
-def with_operands(model: Any, changes: Sequence[Change], before: Item, found: Item) -> Item | None:
+def with_operands(model: type[DynamoModel], changes: Sequence[Change], before: Item, found: Item) -> Item | None:
     """What was read with the operands that were found in the table, to compute again; ``None`` if that must not be.
 
     An operand has to be what changed, and nobody else's version may be written over. The index keys go along with the
@@ -86,7 +89,7 @@ def with_operands(model: Any, changes: Sequence[Change], before: Item, found: It
     return {**mixed, **{name: found[name] for name in names if name in found}}
 
 
-def operand_values(obj: Any, changes: Sequence[Change], read: Item, item: Item) -> Values:
+def operand_values(obj: DynamoModel, changes: Sequence[Change], read: Item, item: Item) -> Values:
     """What the operands are in an item, by attribute, for those that an object shows as they were ``read``."""
     operands, set_here = operand_names(changes), touched(obj, hydration.values_of(type(obj), read))
     held = hydration.values_of(type(obj), item)

@@ -21,6 +21,7 @@ from dynamo_single.orm.items.serialization import Values, item_from, set_automat
 from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.orm.requests.block import Block
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.write import assignments
 from dynamo_single.orm.write.intentions import Save
 from dynamo_single.orm.write.save import begun_anew, remember, save, without
@@ -30,7 +31,7 @@ from dynamo_single.table.flow import local
 New = tuple[Item, Values]
 
 
-async def create(obj: Any, pending: Block | None, *, raw: bool = False, new: New | None = None) -> None:
+async def create(obj: DynamoModel, pending: Block | None, *, raw: bool = False, new: New | None = None) -> None:
     """Write a new object: PutItem, or one transaction with its unique values and derived items; never over an item.
 
     ``raw`` (fixtures) keeps automatic times as they are given. ``new`` is what ``new_item`` gave.
@@ -45,7 +46,7 @@ async def create(obj: Any, pending: Block | None, *, raw: bool = False, new: New
     await begun_anew(attempt)
 
 
-async def _send(obj: Any, item: Item, values: Values, pending: Block | None, *, raw: bool) -> None:
+async def _send(obj: DynamoModel, item: Item, values: Values, pending: Block | None, *, raw: bool) -> None:
     effects = effects_of(type(obj))
     absent: frozenset[ItemKey] = frozenset()
     while True:
@@ -59,7 +60,7 @@ async def _send(obj: Any, item: Item, values: Values, pending: Block | None, *, 
             return
 
 
-async def new_item(obj: Any, pending: Block | None, *, raw: bool = False) -> New:
+async def new_item(obj: DynamoModel, pending: Block | None, *, raw: bool = False) -> New:
     """The item and the values of an object that is to be created, which gets its identifier and automatic values."""
     model = type(obj)
     if obj._stored is not None:

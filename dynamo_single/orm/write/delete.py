@@ -32,6 +32,7 @@ from dynamo_single.orm.requests.block import Block, Entry
 from dynamo_single.orm.requests.changes import as_stored
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.write import cascade
 from dynamo_single.orm.write.cascade import Cascade, Step
 from dynamo_single.orm.write.save import only_if, without
@@ -70,7 +71,7 @@ def _tell(origin: Any, done: Sequence[Any]) -> None:
         post_delete.send(sender=each._meta.concrete_model, instance=each, using=None, origin=origin)
 
 
-async def remove(obj: Any, terms: Terms, pending: Block | None) -> int:
+async def remove(obj: DynamoModel, terms: Terms, pending: Block | None) -> int:
     """Delete one item for good, with its unique values; the number of items deleted, 0 if there was none.
 
     An object that was read in part is read whole first.
@@ -94,7 +95,7 @@ async def remove(obj: Any, terms: Terms, pending: Block | None) -> int:
             return 1
 
 
-async def _is_whole(obj: Any) -> bool:
+async def _is_whole(obj: DynamoModel) -> bool:
     """Read the rest of an object that was read in part; ``False`` if it is not there any more."""
     try:
         if isinstance(obj._stored, PartialItem):
@@ -104,7 +105,7 @@ async def _is_whole(obj: Any) -> bool:
     return True
 
 
-def along_with(obj: Any) -> list[Any]:
+def along_with(obj: DynamoModel) -> list[Any]:
     """What is deleted for good along with an object: one Query for each kind of children, at the least."""
     return cascade.below(obj, children, for_good=True)
 
@@ -116,13 +117,13 @@ def children(of: Children[Any], pks: Sequence[Any], *, again: bool = False) -> l
     return [*cascade.listed(of, pks, "live", again=again), *cascade.listed(of, pks, "deleted", again=again)]
 
 
-async def _alone(obj: Any, terms: Terms, pending: Block | None) -> bool:
+async def _alone(obj: DynamoModel, terms: Terms, pending: Block | None) -> bool:
     if terms.queried == EVERYTHING:
         return bool(await remove(obj, terms, pending))
     return await only_if(obj, terms.queried, lambda again: remove(obj, Terms(again.queried, terms.demanded), pending))
 
 
-async def _with_children(obj: Any, terms: Terms, done: list[Any], pending: Block | None, origin: Any) -> None:
+async def _with_children(obj: DynamoModel, terms: Terms, done: list[Any], pending: Block | None, origin: Any) -> None:
     announced: set[ItemKey] = set()
     for attempt in range(ATTEMPTS):
         listed = partial(children, again=attempt > 0)
@@ -150,7 +151,9 @@ async def _with_children(obj: Any, terms: Terms, done: list[Any], pending: Block
             done += work.done
 
 
-async def _latecomers(obj: Any, roots: list[Any], origin: Any, announced: set[ItemKey], done: list[Any]) -> None:
+async def _latecomers(
+    obj: DynamoModel, roots: list[Any], origin: Any, announced: set[ItemKey], done: list[Any]
+) -> None:
     """Delete the children that were created while their parents were deleted, as far as a key shows them by now."""
     for _ in range(ATTEMPTS):
         first, *others = roots
@@ -247,7 +250,7 @@ class _Removal(Step):
         self.obj._stored = None
 
 
-def _counters(model: Any) -> list[str]:
+def _counters(model: type[DynamoModel]) -> list[str]:
     """The physical names of the counters of children that go along when an object is deleted for good."""
     followers = cascade.followers(model, for_good=True)
     return [each.attr_name for each in registry.counters_of(model) if getattr(model, each.children) in followers]
@@ -264,7 +267,7 @@ def _guards(obj: Any, terms: Terms) -> list[Entry]:
     return [cascade.guard(write.transition.subject.name, check, write.explain)]
 
 
-def _may_go_on(obj: Any, terms: Terms) -> bool:
+def _may_go_on(obj: DynamoModel, terms: Terms) -> bool:
     """Bring the object up to its item; whether it is there and meets what is queried."""
     try:
         fresh = hydration.reload(obj)

@@ -29,6 +29,7 @@ from dynamo_single.orm.requests.actions import ItemKey, key_of
 from dynamo_single.orm.requests.block import Block, current
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import declared
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.write import assignments
 from dynamo_single.orm.write.intentions import SAVE
 from dynamo_single.orm.write.save import begun_anew, remember, save, without
@@ -89,16 +90,16 @@ async def move(obj: Any, changes: Mapping[str, Any], pending: Block | None) -> N
     await local(partial(post_save.send, created=False, **announced))
 
 
-def _state(obj: Any) -> _State:
+def _state(obj: DynamoModel) -> _State:
     return values_held(obj), dict(obj._state.fields_cache)
 
 
-def _set_state(obj: Any, state: _State) -> None:
+def _set_state(obj: DynamoModel, state: _State) -> None:
     hold_only(obj, state[0])
     obj._state.fields_cache = dict(state[1])
 
 
-async def _move(obj: Any, wanted: _State, as_it_was: _State, pending: Block | None) -> None:
+async def _move(obj: DynamoModel, wanted: _State, as_it_was: _State, pending: Block | None) -> None:
     """Send the move to what ``wanted`` says; it changes nothing of the object before it is sent."""
     model, effects = type(obj), effects_of(type(obj))
     _set_state(obj, wanted)
@@ -141,7 +142,7 @@ async def _new_item(obj: Any, effects: Effects, pending: Block | None) -> tuple[
     return values, {**foreign, **form.after({**before, **key}, held, changed)}
 
 
-def _refuse_orphans(obj: Any) -> None:
+def _refuse_orphans(obj: DynamoModel) -> None:
     """Refuse to move an object that others refer to by its ``pk``: one Query for one item for each reference.
 
     What follows from an object follows it; where a model has other objects too, all that refer to it are read.
@@ -158,7 +159,7 @@ def _refuse_orphans(obj: Any) -> None:
                 )
 
 
-def _references(model: Any) -> Iterator[tuple[Any, bool]]:
+def _references(model: type[DynamoModel]) -> Iterator[tuple[Any, bool]]:
     """The references to a model, and whether it has them as ``Children``; what follows from an object follows it."""
     owned = {children.field for children in declared(model)}
     for other in registry.all_models():
@@ -168,7 +169,7 @@ def _references(model: Any) -> Iterator[tuple[Any, bool]]:
                 yield field, field in owned
 
 
-def _has_others(model: Any) -> bool:
+def _has_others(model: type[DynamoModel]) -> bool:
     """Whether a model says for itself which of its objects follow from others."""
     return sum("is_derived" in vars(each) for each in model.__mro__) > 1
 

@@ -36,6 +36,7 @@ from dynamo_single.orm.requests.changes import Change, Place, clashing, needs, u
 from dynamo_single.orm.requests.compiler import compile_action
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.encoding.shown import shown
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.write import cascade, computed_changes
 from dynamo_single.orm.write.assignments import Target, is_asked, settled, target_of
 from dynamo_single.orm.write.job import Job, Progress, each_once
@@ -73,7 +74,7 @@ def update(matches: Matches, assigned: Assigned) -> int:
     if any(values.get(name) not in (None, "") for name in claims.unique_attributes(model)):
         objects = _check_unique(model, values, list(objects))
 
-    def write(obj: Any) -> Mapping[str, int]:
+    def write(obj: DynamoModel) -> Mapping[str, int]:
         for name, value in values.items():
             setattr(obj, name, value)
         condition = _own_condition(matches.query, obj)
@@ -99,7 +100,7 @@ def hard_delete(matches: Matches) -> tuple[int, dict[str, int]]:
 
 
 def _delete_each(matches: Matches, verb: str, *, for_good: bool) -> tuple[int, dict[str, int]]:
-    def write(obj: Any) -> Mapping[str, int]:
+    def write(obj: DynamoModel) -> Mapping[str, int]:
         terms = Terms(queried=_own_condition(matches.query, obj))
         delete_one = obj._hard_delete if for_good else obj._delete_under
         counts: Mapping[str, int] = delete_one(terms, matches.origin)[1]
@@ -142,7 +143,7 @@ def _job(matches: Matches, verb: str, *signals: Any) -> Job:
     return Job(verb, matches.model, progress=matches.progress, threads=not heard, together=together)
 
 
-def _check_unique(model: Any, values: Mapping[str, Any], objects: Sequence[Any]) -> Iterator[Any]:
+def _check_unique(model: type[DynamoModel], values: Mapping[str, Any], objects: Sequence[Any]) -> Iterator[Any]:
     for rule in rules_of(model):
         given = tuple(values.get(name) for name in rule.fields)
         if len(objects) > 1 and not rule.name and not any(value in (None, "") for value in given):
@@ -267,7 +268,7 @@ def at_once(matches: Matches, assigned: Assigned) -> int | None:
     return 1
 
 
-def _action(model: Any, plan: Plan, assigned: Assigned, condition: Condition) -> Update:
+def _action(model: type[DynamoModel], plan: Plan, assigned: Assigned, condition: Condition) -> Update:
     blank = model.__new__(model)
     blank._stored = None
     values = {**form_of(model).automatic_values(blank), **assigned.values}
@@ -283,7 +284,7 @@ def _action(model: Any, plan: Plan, assigned: Assigned, condition: Condition) ->
     )
 
 
-def _explain(model: Any, error: ConditionFailed, condition: Condition, assigned: Assigned) -> None:
+def _explain(model: type[DynamoModel], error: ConditionFailed, condition: Condition, assigned: Assigned) -> None:
     """Raise for an item that the queryset gives, and that is not what the changes need."""
     if not error.item:
         return

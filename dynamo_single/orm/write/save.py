@@ -32,6 +32,7 @@ from dynamo_single.orm.plan.projection import PartialItem
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, Check, Item, ItemKey, key_of
 from dynamo_single.orm.requests.block import Block
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.write import assignments, computed_changes
 from dynamo_single.orm.write.intentions import Save
 from dynamo_single.table import names
@@ -60,7 +61,7 @@ async def save(obj: Any, wanted: Save, pending: Block | None) -> None:
     await begun_anew(_Saving(obj, wanted, effects_of(type(obj)), pending, named).carry_out)
 
 
-def _named(obj: Any, wanted: Save) -> frozenset[str] | None:
+def _named(obj: DynamoModel, wanted: Save) -> frozenset[str] | None:
     """The attributes that are written although they are as they were read; ``None`` if none were named.
 
     What is read only now is as it is stored.
@@ -216,12 +217,12 @@ async def _stored_item(obj: Any, named: Collection[str]) -> Item:
     return item
 
 
-async def assign(obj: Any, values: Values, terms: Terms, pending: Block | None) -> None:
+async def assign(obj: DynamoModel, values: Values, terms: Terms, pending: Block | None) -> None:
     """Set attributes of a stored object, with every key and unique value that depends on them: one request."""
     await send(obj, effects_of(type(obj)), assigned(obj, values), terms, pending)
 
 
-async def send(obj: Any, effects: Effects, draft: Draft, terms: Terms, pending: Block | None) -> None:
+async def send(obj: DynamoModel, effects: Effects, draft: Draft, terms: Terms, pending: Block | None) -> None:
     """Compose a draft's write, send it and remember it; again without a parent that is gone and is not needed."""
     absent: frozenset[ItemKey] = frozenset()
     while True:
@@ -257,7 +258,7 @@ def _know(obj: Any, draft: Draft) -> None:
     obj.__dict__.update(draft.shows)
 
 
-async def _check(obj: Any, before: Item, terms: Terms, pending: Block | None) -> None:
+async def _check(obj: DynamoModel, before: Item, terms: Terms, pending: Block | None) -> None:
     """Ask whether a stored object meets what is demanded, where there is nothing to write: one transaction."""
     if terms.demanded == EVERYTHING:
         return
@@ -267,7 +268,7 @@ async def _check(obj: Any, before: Item, terms: Terms, pending: Block | None) ->
     await sending.deliver(obj, Write(transition, type(obj)._options.alias, (check,), conditions))
 
 
-async def remember(obj: Any, write: Write, stored: Item) -> None:
+async def remember(obj: DynamoModel, write: Write, stored: Item) -> None:
     """Let an object know what was written of it, and finish what could not go along.
 
     What DynamoDB changed and nobody was told yet is read when it is asked for.
@@ -294,7 +295,10 @@ def _kept_mark(before: Item | None) -> Item:
 
 
 async def only_if(
-    obj: Any, condition: Condition, write: Callable[[Terms], Awaitable[Any]], named: frozenset[str] = frozenset()
+    obj: DynamoModel,
+    condition: Condition,
+    write: Callable[[Terms], Awaitable[Any]],
+    named: frozenset[str] = frozenset(),
 ) -> bool:
     """Write under a queryset's condition on the stored item; ``False`` if the item does not meet it, or is gone.
 
@@ -327,7 +331,7 @@ async def only_if(
             hold_only(obj, as_it_was[1])
 
 
-def _reloaded(obj: Any) -> Any:
+def _reloaded(obj: DynamoModel) -> Any:
     try:
         return hydration.reload(obj)
     except type(obj).DoesNotExist:

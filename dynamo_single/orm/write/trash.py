@@ -33,6 +33,7 @@ from dynamo_single.orm.requests.actions import Action, Check, Item, key_of
 from dynamo_single.orm.requests.block import Block, Entry
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.write import cascade
 from dynamo_single.orm.write.cascade import Cascade, Step
 from dynamo_single.orm.write.save import assign, remember
@@ -54,7 +55,7 @@ class Batch(Struct, frozen=True):
     purge_at: datetime | None
 
     @classmethod
-    def begun_with(cls, obj: Any) -> Batch:
+    def begun_with(cls, obj: DynamoModel) -> Batch:
         """The batch of an object that is deleted now."""
         moment, after = clock.instant(), type(obj)._options.purge_after
         # In whole seconds, as time to live counts.
@@ -108,7 +109,7 @@ async def delete(obj: Any, terms: Terms, pending: Block | None) -> tuple[int, di
     return cascade.counts(type(obj), done)
 
 
-async def restore(obj: Any, terms: Terms, pending: Block | None) -> tuple[int, dict[str, int]]:
+async def restore(obj: DynamoModel, terms: Terms, pending: Block | None) -> tuple[int, dict[str, int]]:
     """Bring an object back from the trash with what went there along with it; a live one is left alone.
 
     Raises the model's ``DoesNotExist`` if it is gone for good, ``UniqueViolation`` if a value of it or of a child was
@@ -136,12 +137,12 @@ def _tell(signal: Signal, done: Sequence[Any]) -> None:
         signal.send(sender=type(each), instance=each)
 
 
-def along_with(obj: Any) -> list[Any]:
+def along_with(obj: DynamoModel) -> list[Any]:
     """What goes to the trash along with a live object: one Query for each kind of children, at the least."""
     return cascade.below(obj, partial(cascade.listed, visibility="live"))
 
 
-def _check_stored(obj: Any, done: str) -> None:
+def _check_stored(obj: DynamoModel, done: str) -> None:
     if obj._stored is None:
         raise ValueError(f"{obj._meta.object_name} object can't be {done} because it is not stored.")
 
@@ -185,7 +186,7 @@ async def _carry_out(obj: Any, terms: Terms, done: list[Any], pending: Block | N
             done += work.done
 
 
-def _deletion(obj: Any, terms: Terms, *, again: bool) -> Cascade:
+def _deletion(obj: DynamoModel, terms: Terms, *, again: bool) -> Cascade:
     """The object first, so that an interrupted deletion says so, then its children."""
     interrupted = _is_in_trash(obj)
     batch = Batch.of(obj) if interrupted else Batch.begun_with(obj)
@@ -215,7 +216,7 @@ def _restoration(obj: Any, terms: Terms, *, again: bool) -> Cascade:
     return Cascade([*steps, _Assignment(obj, _restored(obj), Terms(terms.queried))], _guards(obj), ask_first=True)
 
 
-async def _latecomers(obj: Any, batch: Batch | None, done: list[Any]) -> None:
+async def _latecomers(obj: DynamoModel, batch: Batch | None, done: list[Any]) -> None:
     """Bring back what another deletion of the object put into the trash meanwhile, as far as a key shows it by now."""
 
     def children_of(children: Children[Any], pks: Sequence[Any]) -> list[Any]:
@@ -250,7 +251,7 @@ def _guards_of_children(obj: Any) -> list[Entry]:
 class _Assignment(Step):
     """Setting the marks of the trash on one object of several, or taking them away."""
 
-    def __init__(self, obj: Any, values: Values, terms: Terms = NO_TERMS) -> None:
+    def __init__(self, obj: DynamoModel, values: Values, terms: Terms = NO_TERMS) -> None:
         super().__init__(obj, terms)
         self.values = values
 
@@ -269,7 +270,7 @@ class _Assignment(Step):
         await remember(self.obj, write, stored)
 
 
-def _restored(obj: Any) -> Values:
+def _restored(obj: DynamoModel) -> Values:
     return {name: None for name in _MARKS if name != registry.PURGE_AT or _purges(obj)}
 
 
@@ -285,7 +286,7 @@ def _guards(obj: Any) -> list[Entry]:
     return guards
 
 
-def _in_trash(obj: Any, parent: str, action: Action, found: Item | None) -> ParentInTrash | MissingReference:
+def _in_trash(obj: DynamoModel, parent: str, action: Action, found: Item | None) -> ParentInTrash | MissingReference:
     if not found:
         return MissingReference(
             f"{Subject(obj).name} cannot be restored: {parent}, which counts it, is not stored; nothing was written.",
@@ -308,14 +309,14 @@ def _is_in_trash(obj: Any) -> bool:
     return names.DELETED_AT in obj._stored
 
 
-def _purges(obj: Any) -> bool:
+def _purges(obj: DynamoModel) -> bool:
     return type(obj)._options.purge_after is not None
 
 
-def _mark(obj: Any) -> str:
+def _mark(obj: DynamoModel) -> str:
     return f"{type(obj)._options.item_type}#{obj.pk}"
 
 
-def _read_again(obj: Any) -> None:
+def _read_again(obj: DynamoModel) -> None:
     changed = changed_in_memory(obj).difference(_MARKS)
     hydration.follow(obj, hydration.reload(obj), changed)

@@ -14,6 +14,7 @@ from django.utils.functional import cached_property
 
 from dynamo_single.exceptions import StaleObject
 from dynamo_single.orm.schema.encoding.shown import shown
+from dynamo_single.orm.schema.kinds import DynamoModel
 
 
 class ReverseDescriptor(ReverseManyToOneDescriptor):  # type: ignore[type-arg]  # not generic at run time
@@ -104,11 +105,11 @@ class Adding:
         behind: Any = super()
         behind.set(objs, bulk=bulk, clear=False)
 
-    def _check_model(self, obj: Any) -> None:
+    def _check_model(self, obj: DynamoModel) -> None:
         if not isinstance(obj, self.model):
             raise TypeError(f"{self.model._meta.object_name!r} instance expected, got {shown(obj)}")
 
-    def _name(self, obj: Any) -> None:
+    def _name(self, obj: DynamoModel) -> None:
         """Write the reference of an object, whatever it is in the table; another version is not written over."""
         try:
             obj.save(update_fields=[self.field.name])

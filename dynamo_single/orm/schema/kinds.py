@@ -1,0 +1,15 @@
+"""What checkers are told that a model of ours is, below the folder that makes one.
+
+At run time the name is Django's own class, of which every model of ours is one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.model.model import Model as DynamoModel
+else:
+    from django.db.models import Model as DynamoModel
+
+__all__ = ["DynamoModel"]
