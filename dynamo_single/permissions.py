@@ -16,7 +16,6 @@ from django.db.models import Q
 
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.backend.router import uses_engine
-from dynamo_single.orm.schema.kinds import DynamoModel
 
 if TYPE_CHECKING:
     from django.contrib.auth.backends import BaseBackend as _Base
@@ -179,7 +178,7 @@ class StoredPermissions(_Base):
             wanted |= Q(is_superuser=True)
         return users.filter(wanted if is_active is None else wanted & Q(is_active=is_active))
 
-    def _permissions(self, user_obj: Any, obj: DynamoModel, source: str) -> set[str]:
+    def _permissions(self, user_obj: Any, obj: object, source: str) -> set[str]:
         if not _may_have_any(user_obj, obj):
             return set()
         # The names are Django's, so that who deletes them to read anew finds them.
@@ -190,7 +189,7 @@ class StoredPermissions(_Base):
         return found
 
 
-def _may_have_any(user: Any, obj: DynamoModel) -> bool:
+def _may_have_any(user: Any, obj: object) -> bool:
     return bool(user.is_active and not user.is_anonymous and obj is None)
 
 

@@ -24,7 +24,6 @@ from django.utils.translation import gettext as _
 
 from dynamo_single.admin.changelist import KeyPaginator
 from dynamo_single.backend.errors import is_stored_in_dynamodb
-from dynamo_single.orm.schema.kinds import DynamoModel
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault  # Python's own since 3.13
@@ -37,7 +36,7 @@ else:
     M = TypeVar("M")
 
     class _Base(ModelAdmin):
-        def __class_getitem__(cls, model: type[DynamoModel]) -> type:
+        def __class_getitem__(cls, model: type[models.Model]) -> type:
             """The class itself: its parameter is for checkers, and Django's has none at run time."""
             return cls
 
@@ -59,7 +58,7 @@ def entries() -> Any:
     return LogEntry.objects.all()
 
 
-def write(request: HttpRequest, obj: DynamoModel, action_flag: int, message: Any = "") -> Any:
+def write(request: HttpRequest, obj: models.Model, action_flag: int, message: Any = "") -> Any:
     """Write one entry: one PutItem. ``message`` is a text, or a list as ``ModelAdmin`` constructs it."""
     from dynamo_single.admin.log import LogEntry
 
@@ -95,7 +94,7 @@ class LoggedModelAdmin(_Base[M]):
             transaction.on_commit(entry, using=router.db_for_write(self.model))
         return None
 
-    def deletion_message(self, obj: DynamoModel) -> str:
+    def deletion_message(self, obj: models.Model) -> str:
         """What the log says about a deletion."""
         return ""
 

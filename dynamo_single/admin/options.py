@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django import forms
 from django.contrib import messages
@@ -25,7 +25,7 @@ from dynamo_single.admin import content_types, trash, versions
 from dynamo_single.admin.changelist import KeyChangeList, KeyPaginator, TrashFilter, shows_trash
 from dynamo_single.admin.errors import REFUSALS, RelatedRefused, refused_form
 from dynamo_single.admin.forms import KeyModelFormSet, PermissionsFilter, with_members
-from dynamo_single.admin.history import LoggedModelAdmin, M
+from dynamo_single.admin.history import LoggedModelAdmin
 from dynamo_single.exceptions import NoAccessPattern, NotSupported, UnknownField
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
@@ -33,7 +33,14 @@ from dynamo_single.orm.schema.registry import layout_of
 from dynamo_single.permission_fields import PermissionsField
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault  # Python's own since 3.13
+
     from dynamo_single.orm.query.queryset import QuerySet
+    from dynamo_single.orm.schema.kinds import DynamoModel
+
+    M = TypeVarWithDefault("M", bound=DynamoModel, default=Any)
+else:
+    M = TypeVar("M")
 
 
 class DynamoModelAdmin(LoggedModelAdmin[M]):

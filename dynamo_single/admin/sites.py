@@ -11,7 +11,7 @@ from django.conf import settings
 from django.contrib.admin import ModelAdmin
 from django.contrib.admin.sites import AdminSite
 from django.contrib.auth.decorators import login_not_required
-from django.db import router
+from django.db import models, router
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
@@ -32,7 +32,6 @@ from dynamo_single.exceptions import (
     Throttled,
     UnknownField,
 )
-from dynamo_single.orm.schema.kinds import DynamoModel
 
 logger = logging.getLogger("dynamo_single.admin")
 
@@ -135,7 +134,7 @@ def _logged(admin_class: Any) -> Any:
     return type(admin_class)(admin_class.__name__, tuple(bases), members)
 
 
-def _is_of_use(model: type[DynamoModel]) -> bool:
+def _is_of_use(model: type[models.Model]) -> bool:
     if model._meta.label == "auth.Group" and is_in_dynamodb():
         return False
     return is_stored_in_dynamodb(model) or not uses_engine(router.db_for_read(model))

@@ -23,7 +23,7 @@ from dynamo_single.orm.query.unique import by_claim
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.permission_fields import PermissionsAttribute
 
-M = TypeVar("M", bound=DjangoModel)
+M = TypeVar("M", bound=models.Model)
 
 
 class Related:

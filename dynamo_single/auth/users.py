@@ -23,7 +23,7 @@ from dynamo_single.auth.groups import ByUnique, Groups
 from dynamo_single.exceptions import UniqueViolation
 from dynamo_single.permission_fields import PermissionsAttribute
 
-U = TypeVar("U", bound=base_user.AbstractBaseUser)
+U = TypeVar("U", bound="AbstractBaseUser")
 
 
 class UserExists(UniqueViolation, ValidationError):

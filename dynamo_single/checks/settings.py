@@ -14,12 +14,11 @@ from django.apps import AppConfig, apps
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.checks import CheckMessage, Error, Warning
-from django.db import DEFAULT_DB_ALIAS, router
+from django.db import DEFAULT_DB_ALIAS, models, router
 from django.utils.module_loading import import_string
 
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.backend.router import uses_engine
-from dynamo_single.orm.schema.kinds import DynamoModel
 
 #: What Django's login, its forms and its sessions ask of a user, beside what Django's own check asks for.
 _OF_A_USER: Final = ("check_password", "set_password", "get_session_auth_hash", "get_username", "is_active")
@@ -48,7 +47,7 @@ def check_user_model(app_configs: Sequence[AppConfig] | None = None, **kwargs: A
     ]
 
 
-def _lacking(model: type[DynamoModel]) -> Iterator[Error]:
+def _lacking(model: type[models.Model]) -> Iterator[Error]:
     missing = [name for name in _OF_A_USER if not hasattr(model, name)]
     if not hasattr(model._default_manager, "get_by_natural_key"):
         missing.append("objects.get_by_natural_key")

@@ -10,7 +10,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from django.db import models
 from django.db.models.base import ModelBase
 from django.db.models.options import DEFAULT_NAMES
 from msgspec import Struct
@@ -24,9 +23,10 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import TTLAttribute
 from dynamo_single.orm.schema.encoding.keys import IndexKey, Key, Template
 from dynamo_single.orm.schema.fields.fields import IdentityField
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table.table import get_table
 
-M = TypeVar("M", bound=models.Model)
+M = TypeVar("M", bound=DynamoModel)
 
 #: The options of ``class Meta`` that are this app's own.
 OWN_OPTIONS = {"item_type", "purge_after", "table", "trash_index"}

@@ -11,9 +11,8 @@ from django.db import models
 from dynamo_single.orm.plan.plan import Visibility
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.kinds import DynamoModel, M
 
-M = TypeVar("M", bound=models.Model, covariant=True)
 Q = TypeVar("Q", bound=QuerySet[Any])
 
 if TYPE_CHECKING:

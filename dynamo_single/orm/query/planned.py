@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import FieldError
 from django.db import models
@@ -20,6 +20,7 @@ from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.query import inside, streaming
 from dynamo_single.orm.query.state import StatefulQuerySet, along_of, state_of
 from dynamo_single.orm.results import computation, objects, related
+from dynamo_single.orm.schema.kinds import M
 from dynamo_single.orm.where.arguments import check_lists, check_nesting, check_number, in_one_order, raise_unknown
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 else:
     rows = Later("dynamo_single.orm.results.rows")
 
-M = TypeVar("M", bound=models.Model, covariant=True)
 
 #: How the names of conditions end that take a list.
 _TAKE_LISTS = ("__in", "__range")

@@ -26,7 +26,7 @@ from dynamo_single.orm.requests.description import describe
 from dynamo_single.orm.results import computation, objects, related
 from dynamo_single.orm.results.columns import Shape, as_dict, as_named_tuple, as_tuple, as_value, columns
 from dynamo_single.orm.schema.encoding.shown import shown
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.kinds import DynamoModel, M
 from dynamo_single.orm.where.arguments import asking
 from dynamo_single.orm.where.lookup import members
 from dynamo_single.table.listeners import capture_requests
@@ -40,7 +40,6 @@ else:
     pages = Later("dynamo_single.orm.results.pages")
     rows = Later("dynamo_single.orm.results.rows")
 
-M = TypeVar("M", bound=models.Model, covariant=True)
 T = TypeVar("T")
 
 

@@ -7,7 +7,7 @@ reads it anew for each evaluation; what comes after that is given the value (``r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from django.db import connections, models
 from django.db.models.sql import Query
@@ -22,13 +22,12 @@ from dynamo_single.orm.results import objects
 from dynamo_single.orm.results.computation import Computation
 from dynamo_single.orm.results.state import NOTHING_ALONG, Along, Asked, QueryState, Window
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.kinds import M
 from dynamo_single.orm.where import folding, tree
 from dynamo_single.orm.where.arguments import check_nesting
 
 if TYPE_CHECKING:
     from dynamo_single.orm.write.job import Progress
-
-M = TypeVar("M", bound=models.Model, covariant=True)
 
 
 class InKeyOrder(str):

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from asgiref.sync import sync_to_async
-from django.db import models
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.later import Later
 from dynamo_single.orm.query.planned import PlannedQuerySet
 from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.results import objects
+from dynamo_single.orm.schema.kinds import M
 from dynamo_single.table.limits import MAX_ACTIONS
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ else:
     bulk = Later("dynamo_single.orm.write.bulk")
     queryset_writes = Later("dynamo_single.orm.write.queryset_writes")
 
-M = TypeVar("M", bound=models.Model, covariant=True)
 T = TypeVar("T")
 
 

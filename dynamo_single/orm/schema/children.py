@@ -6,12 +6,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
 from django.apps import apps
-from django.db import models
 from django.db.models.fields.related_descriptors import create_reverse_many_to_one_manager
 
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.relations import saving
+from dynamo_single.orm.schema.kinds import DynamoModel
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault  # Python's own since 3.13
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dynamo_single.orm.query.manager import Manager
 
     #: A model that is named by a text is not known to a checker, unless it is given: ``Children["Person"]("Person")``.
-    M = TypeVarWithDefault("M", bound=models.Model, default=Any)
+    M = TypeVarWithDefault("M", bound=DynamoModel, default=Any)
 else:
     M = TypeVar("M")
 

@@ -5,11 +5,14 @@ At run time the name is Django's own class, of which every model of ours is one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from dynamo_single.orm.model.model import Model as DynamoModel
 else:
     from django.db.models import Model as DynamoModel
 
-__all__ = ["DynamoModel"]
+__all__ = ["DynamoModel", "M"]
+
+#: The model of a queryset, a manager, a page.
+M = TypeVar("M", bound=DynamoModel, covariant=True)
