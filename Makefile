@@ -8,8 +8,11 @@ BIN := .venv/bin
 export WEB_PORT ?= 8000
 export DYNAMO_PORT ?= 8001
 export PYTHONUNBUFFERED := 1
+# Where the environment forbids bytecode, every process of the tests would compile Django anew.
+unexport PYTHONDONTWRITEBYTECODE
+PYTEST := $(BIN)/pytest -q -n 2 --dist worksteal
 
-.PHONY: help run test test-versions test-django docs bench bench-full bench-partition bench-walks bench-tests bench-cpu check lint format install install-dev
+.PHONY: help run test test-fast test-deep test-versions test-django docs bench bench-full bench-partition bench-walks bench-tests bench-cpu check lint format install install-dev
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -18,7 +21,13 @@ run: install ## start the demo: engine, table, data, a superuser and the web ser
 	@exec $(BIN)/python manage.py demo
 
 test: check ## everything that has to hold before a change is handed in
-	@$(BIN)/pytest -q -n 2
+	@$(PYTEST)
+
+test-fast: install-dev ## the tests that need no engine (half a minute)
+	@$(PYTEST) tests/unit tests/docs/test_reference.py tests/docs/test_reference_names.py
+
+test-deep: check ## all tests with their long cases and large numbers of examples, before a release (docs/reference/tests.md)
+	@TEST_DEEP=1 $(PYTEST)
 
 test-versions: node_modules/installed ## run the tests on every supported Python and Django that is here (ONLY=3.12-django6.1, ARGS=tests/unit)
 	@$(PYTHON) tests/versions.py $(ARGS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,11 @@ from hypothesis import settings
 from dynamo_single.engines import DYNOXIDE, available_engines
 from dynamo_single.table import SentRequest, Table, capture_requests
 from dynamo_single.testing import local_engine, setup_table
+from tests.deep import IS_DEEP
+
+# Some machines forbid Python to keep what it compiled: every process of the tests would compile Django anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # Timings are no matter of tests: another process may take the processor meanwhile.
 settings.register_profile("tests", deadline=None)
@@ -20,6 +26,23 @@ settings.load_profile("tests")
 ROOT = Path(__file__).resolve().parent.parent
 #: ``TEST_ENGINE="DynamoDB Local"`` runs the same tests on the stricter engine.
 ENGINE = os.environ.get("TEST_ENGINE", DYNOXIDE)
+
+#: Folders whose tests take longest: begun first, so that no worker waits for the last of them.
+FIRST = ("tests/upstream", "tests/benchmarks")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Name our marks."""
+    config.addinivalue_line("markers", "deep: run by `make test-deep` only")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what only a deep run asks for, and begin with what takes longest."""
+    left_out = [] if IS_DEEP else [item for item in items if item.get_closest_marker("deep")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item.get_closest_marker("deep") is None]
+    items.sort(key=lambda item: not item.nodeid.startswith(FIRST))
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests import children
 from tests.docs.pages import ROOT, Block
 from tests.docs.session import matches
 
@@ -40,7 +41,7 @@ class Project:
     root: Path
     endpoint_url: str
     mistakes: list[str] = field(default_factory=list)
-    _session: subprocess.Popen[str] | None = None
+    _session: children.Dialogue | None = None
 
     @property
     def environment(self) -> dict[str, str]:
@@ -104,23 +105,15 @@ class Project:
             words.pop(0)
         if words == ["cd", self.root.name]:
             return
-        command = {"python": [sys.executable], "django-admin": [sys.executable, "-m", "django"]}.get(words[0])
+        command = {"python": [], "django-admin": ["-m", "django"]}.get(words[0])
         if command is None:
             self.mistakes.append(f"{where}: {words[0]!r} is no command that the tests know.")
             return
         if words[1:3] == ["startproject", self.root.name]:
             return  # the harness made it, from the same command
         self.close()
-        child = subprocess.run(  # noqa: S603 - a command that a page shows, without a shell
-            [*command, *words[1:]],
-            cwd=self.root,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=COMMAND_SECONDS,
-            check=False,
+        child = children.run(
+            [*command, *words[1:]], cwd=self.root, env=environment, timeout=COMMAND_SECONDS, together=True
         )
         got = "\n".join(each.rstrip() for each in child.stdout.rstrip().splitlines())
         if expected and not matches(expected, got):
@@ -133,48 +126,31 @@ class Project:
     def _python(self, block: Block) -> None:
         session = self._session or self._start()
         asked = {"source": block.text, "filename": str(block.page.relative_to(ROOT)), "line": block.line}
-        assert session.stdin is not None
-        assert session.stdout is not None
-        try:
-            session.stdin.write(json.dumps(asked) + "\n")
-            session.stdin.flush()
-        except BrokenPipeError:
-            pass  # the answer, which is none, tells
-        answer = session.stdout.readline()
+        session.tell(json.dumps(asked))
+        answer = session.answer()
         if answer:
             self.mistakes.extend(json.loads(answer))
             return
-        session.wait(COMMAND_SECONDS)
+        self._session = None
+        status = session.close(COMMAND_SECONDS)
         said = self._log.read_text()[-3000:]
-        self.mistakes.append(f"{block.where}: the Python session ended with status {session.returncode}\n{said}")
-        self.close()
+        self.mistakes.append(f"{block.where}: the Python session ended with status {status}\n{said}")
 
     @property
     def _log(self) -> Path:
         return self.root / "session.log"
 
-    def _start(self) -> subprocess.Popen[str]:
+    def _start(self) -> children.Dialogue:
         with self._log.open("w") as log:
-            self._session = subprocess.Popen(
-                [sys.executable, "-m", "tests.docs.session"],
-                cwd=self.root,
-                env=self.environment,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            )
+            session = ["-m", "tests.docs.session"]
+            self._session = children.Dialogue(session, cwd=self.root, env=self.environment, stderr=log)
         return self._session
 
     def close(self) -> None:
         """End the session, if one runs."""
         session, self._session = self._session, None
-        if session is None:
-            return
-        for stream in (session.stdin, session.stdout):
-            if stream is not None:
-                stream.close()
-        session.wait(COMMAND_SECONDS)
+        if session is not None:
+            session.close(COMMAND_SECONDS)
 
     def __enter__(self) -> Self:
         return self

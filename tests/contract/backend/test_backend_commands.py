@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,6 +14,7 @@ from pathlib import Path
 import django
 import pytest
 
+from tests import children
 from tests.versions import DJANGOS
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -38,17 +37,8 @@ def run(settings: str, *lines: str) -> dict[str, Outcome]:
     environment = os.environ | {
         "DJANGO_SETTINGS_MODULE": f"tests.backend_project.{settings}",
         "PYTHONPATH": str(ROOT),
-        "PYTHONDONTWRITEBYTECODE": "1",
     }
-    child = subprocess.run(
-        [sys.executable, "-m", "tests.backend_project.run"],
-        input=json.dumps(lines),
-        capture_output=True,
-        text=True,
-        env=environment,
-        cwd=ROOT,
-        check=False,
-    )
+    child = children.run(["-m", "tests.backend_project.run"], input=json.dumps(lines), env=environment)
     assert child.returncode == 0, child.stderr
     return {line: Outcome(*outcome) for line, outcome in zip(lines, json.loads(child.stdout), strict=True)}
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import children
+
 ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -24,14 +26,8 @@ ROOT = Path(__file__).resolve().parents[3]
 )
 def test_a_wrong_setting_stops_the_start(url: str, message: str) -> None:
     """``django.setup()`` refuses a wrong ``DYNAMO_SINGLE``, before the first request asks for the table."""
-    child = subprocess.run(
-        [sys.executable, "-c", "import django; django.setup()"],
-        cwd=ROOT,
-        env={**os.environ, "DJANGO_SETTINGS_MODULE": "project.settings", "DYNAMO_URL": url},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "project.settings", "DYNAMO_URL": url}
+    child = children.run(["-c", "import django; django.setup()"], env=environment)
     assert child.returncode == 1
     assert "ConfigurationError" in child.stderr
     assert message in child.stderr

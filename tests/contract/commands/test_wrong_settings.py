@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests import children
 
 ROOT = Path(__file__).resolve().parents[3]
 WRONG_TABLE = 'DYNAMO_SINGLE = {"default": "http://127.0.0.1:1/single-table"}'
@@ -21,15 +22,7 @@ def python(directory: Path, setting: str, *arguments: str) -> subprocess.Complet
     (directory / "changed_settings.py").write_text("\n".join((*lines, "")))
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "changed_settings"}
     environment["PYTHONPATH"] = os.pathsep.join((str(directory), str(ROOT)))
-    return subprocess.run(  # noqa: S603 - the interpreter that runs the tests, with arguments of theirs
-        [sys.executable, *arguments],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return children.run(arguments, env=environment, timeout=60)
 
 
 def command(directory: Path, setting: str, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +13,7 @@ from dynamo_single.conf import TableSettings
 from dynamo_single.engines import LocalEngine, find_engine
 from dynamo_single.table import Request, provisioning
 from dynamo_single.table.table import Table
+from tests import children
 
 ROOT = Path(__file__).resolve().parents[3]
 SECONDS = 400
@@ -60,23 +59,18 @@ class Development:
 
     def _run(self, program: str, *arguments: str, settings: str, typed: str = "", **environment: str) -> str:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "DYNAMO_"))}
-        child = subprocess.run(  # noqa: S603 - our own command
-            [sys.executable, "-m", program, *arguments],
-            cwd=ROOT,
+        child = children.run(
+            ["-m", program, *arguments],
             env={
                 **inherited,
                 "DJANGO_SETTINGS_MODULE": _module(settings),
                 "DYNAMO_TEST_URL": self.url,
                 "PYTHONPATH": str(ROOT),
-                "PYTHONDONTWRITEBYTECODE": "1",
                 **environment,
             },
             input=typed,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
+            together=True,
             timeout=SECONDS,
-            check=False,
         )
         return f"{child.stdout}\nended with {child.returncode}"
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from dynamo_single.table import Table
+from tests import children
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def started(table: Table, number: int) -> subprocess.Popen[str]:
+def started(table: Table, number: int) -> children.Dialogue:
     """A process that waits for the names of races."""
     url = str(table.settings.endpoint_url).replace("http://", "dynamodb://")
     environment = {
@@ -22,33 +22,24 @@ def started(table: Table, number: int) -> subprocess.Popen[str]:
         "DJANGO_SETTINGS_MODULE": "tests.settings",
         "DYNAMO_TEST_URL": f"{url}/{table.name}?region=us-east-1",
     }
-    return subprocess.Popen(  # noqa: S603 - a module of ours
-        [sys.executable, "-m", "tests.contract.robustness.race_worker", str(number)],
-        cwd=ROOT,
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    worker = ["-m", "tests.contract.robustness.race_worker", str(number)]
+    return children.Dialogue(worker, cwd=ROOT, env=environment, stderr=sys.__stderr__)
 
 
-def tell(process: subprocess.Popen[str], race: str) -> None:
+def tell(process: children.Dialogue, race: str) -> None:
     """Name a race to a process."""
-    assert process.stdin is not None
-    process.stdin.write(f"{race}\n")
-    process.stdin.flush()
+    process.tell(race)
 
 
-def answer(process: subprocess.Popen[str]) -> str:
+def answer(process: children.Dialogue) -> str:
     """The next line that a process writes."""
-    assert process.stdout is not None
-    line = process.stdout.readline()
+    line = process.answer()
     assert line, "A process ended by an error that no race may end in: see its standard error."
     return line
 
 
 @contextmanager
-def processes(table: Table, race: str, count: int) -> Iterator[list[subprocess.Popen[str]]]:
+def processes(table: Table, race: str, count: int) -> Iterator[list[children.Dialogue]]:
     """Some processes that run one race; they are killed behind the block, whatever they do."""
     running = [started(table, number) for number in range(count)]
     try:
@@ -60,4 +51,4 @@ def processes(table: Table, race: str, count: int) -> Iterator[list[subprocess.P
     finally:
         for process in running:
             process.kill()
-            process.communicate(timeout=30)
+            process.close()

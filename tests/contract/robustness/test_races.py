@@ -36,7 +36,7 @@ class Racers:
     def end(self) -> None:
         """Let the processes end."""
         for process in self.processes:
-            process.communicate(timeout=30)
+            process.close(30)
 
 
 @pytest.fixture(scope="module")

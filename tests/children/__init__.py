@@ -1,0 +1,164 @@
+"""Child processes of the tests that begin with everything imported: Python, Django and this app take most of a second.
+
+A server for each worker of the tests imports them once, and forks for every child. What a child does from there on is
+what a new interpreter would do with the same command line, folder and environment: read the settings, set Django up.
+Tests of starting up, and of the demo, start interpreters of their own.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, TextIO
+
+ROOT = Path(__file__).resolve().parents[2]
+SECONDS = 120
+
+
+class Child:
+    """A process that was forked by the server: a part of what ``subprocess.Popen`` is, for ``python`` command lines."""
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        *,
+        cwd: Path,
+        env: Mapping[str, str],
+        stdin: int,
+        stdout: int,
+        stderr: int,
+    ) -> None:
+        self.args = [sys.executable, *arguments]
+        self.returncode: int | None = None
+        self._connection = socket.socket(socket.AF_UNIX)
+        self._connection.connect(_server().address)
+        wanted = {"arguments": [*arguments], "cwd": str(cwd), "env": {**env}}
+        socket.send_fds(self._connection, [b"+"], [stdin, stdout, stderr])
+        self._connection.sendall(json.dumps(wanted).encode() + b"\n")
+        self._answers = self._connection.makefile()
+        self.pid = int(self._answers.readline())
+
+    def wait(self, timeout: float = SECONDS) -> int:
+        """Its exit code, or the number of its signal below zero; raises ``subprocess.TimeoutExpired``."""
+        if self.returncode is None:
+            self._connection.settimeout(timeout)
+            try:
+                self.returncode = int(self._answers.readline())
+            except TimeoutError:
+                raise subprocess.TimeoutExpired(self.args, timeout) from None
+            self._answers.close()
+            self._connection.close()
+        return self.returncode
+
+    def kill(self) -> None:
+        """End it at once, if it runs."""
+        if self.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+            self.wait()
+
+
+class Dialogue:
+    """A child that is written to, and read from, line by line."""
+
+    def __init__(self, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], stderr: IO[str]) -> None:
+        theirs, ours = os.pipe()
+        self.stdin: TextIO = os.fdopen(ours, "w")
+        ours, writes = os.pipe()
+        self.stdout: TextIO = os.fdopen(ours)
+        self._child = Child(arguments, cwd=cwd, env=env, stdin=theirs, stdout=writes, stderr=stderr.fileno())
+        os.close(theirs)
+        os.close(writes)
+
+    def tell(self, line: str) -> None:
+        """Write a line; one that has ended does not read it."""
+        with contextlib.suppress(BrokenPipeError):
+            self.stdin.write(f"{line}\n")
+            self.stdin.flush()
+
+    def answer(self) -> str:
+        """The next line that it writes, or nothing if it has ended."""
+        return self.stdout.readline()
+
+    def close(self, timeout: float = SECONDS) -> int:
+        """Let it read the end of its input, and wait for its own: the exit code."""
+        with contextlib.suppress(BrokenPipeError):
+            self.stdin.close()
+        self.stdout.close()
+        return self._child.wait(timeout)
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._child.kill()
+
+
+def run(
+    arguments: Sequence[str],
+    *,
+    cwd: Path = ROOT,
+    env: Mapping[str, str],
+    input: str = "",
+    timeout: float = SECONDS,
+    together: bool = False,
+) -> subprocess.CompletedProcess[str]:
+    """Run ``python`` with these arguments to its end; ``together`` gives what it says and its errors as one text."""
+    with (
+        tempfile.TemporaryFile("w+") as given,
+        tempfile.TemporaryFile("w+") as out,
+        tempfile.TemporaryFile("w+") as err,
+    ):
+        given.write(input)
+        given.seek(0)
+        stderr = out if together else err
+        child = Child(arguments, cwd=cwd, env=env, stdin=given.fileno(), stdout=out.fileno(), stderr=stderr.fileno())
+        try:
+            code = child.wait(timeout)
+        finally:
+            child.kill()
+        out.seek(0)
+        err.seek(0)
+        return subprocess.CompletedProcess(child.args, code, out.read(), err.read())
+
+
+class _Server:
+    """The process that forks."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="children")
+        self.address = f"{self._folder.name}/socket"
+        # It reads the settings of no project: a child's do.
+        known = {name: value for name, value in os.environ.items() if not name.startswith(("DJANGO_", "PYTEST_"))}
+        self._process = subprocess.Popen(  # noqa: S603 - a file of ours
+            [sys.executable, str(Path(__file__).with_name("server.py")), self.address],
+            cwd=ROOT,
+            env={**known, "PYTHONPATH": str(ROOT)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline() == b"ready\n", "The server of children did not start: see its error."
+        atexit.register(self.end)
+
+    def end(self) -> None:
+        """Let the server end, which it does when it has nobody who could ask it."""
+        self._process.communicate(timeout=SECONDS)
+        self._folder.cleanup()
+
+
+_servers: dict[int, _Server] = {}
+
+
+def _server() -> _Server:
+    """The one of this process: what a fork of it would share is two processes' answers on one socket."""
+    if os.getpid() not in _servers:
+        _servers[os.getpid()] = _Server()
+    return _servers[os.getpid()]

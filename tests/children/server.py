@@ -1,0 +1,164 @@
+"""Forks children that have imported what most of them need: see ``tests.children``. Started with a socket's address."""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import importlib
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import sys
+import threading
+import traceback
+import types
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NoReturn
+
+#: What can be imported without the settings of a project, and is imported by almost every child.
+MODULES = (
+    "pytest",
+    "sqlite3",
+    "django.contrib.admin",
+    "django.contrib.messages.middleware",
+    "django.contrib.sessions.middleware",
+    "django.contrib.staticfiles.handlers",
+    "django.core.management.commands.check",
+    "django.core.management.commands.test",
+    "django.db.backends.sqlite3.base",
+    "django.test.runner",
+    "django.urls",
+    "dynamo_single.backend.base",
+    "dynamo_single.cache",
+    "dynamo_single.middleware",
+    "dynamo_single.orm.query.queryset",
+    "dynamo_single.orm.write.delete",
+    "dynamo_single.testing",
+    "dynamo_single.transactions",
+)
+
+
+def main() -> NoReturn:
+    """Answer until nobody can ask any more, which is when the standard input is closed."""
+    for name in MODULES:
+        importlib.import_module(name)
+    configured = importlib.import_module("django.conf").settings.configured
+    assert not configured, "A child would have the settings of the server."
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(sys.argv[1])
+    listener.listen()
+    gc.collect()
+    gc.freeze()
+    print("ready", flush=True)
+    wanted = _serve(listener)
+    # From here on this is a child.
+    _become(wanted)
+
+
+def _serve(listener: socket.socket) -> dict[str, Any]:
+    """Fork for each that connects; in a child, what it was asked for."""
+    ended, ends = os.pipe()
+    os.set_blocking(ends, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(ends)
+    running: dict[int, socket.socket] = {}
+    while True:
+        ready, _, _ = select.select([listener, ended, 0], [], [])
+        if 0 in ready:
+            os._exit(0)
+        if ended in ready:
+            os.read(ended, 1024)
+            _tell(running)
+        if listener in ready:
+            connection, _ = listener.accept()
+            wanted, streams = _read(connection)
+            child = os.fork()
+            if not child:
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                for each in (listener, connection, *running.values()):
+                    each.close()
+                os.close(ended)
+                os.close(ends)
+                for number, stream in enumerate(streams):
+                    os.dup2(stream, number)
+                    os.close(stream)
+                return wanted
+            for stream in streams:
+                os.close(stream)
+            connection.sendall(b"%d\n" % child)
+            running[child] = connection
+
+
+def _read(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
+    _, streams, _, _ = socket.recv_fds(connection, 1, 3)
+    text = b""
+    while not text.endswith(b"\n"):
+        text += connection.recv(1 << 16)
+    return json.loads(text), streams
+
+
+def _tell(running: dict[int, socket.socket]) -> None:
+    """Tell those who wait how their children ended."""
+    while running:
+        child, status = os.waitpid(-1, os.WNOHANG)
+        if not child:
+            return
+        with running.pop(child) as connection, suppress(BrokenPipeError):
+            connection.sendall(b"%d\n" % os.waitstatus_to_exitcode(status))
+
+
+def _become(wanted: dict[str, Any]) -> NoReturn:
+    """Be what Python would be that was started with this command line, folder and environment."""
+    inherited = {"", str(Path(__file__).parent), *os.environ.get("PYTHONPATH", "").split(os.pathsep)}
+    os.environ.clear()
+    os.environ.update(wanted["env"])
+    os.chdir(wanted["cwd"])
+    sys.path[:] = [path for path in sys.path if path not in inherited]
+    sys.path[:0] = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
+    importlib.invalidate_caches()
+    code = 0
+    try:
+        _run(*wanted["arguments"])
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    # As an interpreter ends, but for taking every module apart.
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(BrokenPipeError, ValueError):
+            stream.flush()
+    os._exit(code & 0xFF)
+
+
+def _run(what: str, *arguments: str) -> None:
+    if what == "-c":
+        program, *further = arguments
+        main = types.ModuleType("__main__")
+        sys.modules["__main__"] = main
+        sys.argv[:] = ["-c", *further]
+        sys.path.insert(0, "")
+        exec(compile(program, "<string>", "exec"), main.__dict__)  # noqa: S102 - what Python does
+    elif what == "-m":
+        module, *further = arguments
+        sys.argv[:] = [module, *further]
+        sys.path.insert(0, str(Path.cwd()))
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    else:
+        sys.argv[:] = [what, *arguments]
+        sys.path.insert(0, str(Path(what).resolve().parent))
+        runpy.run_path(what, run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()
