@@ -5,7 +5,8 @@ Where the copies do not fit into the transaction, the source is marked, and they
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -166,7 +167,7 @@ class Spreading(Effect):
 
     async def _spread(self, transition: Transition, own: ItemKey, copies: tuple[CopiedAttribute, ...]) -> _Spread:
         values: dict[ItemKey, Mapping[str, Any]] = {}
-        writes: dict[ItemKey, Write] = {}
+        room = _Room(own)
         for group in groups(self.model, transition.subject.pk, transition.after or {}, copies):
             async for holder in _each(group.stale()):
                 # One that refers to the source more than once is written once.
@@ -175,10 +176,10 @@ class Spreading(Effect):
                 write = await self._holder_write(holder, values[key], transition.pending)
                 if write is None:
                     continue
-                writes[key] = write
-                if transition.pending is None and _is_too_much(writes.values(), own):
+                room.take(key, write)
+                if transition.pending is None and room.is_exceeded:
                     return _Spread(copies, mark=tuple(marks(copies)))
-        return _Spread(copies, tuple(combined(_actions(writes.values(), own))), tuple(_items(writes.values())))
+        return _Spread(copies, tuple(combined(room.actions())), tuple(room.items()))
 
     async def _holder_write(self, holder: Any, values: Mapping[str, Any], pending: Block | None) -> Write | None:
         """The write that sets a holder's copies, with the holder's own effects but for copies of its copies."""
@@ -275,20 +276,49 @@ async def _each(found: Iterator[Any]) -> AsyncIterator[Any]:
         yield obj
 
 
-def _actions(writes: Iterable[Write], own: ItemKey) -> Iterator[Action]:
-    """What holders' writes do, but for the check of the source, which is written itself."""
-    return (action for write in writes for action in write.actions if action.key != own)
+class _Room:
+    """The writes of holders, and whether they fit into the transaction of their source; each is counted as it comes.
+
+    ``own`` is the key of the source, which is written itself: holders' checks of it are not counted.
+    """
+
+    def __init__(self, own: ItemKey) -> None:
+        self.own = own
+        self.writes: dict[ItemKey, Write] = {}
+        self._times: Counter[ItemKey] = Counter()
+        self._size = 0
+
+    def take(self, key: ItemKey, write: Write) -> None:
+        """A holder's write, in the place of an earlier one of the same holder."""
+        for each, sign in ((self.writes.get(key), -1), (write, 1)):
+            if each is not None:
+                self._size += sign * sum(map(item_size, _items(each)))
+                for action in _actions(each, self.own):
+                    self._times[action.key] += sign
+        self.writes[key] = write
+
+    @property
+    def is_exceeded(self) -> bool:
+        """Whether the writes do not fit."""
+        return self._size > MAX_SIZE or (len(self._times) > MAX_ALONG and len(+self._times) > MAX_ALONG)
+
+    def actions(self) -> Iterator[Action]:
+        """What the holders' writes do."""
+        return (action for write in self.writes.values() for action in _actions(write, self.own))
+
+    def items(self) -> Iterator[Item]:
+        """The holders, as they are and as they will be."""
+        return (item for write in self.writes.values() for item in _items(write))
 
 
-def _items(writes: Iterable[Write]) -> Iterator[Item]:
-    both = ((write.transition.before, write.transition.after) for write in writes)
-    return (item for each in both for item in each if item is not None)
+def _actions(write: Write, own: ItemKey) -> Iterator[Action]:
+    """What a holder's write does, but for the check of the source."""
+    return (action for action in write.actions if action.key != own)
 
 
-def _is_too_much(writes: Collection[Write], own: ItemKey) -> bool:
-    """Whether holders' writes do not fit into their source's transaction."""
-    too_many = len({action.key for action in _actions(writes, own)}) > MAX_ALONG
-    return too_many or sum(map(item_size, _items(writes))) > MAX_SIZE
+def _items(write: Write) -> Iterator[Item]:
+    both = (write.transition.before, write.transition.after)
+    return (item for item in both if item is not None)
 
 
 def _with_mark(spread: _Spread, before: Item, update: Update) -> Update:

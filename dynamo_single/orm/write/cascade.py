@@ -214,18 +214,21 @@ class Cascade:
         return explain(action, found)
 
     def _groups(self, parts: Sequence[_Part]) -> Iterator[list[_Part]]:
+        """As few transactions as hold the parts in their order; each part is looked at once."""
+        # What several do to one item is one action, and a guard on an item that is written is none of its own.
+        guarded = {action.key for guard in self.guards for action in guard.actions}
         group: list[_Part] = []
+        keys, size = set(guarded), 0
         for each in parts:
-            if group and not self._fits([*group, each]):
+            more, larger = {action.key for action in each.entry.actions}, each.entry.size
+            if group and (size + larger > MAX_TRANSACTION_SIZE or len(keys | more) > MAX_ACTIONS):
                 yield group
-                group = []
+                group, keys, size = [], set(guarded), 0
             group.append(each)
+            keys |= more
+            size += larger
         if group:
             yield group
-
-    def _fits(self, group: Sequence[_Part]) -> bool:
-        size = sum(part.entry.size for part in group)
-        return size <= MAX_TRANSACTION_SIZE and len(self._block(group).actions()) <= MAX_ACTIONS
 
     def _block(self, group: Sequence[_Part]) -> Block:
         block = Block(alias=_alias(self.steps[0].obj), entries=[part.entry for part in group])

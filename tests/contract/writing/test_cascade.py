@@ -12,6 +12,8 @@ from django.db.models.signals import post_delete, pre_delete
 
 from dynamo_single import transactions
 from dynamo_single.exceptions import ParentInTrash, UniqueViolation
+from dynamo_single.orm.requests import block
+from dynamo_single.orm.schema.encoding.values import item_size
 from dynamo_single.signals import post_restore, post_soft_delete
 from dynamo_single.table import SentRequest, Table
 from dynamo_single.testing import assert_requests, intercept
@@ -49,6 +51,21 @@ def test_only_what_goes_along_is_looked_for() -> None:
     made = club()
     with assert_requests(["Query", "Query", "Query", "TransactWriteItems"]):
         made.delete()
+
+
+def test_items_of_many_children_are_measured_a_few_times_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which of them fit into one transaction is found out without looking at all of them for each."""
+    measured: list[Any] = []
+
+    def counted(item: Any) -> int:
+        measured.append(item)
+        return item_size(item)
+
+    made = club(SIZES[1])
+    monkeypatch.setattr(block, "item_size", counted)
+    made.delete()
+    # A player as it was, as it is, and its claim: when transactions are made up, composed, and sent.
+    assert len(measured) <= 3 * 3 * (SIZES[1] + 3)
 
 
 def test_a_child_has_the_mark_and_the_moment_of_the_parents_deletion(table: Table) -> None:
