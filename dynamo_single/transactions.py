@@ -174,7 +174,7 @@ def require(obj: DynamoModel, condition: Any = None) -> None:
     def explain(action: Action, found: Item | None) -> Exception:
         return not_met(Subject(obj), wanted, found)
 
-    block.add(model._options.alias, Entry(name, (check,), (), explain, lambda: None))
+    block.add(model._options.alias, Entry(lambda: name, (check,), (), explain, lambda: None))
 
 
 def read(*querysets: Any) -> list[list[Any]]:

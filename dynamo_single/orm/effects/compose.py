@@ -83,7 +83,7 @@ async def compose(
     for effect in effects if not draft.raw else ():
         changed = changed | effect.stamp(before)
     after = form.after(before, draft.held, changed)
-    form.check_size(obj, after)
+    size = form.check_size(obj, after)
     put = {name: value for name, value in after.items() if before.get(name) != value}
     removed = tuple(name for name in before if name in form.known and name not in after)
     if not (put or removed or draft.changes or draft.repeated):
@@ -107,7 +107,7 @@ async def compose(
     documents -= {form.stored[name] for name in draft.whole}
     if documents:
         own, conditions = _by_difference(own, conditions, before, after, documents)
-    return Write(transition, form.alias, (own,), conditions, along, draft.changes, values=changed)
+    return Write(transition, form.alias, (own,), conditions, along, draft.changes, values=changed, size=size)
 
 
 def _held(form: ItemForm, effects: Effects, draft: Draft, repeated: Collection[str]) -> Collection[str]:

@@ -7,6 +7,7 @@ is computed or how anything is sent.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -16,6 +17,7 @@ from dynamo_single.orm.items.serialization import Values
 from dynamo_single.orm.requests.actions import Action, Item, ItemKey, Update
 from dynamo_single.orm.requests.block import Block
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
 
@@ -41,7 +43,21 @@ class Subject(Struct, frozen=True, eq=False):
     @property
     def name(self) -> str:
         """What messages call it."""
-        return f"{self.model._meta.label} with pk {self.pk!r}"
+        return _name(self.model, self.pk)
+
+    def naming(self) -> Callable[[], str]:
+        """What gives the name that it has now, whatever becomes of the object: most names are never told."""
+        model, field = self.model, self.model._meta.pk
+        names = field.names if isinstance(field, IdentityField) else (field.attname,)
+        values = self._obj.__dict__
+        if not all(name in values for name in names):
+            return partial(_name, model, self.pk)
+        held = [values[name] for name in names]
+        return lambda: _name(model, field.joined(held) if isinstance(field, IdentityField) else held[0])
+
+
+def _name(model: Any, pk: Any) -> str:
+    return f"{model._meta.label} with pk {pk!r}"
 
 
 class Transition(Struct, frozen=True, eq=False):

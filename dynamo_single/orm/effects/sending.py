@@ -21,7 +21,6 @@ from dynamo_single.exceptions import (
 from dynamo_single.orm.conditions.matching import normal
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items import hydration
-from dynamo_single.orm.items.held import values_held
 from dynamo_single.orm.items.serialization import touched
 from dynamo_single.orm.requests.actions import Action, Check, Item, Update
 from dynamo_single.orm.requests.block import Block, Explain
@@ -52,7 +51,7 @@ async def deliver(obj: DynamoModel, write: Write) -> Item:
 
 def _undo(obj: DynamoModel, after: Item | None) -> Callable[[], None]:
     """What puts an object back to what it was before its write, but for what was set in it since."""
-    stored, adding, values = obj._stored, obj._state.adding, values_held(obj)
+    stored, adding, values = obj._stored, obj._state.adding, dict(obj.__dict__)
 
     def undo() -> None:
         written = {} if after is None else hydration.values_of(type(obj), after)
@@ -69,7 +68,7 @@ async def commit(block: Block) -> None:
     """Send all that a block has collected, as one request; nothing, if it has collected nothing."""
     if not block.entries or block.alias is None:
         return
-    if block.size > MAX_TRANSACTION_SIZE:
+    if block.is_too_large:
         raise NotSupported(
             f"The block writes items of {block.size} bytes together; a transaction takes "
             f"{MAX_TRANSACTION_SIZE}. Write fewer objects in one block."

@@ -36,7 +36,8 @@ class Write(Struct, frozen=True, eq=False):
 
     ``alias`` is the table's. ``own`` are the actions on its own items, two for a move; ``along`` is what each effect
     adds. ``changes`` are made by DynamoDB of what is stored. ``values`` are what the object's attributes are once it is
-    written. ``target`` is the object as it is to be, where its ``pk`` changes.
+    written. ``target`` is the object as it is to be, where its ``pk`` changes. ``size`` are the bytes that its item has
+    then, if they were counted.
     """
 
     transition: Transition
@@ -47,6 +48,7 @@ class Write(Struct, frozen=True, eq=False):
     changes: tuple[Change, ...] = ()
     values: Values = field(default_factory=dict)
     target: Subject | None = None
+    size: int = 0
 
     @property
     def actions(self) -> list[Action]:
@@ -78,7 +80,10 @@ class Write(Struct, frozen=True, eq=False):
 
     def entry(self, undo: Callable[[], None]) -> Entry:
         """What an ``atomic()`` block keeps of it."""
-        return Entry(self.transition.subject.name, tuple(self.actions), self.touched, self.explain, undo)
+        after = self.transition.after
+        measured = (after, self.size) if after is not None and self.size else None
+        named = self.transition.subject.naming()
+        return Entry(named, tuple(self.actions), self.touched, self.explain, undo, measured)
 
     def explain(self, action: Action, found: Item | None) -> Exception:
         """The error for a refused action, from the item that DynamoDB found in its place."""

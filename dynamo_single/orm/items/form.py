@@ -250,14 +250,15 @@ class ItemForm(Struct, frozen=True, eq=False):
             found |= {copy, source} - written if copy in written or source in written else set()
         return found
 
-    def check_size(self, obj: DynamoModel, item: Item) -> None:
-        """Refuse an item that is larger than DynamoDB stores."""
+    def check_size(self, obj: DynamoModel, item: Item) -> int:
+        """The bytes of an item; one that is larger than DynamoDB stores is refused."""
         size = item_size(item)
         if size > MAX_ITEM_SIZE:
             raise ItemTooLarge(
                 f"{self.label} with pk {obj.pk!r} would have {size} bytes; DynamoDB stores {MAX_ITEM_SIZE} an item. "
                 "Keep large contents elsewhere and store where they are, or divide them among several items."
             )
+        return size
 
 
 def _form_of(model: type[DynamoModel]) -> ItemForm:

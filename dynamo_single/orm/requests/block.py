@@ -23,6 +23,7 @@ from dynamo_single.orm.requests.actions import Action, Check, Delete, Item, Item
 from dynamo_single.orm.requests.changes import add
 from dynamo_single.orm.schema.encoding.values import item_size, number_to_text
 from dynamo_single.table import names
+from dynamo_single.table.limits import MAX_ITEM_SIZE, MAX_TRANSACTION_SIZE
 
 #: Gives the error for the action that failed, from the item that DynamoDB found in its place.
 Explain = Callable[[Action, Item | None], Exception]
@@ -31,19 +32,28 @@ Explain = Callable[[Action, Item | None], Exception]
 class Entry(Struct, frozen=True, eq=False):
     """One object's write: its actions, every item that they change, and how to take it back from the object.
 
-    ``touched`` are the items as they are and as they will be.
+    ``named`` gives what messages call the object. ``touched`` are the items as they are and as they will be, of which
+    one may be ``measured`` already: the item and its bytes.
     """
 
-    name: str
+    named: Callable[[], str]
     actions: tuple[Action, ...]
     touched: tuple[Item, ...]
     explain: Explain
     undo: Callable[[], None]
+    measured: tuple[Item, int] | None = None
+
+    @property
+    def name(self) -> str:
+        """What messages call the object."""
+        return self.named()
 
     @property
     def size(self) -> int:
         """The bytes that count for a transaction: those of the largest item, as it is or as it will be."""
         sizes = {id(action.item): action.size for action in self.actions if isinstance(action, Put)}
+        if self.measured is not None:
+            sizes[id(self.measured[0])] = self.measured[1]
         return max((sizes.get(id(item)) or item_size(item) for item in self.touched), default=0)
 
     def is_of(self, key: ItemKey) -> bool:
@@ -60,14 +70,17 @@ class Block(Struct, eq=False):
     callbacks: list[Callable[[], None]] = field(default_factory=list)
     #: Nothing joins it any more. Who began within it may still be running: a task that nobody has awaited.
     ended: bool = False
-    #: The actions of the first ``_counted`` entries, each item once, and how large the items are that these write.
+    #: The actions of the first ``_counted`` entries, each item once.
     _actions: dict[ItemKey, tuple[Action, Entry]] = field(default_factory=dict)
-    _size: int = 0
     _counted: int = 0
+    #: How large the items are that the first ``_measured`` entries write.
+    _size: int = 0
+    _measured: int = 0
 
     def add(self, alias: str, entry: Entry) -> None:
         """Collect a write; one on another table, or on an item that is written already, is refused."""
-        self.check_open(f"{entry.name} cannot be written")
+        if self.ended:
+            self.check_open(f"{entry.name} cannot be written")
         if self.alias not in (None, alias):
             raise NotSupported(
                 f"{entry.name} is in the table {alias!r}, and this block has written to {self.alias!r}: one "
@@ -103,8 +116,14 @@ class Block(Struct, eq=False):
     @property
     def size(self) -> int:
         """The bytes of all entries."""
-        self._collected()
+        self._size += sum(entry.size for entry in self.entries[self._measured :])
+        self._measured = len(self.entries)
         return self._size
+
+    @property
+    def is_too_large(self) -> bool:
+        """Whether a transaction does not take as many bytes; as few entries as always fit are not measured."""
+        return len(self.entries) * MAX_ITEM_SIZE > MAX_TRANSACTION_SIZE and self.size > MAX_TRANSACTION_SIZE
 
     def _collected(self) -> dict[ItemKey, tuple[Action, Entry]]:
         """The actions by key; only entries that came since the last time are looked at."""
@@ -118,7 +137,6 @@ class Block(Struct, eq=False):
                 else:
                     # Whoever writes more than a counter says what is wrong with the item.
                     found[action.key] = both, earlier[1] if _is_addition(action) else entry
-            self._size += entry.size
         self._counted = len(self.entries)
         return found
 
@@ -140,7 +158,7 @@ class Block(Struct, eq=False):
         for entry in reversed(self.entries[count:]):
             entry.undo()
         del self.entries[count:]
-        self._actions, self._size, self._counted = {}, 0, 0
+        self._actions, self._counted, self._size, self._measured = {}, 0, 0, 0
         if not self.entries:
             self.alias = None
 

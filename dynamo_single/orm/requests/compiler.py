@@ -7,6 +7,7 @@ is asked for by the table, and so is the table's name, except where the API want
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from msgspec.structs import replace
@@ -14,7 +15,7 @@ from msgspec.structs import replace
 from dynamo_single.exceptions import ItemTooLarge, NotSupported
 from dynamo_single.orm.conditions.terms import Condition
 from dynamo_single.orm.plan.plan import KeyCondition, Plan
-from dynamo_single.orm.requests.actions import Action, Check, Delete, ItemKey, Put, Update
+from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Check, Delete, ItemKey, Put, Update
 from dynamo_single.orm.requests.expressions import (
     ExpressionBuilder,
     ExpressionTooLong,
@@ -217,7 +218,15 @@ def _put(action: Put) -> dict[str, Any]:
             f"The item pk={partition!r}, sk={sort!r} has {size} bytes; DynamoDB stores {MAX_ITEM_SIZE}. "
             "Keep large contents elsewhere and store where they are, or divide them among several items."
         )
-    return {"Item": action.item, **_conditional(action.condition, ExpressionBuilder())}
+    is_new = action.condition is ITEM_MISSING
+    conditional = _of_a_new_item() if is_new else _conditional(action.condition, ExpressionBuilder())
+    return {"Item": action.item, **conditional}
+
+
+@cache
+def _of_a_new_item() -> dict[str, Any]:
+    """What the items are put with that must not be there yet: most of them."""
+    return _conditional(ITEM_MISSING, ExpressionBuilder())
 
 
 def _keyed(action: Delete | Check) -> dict[str, Any]:

@@ -272,7 +272,7 @@ def _add_up(added: Sums, group: Sequence[_Part]) -> None:
 
 def guard(name: str, check: Check, explain: Explain) -> Entry:
     """A check that goes with other objects' writes."""
-    return Entry(name, (check,), (), explain, _nothing)
+    return Entry(lambda: name, (check,), (), explain, _nothing)
 
 
 def _nothing() -> None:

@@ -166,7 +166,7 @@ class _Group(Struct, eq=False):
         fits = False
         try:
             counts = write(unit)
-            fits = len(block.actions()) <= MAX_ACTIONS and block.size <= MAX_TRANSACTION_SIZE
+            fits = len(block.actions()) <= MAX_ACTIONS and not block.is_too_large
         finally:
             pending.leave(token)
             if not fits:

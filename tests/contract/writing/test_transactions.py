@@ -482,3 +482,28 @@ def test_concurrent_blocks_of_the_same_items_all_happen_or_fail_loudly(table: An
     one, two = Order.objects.filter(customer="a", number__in=[1, 2]).consistent()
     assert (one.total, two.total) == (100 - len(done), 100 + len(done))
     assert done
+
+
+def test_a_block_holds_as_many_bytes_as_a_transaction() -> None:
+    """4 MB: ten items always fit, and of more each is measured before anything is sent."""
+    orders = [Order(customer="a", number=number, status="x" * 399_000) for number in range(11)]
+    with assert_requests(0), pytest.raises(NotSupported, match="writes items of 43"), transactions.atomic():
+        for each in orders:
+            each.save()
+    with assert_requests(["TransactWriteItems"]), transactions.atomic():
+        for each in orders[:10]:
+            each.save()
+    with assert_requests(0), pytest.raises(NotSupported, match="writes items of 43"), transactions.atomic():
+        orders[10].save()
+        for each in orders[:10]:
+            each.coupon = "small"
+            each.save()
+
+
+def test_messages_name_an_object_as_it_was_when_it_was_written() -> None:
+    """A block keeps the name, though the object was made a copy of since."""
+    order = Order(customer="a", number=1)
+    with pytest.raises(PendingWrite, match=r"catalog\.Order with pk 'a~~1' is written"), transactions.atomic():
+        order.save()
+        order.number, order._state.adding = 2, True
+        list(Order.objects.filter(customer="a"))

@@ -52,7 +52,18 @@ class Codec:
 
     def encode(self, value: Any, terminator: str = "") -> str:
         """Write a value; ``terminator`` is the character that ends it in the key, if that is not ``#``."""
+        if type(value) in _REMEMBERED:
+            return _encoded(self.write, value, terminator)
         return escape(self.write(value), terminator)
+
+
+#: An item's keys, and those of the next one, are made of the same texts and numbers again and again.
+_REMEMBERED = frozenset({str, int})
+
+
+@lru_cache(maxsize=512)
+def _encoded(write: Callable[[Any], str], value: Any, terminator: str) -> str:
+    return escape(write(value), terminator)
 
 
 def codec_for(kind: str, spec: str = "") -> Codec:

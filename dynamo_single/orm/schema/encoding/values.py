@@ -106,7 +106,9 @@ def split_number(value: Number, *, path: str = "value") -> tuple[bool, str, int]
     number = Decimal(repr(value)) if type(value) is float else Decimal(value)
     if not number.is_finite():
         raise InvalidValue(f"{path}: {shown(value)} cannot be stored; DynamoDB has no NaN and no infinity. Use None.")
-    digits = "".join(map(str, number.as_tuple().digits)).strip("0")
+    text = str(number)
+    written = text.lstrip("-").replace(".", "", 1) if "E" not in text else "".join(map(str, number.as_tuple().digits))
+    digits = written.strip("0")
     if not digits:
         return False, "", 0
     exponent = number.adjusted()
