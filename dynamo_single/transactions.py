@@ -196,7 +196,7 @@ def read(*querysets: Any) -> list[list[Any]]:
                 f"read() takes querysets of whole primary keys, unsliced, as filter(pk=...) is; this one is a "
                 f"{plan.kind} of {queryset.model._meta.label}."
             )
-    found = reading.at_once(get_table(*aliases), plans)
+    found = run(reading.at_once(get_table(*aliases), plans))
     return [
         [hydration.instance(queryset.model, item) for item in items]
         for queryset, items in zip(querysets, found, strict=True)

@@ -24,6 +24,7 @@ from dynamo_single.orm.reading import plans
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, Delete, Item, ItemKey, Put, Update, key_of
 from dynamo_single.orm.requests.compiler import compile_action, item_key
 from dynamo_single.table import batches, names
+from dynamo_single.table.flow import each, run
 from dynamo_single.table.limits import MAX_BATCH_KEYS, MAX_BATCH_WRITES
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table, get_table
@@ -54,7 +55,7 @@ class Store(Struct, frozen=True):
 
     def generation(self, version: Any) -> int:
         """The generation of a version: one GetItem."""
-        return generation_of(plans.get_item(self.table, generations_key(self.name)), version)
+        return generation_of(run(plans.get_item(self.table, generations_key(self.name))), version)
 
     def find(self, keys: Sequence[ItemKey], version: Any) -> tuple[Found, int]:
         """The entries that count, and the generation: one BatchGetItem for each 99 keys, without values' parts."""
@@ -239,7 +240,7 @@ class Store(Struct, frozen=True):
         chunks = ([*keys[start : start + size], *beside] for start in range(0, len(keys), size))
         asked = ({"Keys": list(map(item_key, chunk)), "ConsistentRead": True} for chunk in chunks)
         requests = (Request("BatchGetItem", {"RequestItems": {table.name: each}}) for each in asked)
-        for items in batches.get_batches(table, requests, batches.Wanted(None)):
+        for items in each(batches.get_batches(table, requests, batches.Wanted(None))):
             yield {key_of(item): item for item in items}
 
     def _write(self, writes: Sequence[dict[str, Any]]) -> None:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from functools import partial
 from typing import Any
 
 from msgspec import Struct
 
 from dynamo_single.exceptions import DynamoSingleError, Throttled
-from dynamo_single.table import threads
+from dynamo_single.table import flow, threads
 from dynamo_single.table.limits import MAX_BATCH_KEYS
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table
@@ -36,10 +36,10 @@ class Wanted:
     def __init__(self, number: int | None) -> None:
         self.left = number
 
-    def took_one(self) -> None:
-        """One of them was found."""
+    def took(self, number: int) -> None:
+        """So many of them were found."""
         if self.left is not None:
-            self.left -= 1
+            self.left -= number
 
     @property
     def batches(self) -> int:
@@ -52,22 +52,22 @@ def most_at_once(table: Table) -> int:
     return min(threads.MAX_THREADS, table.settings.max_pool_connections, table.settings.parallel_reads)
 
 
-def get_batches(table: Table, requests: Iterable[Request], wanted: Wanted) -> Iterator[list[Item]]:
+def get_batches(table: Table, requests: Iterable[Request], wanted: Wanted) -> AsyncGenerator[list[Item], None]:
     """The items of each request, request by request; those of one come in any order.
 
     As many requests are under way as ``most_at_once()`` says, and no more than what is wanted takes.
     """
     most = most_at_once(table)
-    return threads.in_order(partial(get_batch, table), requests, at_once=lambda: min(most, wanted.batches))
+    return flow.in_order(partial(get_batch, table), requests, at_once=lambda: min(most, wanted.batches))
 
 
-def get_batch(table: Table, request: Request) -> list[Item]:
+async def get_batch(table: Table, request: Request) -> list[Item]:
     """The items of one request: asked again for unprocessed keys, after pauses that grow and are random."""
     found: list[Item] = []
     for attempt in range(BATCH_ATTEMPTS):
         if attempt:
-            pause(attempt)
-        answer = table.send(request)
+            await flow.pause(_pause_before(attempt))
+        answer = await table.ask(request)
         found += answer["Responses"].get(table.name, ())
         unprocessed = answer.get("UnprocessedKeys")
         if not unprocessed:
@@ -118,4 +118,8 @@ def _left_out(what: str, capacity: str) -> Throttled:
 
 def pause(attempt: int) -> None:
     """Wait before asking again for the ``attempt``-th time."""
-    time.sleep(random.uniform(0, min(LONGEST_PAUSE, 0.025 * 2**attempt)))  # noqa: S311 - jitter is no secret
+    time.sleep(_pause_before(attempt))
+
+
+def _pause_before(attempt: int) -> float:
+    return random.uniform(0, min(LONGEST_PAUSE, 0.025 * 2**attempt))  # noqa: S311 - jitter is no secret

@@ -248,6 +248,14 @@ def no_answer(settings: TableSettings, operation: str, sign: str) -> EndpointUnr
     )
 
 
+def cancelled(settings: TableSettings, operation: str) -> str:
+    """What is to be known of a write that was broken off while it was under way."""
+    return (
+        f"{operation} on {settings.table_name!r} was cancelled while it was under way, so that it may have been "
+        "carried out. Read before you repeat it."
+    )
+
+
 def _without_outcome(operation: str, what: str, way_out: str = "", *, code: str = "") -> EndpointUnreachable:
     if _reads(operation):
         return EndpointUnreachable(f"{what}. Nothing was read; try again.{way_out}")

@@ -5,12 +5,14 @@ It sends what it is given and must not know botocore, models, queries or plans.
 
 from __future__ import annotations
 
+import logging
 import random
 import time
+from asyncio import CancelledError
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -19,11 +21,13 @@ from django.utils.asyncio import async_unsafe
 
 from dynamo_single.conf import TableSettings, table_settings
 from dynamo_single.exceptions import Conflict, TableUnavailable, Throttled
-from dynamo_single.table import flow, listeners, redirects, transport
+from dynamo_single.table import errors, flow, listeners, redirects, transport
 from dynamo_single.table.listeners import HEARD, INTERCEPTING
 from dynamo_single.table.pages import PageForm, TypedAnswer
 from dynamo_single.table.pynamodb import PynamodbTable
-from dynamo_single.table.request import Request
+from dynamo_single.table.request import READS, Request
+
+logger = logging.getLogger("dynamo_single.requests")
 
 #: Operations on items; they say what they consumed. The second group names its tables inside its parameters.
 ON_ONE_TABLE = frozenset({"DeleteItem", "GetItem", "PutItem", "Query", "Scan", "UpdateItem"})
@@ -55,13 +59,17 @@ class Table:
 
         With a ``form`` the items of a page are given as that has it, by a ``TypedAnswer``, if the page allows that.
         """
-        params = dict(request.params)
-        if request.operation not in ON_SEVERAL_TABLES:
-            params["TableName"] = self.name
+        params = self._params(request)
         try:
             return self.call(request.operation, params, form)
         except transport.FAILURES as error:
             raise transport.explained(self.settings, request.operation, params, error) from error
+
+    def _params(self, request: Request) -> dict[str, Any]:
+        params = dict(request.params)
+        if request.operation not in ON_SEVERAL_TABLES:
+            params["TableName"] = self.name
+        return params
 
     def send_patiently(self, request: Request) -> dict[str, Any]:
         """Send, and again after a pause while another transaction is in the way; a token makes that harmless.
@@ -70,9 +78,26 @@ class Table:
         """
         return flow.run(self.ask_patiently(request))
 
-    async def ask(self, request: Request) -> dict[str, Any]:
-        """``send()`` for a coroutine: at once within ``flow.run()``, and in an event loop in a thread."""
-        return self.send(request) if flow.is_run() else await sync_to_async(self.send)(request)
+    async def ask(self, request: Request, form: PageForm | None = None) -> dict[str, Any]:
+        """``send()`` for a coroutine: at once within ``flow.run()``, and in an event loop while other work goes on.
+
+        A request that is cancelled there is broken off, and nobody knows whether it is carried out: the
+        ``CancelledError`` of a write says so in a note, and the log in a warning.
+        """
+        return self.send(request, form) if flow.is_run() else await self._asend(request, form)
+
+    async def _asend(self, request: Request, form: PageForm | None) -> dict[str, Any]:
+        params = self._params(request)
+        try:
+            return await self._acall(request.operation, params, form)
+        except transport.FAILURES as error:
+            raise transport.explained(self.settings, request.operation, params, error) from error
+        except CancelledError as error:
+            if request.operation not in READS:
+                told = errors.cancelled(self.settings, request.operation)
+                error.add_note(told)
+                logger.warning("%s", told)
+            raise
 
     async def ask_patiently(self, request: Request) -> dict[str, Any]:
         """``send_patiently()`` for a coroutine."""
@@ -91,8 +116,7 @@ class Table:
         By that an answer is known for DynamoDB's (``answers.read()``).
         In a thread that runs an event loop it is Django's ``SynchronousOnlyOperation``: the loop would stand still.
         """
-        if operation in _CONSUMING and params.get("ReturnConsumedCapacity") not in {"TOTAL", "INDEXES"}:
-            params = {**params, "ReturnConsumedCapacity": "TOTAL"}
+        params = _asked(operation, params)
         if not HEARD.get():
             return self._answer(operation, params, form)
         started = time.perf_counter()
@@ -108,13 +132,52 @@ class Table:
             listeners.tell(operation, params, heard, time.perf_counter() - started, failure)
         return response
 
+    async def _acall(self, operation: str, params: Mapping[str, Any], form: PageForm | None) -> dict[str, Any]:
+        """``call()`` in an event loop. Listeners hear of the request there; interceptors are asked in a thread."""
+        params = _asked(operation, params)
+        if not HEARD.get():
+            return await self._aanswer(operation, params, form)
+        started = time.perf_counter()
+        response: dict[str, Any] | None = None
+        failure = ""
+        try:
+            response = await self._aanswer(operation, params, form)
+        except (Exception, CancelledError) as error:
+            failure = transport.code_of(error)
+            raise
+        finally:
+            heard = response.as_plain() if isinstance(response, TypedAnswer) else response
+            listeners.tell(operation, params, heard, time.perf_counter() - started, failure)
+        return response
+
     def _answer(self, operation: str, params: Mapping[str, Any], form: PageForm | None) -> dict[str, Any]:
-        answer = listeners.intercepted(operation, params) if INTERCEPTING.get() else None
-        if answer is not None:
-            return answer
-        if redirects.state.guard is not None:
-            redirects.state.guard(self.settings)
+        if INTERCEPTING.get() or redirects.state.guard is not None:
+            answer = self._tested(operation, params)
+            if answer is not None:
+                return answer
         return transport.send(self.settings, operation, params, form)
+
+    async def _aanswer(self, operation: str, params: Mapping[str, Any], form: PageForm | None) -> dict[str, Any]:
+        if INTERCEPTING.get() or redirects.state.guard is not None:
+            # What a test does there may send requests of its own, or wait.
+            answer = await sync_to_async(self._tested)(operation, params)
+            if answer is not None:
+                return answer
+        return await transport.asend(self.settings, operation, params, form)
+
+    def _tested(self, operation: str, params: Mapping[str, Any]) -> dict[str, Any] | None:
+        """What a test answers in DynamoDB's place; else ``None``, if the request may be sent."""
+        answer = flow.apart(partial(listeners.intercepted, operation, params)) if INTERCEPTING.get() else None
+        if answer is None and redirects.state.guard is not None:
+            redirects.state.guard(self.settings)
+        return answer
+
+
+def _asked(operation: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The parameters, with the question what the request consumes."""
+    if operation in _CONSUMING and params.get("ReturnConsumedCapacity") not in {"TOTAL", "INDEXES"}:
+        return {**params, "ReturnConsumedCapacity": "TOTAL"}
+    return params
 
 
 def get_table(alias: str = "default") -> Table:

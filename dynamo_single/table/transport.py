@@ -6,6 +6,7 @@ request asks for.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 from collections.abc import Mapping
@@ -65,7 +66,21 @@ def send(
         raise
 
 
-def code_of(error: Exception) -> str:
+async def asend(
+    settings: TableSettings, operation: str, params: Mapping[str, Any], form: PageForm | None = None
+) -> dict[str, Any]:
+    """``send()`` in an event loop, which other work goes on in; botocore sends in a thread."""
+    try:
+        status, headers, body = await _clients.get(settings).asend(operation, params)
+        return answers.read(operation, params, status, headers, body, capacity=settings.consumed_capacity, form=form)
+    except answers.NoAnswer as error:
+        raise errors.no_answer(settings, operation, str(error)) from error
+    except NoCredentialsError:
+        _clients.forget(settings)
+        raise
+
+
+def code_of(error: BaseException) -> str:
     """DynamoDB's code for a failure, or the error's class where DynamoDB gave none."""
     if isinstance(error, ClientError):
         return str(error.response.get("Error", {}).get("Code", ""))
@@ -129,6 +144,14 @@ class _Client:
             if client is not None:
                 return client.send(operation, params)
         return (self._botocore or self._make_botocore()).send(operation, params)
+
+    async def asend(self, operation: str, params: Mapping[str, Any]) -> Received:
+        if self._is_direct and operation in OPERATIONS:
+            # Making a client reads files, and may ask for credentials.
+            client = self._direct or await asyncio.to_thread(self._make_direct)
+            if client is not None:
+                return await client.asend(operation, params)
+        return await asyncio.to_thread(self.send, operation, params)
 
     def _make_direct(self) -> DirectClient | None:
         with self._lock:

@@ -145,7 +145,7 @@ class _Walk(Struct):
     def batches(self, wanted: Sequence[ItemKey]) -> Iterator[Item]:
         """Items by their keys, strongly consistent."""
         for request in compile_batches(wanted, self.table.name):
-            yield from self.paced(get_batch, self.table, request)
+            yield from self.paced(lambda asked: run(get_batch(self.table, asked)), request)
 
     def at_once(self, wanted: Sequence[ItemKey]) -> Iterable[Item]:
         """Items by their keys as of one moment; more than DynamoDB reads in a transaction, batch by batch."""

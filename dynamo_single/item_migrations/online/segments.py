@@ -22,6 +22,7 @@ from dynamo_single.orm.requests.compiler import (
     item_key,
 )
 from dynamo_single.table.batches import get_batch
+from dynamo_single.table.flow import run
 from dynamo_single.table.request import Request
 
 
@@ -108,7 +109,7 @@ def read_with(sender: Sender, task: Task, items: Sequence[Item]) -> dict[ItemKey
     found: dict[ItemKey, Item] = {}
     for request in compile_batches(wanted, sender.table.name):
         sender.pace.before(request.operation)
-        found |= {key_of(item): item for item in get_batch(sender.table, request)}
+        found |= {key_of(item): item for item in run(get_batch(sender.table, request))}
     return found
 
 

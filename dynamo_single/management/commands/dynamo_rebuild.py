@@ -75,7 +75,7 @@ class Command(TableCommand):
 
 def _completed(table: Table, finding: Finding) -> bool:
     """Let the copies of a marked source follow, as saving it again does; ``False`` if somebody else changed it."""
-    item = plans.get_item(table, finding.key)
+    item = run(plans.get_item(table, finding.key))
     model = None if item is None else Subject.of(table.settings.alias, item).model
     if item is None or model is None:
         return False

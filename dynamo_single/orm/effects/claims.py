@@ -22,6 +22,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
+from dynamo_single.table.flow import run
 from dynamo_single.table.table import get_table
 
 
@@ -182,7 +183,7 @@ def owner_of(claim: Mapping[str, Any]) -> ItemKey:
 
 def holder(model: type[DynamoModel], key: ItemKey) -> ItemKey | None:
     """The key of the item that holds a claim, or ``None`` if it is free: one GetItem, strongly consistent."""
-    return holder_by(plans.get_item(get_table(model._options.alias), key))
+    return holder_by(run(plans.get_item(get_table(model._options.alias), key)))
 
 
 def holder_by(claim: Item | None) -> ItemKey | None:
@@ -193,4 +194,4 @@ def holder_by(claim: Item | None) -> ItemKey | None:
 def owner_item(model: type[DynamoModel], attribute: Attribute[Any], value: Any) -> Item | None:
     """The stored item that holds a unique value: two GetItems, strongly consistent; one if nobody holds it."""
     owner = holder(model, claim_key(model, attribute, value))
-    return None if owner is None else plans.get_item(get_table(model._options.alias), owner)
+    return None if owner is None else run(plans.get_item(get_table(model._options.alias), owner))

@@ -19,7 +19,6 @@ from dynamo_single.orm.requests.block import Block
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import CopiedAttribute
 from dynamo_single.orm.schema.kinds import DynamoModel
-from dynamo_single.table.flow import local
 from dynamo_single.table.table import get_table
 
 
@@ -102,7 +101,7 @@ async def _source_item(model: type[DynamoModel], key: ItemKey, pending: Block | 
     if pending is not None and pending.writes_to(key):
         return pending.item_after(key)
     # Whatever a block counts there, it does not change what is copied.
-    return await local(partial(plans.stored_item, get_table(model._options.alias), key))
+    return await plans.stored_item(get_table(model._options.alias), key)
 
 
 def checks(

@@ -26,6 +26,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
+from dynamo_single.table.flow import run
 from dynamo_single.table.table import get_table
 
 Item = dict[str, dict[str, Any]]
@@ -139,7 +140,7 @@ def reload(obj: DynamoModel) -> Any:
     alias, key = model._options.alias, _key(obj)
     item = put_whole(alias, [key])
     if item is None:
-        item = get_item(get_table(alias), key)
+        item = run(get_item(get_table(alias), key))
     if item is None:
         raise model.DoesNotExist(f"{model._meta.label} with pk {obj.pk!r} is not stored (any more).")
     return instance(model, item)

@@ -23,6 +23,7 @@ from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
+from dynamo_single.table.flow import run
 from dynamo_single.table.table import get_table
 
 Errors = dict[str, list[Any]]
@@ -44,7 +45,7 @@ class _Question(Struct, frozen=True, eq=False):
 def _errors(obj: DynamoModel, questions: Sequence[_Question]) -> Errors:
     """The answers that are errors; the items are read together."""
     keys = [each.key for each in questions if each.key is not None]
-    items = plans.get_items(get_table(type(obj)._options.alias), keys) if keys else {}
+    items = run(plans.get_items(get_table(type(obj)._options.alias), keys)) if keys else {}
     found: Errors = {}
     for each in questions:
         error = each.answer(None if each.key is None else items.get(each.key))

@@ -6,14 +6,15 @@ as found, is the same on both: one plan is made of the keys, and carried out as 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from dynamo_single import clock
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.items import hydration
+from dynamo_single.orm.items.native import are_ours
 from dynamo_single.orm.items.serialization import Values, computed_key
 from dynamo_single.orm.plan import planner
 from dynamo_single.orm.plan.candidates import MAX_KEYS
@@ -29,11 +30,10 @@ from dynamo_single.orm.where import folding
 from dynamo_single.table.table import get_table
 
 #: What a queryset's class may not have of its own: all that lies between a question and its objects.
-_BETWEEN = (
+BETWEEN = (
     *("query", "filter", "order_by", "_filter_or_exclude", "_filter_or_exclude_inplace", "_chain", "_clone"),
     *("iterator", "_iterator", "_fetch_all", "__iter__", "__len__", "__getitem__"),
 )
-_OURS = ("dynamo_single", "django")
 
 
 def key_of_one(queryset: StatefulQuerySet[Any], given: Mapping[str, Any]) -> ItemKey | None:
@@ -54,18 +54,19 @@ def keys_of_several(queryset: StatefulQuerySet[Any], pks: Sequence[Any]) -> Sequ
     return tuple(keys)
 
 
-def objects(queryset: StatefulQuerySet[Any], keys: Sequence[ItemKey]) -> Iterator[Any]:
+async def objects(queryset: StatefulQuerySet[Any], keys: Sequence[ItemKey]) -> list[Any]:
     """The objects under some keys, in their order: one GetItem for one, else one BatchGetItem for each hundred."""
-    layout, asked = registry.layout_of(queryset.model), queryset._asked
-    knowledge.missing(layout)
+    model = queryset.model
+    layout, asked = registry.layout_of(model), queryset._asked
+    await knowledge.ask(layout)
     query = Query(layout, visibility=asked.visibility, consistent=asked.consistent)
     plan = planner.plan_of_keys(query, keys, now=None if layout.expires is None else clock.instant())
-    return map(partial(hydration.instance, queryset.model), plans.items(get_table(layout.alias), plan))
+    return [hydration.instance(model, item) for item in await plans.by_key(get_table(layout.alias), plan)]
 
 
 def _asks_plainly(queryset: StatefulQuerySet[Any]) -> bool:
     """Whether a queryset asks for objects as they are stored, and nothing of a project's stands between."""
-    if queryset._iterable_class is not ObjectIterable or not _nothing_between(type(queryset)):
+    if queryset._iterable_class is not ObjectIterable or not are_ours(type(queryset), BETWEEN):
         return False
     asked, query = queryset._asked, queryset.query
     # Without soft delete there are no deleted objects, and nothing is sent.
@@ -91,13 +92,6 @@ def _asks_plainly(queryset: StatefulQuerySet[Any]) -> bool:
         or asked.distinct
         or asked.inside
     )
-
-
-@cache
-def _nothing_between(queryset_class: type[Any]) -> bool:
-    """Whether all that lies between a question and its objects is this app's or Django's own."""
-    owners = (next(each for each in queryset_class.__mro__ if name in vars(each)) for name in _BETWEEN)
-    return all(owner.__module__.partition(".")[0] in _OURS for owner in owners)
 
 
 @cache

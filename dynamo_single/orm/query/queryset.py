@@ -6,21 +6,20 @@ The public methods. ``planned`` has what they are made of; nothing is sent befor
 from __future__ import annotations
 
 import datetime
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from asgiref.sync import sync_to_async
 from django.db import models
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.later import Later
 from dynamo_single.orm.items import partial
-from dynamo_single.orm.query import by_key, explain, streaming, unique
+from dynamo_single.orm.query import by_key, explain, unique
+from dynamo_single.orm.query.awaited import AwaitedQuerySet
 from dynamo_single.orm.query.planned import RowIterable
-from dynamo_single.orm.query.state import along_of, state_of
+from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.query.unsupported import refuse_all
-from dynamo_single.orm.query.writing import WritingQuerySet
 from dynamo_single.orm.reading import plans
 from dynamo_single.orm.requests.description import describe
 from dynamo_single.orm.results import computation, objects, related
@@ -29,12 +28,11 @@ from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.kinds import DynamoModel, M
 from dynamo_single.orm.where.arguments import asking
 from dynamo_single.orm.where.lookup import members
-from dynamo_single.table.listeners import capture_requests
+from dynamo_single.table.flow import run
 
 if TYPE_CHECKING:
     from dynamo_single.orm.query import annotate
     from dynamo_single.orm.results import pages, rows
-    from dynamo_single.orm.results.pages import Page
 else:
     annotate = Later("dynamo_single.orm.query.annotate")
     pages = Later("dynamo_single.orm.results.pages")
@@ -44,7 +42,7 @@ T = TypeVar("T")
 
 
 @refuse_all
-class QuerySet(WritingQuerySet[M]):
+class QuerySet(AwaitedQuerySet[M]):
     """A lazy description of what to read; the same methods as Django's, each exact or refused by name.
 
     ``explain()`` says which requests a queryset will send. A query that no declared key can answer raises
@@ -86,14 +84,6 @@ class QuerySet(WritingQuerySet[M]):
         with asking(self.model):
             return super().order_by(*field_names)
 
-    async def aiterator(self, chunk_size: int = streaming.CHUNK_SIZE) -> AsyncIterator[M]:
-        """The objects page by page, nothing is kept; ``chunk_size`` bounds how many are read along with related ones.
-
-        Without related objects no more than one page is read ahead of what was taken.
-        """
-        async for result in streaming.aiterate(self._iterable_class(self), along_of(self), chunk_size):
-            yield result
-
     def count(self) -> int:
         """Count without reading: Query with Select=COUNT, one request for each megabyte that is passed over."""
         if self._result_cache is not None:
@@ -102,7 +92,7 @@ class QuerySet(WritingQuerySet[M]):
         computed = state.computation
         if computed is not None and computed.makes_rows:
             return sum(1 for _ in rows.rows(state))
-        return objects.count(state if computed is None else state.source())
+        return run(objects.count(state if computed is None else state.source()))
 
     def exists(self) -> bool:
         """Whether there is one: reads until the first match."""
@@ -112,25 +102,28 @@ class QuerySet(WritingQuerySet[M]):
         computed = state.computation
         if computed is not None and computed.makes_rows:
             return next(rows.rows(state), None) is not None
-        return objects.exists(state.source())
+        return run(objects.exists(state.source()))
 
     def get(self, *args: Any, **kwargs: Any) -> M:
         """The one object: one GetItem for a whole primary key, else a Query for at most two matches."""
         key = by_key.key_of_one(self, kwargs) if kwargs and not args else None
-        found = self._at_most_two(args, kwargs) if key is None else list(by_key.objects(self, (key,)))
+        found = list(self._two(args, kwargs)) if key is None else run(by_key.objects(self, (key,)))
+        return self._only(found, args, kwargs)
+
+    def _two(self, args: Any, kwargs: Any) -> Self:
+        clone = self._chain() if not args and not kwargs else self.filter(*args, **kwargs)
+        clone.query.clear_ordering(force=False)
+        if not clone.query.is_sliced:
+            clone.query.set_limits(high=2)
+        return clone
+
+    def _only(self, found: list[M], args: Any, kwargs: Any) -> M:
         if len(found) == 1:
             return found[0]
         label = self.model._meta.label
         if not found:
             raise self.model.DoesNotExist(f"No {label} matches {_shown(args, kwargs)}.")
         raise self.model.MultipleObjectsReturned(f"More than one {label} matches {_shown(args, kwargs)}.")
-
-    def _at_most_two(self, args: Any, kwargs: Any) -> list[M]:
-        clone = self._chain() if not args and not kwargs else self.filter(*args, **kwargs)
-        clone.query.clear_ordering(force=False)
-        if not clone.query.is_sliced:
-            clone.query.set_limits(high=2)
-        return list(clone)
 
     def _the_one(self, attribute: str, value: Any) -> Any:
         """The object with a value of a unique attribute, by its claim or by its primary key."""
@@ -147,7 +140,7 @@ class QuerySet(WritingQuerySet[M]):
             id_list = members(field_name, id_list)
             keys = by_key.keys_of_several(self, id_list) if field_name == "pk" else None
             if keys is not None:
-                return {obj.pk: obj for obj in by_key.objects(self, keys)}
+                return {obj.pk: obj for obj in run(by_key.objects(self, keys))}
         query: Any = self.query
         # The order of Meta.ordering would keep the keys from being read at once.
         asked_in_order = id_list is None or query.is_sliced or query.order_by
@@ -207,21 +200,6 @@ class QuerySet(WritingQuerySet[M]):
         return found
 
     # pages
-
-    def page(self, size: int, cursor: str | None = None, *, max_requests: int | None = None) -> Page[M]:
-        """The first objects, or those from a cursor on: as many as ``size``, whatever the conditions leave out.
-
-        One request reads a page where nothing is filtered. Otherwise reading goes on until one match more than ``size``
-        is found, the end is reached, or ``max_requests`` were sent. A cursor of another query is ``InvalidCursor``.
-        """
-        pages.check_size(size, max_requests)
-        with capture_requests() as sent:
-            page = pages.page(state_of(self), size, cursor, max_requests)
-        return pages.with_costs(page, sent)
-
-    async def apage(self, size: int, cursor: str | None = None, *, max_requests: int | None = None) -> Page[M]:
-        """``page()`` in a thread."""
-        return await sync_to_async(self.page)(size, cursor, max_requests=max_requests)
 
     def cursor_for(self, obj: DynamoModel, *, before: bool = False) -> str:
         """The cursor of the page that begins behind an object, or ``before`` it ends; sends nothing.

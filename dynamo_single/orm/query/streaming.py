@@ -5,7 +5,9 @@ Pages are sent for when they are needed, and related objects are read chunk by c
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from contextlib import aclosing
+from functools import partial
 from itertools import islice
 from typing import TypeVar
 
@@ -13,6 +15,7 @@ from asgiref.sync import sync_to_async
 
 from dynamo_single.orm.results import related
 from dynamo_single.orm.results.state import Along
+from dynamo_single.table.flow import local
 from dynamo_single.table.listeners import SentRequest, listening
 
 T = TypeVar("T")
@@ -31,10 +34,39 @@ def iterate(results: Iterable[T], along: Along, chunk_size: int | None = None) -
         yield from chunk
 
 
-async def aiterate(results: Iterable[T], along: Along, chunk_size: int = CHUNK_SIZE) -> AsyncIterator[T]:
-    """The same from asynchronous code; requests are sent by a thread, at most one page ahead of what was taken."""
+async def aread_along(results: AsyncGenerator[T, None], along: Along, chunk_size: int) -> AsyncGenerator[T, None]:
+    """The results, awaited; what is read along is read in a thread for each chunk of them."""
+    _check(chunk_size)
+    async with aclosing(results):
+        if not along:
+            async for each in results:
+                yield each
+            return
+        chunk: list[T] = []
+        async for each in results:
+            chunk.append(each)
+            if len(chunk) == chunk_size:
+                for read in await _with(chunk, along):
+                    yield read
+                chunk = []
+        for read in await _with(chunk, along):
+            yield read
+
+
+async def _with(chunk: list[T], along: Along) -> list[T]:
+    if chunk:
+        await local(partial(related.read_along, chunk, along))
+    return chunk
+
+
+def _check(chunk_size: int) -> None:
     if chunk_size <= 0:
         raise ValueError("Chunk size must be strictly positive.")
+
+
+async def aiterate(results: Iterable[T], along: Along, chunk_size: int = CHUNK_SIZE) -> AsyncGenerator[T, None]:
+    """The same from asynchronous code; requests are sent by a thread, at most one page ahead of what was taken."""
+    _check(chunk_size)
     found = iter(results)
     take = sync_to_async(_chunk if along else _rest_of_page)
     while chunk := await take(found, along, chunk_size):

@@ -91,7 +91,7 @@ class Beginning(Struct, frozen=True):
         return theirs > ours if self.takes_least else theirs < ours
 
 
-def read(beginning: Beginning, *, wanted: int, max_requests: int | None = None) -> Reading:
+async def read(beginning: Beginning, *, wanted: int, max_requests: int | None = None) -> Reading:
     """Up to ``wanted`` items that match, from the position on.
 
     Where nothing is filtered, the first request of each stream reads no more than is wanted. Otherwise each further one
@@ -109,7 +109,7 @@ def read(beginning: Beginning, *, wanted: int, max_requests: int | None = None) 
         for stream in reversed(streams):
             if not stream.is_over:
                 budget.spend()
-                stream.fill(wanted, allowance)
+                await stream.fill(wanted, allowance)
     found: list[Found] = []
     while streams and len(found) < wanted:
         place = _next(streams, beginning) if merged else -1
@@ -119,7 +119,7 @@ def read(beginning: Beginning, *, wanted: int, max_requests: int | None = None) 
         elif stream.found:
             found.append(stream.found.popleft())
         elif budget.spend():
-            stream.fill(wanted - len(found), allowance)
+            await stream.fill(wanted - len(found), allowance)
         else:
             return Reading(tuple(found), stream.rest())
     return Reading(tuple(found))
@@ -208,7 +208,7 @@ class _Stream:
             return self.beginning.rank(self.found[0].position.stream, self.found[0].item)
         return None
 
-    def fill(self, wanted: int, allowance: Allowance | None) -> None:
+    async def fill(self, wanted: int, allowance: Allowance | None) -> None:
         """Read the next items."""
         raise NotImplementedError
 
@@ -248,7 +248,7 @@ class _Range(_Stream):
             return super().next_rank
         return self.beginning.rank(self.stream, self.last_key)
 
-    def fill(self, wanted: int, allowance: Allowance | None) -> None:
+    async def fill(self, wanted: int, allowance: Allowance | None) -> None:
         start_key = self.last_key
         if not self.is_read:
             # What overlaps with the page before is dropped again: at most one item, unless an index has equal keys.
@@ -259,7 +259,7 @@ class _Range(_Stream):
             self.limit = plans.next_limit(self.limit)
         table = self.beginning.table
         (request,) = compile_plan(self.plan)
-        answer = table.send(with_page(request, start_key=start_key, limit=self.limit))
+        answer = await table.ask(with_page(request, start_key=start_key, limit=self.limit))
         if allowance is not None and self.part.kind == "query":
             allowance.take(answer)
         for item in plans.as_read(self.part, answer["Items"]):
@@ -306,13 +306,13 @@ class _Keys(_Stream):
     def is_over(self) -> bool:
         return not self.left and not self.found
 
-    def fill(self, wanted: int, allowance: Allowance | None) -> None:
+    async def fill(self, wanted: int, allowance: Allowance | None) -> None:
         # One request at a time: a key that nothing is stored under is followed by more than are missing.
         self.limit = min(max(wanted, self.limit * plans.PAGE_GROWTH), MAX_BATCH_KEYS)
         numbers, self.left = self.left[: self.limit], self.left[self.limit :]
         keys = self.part.keys
         part = replace(self.part, keys=tuple(keys[number] for number in numbers))
-        found = {key_of(item): item for item in plans.items(self.beginning.table, part)}
+        found = {key_of(item): item for item in await plans.by_key(self.beginning.table, part)}
         for number in numbers:
             if (item := found.get(keys[number])) is not None:
                 self._keep(number, item, overlaps=self.overlaps)

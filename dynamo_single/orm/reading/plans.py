@@ -1,18 +1,16 @@
 """Carries out a plan: sends its requests page by page and gives the stored items that match.
 
-It knows the table and the requests' answers, and must not know models: an item is what DynamoDB returned.
+It knows the table and the requests' answers, and must not know models: an item is what DynamoDB returned. What sends is
+a coroutine, and what gives pages an asynchronous generator; ``flow`` carries both out in a thread.
 """
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Collection, Iterator, Sequence
+from contextlib import aclosing, suppress
 from functools import partial
-from itertools import chain, islice, repeat
 from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import NotSupported, UnexpectedItem
@@ -23,19 +21,26 @@ from dynamo_single.orm.conditions.terms import EVERYTHING, ITEM_TYPE
 from dynamo_single.orm.plan.choice import of_type
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.plan.projection import PartialItem, attributes_of
+from dynamo_single.orm.reading import streams
 from dynamo_single.orm.reading.allowance import Allowance, allowance_of
 from dynamo_single.orm.requests import block
 from dynamo_single.orm.requests.actions import ItemKey, key_of
 from dynamo_single.orm.requests.compiler import compile_batches, compile_plan, compile_reads, item_key, with_page
 from dynamo_single.orm.requests.expressions import ExpressionTooLong
-from dynamo_single.table import names, threads
+from dynamo_single.table import names
 from dynamo_single.table.batches import Wanted, get_batches, most_at_once
+from dynamo_single.table.flow import Pages, in_order, iterate
 from dynamo_single.table.limits import MAX_ACTIONS, MAX_PAGE_ITEMS
 from dynamo_single.table.pages import PageForm
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table
 
 Item = dict[str, dict[str, Any]]
+
+#: What some requests are answered, one page after the other.
+Answers = AsyncGenerator[dict[str, Any], None]
+#: Requests, and the first page of each if that is read already.
+_Firsts = AsyncGenerator[tuple[Request, dict[str, Any] | None], None]
 
 #: A page that a filter may empty grows by this factor each time, so that a rare match costs few requests.
 PAGE_GROWTH = 4
@@ -57,48 +62,67 @@ def requests(table: Table, plan: Plan, *, limit: int | None = None) -> tuple[Req
 
 
 def items(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None) -> Iterator[Item]:
-    """The matching items from number ``skip`` up to ``stop``, read lazily: a page is sent for when it is needed.
+    """The items of ``pages()``, one after the other in this thread."""
+    return iterate(pages(table, plan, skip=skip, stop=stop))
+
+
+async def listed(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None) -> list[Item]:
+    """All items of ``pages()``."""
+    return [item async for page in pages(table, plan, skip=skip, stop=stop) for item in page]
+
+
+async def by_key(table: Table, plan: Plan) -> Sequence[Item]:
+    """The items of a plan of whole primary keys, at most a hundred of which are asked for at a time."""
+    return await _of_key(table, plan) if plan.kind == "get" else await listed(table, plan)
+
+
+async def pages(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None) -> Pages[Item]:
+    """The matching items from number ``skip`` up to ``stop``; a page is sent for when it is needed.
 
     Skipped items are read, and paid for, as DynamoDB has no offset.
     """
-    if block.current() is not None:
-        made = block.put_whole(table.settings.alias, plan.keys) if plan.kind == "get" else None
-        if made is not None:
-            return islice(as_read(plan, [made] if matches(plan.filter, made, plan.layout) else []), skip, stop)
-        block.check_plan(table.settings.alias, plan)
+    if plan.kind == "get":
+        yield as_read(plan, await _of_key(table, plan))[skip:stop]
+        return
+    block.check_plan(table.settings.alias, plan)
     allowance = allowance_of(table, plan)
     if plan.kind == "empty":
-        found: Iterable[Item] = ()
-    elif plan.kind == "get":
-        found = _get(table, plan)
-    elif plan.kind == "batch_get":
+        return
+    if plan.kind == "batch_get":
         found = _batch_get(table, plan, stop)
     elif plan.kind == "union":
         found = _union(table, plan, stop, allowance)
     else:
         found = _pages_of_plan(table, plan, stop, allowance, exact=limit_is_exact(plan))
-    return islice(as_read(plan, found), skip, stop)
+    seen = 0
+    async with aclosing(found):
+        async for page in found:
+            if skip or stop is not None:
+                first, seen = seen, seen + len(page)
+                page = page[max(skip - first, 0) : None if stop is None else stop - first]
+            yield as_read(plan, page)
+            if stop is not None and seen >= stop:
+                return
 
 
-def pages(table: Table, plan: Plan, form: PageForm, *, stop: int | None) -> Iterator[dict[str, Any]]:
-    """The answers that hold the matches of a plan that comes in pages, up to ``stop`` or more; read lazily.
+def answers(table: Table, plan: Plan, form: PageForm, *, stop: int | None) -> Answers:
+    """The answers that hold the matches of a plan that comes in pages, up to ``stop`` or more.
 
     Their items are decoded by ``form``, or are dicts.
     """
     block.check_plan(table.settings.alias, plan)
-    streams = _streams(table, plan, stop, allowance_of(table, plan), exact=limit_is_exact(plan), form=form)
-    return chain.from_iterable(streams)
+    return _all_answers(table, plan, stop, allowance_of(table, plan), exact=limit_is_exact(plan), form=form)
 
 
-def as_read(plan: Plan, found: Iterable[Item]) -> Iterator[Item]:
+def as_read(plan: Plan, found: Sequence[Item]) -> Sequence[Item]:
     """The items that a plan's requests gave, as what they are: whole, or only what its projection names."""
     if not plan.projection:
-        return iter(found)
+        return found
     read = frozenset(plan.projection)
-    return (PartialItem(item, read) for item in found)
+    return [PartialItem(item, read) for item in found]
 
 
-def count(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None) -> int:
+async def count(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None) -> int:
     """The number of matching items; queries and scans only count, they return no item.
 
     An item of another type, where only this model's should be, is ``UnexpectedItem`` as it is when it is read. Behind a
@@ -106,21 +130,23 @@ def count(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None) -
     """
     block.check_plan(table.settings.alias, plan)
     if plan.kind not in {"query", "scan"}:
-        return sum(1 for item in items(table, plan, skip=skip, stop=stop) if _is_of_model(plan, item))
+        found = await listed(table, plan, skip=skip, stop=stop)
+        return sum(1 for item in found if _is_of_model(plan, item))
     all_own = plan.filter == EVERYTHING
     total = 0
     allowance, exact = allowance_of(table, plan), limit_is_exact(plan)
     requests = _compile_count(table, plan)
-    first_pages = _first_pages(table, requests, None) if stop is None else repeat(None, len(requests))
-    for request, first in zip(requests, first_pages, strict=True):
-        wanted = None if stop is None else stop - total
-        for answer in _answers(table, request, wanted, allowance, first=first, exact=exact):
-            total += int(answer["Count"])
-            # Where a page ends before its time, Dynoxide counts the item that did not fit in as scanned.
-            if all_own and answer["ScannedCount"] - answer["Count"] > ("LastEvaluatedKey" in answer):
-                raise _unexpected(plan)
-            if stop is not None and total >= stop:
-                return max(stop - skip, 0)
+    async with aclosing(_first_pages(table, requests, None, ahead=stop is None)) as firsts:
+        async for request, first in firsts:
+            wanted = None if stop is None else stop - total
+            async with aclosing(_answers(table, request, wanted, allowance, first=first, exact=exact)) as answers:
+                async for answer in answers:
+                    total += int(answer["Count"])
+                    # Where a page ends before its time, Dynoxide counts the item that did not fit in as scanned.
+                    if all_own and answer["ScannedCount"] - answer["Count"] > ("LastEvaluatedKey" in answer):
+                        raise _unexpected(plan)
+                    if stop is not None and total >= stop:
+                        return max(stop - skip, 0)
     return max(total - skip, 0)
 
 
@@ -147,82 +173,95 @@ def _unexpected(plan: Plan) -> UnexpectedItem:
     )
 
 
-def _get(table: Table, plan: Plan) -> Iterator[Item]:
-    (request,) = compile_plan(plan)
-    item: Item | None = table.send(request).get("Item")
-    if item is not None and matches(plan.filter, item, plan.layout):
-        yield item
+async def _of_key(table: Table, plan: Plan) -> list[Item]:
+    """The item of a plan of one whole primary key, if there is one that matches."""
+    item: Item | None = None
+    if block.current() is not None:
+        item = block.put_whole(table.settings.alias, plan.keys)
+        if item is None:
+            block.check_plan(table.settings.alias, plan)
+    if item is None:
+        (request,) = compile_plan(plan)
+        item = (await table.ask(request)).get("Item")
+    return [item] if item is not None and matches(plan.filter, item, plan.layout) else []
 
 
-def _batch_get(table: Table, plan: Plan, stop: int | None) -> Iterator[Item]:
+async def _batch_get(table: Table, plan: Plan, stop: int | None) -> Pages[Item]:
     requests = compile_plan(plan, table_name=table.name)
     wanted, condition = Wanted(stop), lower(plan.filter, plan.layout)
     everything = condition == EVERYTHING
-    for request, batch in zip(requests, get_batches(table, requests, wanted), strict=True):
-        found = {key_of(item): item for item in batch}
-        for key in request.params["RequestItems"][table.name]["Keys"]:
-            item = found.get(key_of(key))
-            if item is not None and (everything or matches(condition, item)):
-                wanted.took_one()
-                yield item
+    left = iter(requests)
+    async with aclosing(get_batches(table, requests, wanted)) as batches:
+        async for batch in batches:
+            found = {key_of(item): item for item in batch}
+            keys = next(left).params["RequestItems"][table.name]["Keys"]
+            known = [item for key in keys if (item := found.get(key_of(key))) is not None]
+            page = known if everything else [item for item in known if matches(condition, item)]
+            wanted.took(len(page))
+            yield page
 
 
-def _union(table: Table, plan: Plan, stop: int | None, allowance: Allowance | None) -> Iterator[Item]:
+def _union(table: Table, plan: Plan, stop: int | None, allowance: Allowance | None) -> Pages[Item]:
     """The items of every part, each once."""
-    streams = [_of_part(table, part, stop, allowance) for part in plan.parts]
+    parts = [_of_part(table, part, stop, allowance) for part in plan.parts]
     ordering = plan.merged_by
     if not ordering:
-        return chain.from_iterable(streams)
-    return heapq.merge(*_mirrored(streams, forward=not ordering[0].descending), key=partial(order_of, plan))
+        return streams.chained(parts)
+    return streams.merged(_mirrored(parts, forward=not ordering[0].descending), key=partial(order_of, plan))
 
 
-def _of_part(table: Table, part: Plan, stop: int | None, allowance: Allowance | None) -> Iterator[Item]:
+async def _of_part(table: Table, part: Plan, stop: int | None, allowance: Allowance | None) -> Pages[Item]:
     # What another part gives is dropped here, so that no number of items read is sure to be enough.
     if part.kind == "query":
         found = _pages_of_plan(table, part, stop, allowance, exact=False)
     elif part.kind == "batch_get":
         found = _batch_get(table, part, stop)  # which only bounds what is read ahead
     else:
-        found = items(table, part)
-    return (item for item in found if not any(matches(other, item) for other in part.others))
+        found = pages(table, part)
+    async with aclosing(found):
+        async for page in found:
+            yield [item for item in page if not any(matches(other, item) for other in part.others)]
 
 
-def _mirrored(streams: list[Iterator[Item]], *, forward: bool) -> list[Iterator[Item]]:
+def _mirrored(found: list[Pages[Item]], *, forward: bool) -> list[Pages[Item]]:
     """The streams as a merge takes them: equal items come in their order, and backwards in the opposite one."""
-    return streams if forward else streams[::-1]
+    return found if forward else found[::-1]
 
 
 def order_of(plan: Plan, item: Item) -> tuple[Any, ...]:
     """What the items of a union are merged by: the values of the attributes that it is ordered by."""
     attributes = plan.layout.attributes
     values = ((order_value(item[attributes[order.attribute].stored])[1], order) for order in plan.merged_by)
-    return tuple(Descending(value) if order.descending else value for value, order in values)
-
-
-class Descending(Struct, frozen=True):
-    """A value that sorts the other way round."""
-
-    value: Any
-
-    def __lt__(self, other: Descending) -> bool:
-        return bool(other.value < self.value)
+    return tuple(streams.Descending(value) if order.descending else value for value, order in values)
 
 
 def _pages_of_plan(
     table: Table, plan: Plan, stop: int | None, allowance: Allowance | None, *, exact: bool
-) -> Iterator[Item]:
-    streams = map(_items_of, _streams(table, plan, stop, allowance, exact=exact))
-    return _merged(plan, streams) if plan.is_merged else chain.from_iterable(streams)
+) -> Pages[Item]:
+    if plan.is_merged:
+        return _merged(table, plan, stop, allowance, exact=exact)
+    return _items_of(_all_answers(table, plan, stop, allowance, exact=exact))
 
 
-def _merged(plan: Plan, streams: Iterable[Iterator[Item]]) -> Iterator[Item]:
+async def _merged(
+    table: Table, plan: Plan, stop: int | None, allowance: Allowance | None, *, exact: bool
+) -> Pages[Item]:
+    requests = compile_plan(plan, table_name=table.name)
+    async with aclosing(_first_pages(table, requests, stop)) as firsts:
+        found = [
+            _items_of(_answers(table, request, stop, allowance, first=first, exact=exact))
+            async for request, first in firsts
+        ]
     index = plan.index
     sort = names.SORT_KEY if index is None else names.index_sort(index)
-    mirrored = _mirrored(list(streams), forward=plan.forward)
-    yield from heapq.merge(*mirrored, key=lambda item: item[sort]["S"], reverse=not plan.forward)
+    mirrored = _mirrored(found, forward=plan.forward)
+    merged = streams.merged(mirrored, key=lambda item: item[sort]["S"], reverse=not plan.forward)
+    async with aclosing(merged):
+        async for page in merged:
+            yield page
 
 
-def _streams(
+def _all_answers(
     table: Table,
     plan: Plan,
     stop: int | None,
@@ -230,30 +269,61 @@ def _streams(
     *,
     exact: bool,
     form: PageForm | None = None,
-) -> Iterator[Iterator[dict[str, Any]]]:
-    """The pages of each request of a plan."""
+) -> Answers:
+    """The pages of each request of a plan, one request after the other."""
     requests = compile_plan(plan, table_name=table.name)
-    # A merge needs the first page of each partition, and what no slice ends is read to the end of all.
-    ahead = plan.is_merged or (stop is None and len(requests) > 1)
-    first_pages = _first_pages(table, requests, stop, form) if ahead else repeat(None, len(requests))
-    for request, first in zip(requests, first_pages, strict=True):
-        yield _answers(table, request, stop, allowance, first=first, exact=exact, form=form)
+    if len(requests) == 1:
+        return _answers(table, requests[0], stop, allowance, exact=exact, form=form)
+    # What no slice ends is read to the end of all.
+    firsts = _first_pages(table, requests, stop, form, ahead=stop is None)
+    return _one_after_the_other(table, firsts, stop, allowance, exact=exact, form=form)
 
 
-def _first_pages(
-    table: Table, requests: Sequence[Request], limit: int | None, form: PageForm | None = None
-) -> Iterator[dict[str, Any]]:
-    """The first page of each request in their order, several read at once; further ones wait until they are needed."""
+async def _one_after_the_other(
+    table: Table,
+    firsts: _Firsts,
+    stop: int | None,
+    allowance: Allowance | None,
+    *,
+    exact: bool,
+    form: PageForm | None,
+) -> Answers:
+    async with aclosing(firsts):
+        async for request, first in firsts:
+            pages = _answers(table, request, stop, allowance, first=first, exact=exact, form=form)
+            async with aclosing(pages):
+                async for answer in pages:
+                    yield answer
+
+
+async def _first_pages(
+    table: Table,
+    requests: Sequence[Request],
+    limit: int | None,
+    form: PageForm | None = None,
+    *,
+    ahead: bool = True,
+) -> _Firsts:
+    """Each request, with its first page if these are read ``ahead``: several at once, where further ones wait."""
+    if not ahead:
+        for request in requests:
+            yield request, None
+        return
     most = most_at_once(table)
-    pages = (with_page(request, limit=limit) for request in requests)
-    return threads.in_order(partial(table.send, form=form), pages, at_once=lambda: most)
+    firsts = (with_page(request, limit=limit) for request in requests)
+    left = iter(requests)
+    async with aclosing(in_order(partial(table.ask, form=form), firsts, at_once=lambda: most)) as answers:
+        async for answer in answers:
+            yield next(left), answer
 
 
-def _items_of(answers: Iterable[dict[str, Any]]) -> Iterator[Item]:
-    return chain.from_iterable(answer["Items"] for answer in answers)
+async def _items_of(answers: Answers) -> Pages[Item]:
+    async with aclosing(answers):
+        async for answer in answers:
+            yield answer["Items"]
 
 
-def _answers(
+async def _answers(
     table: Table,
     request: Request,
     wanted: int | None,
@@ -262,7 +332,7 @@ def _answers(
     first: dict[str, Any] | None = None,
     exact: bool,
     form: PageForm | None = None,
-) -> Iterator[dict[str, Any]]:
+) -> Answers:
     """The pages of one Query or Scan, of which the ``first`` may be read already.
 
     ``wanted`` bounds what each page reads as far as the filter allows.
@@ -270,7 +340,7 @@ def _answers(
     limit = wanted
     start_key = None
     while True:
-        answer = first or table.send(with_page(request, start_key=start_key, limit=limit), form)
+        answer = first or await table.ask(with_page(request, start_key=start_key, limit=limit), form)
         first = None
         if allowance is not None:
             allowance.take(answer)
@@ -284,14 +354,14 @@ def _answers(
                 return
 
 
-def at_once(table: Table, plans: Sequence[Plan]) -> list[list[Item]]:
+async def at_once(table: Table, plans: Sequence[Plan]) -> list[list[Item]]:
     """The items of some plans of whole primary keys as of one moment, by one TransactGetItems; again on a conflict."""
     for plan in plans:
         block.check_plan(table.settings.alias, plan)
     keys = list(dict.fromkeys(key for plan in plans for key in plan.keys))
     if len(keys) > MAX_ACTIONS:
         raise NotSupported(f"{len(keys)} items cannot be read at once: DynamoDB takes {MAX_ACTIONS}.")
-    answers = table.send_patiently(compile_reads(keys, table.name))["Responses"] if keys else []
+    answers = (await table.ask_patiently(compile_reads(keys, table.name)))["Responses"] if keys else []
     found = {key: answer["Item"] for key, answer in zip(keys, answers, strict=True) if answer.get("Item")}
     return [
         [found[key] for key in plan.keys if key in found and matches(plan.filter, found[key], plan.layout)]
@@ -299,25 +369,25 @@ def at_once(table: Table, plans: Sequence[Plan]) -> list[list[Item]]:
     ]
 
 
-def get_item(table: Table, key: tuple[str, str]) -> Item | None:
+async def get_item(table: Table, key: tuple[str, str]) -> Item | None:
     """One item by its key, strongly consistent: one GetItem."""
     block.check_keys(table.settings.alias, [key])
-    return stored_item(table, key)
+    return await stored_item(table, key)
 
 
-def stored_item(table: Table, key: tuple[str, str]) -> Item | None:
+async def stored_item(table: Table, key: tuple[str, str]) -> Item | None:
     """The same, whatever a block is about to do with the item."""
-    answer = table.send(Request("GetItem", {"Key": item_key(key), "ConsistentRead": True}))
+    answer = await table.ask(Request("GetItem", {"Key": item_key(key), "ConsistentRead": True}))
     item: Item | None = answer.get("Item")
     return item
 
 
-def get_items(table: Table, keys: Collection[ItemKey]) -> dict[ItemKey, Item]:
+async def get_items(table: Table, keys: Collection[ItemKey]) -> dict[ItemKey, Item]:
     """The items that are there under some keys, strongly consistent: one GetItem, or a BatchGetItem for each 100."""
     wanted = list(dict.fromkeys(keys))
     if len(wanted) == 1:
-        item = get_item(table, wanted[0])
+        item = await get_item(table, wanted[0])
         return {} if item is None else {wanted[0]: item}
     block.check_keys(table.settings.alias, wanted)
-    batches = get_batches(table, compile_batches(wanted, table.name), Wanted(None))
-    return {key_of(item): item for batch in batches for item in batch}
+    async with aclosing(get_batches(table, compile_batches(wanted, table.name), Wanted(None))) as batches:
+        return {key_of(item): item async for batch in batches for item in batch}

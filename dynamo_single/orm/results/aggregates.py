@@ -36,6 +36,7 @@ from dynamo_single.orm.schema.fields.fields import DynamoField, IdentityField
 from dynamo_single.orm.where.arguments import asking, check_lists, check_nesting
 from dynamo_single.orm.where.lookup import is_own
 from dynamo_single.orm.where.tree import read_where
+from dynamo_single.table.flow import iterate, run
 
 FUNCTIONS: dict[type[Any], Function] = {Count: "Count", Min: "Min", Max: "Max", Sum: "Sum", Avg: "Avg"}
 
@@ -218,7 +219,7 @@ def _added_up(source: QueryState, measures: Sequence[Measure]) -> list[Any]:
     else:
         found = objects.matches(source, plan, limit)
     tallies = Tallies(source.model, measures)
-    for item in found:
+    for item in iterate(found):
         hydration.check_type(source.model, item)
         tallies.add(item)
     return tallies.results()
@@ -231,7 +232,7 @@ def _direct(source: QueryState, measures: Sequence[Measure]) -> list[Any] | None
     """
     if source.window.is_sliced:
         whole = len(measures) == 1 and replace(measures[0], alias="") == Measure("", "Count")
-        return [objects.count(source)] if whole else None
+        return [run(objects.count(source))] if whole else None
     if sum(measure.function == "Count" for measure in measures) > 1:
         return None
     plans = [_plan_of(source, measure) for measure in measures]
@@ -274,7 +275,7 @@ def _present(model: type[Model], measure: Measure) -> Condition:
 
 def _answer(source: QueryState, measure: Measure, plan: Plan) -> Any:
     if measure.function == "Count":
-        return reading.count(source.table, plan)
+        return run(reading.count(source.table, plan))
     tallies = Tallies(source.model, [replace(measure, filter=EVERYTHING)])
     for item in reading.items(source.table, plan, stop=1):
         hydration.check_type(source.model, item)

@@ -6,10 +6,10 @@ off, one match too many is an error. This module must not know groups or aggrega
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from contextlib import aclosing
 from datetime import datetime
 from functools import partial
-from itertools import chain, islice
 from typing import Any
 
 from django.db.models import Model
@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from dynamo_single import clock
 from dynamo_single.exceptions import InvalidValue, NoAccessPattern, NotSupported, TooManyMatches
+from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.hydration import Item
 from dynamo_single.orm.items.page_readers import PageReader
@@ -25,11 +26,17 @@ from dynamo_single.orm.items.readers import value_reader
 from dynamo_single.orm.plan import planner
 from dynamo_single.orm.plan.plan import InMemory, Plan
 from dynamo_single.orm.plan.projection import attributes_of, narrow, project
-from dynamo_single.orm.reading import plans
+from dynamo_single.orm.reading import plans, streams
 from dynamo_single.orm.results import related, sorting
 from dynamo_single.orm.results.state import QueryState
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.encoding.shown import shown
+from dynamo_single.table.flow import Pages, iterate
 from dynamo_single.table.pages import TypedAnswer
+
+#: Results, some at a time.
+Results = AsyncGenerator[Iterable[Any], None]
 
 #: How many matches ``allow_in_memory()`` allows if it is not told.
 DEFAULT_LIMIT = 1000
@@ -130,15 +137,45 @@ def limit_of(state: QueryState, plan: Plan, what: str, *, sliced: bool) -> int |
 
 def read(state: QueryState) -> Iterator[Any]:
     """The objects, or their rows of ``values()``, page by page, from the beginning to the end of the slice."""
+    return iterate(opened(state))
+
+
+async def aread(state: QueryState) -> AsyncGenerator[Any, None]:
+    """``read()`` in an event loop, after ``know()``."""
+    async with aclosing(opened(state)) as pages:
+        async for page in pages:
+            for each in page:
+                yield each
+
+
+async def know(state: QueryState) -> None:
+    """Ask the table in which form the items are that a query reads, if that is not known: planning asks for it."""
+    await knowledge.ask(state.layout)
+    for lookup in state.along.prefetched:
+        children = getattr(state.model, lookup, None) if isinstance(lookup, str) else None
+        if isinstance(children, Children):
+            await knowledge.ask(registry.layout_of(children.model))
+
+
+def opened(state: QueryState) -> Results:
+    """The pages of results that answer a query, of which nothing is read yet."""
     if state.is_empty:
-        return iter(())
+        return streams.chained(())
     found = plan(state)
     if state.along.prefetched:
         members = related.members_of(state, found)
         if members is not None:
             return related.read(state, found, members)
-    pages = page_reader(state, found)
-    return map(reader(state), items(state, found)) if pages is None else whole_pages(state, found, pages)
+    made_by = page_reader(state, found)
+    return _one_by_one(state, found) if made_by is None else _whole_pages(state, found, made_by)
+
+
+async def _one_by_one(state: QueryState, plan: Plan) -> Results:
+    make = reader(state)
+    async with aclosing(items(state, plan)) as pages:
+        async for page in pages:
+            # One that is not to be made is an error once those before it were given.
+            yield map(make, page)
 
 
 def reader(state: QueryState) -> Callable[[Item], Any]:
@@ -157,28 +194,25 @@ def page_reader(state: QueryState, plan: Plan) -> PageReader | None:
     return hydration.page_reader(state.model, plan.projection)
 
 
-def whole_pages(state: QueryState, plan: Plan, made_by: PageReader) -> Iterator[Any]:
+async def _whole_pages(state: QueryState, plan: Plan, made_by: PageReader) -> Results:
     """What a plan that comes in pages finds, from the beginning to the end of the slice, made page by page."""
-    return chain.from_iterable(_pages(state, plan, made_by))
-
-
-def _pages(state: QueryState, plan: Plan, made_by: PageReader) -> Iterator[Iterable[Any]]:
     one_by_one, window, passed = reader(state), state.window, 0
-    for answer in plans.pages(state.table, plan, made_by.form, stop=window.stop):
-        wanted = slice(max(window.start - passed, 0), None if window.stop is None else window.stop - passed)
-        made = None
-        if isinstance(answer, TypedAnswer):
-            passed += len(answer.typed)
-            made = hydration.made_at_once(state.model, made_by, answer.typed[wanted])
-        else:
-            passed += len(answer["Items"])
-        if made is not None:
-            yield map(partial(tell, state), made) if state.known else made
-        else:
-            items = answer.items_as_dicts() if isinstance(answer, TypedAnswer) else answer["Items"]
-            yield map(one_by_one, plans.as_read(plan, items[wanted]))
-        if window.stop is not None and passed >= window.stop:
-            return
+    async with aclosing(plans.answers(state.table, plan, made_by.form, stop=window.stop)) as answers:
+        async for answer in answers:
+            wanted = slice(max(window.start - passed, 0), None if window.stop is None else window.stop - passed)
+            made = None
+            if isinstance(answer, TypedAnswer):
+                passed += len(answer.typed)
+                made = hydration.made_at_once(state.model, made_by, answer.typed[wanted])
+            else:
+                passed += len(answer["Items"])
+            if made is not None:
+                yield map(partial(tell, state), made) if state.known else made
+            else:
+                items = answer.items_as_dicts() if isinstance(answer, TypedAnswer) else answer["Items"]
+                yield map(one_by_one, plans.as_read(plan, items[wanted]))
+            if window.stop is not None and passed >= window.stop:
+                return
 
 
 def instance(state: QueryState, item: Item) -> Model:
@@ -195,34 +229,41 @@ def tell(state: QueryState, obj: Model) -> Model:
     return obj
 
 
-def items(state: QueryState, plan: Plan) -> Iterator[Item]:
+def items(state: QueryState, plan: Plan) -> Pages[Item]:
     """What a plan finds, in order, from the beginning to the end of the slice."""
-    start, stop = state.window.start, state.window.stop
     if plan.in_memory is None:
-        return plans.items(state.table, plan, skip=start, stop=stop)
-    sorts = plan.in_memory.ordering
-    readers = {sort.attribute: value_reader(state.model, sort.attribute) for sort in sorts}
-    found = list(matches(state, plan, plan.in_memory.limit))
-    sorting.put_in_order(found, plan.in_memory, lambda item, name: readers[name](item))
-    return islice(found, start, stop)
+        return plans.pages(state.table, plan, skip=state.window.start, stop=state.window.stop)
+    return _sorted(state, plan, plan.in_memory)
 
 
-def matches(state: QueryState, plan: Plan, limit: int | None) -> Iterator[Item]:
+async def _sorted(state: QueryState, plan: Plan, how: InMemory) -> Pages[Item]:
+    readers = {sort.attribute: value_reader(state.model, sort.attribute) for sort in how.ordering}
+    found = [item async for page in matches(state, plan, how.limit) for item in page]
+    sorting.put_in_order(found, how, lambda item, name: readers[name](item))
+    yield found[state.window.start : state.window.stop]
+
+
+def matches(state: QueryState, plan: Plan, limit: int | None) -> Pages[Item]:
     """Every match of a plan, in the plan's own order; ``TooManyMatches`` instead of the one after the limit."""
-    return checked(state, plans.items(state.table, plan, stop=_page_limit(plan, limit)), limit)
+    return checked(state, plans.pages(state.table, plan, stop=_page_limit(plan, limit)), limit)
 
 
-def checked(state: QueryState, found: Iterable[Item], limit: int | None) -> Iterator[Item]:
+async def checked(state: QueryState, found: Pages[Item], limit: int | None) -> Pages[Item]:
     """The same items; ``TooManyMatches`` instead of the one after the limit."""
-    for number, item in enumerate(found):
-        if limit is not None and number >= limit:
+    seen = 0
+    async with aclosing(found):
+        async for page in found:
+            first, seen = seen, seen + len(page)
+            if limit is None or seen <= limit:
+                yield page
+                continue
+            yield page[: limit - first]
             raise TooManyMatches(
                 f"{state.label}: more than {limit} objects match, and allow_in_memory(limit={limit}) was said. Nothing "
                 "was cut off, so there is no result. Ask for fewer objects, allow more, or add a key that "
                 "answers this.",
                 limit=limit,
             )
-        yield item
 
 
 def first_limit(state: QueryState, plan: Plan) -> int | None:
@@ -238,15 +279,18 @@ def _page_limit(plan: Plan, limit: int | None) -> int | None:
     return limit + 1 if limit is not None and plans.limit_is_exact(plan) else None
 
 
-def count(state: QueryState) -> int:
+async def count(state: QueryState) -> int:
     """How many there are: one Query with Select=COUNT for each megabyte that is passed over."""
     if state.is_empty:
         return 0
     found = plan_by_key(state, ordered=False)
-    return plans.count(state.table, found, skip=state.window.start, stop=state.window.stop)
+    return await plans.count(state.table, found, skip=state.window.start, stop=state.window.stop)
 
 
-def exists(state: QueryState) -> bool:
+async def exists(state: QueryState) -> bool:
     """Whether there is one: reads until the first match."""
     first = replace(state.unordered(), window=state.window.first)
-    return next(read(first), None) is not None
+    async with aclosing(aread(first)) as found:
+        async for _ in found:
+            return True
+    return False

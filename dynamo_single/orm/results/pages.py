@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Generic, TypeVar, overload
 
 from dynamo_single import clock
@@ -23,6 +24,7 @@ from dynamo_single.orm.results import objects, related
 from dynamo_single.orm.results.state import QueryState
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.encoding.shown import shown
+from dynamo_single.table.flow import local
 from dynamo_single.table.listeners import SentRequest
 
 T = TypeVar("T", covariant=True)
@@ -78,16 +80,17 @@ def check_size(size: object, max_requests: object) -> None:
         _check_number("max_requests", max_requests, None)
 
 
-def page(state: QueryState, size: int, cursor: str | None, max_requests: int | None) -> Page[Any]:
+async def page(state: QueryState, size: int, cursor: str | None, max_requests: int | None) -> Page[Any]:
     """Read one page, without what it cost; see ``QuerySet.page``."""
     plan = _plan(state, "page()")
     begin = cursors.decode(cursor, plan) if cursor else Cursor(positions.outermost(plan, backward=False))
-    reading = paging.read(_beginning(state, plan, begin), wanted=size + 1, max_requests=max_requests)
+    reading = await paging.read(_beginning(state, plan, begin), wanted=size + 1, max_requests=max_requests)
     given = reading.found[:size]
     given = given[::-1] if begin.backward else given
     make: Callable[[Any], Any] = objects.reader(state)
     found = [make(each.item) for each in given]
-    related.read_along(found, state.along)
+    if state.along:
+        await local(partial(related.read_along, found, state.along))
     before, after = _ends(plan, begin, reading, size)
     return Page(
         tuple(found),

@@ -6,7 +6,8 @@ everything; elsewhere Django's ``prefetch_related`` sends one query for each rel
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 from typing import Any
 
 from django.db import models
@@ -26,6 +27,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.table import names
+from dynamo_single.table.flow import Pages
 
 
 class Member(Struct, frozen=True):
@@ -102,19 +104,21 @@ def whole(plan: Plan, wanted: Mapping[str, Member]) -> Plan:
     )
 
 
-def read(state: QueryState, plan: Plan, wanted: Mapping[str, Member]) -> Iterator[Any]:
+async def read(state: QueryState, plan: Plan, wanted: Mapping[str, Member]) -> Pages[Any]:
     """The object of a plan with its children: one Query a megabyte of its partition; nothing if it is missing."""
     ((_, sort),) = plan.keys
     model = state.model
     root: Any = None
     children: dict[str, list[Any]] = {name: [] for name in wanted}
-    for item in plans.items(state.table, whole(plan, wanted)):
-        item_type = item[names.ITEM_TYPE]["S"]
-        if item[names.SORT_KEY]["S"] == sort and item_type == plan.layout.item_type:
-            root = hydration.instance(model, item) if matches(plan.filter, item, plan.layout) else None
-        for name, member in wanted.items():
-            if item_type == member.item_type and hydration.is_live(member.model, item):
-                children[name].append(hydration.instance(member.model, item))
+    async with aclosing(plans.pages(state.table, whole(plan, wanted))) as pages:
+        async for page in pages:
+            for item in page:
+                item_type = item[names.ITEM_TYPE]["S"]
+                if item[names.SORT_KEY]["S"] == sort and item_type == plan.layout.item_type:
+                    root = hydration.instance(model, item) if matches(plan.filter, item, plan.layout) else None
+                for name, member in wanted.items():
+                    if item_type == member.item_type and hydration.is_live(member.model, item):
+                        children[name].append(hydration.instance(member.model, item))
     if root is None:
         return
     root._prefetched_objects_cache = {}
@@ -127,7 +131,7 @@ def read(state: QueryState, plan: Plan, wanted: Mapping[str, Member]) -> Iterato
         queryset._result_cache = children[name]
         queryset._prefetch_done = True
         root._prefetched_objects_cache[name] = queryset
-    yield root
+    yield [root]
 
 
 def check_references(model: type[models.Model], names: Sequence[object]) -> None:

@@ -27,6 +27,7 @@ from dynamo_single.orm.results.measures import comparable
 from dynamo_single.orm.results.sorting import OrderName
 from dynamo_single.orm.results.state import QueryState
 from dynamo_single.orm.schema import registry
+from dynamo_single.table.flow import iterate
 
 
 def plan(state: QueryState) -> Plan:
@@ -166,7 +167,7 @@ def _named(computation: Computation, tallies: Tallies) -> dict[str, Any]:
 
 def _matches(state: QueryState, plan: Plan) -> Iterator[Item]:
     limit = plan.in_memory.limit if plan.in_memory else None
-    for item in objects.matches(state, plan, limit):
+    for item in iterate(objects.matches(state, plan, limit)):
         hydration.check_type(state.model, item)
         yield item
 
@@ -192,10 +193,13 @@ def _entries(state: QueryState, computation: Computation) -> Iterator[tuple[Item
         sorting.put_in_order(found, plan.in_memory, _value(state, plan.in_memory, computation))
         yield from islice(found, state.window.start, state.window.stop)
         return
-    items = objects.items(state, plan)
+    pages = objects.items(state, plan)
     if any(measure.children for measure in computation.measures):
-        items = iter(list(objects.checked(state, items, state.asked.in_memory)))
-    for item in items:
+        # All of them are read before the first is measured, as above.
+        found_items: Iterable[Item] = list(iterate(objects.checked(state, pages, state.asked.in_memory)))
+    else:
+        found_items = iterate(pages)
+    for item in found_items:
         yield item, _measured(state, computation, item)
 
 

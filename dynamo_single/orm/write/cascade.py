@@ -7,6 +7,7 @@ signals follow.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import aclosing
 from functools import lru_cache, partial
 from itertools import groupby
 from typing import Any
@@ -249,15 +250,15 @@ class Cascade:
             for action in part.entry.actions
             if isinstance(action, Put) and action.condition != EVERYTHING
         }
-        for item in await local(partial(self._stored, list(wanted))):
+        for item in await self._stored(list(wanted)):
             action, entry = wanted[key_of(item)]
             if not matches(action.condition, item):
                 raise entry.explain(action, item)
 
-    def _stored(self, keys: Sequence[ItemKey]) -> list[Item]:
+    async def _stored(self, keys: Sequence[ItemKey]) -> list[Item]:
         table = get_table(_alias(self.steps[0].obj))
-        batches = get_batches(table, compile_batches(keys, table.name), Wanted(None))
-        return [item for batch in batches for item in batch]
+        async with aclosing(get_batches(table, compile_batches(keys, table.name), Wanted(None))) as batches:
+            return [item async for batch in batches for item in batch]
 
 
 def _add_up(added: Sums, group: Sequence[_Part]) -> None:

@@ -1,16 +1,17 @@
 """A client for operations on items: signs, sends, and sends again what may succeed then.
 
-It does what a botocore client does for these operations and raises botocore's exceptions. Several threads may use one.
+It does what a botocore client does for these operations and raises botocore's exceptions. Several threads and event
+loops may use one: what is sent, and sent again, is decided by the same code for both, and only the waiting differs.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from itertools import count
-from typing import Any
+from typing import Any, Protocol
 from zlib import crc32
 
 import msgspec
@@ -23,6 +24,7 @@ from botocore.exceptions import (
 
 from dynamo_single.table.direct import OPERATIONS, refusals
 from dynamo_single.table.direct.connections import Answer, Endpoint, Pool
+from dynamo_single.table.direct.loop_connections import LoopPools
 from dynamo_single.table.direct.retries import Failure, RetryQuota, pause_after
 from dynamo_single.table.direct.signing import Credentials, Signer
 
@@ -40,6 +42,16 @@ _encode = msgspec.json.Encoder().encode
 Received = tuple[int, Mapping[str, str], bytes]
 
 
+class CredentialSource(Protocol):
+    """What gives the credentials of the moment."""
+
+    def current(self) -> Credentials | None:
+        """Those to sign with; ``None`` if there are none."""
+
+    def may_wait(self) -> bool:
+        """Whether ``current()`` may have to ask somebody first."""
+
+
 class DirectClient:
     """Sends operations on items to one endpoint.
 
@@ -50,7 +62,7 @@ class DirectClient:
         self,
         endpoint: Endpoint,
         region: str,
-        credentials: Callable[[], Credentials | None],
+        credentials: CredentialSource,
         *,
         max_attempts: int,
         pool_size: int,
@@ -58,10 +70,11 @@ class DirectClient:
     ) -> None:
         host = endpoint.url.split("://", 1)[1]
         self._pool = Pool(endpoint, pool_size)
+        self._loop_pools = LoopPools(endpoint, pool_size)
         self._signer = Signer(host, region)
         self._credentials = credentials
-        self._max_attempts = max_attempts
-        self._quota = RetryQuota()
+        self.max_attempts = max_attempts
+        self.quota = RetryQuota()
         self._headers = {"content-type": "application/x-amz-json-1.0"}
         self._unsigned = f"user-agent: {user_agent}\r\naccept-encoding: identity\r\n"
         #: Seconds by which the server's clock is ahead of ours, once a signature was refused for its time.
@@ -73,42 +86,42 @@ class DirectClient:
         Raises ``ClientError`` for a refusal, and botocore's connection errors for an answer that did not come. If no
         answer's checksum fits, the last one is given as it came.
         """
-        body = _encode(params)
-        spent = 0
-        for attempt in count(1):
-            answer, failure, error = self._attempt(operation, body)
-            if failure is None:
-                self._quota.earn(spent)
-                break
-            if self._sets_the_clock(failure, answer) and attempt < self._max_attempts:
-                continue
-            if not failure.passing or attempt >= self._max_attempts or not (spent := self._quota.spend(failure)):
-                break
-            time.sleep(pause_after(failure, attempt))
-        if answer is None:
-            raise error or AssertionError("an attempt without an answer has failed")
-        if answer.status >= HTTPStatus.MULTIPLE_CHOICES:
-            raise refusals.error_of(operation, answer, retries=attempt - 1)
-        return answer.status, answer.headers, answer.body
+        attempts = _Attempts(self, operation, params)
+        exchange = self._pool.exchange
+        while True:
+            request = attempts.request(self._credentials.current())
+            try:
+                pause = attempts.answered(exchange(request))
+            except _UNANSWERED as error:
+                pause = attempts.failed(error)
+            if pause is None:
+                return attempts.received()
+            time.sleep(pause)
+
+    async def asend(self, operation: str, params: Mapping[str, Any]) -> Received:
+        """``send()`` in an event loop, over connections of the loop's own. A request that is cancelled may be sent."""
+        attempts = _Attempts(self, operation, params)
+        exchange = self._loop_pools.current().exchange
+        while True:
+            # What has to be renewed is asked of a process or another server.
+            credentials = self._credentials
+            found = await asyncio.to_thread(credentials.current) if credentials.may_wait() else credentials.current()
+            request = attempts.request(found)
+            try:
+                pause = attempts.answered(await exchange(request))
+            except _UNANSWERED as error:
+                pause = attempts.failed(error)
+            if pause is None:
+                return attempts.received()
+            await asyncio.sleep(pause)
 
     def close(self) -> None:
         """Close the connections that wait."""
         self._pool.close()
+        self._loop_pools.close()
 
-    def _attempt(self, operation: str, body: bytes) -> tuple[Answer | None, Failure | None, Exception | None]:
-        """One attempt: the answer if one came, how it failed if it did, and the connection's error."""
-        try:
-            answer = self._pool.exchange(self._request(operation, body))
-        except _UNANSWERED as error:
-            return None, Failure(), error
-        if answer.status < HTTPStatus.MULTIPLE_CHOICES:
-            checksum = answer.headers.get("x-amz-crc32")
-            spoilt = checksum is not None and checksum != str(crc32(answer.body))
-            return answer, Failure() if spoilt else None, None
-        return answer, refusals.failure_of(answer), None
-
-    def _request(self, operation: str, body: bytes) -> bytes:
-        credentials = self._credentials()
+    def request(self, operation: str, body: bytes, credentials: Credentials | None) -> bytes:
+        """A request as it is sent, signed for this moment."""
         if credentials is None:
             raise NoCredentialsError
         # The server compares with its own clock, which nobody moves for a test.
@@ -117,7 +130,7 @@ class DirectClient:
         lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
         return f"POST / HTTP/1.1\r\n{lines}{self._unsigned}content-length: {len(body)}\r\n\r\n".encode("latin-1") + body
 
-    def _sets_the_clock(self, failure: Failure, answer: Answer | None) -> bool:
+    def sets_the_clock(self, failure: Failure, answer: Answer | None) -> bool:
         """Whether a signature was refused for its time, and the next one will be dated by the server's clock."""
         if answer is None or failure.code not in _SKEWED:
             return False
@@ -129,3 +142,56 @@ class DirectClient:
             return False
         self._ahead = ahead
         return True
+
+
+class _Attempts:
+    """The attempts of one request: what is sent next, and whether it is sent again. It neither sends nor waits."""
+
+    __slots__ = ("_answer", "_body", "_error", "_number", "_operation", "_sender", "_spent")
+
+    def __init__(self, client: DirectClient, operation: str, params: Mapping[str, Any]) -> None:
+        self._sender, self._operation = client, operation
+        self._body = _encode(params)
+        self._number = 0
+        self._spent = 0
+        self._answer: Answer | None = None
+        self._error: Exception | None = None
+
+    def request(self, credentials: Credentials | None) -> bytes:
+        """The bytes of the next attempt."""
+        self._number += 1
+        return self._sender.request(self._operation, self._body, credentials)
+
+    def answered(self, answer: Answer) -> float | None:
+        """An answer came: the seconds to wait before the next attempt, or ``None`` if this was the last one."""
+        self._answer, self._error = answer, None
+        if answer.status >= HTTPStatus.MULTIPLE_CHOICES:
+            return self._again(refusals.failure_of(answer))
+        checksum = answer.headers.get("x-amz-crc32")
+        if checksum is not None and checksum != str(crc32(answer.body)):
+            return self._again(Failure())
+        self._sender.quota.earn(self._spent)
+        return None
+
+    def failed(self, error: Exception) -> float | None:
+        """No answer came; what is given is as of ``answered()``."""
+        self._answer, self._error = None, error
+        return self._again(Failure())
+
+    def received(self) -> Received:
+        """The answer of the last attempt, or the error that it is."""
+        answer = self._answer
+        if answer is None:
+            raise self._error or AssertionError("an attempt without an answer has failed")
+        if answer.status >= HTTPStatus.MULTIPLE_CHOICES:
+            raise refusals.error_of(self._operation, answer, retries=self._number - 1)
+        return answer.status, answer.headers, answer.body
+
+    def _again(self, failure: Failure) -> float | None:
+        client, is_last = self._sender, self._number >= self._sender.max_attempts
+        if client.sets_the_clock(failure, self._answer) and not is_last:
+            return 0.0
+        if not failure.passing or is_last or not (spent := client.quota.spend(failure)):
+            return None
+        self._spent = spent
+        return pause_after(failure, self._number)

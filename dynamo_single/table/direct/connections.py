@@ -28,7 +28,8 @@ from urllib3.util import wait_for_read
 
 #: Bytes of an answer beyond which it cannot be DynamoDB's: it sends at most 16 MB of items, in more bytes of JSON.
 MAX_ANSWER = 128 * 1024 * 1024
-_CHUNK = 256 * 1024
+#: How much is read of a socket at a time, in bytes.
+CHUNK = 256 * 1024
 
 
 class Endpoint(Struct, frozen=True):
@@ -126,7 +127,7 @@ class Connection:
         try:
             self._socket.sendall(request)
             while not parser.complete:
-                data = self._socket.recv(_CHUNK)
+                data = self._socket.recv(CHUNK)
                 if not data:
                     raise ConnectionClosedError(endpoint_url=url, error="the answer ends before its end")
                 parser.feed(data)
@@ -181,9 +182,7 @@ class Pool:
         try:
             place = self._places.get(timeout=self._endpoint.read_timeout)
         except Empty:
-            raise EndpointConnectionError(
-                endpoint_url=f"{self._endpoint.url} (no connection of the pool became free: raise MAX_POOL_CONNECTIONS)"
-            ) from None
+            raise no_place(self._endpoint) from None
         try:
             connection = self._connection()
             answer, stays = connection.exchange(request)
@@ -209,6 +208,13 @@ class Pool:
             if not connection.dropped:
                 return connection
             connection.close()
+
+
+def no_place(endpoint: Endpoint) -> EndpointConnectionError:
+    """The error of one that has waited long enough for a connection of a pool."""
+    return EndpointConnectionError(
+        endpoint_url=f"{endpoint.url} (no connection of the pool became free: raise MAX_POOL_CONNECTIONS)"
+    )
 
 
 def _connect(endpoint: Endpoint) -> socket.socket:

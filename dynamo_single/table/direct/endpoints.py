@@ -18,7 +18,7 @@ from botocore.session import Session
 from botocore.utils import get_environ_proxies
 
 from dynamo_single.conf import TableSettings
-from dynamo_single.table.direct.client import DirectClient
+from dynamo_single.table.direct.client import CredentialSource, DirectClient
 from dynamo_single.table.direct.connections import Endpoint
 from dynamo_single.table.direct.signing import Credentials
 
@@ -77,23 +77,42 @@ def _tls(session: Session) -> ssl.SSLContext:
     return context
 
 
-def credentials_of(settings: TableSettings, session: Session) -> Callable[[], Credentials | None]:
+class _Unchanging:
+    """Credentials that mean nothing."""
+
+    def current(self) -> Credentials:
+        return Credentials("local", "local")
+
+    def may_wait(self) -> bool:
+        return False
+
+
+class _Found:
+    """Credentials as botocore's chain has found them; ``None`` if it found none."""
+
+    def __init__(self, found: Any) -> None:
+        self._found = found
+        # Those of a role, a process or a login expire; botocore renews them as they are asked for.
+        self._due: Callable[[], bool] | None = getattr(found, "refresh_needed", None)
+
+    def current(self) -> Credentials | None:
+        if self._found is None:
+            return None
+        frozen = self._found.get_frozen_credentials()
+        return Credentials(frozen.access_key or "", frozen.secret_key or "", frozen.token)
+
+    def may_wait(self) -> bool:
+        return self._due is not None and self._due()
+
+
+def credentials_of(settings: TableSettings, session: Session) -> CredentialSource:
     """What gives the credentials of the moment: the environment's, a profile's or a role's, by botocore's chain.
 
     A local engine without any in the environment gets ones that mean nothing.
     """
     if settings.is_local and not ENVIRONMENT_CREDENTIALS & os.environ.keys():
-        pretended = Credentials("local", "local")
-        return lambda: pretended
-    found = session.get_credentials()
-
-    def current() -> Credentials | None:
-        if found is None:
-            return None
-        frozen = found.get_frozen_credentials()
-        return Credentials(frozen.access_key or "", frozen.secret_key or "", frozen.token)
-
-    return current
+        return _Unchanging()
+    return _Found(session.get_credentials())
 
 
 def direct_client(settings: TableSettings, session: Session) -> DirectClient | None:

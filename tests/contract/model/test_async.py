@@ -6,10 +6,12 @@ import asyncio
 import copy
 import inspect
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from unittest import mock
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -19,8 +21,8 @@ from django.template import Context, Template
 
 from dynamo_single import models
 from dynamo_single.orm.query.unsupported import REFUSED
-from dynamo_single.table import SentRequest, Table
-from dynamo_single.testing import assert_requests, capture_requests, intercept, setup_table
+from dynamo_single.table import SentRequest, Table, transport
+from dynamo_single.testing import assert_requests, capture_requests, setup_table
 from project.directory.models import Company, Person
 from tests.catalog.boards import Board, Note
 from tests.catalog.models import Order
@@ -183,10 +185,21 @@ async def awaited(found: Any) -> Any:
 
 
 @contextmanager
-def threads() -> Iterator[set[int]]:
-    """The threads that send the block's requests."""
+def waiting() -> Iterator[set[int]]:
+    """The threads that wait within the block, for an answer or for time to pass."""
     found: set[int] = set()
-    with intercept(lambda operation, params: found.add(threading.get_ident())):
+
+    def noting(wait: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(*args: Any, **kwargs: Any) -> Any:
+            found.add(threading.get_ident())
+            return wait(*args, **kwargs)
+
+        return noted
+
+    with (
+        mock.patch("dynamo_single.table.transport.send", noting(transport.send)),
+        mock.patch("time.sleep", noting(time.sleep)),
+    ):
         yield found
 
 
@@ -197,7 +210,7 @@ def operations(sent: list[SentRequest]) -> list[str]:
 
 @pytest.mark.parametrize("call", CALLS)
 def test_a_twin_does_the_same_without_blocking(call: Call) -> None:
-    """The same result by the same requests, and none of them in the thread of the event loop."""
+    """The same result by the same requests, and nothing waits in the thread of the event loop."""
     arguments = copy.deepcopy(call.arguments)  # some are changed
     owner = call.on()
     with capture_requests() as sent:
@@ -206,12 +219,11 @@ def test_a_twin_does_the_same_without_blocking(call: Call) -> None:
     setup_table()
     fill()
     owner = call.on()
-    with capture_requests() as sent_too, threads() as senders:
+    with capture_requests() as sent_too, waiting() as threads:
         found = call.result(asyncio.run(awaited(getattr(owner, call.name)(*call.arguments, **call.options))))
     assert found == expected
     assert operations(sent_too) == operations(sent)
-    assert bool(senders) == bool(sent)
-    assert threading.get_ident() not in senders
+    assert threading.get_ident() not in threads
 
 
 def test_managers_have_the_twins() -> None:
@@ -270,9 +282,9 @@ def test_async_for_gives_what_for_gives() -> None:
         second = [(each.name, each.company.name) async for each in queryset]
         return [first, second]
 
-    with assert_requests(["Query", "GetItem"]), threads() as senders:
+    with assert_requests(["Query", "GetItem"]), waiting() as threads:
         assert asyncio.run(ask()) == [[("Anna", "Acme"), ("Mike", "Acme")]] * 2
-    assert threading.get_ident() not in senders
+    assert threading.get_ident() not in threads
 
 
 def test_requests_in_the_event_loop_are_refused() -> None:

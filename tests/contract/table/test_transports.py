@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import dis
 import ipaddress
@@ -14,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from email.utils import format_datetime
 from itertools import pairwise
 from pathlib import Path
@@ -60,11 +62,45 @@ def now() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
 
 
-@pytest.fixture(params=["direct", "botocore"])
-def transport(request: pytest.FixtureRequest) -> str:
-    """Either request path."""
-    name: str = request.param
-    return name
+@dataclass(frozen=True)
+class Transport:
+    """A request path, taken by a thread or, with a ``loop``, awaited in an event loop."""
+
+    name: str
+    loop: asyncio.Runner | None = None
+
+    def send(self, request: Request) -> dict[str, Any]:
+        """The answer of the default table to a request."""
+        table = get_table()
+        return table.send(request) if self.loop is None else self.loop.run(table.ask(request))
+
+    def of_child(self) -> Transport:
+        """The same in a process of its own, which asyncio wants to have loops of its own."""
+        return self if self.loop is None else Transport(self.name, asyncio.Runner())
+
+
+def transports(*names: str) -> Any:
+    """A fixture: each of some request paths, in a thread and in an event loop."""
+
+    @pytest.fixture(params=[(name, awaited) for name in names for awaited in (False, True)], ids=_named)
+    def transport(request: pytest.FixtureRequest) -> Iterator[Transport]:
+        name, awaited = request.param
+        if not awaited:
+            yield Transport(name)
+            return
+        with asyncio.Runner() as loop:
+            yield Transport(name, loop)
+
+    return transport
+
+
+def _named(path: tuple[str, bool]) -> str:
+    name, awaited = path
+    return f"{name}-awaited" if awaited else name
+
+
+transport = transports("direct", "botocore")
+direct = transports("direct")
 
 
 @pytest.fixture(autouse=True)
@@ -75,38 +111,40 @@ def hardly_any_pause() -> Iterator[None]:
 
 
 @contextmanager
-def reaching(server: Scripted, transport: str, **options: Any) -> Iterator[None]:
+def reaching(server: Scripted, transport: Transport, **options: Any) -> Iterator[None]:
     """Within the block the default table is at the server."""
     settings = {
         "TABLE_NAME": "single-table",
         "ENDPOINT_URL": f"http://127.0.0.1:{server.port}",
         "REGION": "us-east-1",
-        "TRANSPORT": transport,
+        "TRANSPORT": transport.name,
         **options,
     }
     with override_settings(DYNAMO_SINGLE={"default": settings}):
         yield
 
 
-def outcome(server: Scripted, transport: str, request: Request, **options: Any) -> dict[str, Any] | DynamoSingleError:
+def outcome(
+    server: Scripted, transport: Transport, request: Request, **options: Any
+) -> dict[str, Any] | DynamoSingleError:
     """The answer to a request, or its error."""
     with reaching(server, transport, **options):
         try:
-            return get_table().send(request)
+            return transport.send(request)
         except DynamoSingleError as error:
             return error
 
 
-def test_a_connection_serves_one_request_after_another(transport: str) -> None:
+def test_a_connection_serves_one_request_after_another(transport: Transport) -> None:
     """It is kept open between them."""
     with scripted() as server:
         with reaching(server, transport):
             for _ in range(5):
-                assert get_table().send(GET) == FOUND
+                assert transport.send(GET) == FOUND
         assert server.connections == 1
 
 
-def test_what_is_sent_is_whole(transport: str) -> None:
+def test_what_is_sent_is_whole(transport: Transport) -> None:
     """The operation, the parameters and the length, by a client that names itself."""
     with scripted() as server:
         outcome(server, transport, GET)
@@ -142,10 +180,10 @@ def test_what_is_sent_is_whole(transport: str) -> None:
         "checksum",
     ],
 )
-def test_what_may_pass_is_sent_again(transport: str, step: Step, request_: Request) -> None:
+def test_what_may_pass_is_sent_again(transport: Transport, step: Step, request_: Request) -> None:
     """Up to the number of attempts; then the answer is as if nothing had happened."""
     good = Step(reply() if request_ is GET else WRITTEN)
-    if transport == "botocore" and step.given[:30] == step.given and step.given:
+    if transport.name == "botocore" and step.given[:30] == step.given and step.given:
         pytest.skip("botocore takes a cut head for a whole one, and does not ask again")
     with scripted(step, step, good) as server:
         answer = outcome(server, transport, request_)
@@ -162,7 +200,7 @@ def test_what_may_pass_is_sent_again(transport: str, step: Step, request_: Reque
     ],
     ids=["throttled", "internal", "proxy"],
 )
-def test_attempts_are_bounded(transport: str, given: bytes, error: type[Exception]) -> None:
+def test_attempts_are_bounded(transport: Transport, given: bytes, error: type[Exception]) -> None:
     """After the last one the refusal is an error."""
     with scripted(*[Step(given)] * 9) as server:
         assert type(outcome(server, transport, GET, MAX_ATTEMPTS=4)) is error
@@ -179,14 +217,14 @@ def test_attempts_are_bounded(transport: str, given: bytes, error: type[Exceptio
     ],
     ids=["validation", "condition", "access", "cancelled"],
 )
-def test_what_will_not_pass_is_sent_once(transport: str, given: bytes, error: type[Exception]) -> None:
+def test_what_will_not_pass_is_sent_once(transport: Transport, given: bytes, error: type[Exception]) -> None:
     """A refusal that a second attempt cannot change."""
     with scripted(Step(given)) as server:
         assert isinstance(outcome(server, transport, GET), error)
         assert len(server.requests) == 1
 
 
-def test_a_failed_condition_has_the_item_with_its_bytes(transport: str) -> None:
+def test_a_failed_condition_has_the_item_with_its_bytes(transport: Transport) -> None:
     """Binary values arrive as bytes in refusals too."""
     item = {**ITEM, "blob": {"B": "AAE="}, "more": {"L": [{"BS": ["AAE="]}]}}
     with scripted(Step(refusal("ConditionalCheckFailedException", Item=item))) as server:
@@ -195,7 +233,7 @@ def test_a_failed_condition_has_the_item_with_its_bytes(transport: str) -> None:
     assert error.item == {**ITEM, "blob": {"B": b"\x00\x01"}, "more": {"L": [{"BS": [b"\x00\x01"]}]}}
 
 
-def test_a_cancelled_transaction_has_its_reasons(transport: str) -> None:
+def test_a_cancelled_transaction_has_its_reasons(transport: Transport) -> None:
     """With the items that were in the way, and their bytes."""
     reasons = [
         {"Code": "None"},
@@ -208,7 +246,7 @@ def test_a_cancelled_transaction_has_its_reasons(transport: str) -> None:
     assert error.reasons[1]["Item"]["blob"] == {"B": b"\x00\x01"}
 
 
-def test_a_condition_that_fails_on_a_later_attempt_says_so(transport: str) -> None:
+def test_a_condition_that_fails_on_a_later_attempt_says_so(transport: Transport) -> None:
     """The first attempt may have been the write that is in the way."""
     with scripted(Step(end="reset"), Step(refusal("ConditionalCheckFailedException", Item=ITEM))) as server:
         error = outcome(server, transport, PUT)
@@ -219,10 +257,12 @@ def test_a_condition_that_fails_on_a_later_attempt_says_so(transport: str) -> No
 @pytest.mark.parametrize("size", range(0, len(reply()), 23))
 @pytest.mark.parametrize("end", ["close", "reset"])
 @pytest.mark.parametrize("request_", [GET, PUT], ids=["read", "write"])
-def test_a_connection_that_breaks_at_any_byte_is_an_error(size: int, end: str, request_: Request) -> None:
+def test_a_connection_that_breaks_at_any_byte_is_an_error(
+    size: int, end: str, request_: Request, direct: Transport
+) -> None:
     """Half an answer is none; a write may have been carried out."""
     with scripted(Step((reply() if request_ is GET else WRITTEN)[:size], end=end)) as server:
-        error = outcome(server, "direct", request_, MAX_ATTEMPTS=1)
+        error = outcome(server, direct, request_, MAX_ATTEMPTS=1)
     if size >= len(WRITTEN) and request_ is PUT:
         assert isinstance(error, dict)
     else:
@@ -230,14 +270,14 @@ def test_a_connection_that_breaks_at_any_byte_is_an_error(size: int, end: str, r
         assert isinstance(error, OutcomeUnknown) == (request_ is PUT)
 
 
-def test_a_slow_answer_is_waited_for_and_no_longer(transport: str) -> None:
+def test_a_slow_answer_is_waited_for_and_no_longer(transport: Transport) -> None:
     """The read timeout bounds it; what was asked for may have been carried out."""
     with scripted(Step(WRITTEN, delay=1.0)) as server:
         error = outcome(server, transport, PUT, MAX_ATTEMPTS=1, READ_TIMEOUT=0.2)
     assert isinstance(error, OutcomeUnknown)
 
 
-def test_where_nobody_listens_nothing_was_sent(transport: str) -> None:
+def test_where_nobody_listens_nothing_was_sent(transport: Transport) -> None:
     """The error says so, for a write too."""
     with scripted() as server:
         pass
@@ -247,32 +287,32 @@ def test_where_nobody_listens_nothing_was_sent(transport: str) -> None:
     assert "was not sent" in str(error)
 
 
-def test_a_connection_that_was_closed_while_it_waited_is_not_used(transport: str) -> None:
+def test_a_connection_that_was_closed_while_it_waited_is_not_used(transport: Transport) -> None:
     """Another one is made, without an attempt that fails."""
     with scripted(Step(reply(connection="keep-alive"), end="close")) as server, reaching(server, transport):
-        get_table().send(GET)
+        transport.send(GET)
         while server.at_once:
             threading.Event().wait(0.01)
-        assert get_table().send(GET) == FOUND
+        assert transport.send(GET) == FOUND
         assert (server.connections, len(server.requests)) == (2, 2)
 
 
-def test_a_server_that_closes_is_left(transport: str) -> None:
+def test_a_server_that_closes_is_left(transport: Transport) -> None:
     """``Connection: close`` in an answer ends the connection, and not the request."""
     with scripted(Step(reply(connection="close"), end="close")) as server, reaching(server, transport):
-        assert get_table().send(GET) == FOUND
-        assert get_table().send(GET) == FOUND
+        assert transport.send(GET) == FOUND
+        assert transport.send(GET) == FOUND
         assert server.connections == 2
 
 
-def test_bytes_after_an_answer_are_no_other_answer() -> None:
+def test_bytes_after_an_answer_are_no_other_answer(direct: Transport) -> None:
     """They would be taken for the next request's."""
     with scripted(Step(reply() + reply())) as server:
-        error = outcome(server, "direct", GET, MAX_ATTEMPTS=1)
+        error = outcome(server, direct, GET, MAX_ATTEMPTS=1)
     assert isinstance(error, EndpointUnreachable)
 
 
-def test_an_answer_in_pieces_is_put_together(transport: str) -> None:
+def test_an_answer_in_pieces_is_put_together(transport: Transport) -> None:
     """With a chunked body too."""
     body = json.dumps(FOUND).encode()
     chunks = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in (body[:9], body[9:])) + b"0\r\n\r\n"
@@ -283,7 +323,7 @@ def test_an_answer_in_pieces_is_put_together(transport: str) -> None:
 
 def test_threads_share_a_bounded_pool() -> None:
     """64 threads have no more than 20 connections, and each gets its own answer."""
-    with scripted() as server, reaching(server, "direct", MAX_POOL_CONNECTIONS=20):
+    with scripted() as server, reaching(server, Transport("direct"), MAX_POOL_CONNECTIONS=20):
         server.pause = 0.002
         with ThreadPoolExecutor(64) as threads:
             answers = list(threads.map(lambda _: get_table().send(GET), range(256)))
@@ -347,7 +387,7 @@ def test_an_interrupted_request_leaves_the_pool_as_it_was() -> None:
             assert get_table().send(GET) == FOUND
         sys.settrace(tracing)
 
-    with scripted() as server, reaching(server, "direct", MAX_POOL_CONNECTIONS=1):
+    with scripted() as server, reaching(server, Transport("direct"), MAX_POOL_CONNECTIONS=1):
         thread = threading.Thread(target=interrupt_each, daemon=True)
         thread.start()
         thread.join(timeout=10)
@@ -355,27 +395,27 @@ def test_an_interrupted_request_leaves_the_pool_as_it_was() -> None:
     assert len(tried) > 3
 
 
-def test_a_child_process_has_connections_of_its_own(transport: str) -> None:
+def test_a_child_process_has_connections_of_its_own(transport: Transport) -> None:
     """Two processes on one connection would read each other's answers."""
     with scripted() as server, reaching(server, transport):
-        get_table().send(GET)
+        transport.send(GET)
         child = os.fork()
         if not child:
             try:
-                get_table().send(GET)
+                transport.of_child().send(GET)
             finally:
                 os._exit(0)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-        assert get_table().send(GET) == FOUND
+        assert transport.send(GET) == FOUND
         assert server.connections == 2
 
 
-def test_only_operations_on_items_are_direct() -> None:
+def test_only_operations_on_items_are_direct(direct: Transport) -> None:
     """Whatever describes or changes tables is botocore's, which knows all of its types."""
     table = {"Table": {"TableName": "single-table", "TableStatus": "ACTIVE"}}
     assert "DescribeTable" not in OPERATIONS
     with scripted(Step(reply(table))) as server:
-        assert outcome(server, "direct", Request("DescribeTable")) == table
+        assert outcome(server, direct, Request("DescribeTable")) == table
 
 
 def signature_of(headers: dict[str, str], body: bytes, secret: str, token: str | None) -> str:
@@ -391,7 +431,7 @@ def signature_of(headers: dict[str, str], body: bytes, secret: str, token: str |
 
 
 @pytest.mark.parametrize("token", [None, "a/temporary+token=="])
-def test_a_server_that_checks_signatures_takes_ours(token: str | None) -> None:
+def test_a_server_that_checks_signatures_takes_ours(token: str | None, direct: Transport) -> None:
     """Of every operation on items, with bytes that are no ASCII in it."""
     environment = {"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "not/a+secret"}
     if token:
@@ -405,12 +445,12 @@ def test_a_server_that_checks_signatures_takes_ours(token: str | None) -> None:
     with mock.patch.dict(os.environ, environment), scripted() as server:
         server.check = check
         for operation in sorted(OPERATIONS):
-            outcome(server, "direct", Request(operation, {"Key": {"pk": {"S": "\u00e4\u20ac\U0001f642"}}}))
+            outcome(server, direct, Request(operation, {"Key": {"pk": {"S": "\u00e4\u20ac\U0001f642"}}}))
         assert len(server.requests) == len(OPERATIONS)
     assert not wrong
 
 
-def test_credentials_that_expire_are_renewed(transport: str, tmp_path: Path) -> None:
+def test_credentials_that_expire_are_renewed(transport: Transport, tmp_path: Path) -> None:
     """Those of a profile's process, which gives others each time; a request is signed by the latest."""
     process = tmp_path / "process.py"
     process.write_text(
@@ -427,31 +467,31 @@ def test_credentials_that_expire_are_renewed(transport: str, tmp_path: Path) -> 
     config.write_text(f"[default]\ncredential_process = {sys.executable} {process}\n")
     environment = {"AWS_CONFIG_FILE": str(config), "AWS_PROFILE": "default"}
     with mock.patch.dict(os.environ, environment), scripted() as server, reaching(server, transport):
-        get_table().send(GET)
-        get_table().send(GET)
+        transport.send(GET)
+        transport.send(GET)
     first, second = (re.findall("Credential=KEY([0-9]+)/", each["authorization"]) for each, _ in server.requests)
     assert int(first[0]) < int(second[0])
 
 
-def test_a_signature_that_is_refused_for_its_time_is_made_by_the_servers_clock() -> None:
+def test_a_signature_that_is_refused_for_its_time_is_made_by_the_servers_clock(direct: Transport) -> None:
     """botocore gives up there."""
     server_time = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=2)
     refused = reply(
         {"__type": "InvalidSignatureException", "message": "Signature expired"}, 400, date=format_datetime(server_time)
     )
-    with scripted(Step(refused)) as server, reaching(server, "direct"):
-        assert get_table().send(GET) == FOUND
-        assert get_table().send(GET) == FOUND
+    with scripted(Step(refused)) as server, reaching(server, direct):
+        assert direct.send(GET) == FOUND
+        assert direct.send(GET) == FOUND
     dates = [headers["x-amz-date"] for headers, _ in server.requests]
     assert dates[1].startswith(server_time.strftime("%Y%m%dT%H"))
     assert dates[2].startswith(server_time.strftime("%Y%m%dT%H"))
 
 
-def test_a_signature_that_is_refused_twice_is_an_error() -> None:
+def test_a_signature_that_is_refused_twice_is_an_error(direct: Transport) -> None:
     """A wrong secret is no matter of clocks."""
     refused = reply({"__type": "InvalidSignatureException", "message": "no"}, 400, date=format_datetime(now()))
     with scripted(*[Step(refused)] * 4) as server:
-        assert isinstance(outcome(server, "direct", GET), AccessDenied)
+        assert isinstance(outcome(server, direct, GET), AccessDenied)
         assert len(server.requests) == 1
 
 
@@ -483,7 +523,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ssl.SSLCo
 
 @pytest.mark.parametrize("variable", ["AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE"])
 def test_a_bundle_of_certificates_is_trusted(
-    transport: str, authority: tuple[Path, ssl.SSLContext], variable: str
+    transport: Transport, authority: tuple[Path, ssl.SSLContext], variable: str
 ) -> None:
     """By the variables that botocore reads."""
     bundle, context = authority
@@ -492,7 +532,9 @@ def test_a_bundle_of_certificates_is_trusted(
         assert outcome(server, transport, GET, ENDPOINT_URL=f"https://127.0.0.1:{server.port}") == FOUND
 
 
-def test_a_certificate_that_nobody_trusts_is_refused(transport: str, authority: tuple[Path, ssl.SSLContext]) -> None:
+def test_a_certificate_that_nobody_trusts_is_refused(
+    transport: Transport, authority: tuple[Path, ssl.SSLContext]
+) -> None:
     """Nothing was sent."""
     with scripted(tls=authority[1]) as server:
         error = outcome(server, transport, PUT, ENDPOINT_URL=f"https://127.0.0.1:{server.port}", MAX_ATTEMPTS=1)
@@ -501,7 +543,7 @@ def test_a_certificate_that_nobody_trusts_is_refused(transport: str, authority: 
         assert not server.requests
 
 
-def test_a_proxy_is_used(transport: str) -> None:
+def test_a_proxy_is_used(transport: Transport) -> None:
     """The direct request path knows none, and leaves it to botocore."""
     with scripted() as server:
         environment = {
@@ -510,9 +552,11 @@ def test_a_proxy_is_used(transport: str) -> None:
             "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE",
             "AWS_SECRET_ACCESS_KEY": "not/a+secret",
         }
+        # A client of its own for each: it keeps its proxy.
+        host = f"dynamodb-{len(transport.name)}-{int(transport.loop is not None)}.invalid:8000"
         with mock.patch.dict(os.environ, environment):
-            assert outcome(server, transport, GET, ENDPOINT_URL="http://dynamodb.invalid:8000") == FOUND
-    assert server.requests[0][0]["host"] == "dynamodb.invalid:8000"
+            assert outcome(server, transport, GET, ENDPOINT_URL=f"http://{host}") == FOUND
+    assert server.requests[0][0]["host"] == host
 
 
 REGIONS = ("eu-west-1", "us-east-1", "ap-southeast-7", "mx-central-1", "us-gov-west-1", "cn-north-1", "eusc-de-east-1")

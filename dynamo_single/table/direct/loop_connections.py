@@ -1,0 +1,310 @@
+"""Connections that an event loop waits for, and the pool that each loop has of them.
+
+They send and read as ``connections`` does, with the same parser, timeouts and errors; only the waiting differs. The
+sockets are not the loop's: it knows one only while a request waits for it. So a loop may end without closing its pool,
+which is then closed when it is collected.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from threading import Lock
+from typing import Protocol, TypeVar
+from weakref import WeakKeyDictionary, finalize
+
+from botocore.exceptions import (
+    ConnectionClosedError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    ReadTimeoutError,
+    SSLError,
+)
+from urllib3.util import wait_for_read
+
+from dynamo_single.table.direct.connections import CHUNK, Answer, AnswerParser, Endpoint, no_place
+
+T = TypeVar("T")
+
+
+class _Channel(Protocol):
+    """What carries the bytes of one connection."""
+
+    @property
+    def pending(self) -> bool:
+        """Whether bytes came that nobody has read yet."""
+
+    async def send(self, data: bytes) -> None:
+        """Send all of some bytes."""
+
+    async def receive(self) -> bytes:
+        """The next bytes, or none at the end."""
+
+
+class _Plain:
+    """Bytes as they are."""
+
+    pending = False
+
+    def __init__(self, own: socket.socket) -> None:
+        self._socket = own
+
+    async def send(self, data: bytes) -> None:
+        await asyncio.get_running_loop().sock_sendall(self._socket, data)
+
+    async def receive(self) -> bytes:
+        return await asyncio.get_running_loop().sock_recv(self._socket, CHUNK)
+
+
+class _Encrypted:
+    """Bytes inside of TLS."""
+
+    def __init__(self, own: socket.socket, context: ssl.SSLContext, host: str) -> None:
+        self._plain = _Plain(own)
+        self._received, self._to_send = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._received, self._to_send, server_hostname=host)
+
+    @property
+    def pending(self) -> bool:
+        return bool(self._received.pending or self._tls.pending())
+
+    async def shake_hands(self) -> None:
+        """Agree with the other side, and check its certificate."""
+        await self._step(self._tls.do_handshake)
+
+    async def send(self, data: bytes) -> None:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[await self._step(partial(self._tls.write, rest)) :]
+
+    async def receive(self) -> bytes:
+        try:
+            return await self._step(partial(self._tls.read, CHUNK))
+        except ssl.SSLZeroReturnError:
+            return b""
+
+    async def _step(self, work: Callable[[], T]) -> T:
+        """Do what may need bytes of the other side first, and send what comes of it."""
+        while True:
+            try:
+                result = work()
+            except ssl.SSLWantReadError:
+                await self._flush()
+                data = await self._plain.receive()
+                if data:
+                    self._received.write(data)
+                else:
+                    self._received.write_eof()
+                continue
+            await self._flush()
+            return result
+
+    async def _flush(self) -> None:
+        if data := self._to_send.read():
+            await self._plain.send(data)
+
+
+class LoopConnection:
+    """One open connection; after a failure, or if its request is cancelled, it is closed and of no use."""
+
+    def __init__(self, endpoint: Endpoint, own: socket.socket, channel: _Channel) -> None:
+        self._endpoint, self._socket, self._channel = endpoint, own, channel
+
+    @property
+    def dropped(self) -> bool:
+        """Whether a waiting connection was closed by the other side: nobody sends anything before it is asked."""
+        return self._channel.pending or wait_for_read(self._socket, timeout=0)
+
+    async def exchange(self, request: bytes) -> tuple[Answer, bool]:
+        """Send a request and read its answer; and whether the connection stays open. Anything raised has closed it."""
+        url, patience = self._endpoint.url, self._endpoint.read_timeout
+        parser, now = AnswerParser(), asyncio.get_running_loop().time
+        try:
+            async with asyncio.timeout(patience) as limit:
+                await self._channel.send(request)
+                while not parser.complete:
+                    data = await self._channel.receive()
+                    if not data:
+                        raise ConnectionClosedError(endpoint_url=url, error="the answer ends before its end")
+                    parser.feed(data)
+                    limit.reschedule(now() + patience)
+            return parser.answer(), parser.keep_alive
+        except TimeoutError as error:
+            self.close()
+            raise ReadTimeoutError(endpoint_url=url, error=error) from error
+        except (OSError, ValueError) as error:
+            self.close()
+            raise ConnectionClosedError(endpoint_url=url, error=error) from error
+        except BaseException:
+            # Also when the task is cancelled: half an answer would be taken for the next one's.
+            self.close()
+            raise
+        finally:
+            parser.close()
+
+    def close(self) -> None:
+        """Close the connection, at once and without a word to the other side."""
+        self._socket.close()
+
+
+class LoopPool:
+    """The connections of one event loop to one endpoint: at most ``size`` at a time, the latest used first.
+
+    Whoever asks for one more waits for at most the read timeout, in the order of asking. It is used in its loop alone,
+    and refers to the loop only while somebody waits: who keeps pools by their loops keeps no loop alive.
+    """
+
+    def __init__(self, endpoint: Endpoint, size: int) -> None:
+        self._endpoint = endpoint
+        self._left = size
+        self._queue: deque[asyncio.Future[None]] = deque()
+        self._waiting: deque[LoopConnection] = deque()
+        finalize(self, _close, self._waiting)
+
+    async def exchange(self, request: bytes) -> Answer:
+        """Send a request over a connection of the pool, and give its answer."""
+        await self._take_place()
+        try:
+            connection = self._kept() or await _connect(self._endpoint)
+            answer, stays = await connection.exchange(request)
+            if stays:
+                self._waiting.append(connection)
+            else:
+                connection.close()
+            return answer
+        finally:
+            self._return_place()
+
+    def close(self) -> None:
+        """Close the connections that wait."""
+        _close(self._waiting)
+
+    def _kept(self) -> LoopConnection | None:
+        while self._waiting:
+            connection = self._waiting.pop()
+            if not connection.dropped:
+                return connection
+            connection.close()
+        return None
+
+    async def _take_place(self) -> None:
+        if self._left:
+            self._left -= 1
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._queue.append(turn)
+        try:
+            async with asyncio.timeout(self._endpoint.read_timeout):
+                await turn
+        except BaseException as error:
+            if turn.cancelled() or not turn.done():
+                with suppress(ValueError):
+                    self._queue.remove(turn)
+            else:  # it came to its turn as it gave up
+                self._return_place()
+            if isinstance(error, TimeoutError):
+                raise no_place(self._endpoint) from None
+            raise
+
+    def _return_place(self) -> None:
+        """Hand a place to the one that has waited longest."""
+        while self._queue:
+            turn = self._queue.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._left += 1
+
+
+def _close(connections: deque[LoopConnection]) -> None:
+    while connections:
+        connections.pop().close()
+
+
+class LoopPools:
+    """The pool of each event loop of this process; that of a loop which is gone is closed."""
+
+    def __init__(self, endpoint: Endpoint, size: int) -> None:
+        self._endpoint, self._size = endpoint, size
+        self._lock = Lock()
+        self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, LoopPool] = WeakKeyDictionary()
+
+    def current(self) -> LoopPool:
+        """The pool of the loop that runs."""
+        loop = asyncio.get_running_loop()
+        return self._pools.get(loop) or self._made(loop)
+
+    def close(self) -> None:
+        """Close the connections that wait."""
+        with self._lock:
+            for pool in self._pools.values():
+                pool.close()
+
+    def _made(self, loop: asyncio.AbstractEventLoop) -> LoopPool:
+        with self._lock:
+            for each in [each for each in self._pools if each.is_closed()]:
+                self._pools.pop(each).close()
+            pool = self._pools[loop] = LoopPool(self._endpoint, self._size)
+            return pool
+
+
+async def _connect(endpoint: Endpoint) -> LoopConnection:
+    try:
+        async with asyncio.timeout(endpoint.connect_timeout):
+            own = await _open(endpoint)
+    except TimeoutError as error:
+        raise ConnectTimeoutError(endpoint_url=endpoint.url, error=error) from error
+    except OSError as error:
+        raise EndpointConnectionError(endpoint_url=endpoint.url, error=error) from error
+    try:
+        # The request is one piece: waiting for more of it would only delay it.
+        own.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if endpoint.tls is None:
+            return LoopConnection(endpoint, own, _Plain(own))
+        encrypted = _Encrypted(own, endpoint.tls, endpoint.host)
+        async with asyncio.timeout(endpoint.connect_timeout):
+            await encrypted.shake_hands()
+        return LoopConnection(endpoint, own, encrypted)
+    except TimeoutError as error:
+        own.close()
+        raise ConnectTimeoutError(endpoint_url=endpoint.url, error=error) from error
+    except OSError as error:
+        own.close()
+        raise SSLError(endpoint_url=endpoint.url, error=error) from error
+    except BaseException:
+        own.close()
+        raise
+
+
+async def _open(endpoint: Endpoint) -> socket.socket:
+    """A socket that is connected to the first of the endpoint's addresses that answers."""
+    loop = asyncio.get_running_loop()
+    failure: OSError = OSError(f"{endpoint.host} has no address")
+    for family, kind, protocol, _, address in await _addresses(endpoint):
+        own = socket.socket(family, kind, protocol)
+        try:
+            own.setblocking(False)
+            await loop.sock_connect(own, address)
+            return own
+        except OSError as error:
+            own.close()
+            failure = error
+        except BaseException:
+            own.close()
+            raise
+    raise failure
+
+
+async def _addresses(endpoint: Endpoint) -> list[tuple[int, int, int, str, tuple[str, int]]]:
+    host, port = endpoint.host, endpoint.port
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    except socket.gaierror:
+        # A name: asking for its address may take long.
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return found  # type: ignore[return-value]  # addresses of two or four parts

@@ -1,0 +1,205 @@
+"""What the event loop does itself: how many requests are under way, and what it leaves to a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+import pytest
+from django.db.models.signals import post_init
+
+from dynamo_single import models
+from dynamo_single.table import Table, transport
+from dynamo_single.testing import assert_requests, capture_requests
+from project.directory.models import Company, Person
+
+PEOPLE = 200
+
+
+@pytest.fixture(autouse=True)
+def stored(table: Table) -> None:
+    """Two companies, and two people in one of them."""
+    for company_id in ("c1", "c2"):
+        Company.objects.create(company_id=company_id, name=company_id)
+    for name in ("Anna", "Mike"):
+        Person.objects.create(company_id="c1", person_id=name.lower(), name=name)
+
+
+@contextmanager
+def awaited() -> Iterator[list[str]]:
+    """The operations that the event loop waits for itself."""
+    found: list[str] = []
+    asend = transport.asend
+
+    async def noted(settings: Any, operation: str, *args: Any) -> Any:
+        found.append(operation)
+        return await asend(settings, operation, *args)
+
+    with mock.patch("dynamo_single.table.transport.asend", noted):
+        yield found
+
+
+async def result(found: Any) -> Any:
+    """The result of a coroutine, or all that an asynchronous generator gives."""
+    return [each async for each in found] if hasattr(found, "__aiter__") else await found
+
+
+def of_company() -> Any:
+    """Two people."""
+    return Person.objects.filter(company="c1")
+
+
+READS: dict[str, tuple[Callable[[], Any], list[str]]] = {
+    "aget by key": (lambda: Person.objects.aget(pk="c1~~mike"), ["GetItem"]),
+    "aget": (lambda: of_company().aget(name="Mike"), ["Query"]),
+    "ain_bulk": (lambda: Company.objects.ain_bulk(["c1", "c2"]), ["BatchGetItem"]),
+    "acount": (lambda: of_company().acount(), ["Query"]),
+    "aexists": (lambda: of_company().aexists(), ["Query"]),
+    "afirst": (lambda: of_company().afirst(), ["Query"]),
+    "alast": (lambda: of_company().alast(), ["Query"]),
+    "async for": (lambda: of_company(), ["Query"]),
+    "async for rows": (lambda: of_company().values_list("name"), ["Query"]),
+    "aiterator": (lambda: of_company().aiterator(), ["Query"]),
+    "apage": (lambda: of_company().apage(1), ["Query"]),
+    "several keys": (lambda: Company.objects.filter(pk__in=["c1", "c2"]), ["BatchGetItem"]),
+    "children": (lambda: Company.objects.prefetch_related("people").filter(pk="c1"), ["Query"]),
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_the_loop_reads_itself(name: str) -> None:
+    """Every request is awaited, and none is sent by a thread."""
+    ask, operations = READS[name]
+    with assert_requests(operations), awaited() as found:
+        asyncio.run(result(ask()))
+    assert found == operations
+
+
+@contextmanager
+def gathering(count: int) -> Iterator[None]:
+    """Within the block no request goes on before so many are under way."""
+    under_way = 0
+    all_there = asyncio.Event()
+    asend = transport.asend
+
+    async def waits(*args: Any) -> Any:
+        nonlocal under_way
+        under_way += 1
+        if under_way == count:
+            all_there.set()
+        await asyncio.wait_for(all_there.wait(), 20)
+        return await asend(*args)
+
+    with mock.patch("dynamo_single.table.transport.asend", waits):
+        yield
+
+
+def test_gets_overlap() -> None:
+    """All 200 are under way together."""
+
+    async def ask() -> list[Any]:
+        with gathering(PEOPLE):
+            return await asyncio.gather(*(Person.objects.aget(pk="c1~~mike") for _ in range(PEOPLE)))
+
+    with assert_requests(PEOPLE):
+        assert {each.name for each in asyncio.run(ask())} == {"Mike"}
+
+
+def test_partitions_are_read_at_once() -> None:
+    """The first pages of a query's partitions are under way together, as in threads."""
+
+    async def ask() -> list[str]:
+        with gathering(2):
+            return [each.name async for each in Person.objects.filter(company__in=["c1", "c2"])]
+
+    with assert_requests(["Query", "Query"]):
+        assert asyncio.run(ask()) == ["Anna", "Mike"]
+
+
+def test_what_is_left_early_is_cancelled() -> None:
+    """Of several pages that are read at once, those that nobody waits for any more; nothing is left behind."""
+
+    async def ask() -> list[asyncio.Task[Any]]:
+        found = Person.objects.filter(company__in=["c1", "c2"]).aiterator()
+        async for _ in found:
+            break
+        await found.aclose()
+        return [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+
+    assert asyncio.run(ask()) == []
+
+
+class Shouting(models.QuerySet[Any]):
+    """A project's queryset with a ``get()`` that sends a request of its own."""
+
+    def get(self, *args: Any, **kwargs: Any) -> Any:
+        """The object, after a look at another."""
+        Company.objects.get(pk="c1")
+        return super().get(*args, **kwargs)
+
+
+class Filtering(models.QuerySet[Any]):
+    """A project's queryset with a method of its own, which passes by nothing of ours."""
+
+    def named(self, name: str) -> Any:
+        """Those of a name."""
+        return self.filter(name=name)
+
+
+def test_an_overridden_method_is_called_in_a_thread() -> None:
+    """It may send what it likes."""
+    with assert_requests(["GetItem", "GetItem"]), awaited() as found:
+        assert asyncio.run(Shouting(Person).aget(pk="c1~~mike")).name == "Mike"
+    assert not found
+
+
+def test_a_method_more_costs_no_thread() -> None:
+    """A project's queryset is read by the loop while it overrides nothing."""
+    with awaited() as found:
+        assert asyncio.run(Filtering(Person).named("Mike").aget(company="c1")).name == "Mike"
+    assert found == ["Query"]
+
+
+def test_a_receiver_of_objects_that_are_made_is_called_in_a_thread() -> None:
+    """And not in the event loop's."""
+    threads: list[int] = []
+
+    def receive(**kwargs: Any) -> None:
+        threads.append(threading.get_ident())
+
+    post_init.connect(receive, sender=Person)
+    try:
+        with awaited() as found:
+            asyncio.run(Person.objects.aget(pk="c1~~mike"))
+    finally:
+        post_init.disconnect(receive, sender=Person)
+    assert not found
+    assert threads
+    assert threading.get_ident() not in threads
+
+
+def test_requests_of_a_task_are_captured() -> None:
+    """By the block that the task was started in."""
+
+    async def ask() -> Any:
+        return await asyncio.gather(*(Person.objects.aget(pk="c1~~mike") for _ in range(3)))
+
+    with capture_requests() as sent:
+        asyncio.run(ask())
+    assert [request.operation for request in sent] == ["GetItem"] * 3
+
+
+def test_synchronous_code_may_run_a_loop_while_it_is_run() -> None:
+    """A thread's own reading goes on after a loop that was run in the middle of it."""
+
+    async def ask() -> Any:
+        return await Person.objects.aget(pk="c1~~mike")
+
+    names = []
+    for each in Person.objects.filter(company="c1").iterator():
+        names.append((each.name, asyncio.run(ask()).name))
+    assert names == [("Anna", "Mike"), ("Mike", "Mike")]
