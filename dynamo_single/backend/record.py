@@ -86,6 +86,11 @@ def recorded() -> dict[Name, datetime]:
         params["ExclusiveStartKey"] = last
 
 
+def recorded_if_any() -> dict[Name, datetime]:
+    """The records in the table, which is asked only if an app has operations on items."""
+    return recorded() if _kinds().recorded else {}
+
+
 def record(name: Name, moment: datetime) -> None:
     """Note that a migration is applied: one PutItem."""
     item = {

@@ -13,8 +13,16 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.db.migrations.autodetector import MigrationAutodetector
 
-from dynamo_single.exceptions import DynamoSingleError
+from dynamo_single.backend import record
+from dynamo_single.backend.router import uses_engine
+from dynamo_single.exceptions import ConfigurationError, DynamoSingleError
+from dynamo_single.item_migrations import finishing
+from dynamo_single.item_migrations.applying import is_responsible
 from dynamo_single.item_migrations.autodetector import Autodetector
+from dynamo_single.item_migrations.finishing import has_items_to_change
+from dynamo_single.item_migrations.online import Options
+from dynamo_single.item_migrations.run import Run, running
+from dynamo_single.orm.filled.knowledge import REFRESH
 
 _OWN_APP = "dynamo_single"
 
@@ -64,3 +72,86 @@ class MakemigrationsMixin(WithAutodetector):
 
 class MigrateMixin(WithAutodetector):
     """``migrate`` for models in DynamoDB and in SQL alike."""
+
+    stdout: Any
+    _is_line_open = False
+
+    def add_arguments(self, parser: Any) -> None:
+        """Add what work on items is told."""
+        command: Any = super()
+        command.add_arguments(parser)
+        group = parser.add_argument_group("items in DynamoDB")
+        group.add_argument(
+            "--finish", action="store_true", help="end what is open; say so once no old code writes any more"
+        )
+        group.add_argument("--segments", type=int, default=4, help="parts of the table to read at once (%(default)s)")
+        group.add_argument("--max-rcu", type=float, help="the most read units a second")
+        group.add_argument("--max-wcu", type=float, help="the most write units a second")
+        group.add_argument("--take-over", action="store_true", help="another operator's process is known to have ended")
+        group.add_argument(
+            "--grace", type=float, default=REFRESH, help="seconds before --finish drops what went (%(default)s)"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> Any:
+        """Apply the migrations, and with ``--finish`` end what is open; otherwise say what is."""
+        self.run = self._run(options)
+        with running(self.run):
+            answer = super().handle(*args, **options)
+            if options.get("check_unapplied") or not is_responsible(options["database"]):
+                return answer
+            self._finish(options)
+            return answer
+
+    def _run(self, options: dict[str, Any]) -> Run:
+        try:
+            work = Options(
+                segments=options.get("segments", 4),
+                max_rcu=options.get("max_rcu"),
+                max_wcu=options.get("max_wcu"),
+                take_over=options.get("take_over", False),
+            )
+        except ConfigurationError as error:
+            raise CommandError(str(error)) from error
+        loud = options["verbosity"] >= 1
+        return Run(
+            work,
+            adopt=options.get("fake_initial", False),
+            grace=options.get("grace", REFRESH),
+            say=self._say if loud else lambda line: None,
+            recorded=() if uses_engine(options["database"]) else record.recorded_if_any(),
+        )
+
+    def _say(self, line: str) -> None:
+        if self._is_line_open:  # Django's "Applying ..."
+            self.stdout.write("")
+            self._is_line_open = False
+        self.stdout.write(line)
+
+    def migration_progress_callback(self, action: str, migration: Any = None, fake: bool = False) -> None:
+        """Note which migration it is; once it is applied or taken back, forget where its work was."""
+        command: Any = super()
+        if action.endswith("_start"):
+            self.run.migration = migration
+        command.migration_progress_callback(action, migration, fake)
+        self._is_line_open = action.endswith("apply_start")
+        if action in ("apply_success", "unapply_success") and has_items_to_change(migration):
+            finishing.note(migration, self.run, is_applied=action == "apply_success")
+
+    def _finish(self, options: dict[str, Any]) -> None:
+        found = finishing.opened()
+        if not found:
+            return
+        if not options.get("finish") or options.get("plan"):
+            self.run.say("Open changes, until old code has stopped and migrate --finish ends them:")
+            for each in found:
+                self.run.say(f"  {each.change.migration}: {each.change.parameters['label']}")
+            return
+        self.run.say("Finishing:")
+        for each in found:
+            self.run.say(f"  {each.change.migration}: {each.change.parameters['label']}")
+            try:
+                finishing.finish(each, self.run)
+            except CommandError:
+                raise
+            except DynamoSingleError as error:
+                raise CommandError(str(error)) from error

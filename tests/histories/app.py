@@ -17,6 +17,7 @@ from django.core.management import call_command
 from django.test import override_settings
 
 from dynamo_single import models
+from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.schema import registry
 from tests.unit.declaring import declare, forgotten
 
@@ -48,16 +49,28 @@ class History:
     def run(self, command: str, *arguments: str, answers: Sequence[str] = (), **options: Any) -> str:
         """Run a command with what somebody answers to its questions; gives what it prints."""
         out = io.StringIO()
-        importlib.invalidate_caches()
+        self._unload()
         given = iter(answers)
         with mock.patch("builtins.input", lambda *_: next(given)):
             call_command(command, *arguments, stdout=out, stderr=out, no_color=True, **options)
+        self._unload()
+        # What a process of the project's would find when it starts.
+        knowledge._has_migrations.cache_clear()
+        knowledge.forget()
         assert list(given) == [], "questions that were not asked"
         return out.getvalue()
 
     def make(self, *arguments: str, answers: Sequence[str] = ()) -> str:
         """``makemigrations histories``."""
         return self.run("makemigrations", "histories", *arguments, answers=answers)
+
+    def migrate(self, *arguments: str, **options: Any) -> str:
+        """``migrate histories``."""
+        return self.run("migrate", "histories", *arguments, **options)
+
+    def finish(self) -> str:
+        """``migrate --finish``, without waiting for other processes."""
+        return self.migrate("--finish", grace=0.0)
 
     @property
     def files(self) -> list[str]:
@@ -67,9 +80,15 @@ class History:
     def operations(self, name: str = "") -> list[str]:
         """The operations of the last migration, or of one that begins so, each in one line."""
         found = [each for each in self.files if each.startswith(name)][-1]
-        importlib.invalidate_caches()
+        self._unload()
         module = importlib.import_module(f"{self.folder.name}.{found}")
         return [operation.describe() for operation in module.Migration.operations]
+
+    def _unload(self) -> None:
+        """Let the files be read as they are now: another command is another process."""
+        importlib.invalidate_caches()
+        for name in [each for each in sys.modules if each.startswith(f"{self.folder.name}.")]:
+            del sys.modules[name]
 
     def text(self, name: str = "") -> str:
         """The last migration's file, from the class on."""

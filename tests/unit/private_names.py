@@ -230,8 +230,14 @@ DJANGO = {
     "Operation": "django.db.migrations.operations.base.Operation",
     "Operation.reduce": "django.db.migrations.operations.base.Operation.reduce(self, operation, app_label)",
     "OperationCategory": "django.db.migrations.operations.base.OperationCategory",
-    "MigrationLoader": "django.db.migrations.loader.MigrationLoader(connection, load=)",
+    "MigrationLoader": (
+        "django.db.migrations.loader.MigrationLoader(connection, load=, ignore_no_migrations=, replace_migrations=)"
+    ),
     "MigrationLoader.load_disk": "django.db.migrations.loader.MigrationLoader.load_disk(self)",
+    "MigrationLoader.project_state": "django.db.migrations.loader.MigrationLoader.project_state(self, nodes=, at_end=)",
+    "migrate.migration_progress_callback": (
+        "django.core.management.commands.migrate.Command.migration_progress_callback(self, action, migration=, fake=)"
+    ),
     "MigrationLoader.migrations_module": "django.db.migrations.loader.MigrationLoader.migrations_module(app_label)",
     "MigrationRecorder": "django.db.migrations.recorder.MigrationRecorder.Migration",
     # sessions, the cache, commands and small things

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +10,14 @@ from django.db.migrations.operations.base import Operation, OperationCategory
 from django.db.models import NOT_PROVIDED
 
 from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.item_migrations.forms import Difference
+from dynamo_single.item_migrations.online import Task
+from dynamo_single.item_migrations.online.changes.attributes import (
+    converted_attribute,
+    copied_value,
+    dropped_attribute,
+    filled_attribute,
+)
 from dynamo_single.item_migrations.operations.base import ItemsOperation, public
 from dynamo_single.item_migrations.snapshots import Snapshot, with_attribute_renamed
 from dynamo_single.item_migrations.stored import StoredAttribute
@@ -29,6 +37,21 @@ class _AttributeOperation(ItemsOperation):
 def _with(stored: StoredAttribute) -> frozenset[str]:
     """What an attribute is computed of."""
     return frozenset({f"attribute:{stored.source}"} if stored.source else ())
+
+
+def _filled(after: Snapshot, name: str, default: Any, compute: Compute | None) -> tuple[Task, ...]:
+    """The task that writes an attribute where it is missing; none if nothing says what, or another command does."""
+    attribute = after.attributes[name]
+    if attribute.copied or attribute.counted:
+        return ()
+    if attribute.source:
+        return (filled_attribute(after, name),)
+    if compute is None and default is NOT_PROVIDED and attribute.absent is not None:
+        default = attribute.value(None)
+    if compute is None and default in (NOT_PROVIDED, None):
+        return ()
+    given = compute or (lambda values: default() if callable(default) else default)
+    return (filled_attribute(after, name, given),)
 
 
 @public
@@ -77,6 +100,23 @@ class AddAttribute(_AttributeOperation):
             return [self._again(self.name, operation.attribute)]
         return None
 
+    def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """Write the attribute where it is missing."""
+        return _filled(after, self.name, self.default, self.compute)
+
+    def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """Write it where old code has left it out."""
+        return self.open_tasks(before, after)
+
+    def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """Take it out."""
+        return (dropped_attribute(after, before, self.name),)
+
+    def difference(self, before: Snapshot, after: Snapshot, label: str) -> Difference:
+        """What is written into items may be missing until it is finished."""
+        unfilled = (self.attribute.stored,) if self.open_tasks(before, after) else ()
+        return Difference(before, after, label, unfilled=unfilled)
+
     def _again(self, name: str, attribute: StoredAttribute) -> AddAttribute:
         named: dict[str, Any] = {} if self.default is NOT_PROVIDED else {"default": self.default}
         if self.compute is not None:
@@ -111,6 +151,14 @@ class RemoveAttribute(_AttributeOperation):
         """Without the attribute."""
         return replace(before, attributes={n: each for n, each in before.attributes.items() if n != self.name})
 
+    def drop_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """Take the values out of the items."""
+        return (dropped_attribute(before, after, self.name),) if self.drop else ()
+
+    def stays_open(self, before: Snapshot, after: Snapshot) -> bool:
+        """Until old code, which reads it, has stopped."""
+        return True
+
     def describe(self) -> str:
         """In one line."""
         kept = "" if self.drop else "; its values stay in the items"
@@ -140,6 +188,35 @@ class RenameAttribute(_AttributeOperation):
         if self.old_name not in before.attributes:
             raise ConfigurationError(f"{self.model_name} has no attribute {self.old_name!r} that could be renamed.")
         return with_attribute_renamed(before, self.old_name, self.new_name, self.stored)
+
+    def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """Store the values under the new physical name too."""
+        return (copied_value(before, after, self.old_name, self.new_name),) if self._moves(before, after) else ()
+
+    def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """Store there what old code has written meanwhile."""
+        return self.open_tasks(before, after)
+
+    def drop_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """Take the old ones out."""
+        return (dropped_attribute(before, after, self.old_name),) if self._moves(before, after) else ()
+
+    def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """Store them under the old name, and take the new ones out."""
+        if not self._moves(before, after):
+            return ()
+        copied = copied_value(after, before, self.new_name, self.old_name)
+        return (copied, dropped_attribute(after, before, self.new_name))
+
+    def difference(self, before: Snapshot, after: Snapshot, label: str) -> Difference:
+        """Keys have the same texts under the new name; code that reads it has to wait until it is finished."""
+        names = zip(before.access_keys, after.access_keys, strict=True)
+        texts = {after.key_fingerprint(new): before.key_fingerprint(old) for old, new in names}
+        held_back = (after.attributes[self.new_name].stored,) if self._moves(before, after) else ()
+        return Difference(before, after, label, held_back=held_back, as_before=texts)
+
+    def _moves(self, before: Snapshot, after: Snapshot) -> bool:
+        return before.attributes[self.old_name].stored != after.attributes[self.new_name].stored
 
     def touched(self) -> frozenset[str]:
         """Both names."""
@@ -194,6 +271,45 @@ class AlterAttribute(_AttributeOperation):
     def changed(self, before: Snapshot) -> Snapshot:
         """With the new form."""
         return replace(before, attributes={**before.attributes, self.name: self.attribute})
+
+    def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """Write values that are required by now; store converted ones under another physical name, if it has one."""
+        filled = _filled(after, self.name, self.default, None) if self.default is not NOT_PROVIDED else ()
+        if before.attributes[self.name].stored == self.attribute.stored:
+            return filled
+        return (copied_value(before, after, self.name, self.name, self.convert), *filled)
+
+    def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """The same again; values that keep their physical name are converted now, as old code reads the old form."""
+        if before.attributes[self.name].stored != self.attribute.stored or not self._is_stored_otherwise(before, after):
+            return self.open_tasks(before, after)
+        if self.attribute.is_computed:
+            return _filled(after, self.name, NOT_PROVIDED, None)
+        return (converted_attribute(before, after, self.name, self.convert), *self.open_tasks(before, after))
+
+    def drop_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """Take out what is under the old physical name."""
+        moved = before.attributes[self.name].stored != self.attribute.stored
+        return (dropped_attribute(before, after, self.name),) if moved else ()
+
+    def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """Convert back, as far as the old form takes the values."""
+        if before.attributes[self.name].stored != self.attribute.stored:
+            return (copied_value(after, before, self.name, self.name), dropped_attribute(after, before, self.name))
+        if not self._is_stored_otherwise(before, after):
+            return ()
+        if before.attributes[self.name].is_computed:
+            return _filled(before, self.name, NOT_PROVIDED, None)
+        return (converted_attribute(after, before, self.name),)
+
+    def difference(self, before: Snapshot, after: Snapshot, label: str) -> Difference:
+        """Code that reads another physical name has to wait until it is finished."""
+        moved = before.attributes[self.name].stored != self.attribute.stored
+        unfilled = (self.attribute.stored,) if self.default is not NOT_PROVIDED and not moved else ()
+        return Difference(before, after, label, unfilled, held_back=(self.attribute.stored,) if moved else ())
+
+    def _is_stored_otherwise(self, before: Snapshot, after: Snapshot) -> bool:
+        return before.attribute_fingerprint(self.name) != after.attribute_fingerprint(self.name)
 
     def touched(self) -> frozenset[str]:
         """The attribute, and what it is computed of."""

@@ -6,11 +6,15 @@ An operation changes the snapshot of one model, and says what is to be done with
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar, TypeVar
 
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
 
+from dynamo_single.item_migrations import applying
+from dynamo_single.item_migrations.forms import Difference
+from dynamo_single.item_migrations.online import Task
 from dynamo_single.item_migrations.snapshots import Snapshot
 from dynamo_single.item_migrations.state import put_snapshot, snapshot_in
 
@@ -63,11 +67,49 @@ class ItemsOperation(Operation):
     def changed(self, before: Snapshot) -> Snapshot:
         """The snapshot after the operation."""
 
+    def name_after(self) -> str:
+        """What the model is called after the operation."""
+        return self.model_name
+
+    def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """What ``migrate`` does to the items, one task after the other."""
+        return ()
+
+    def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """What ``migrate --finish`` does to the items once no old code writes any more; then it counts as filled."""
+        return ()
+
+    def drop_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """What is done last, once every process has heard that the change is filled."""
+        return ()
+
+    def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """What leads from ``after`` back to ``before``."""
+        return ()
+
+    def stays_open(self, before: Snapshot, after: Snapshot) -> bool:
+        """Whether the change is over only after ``migrate --finish``."""
+        return bool(self.finish_tasks(before, after) or self.drop_tasks(before, after))
+
+    def difference(self, before: Snapshot, after: Snapshot, label: str) -> Difference:
+        """What changes of what the table says of the model."""
+        return Difference(before, after, label)
+
+    def indexes(self) -> Sequence[str]:
+        """The indexes that have to be there before an item is changed."""
+        return ()
+
     def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
-        """Nothing yet."""
+        """Begin the change: see ``applying``."""
+        before = snapshot_in(from_state, app_label, self.model_name)
+        after = snapshot_in(to_state, app_label, self.name_after())
+        applying.forwards(applying.Step(self, app_label, before, after), schema_editor)
 
     def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
-        """Nothing yet."""
+        """Take the change back: Django gives the state after it first."""
+        after = snapshot_in(from_state, app_label, self.name_after())
+        before = snapshot_in(to_state, app_label, self.model_name)
+        applying.backwards(applying.Step(self, app_label, before, after), schema_editor)
 
     def reduce(self, operation: Operation, app_label: str) -> Any:
         """One operation for two, or whether this one may be done after the other one just as well."""

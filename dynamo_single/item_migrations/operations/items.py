@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django.db.migrations.operations.base import OperationCategory
 
+from dynamo_single.item_migrations.online import Task
+from dynamo_single.item_migrations.online.changes.functions import changed_items
 from dynamo_single.item_migrations.operations.base import ItemsOperation, public
 from dynamo_single.item_migrations.snapshots import Snapshot
 
@@ -48,6 +50,18 @@ class ChangeItems(ItemsOperation):
     def changed(self, before: Snapshot) -> Snapshot:
         """As it was: values change, declarations do not."""
         return before
+
+    def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """Run the function."""
+        return (changed_items(after, self.function),)
+
+    def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """Run it again, if that is asked for."""
+        return self.open_tasks(before, after) if self.repeat else ()
+
+    def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """Run the other function."""
+        return () if self.reverse is None else (changed_items(before, self.reverse),)
 
     def describe(self) -> str:
         """In one line."""

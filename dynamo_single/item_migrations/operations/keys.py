@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from django.db.migrations.operations.base import Operation, OperationCategory
 
+from dynamo_single.item_migrations.online import Task
+from dynamo_single.item_migrations.online.changes.keys import index_pairs
 from dynamo_single.item_migrations.operations.base import ItemsOperation, public
 from dynamo_single.item_migrations.snapshots import Snapshot
 from dynamo_single.orm.schema.encoding.keys import IndexKey, Template
@@ -18,6 +21,11 @@ class _KeyOperation(ItemsOperation):
     def touched(self) -> frozenset[str]:
         """The key, and for one that is written, the attributes that it names."""
         return frozenset({f"key:{self.name}"})
+
+
+def _pairs(wanted: Snapshot, key: IndexKey) -> tuple[Task, ...]:
+    """Give every item what the snapshot has on the key's index."""
+    return (index_pairs(wanted, (key.index,)),)
 
 
 def _needs(name: str, key: IndexKey) -> frozenset[str]:
@@ -37,6 +45,22 @@ class AddKey(_KeyOperation):
     def changed(self, before: Snapshot) -> Snapshot:
         """With the key."""
         return replace(before, keys={**before.keys, self.name: self.key})
+
+    def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """Write the key into the items."""
+        return _pairs(after, self.key)
+
+    def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """Write it into those of old code."""
+        return _pairs(after, self.key)
+
+    def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """Take it out."""
+        return _pairs(before, self.key)
+
+    def indexes(self) -> Sequence[str]:
+        """The key's."""
+        return (self.key.index,)
 
     def touched(self) -> frozenset[str]:
         """The key, its index, and the attributes that it names."""
@@ -74,6 +98,14 @@ class AlterKey(_KeyOperation):
     def changed(self, before: Snapshot) -> Snapshot:
         """With the key's new form."""
         return replace(before, keys={**before.keys, self.name: self.key})
+
+    def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """Give every item the new form: old code reads by the old one until then."""
+        return _pairs(after, self.key)
+
+    def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """Give every item the old form."""
+        return _pairs(before, self.key)
 
     def touched(self) -> frozenset[str]:
         """The key, its index, and the attributes that it names."""
@@ -142,6 +174,14 @@ class RemoveKey(_KeyOperation):
     def changed(self, before: Snapshot) -> Snapshot:
         """Without the key."""
         return replace(before, keys={name: key for name, key in before.keys.items() if name != self.name})
+
+    def drop_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """Take it out of the items."""
+        return _pairs(after, before.keys[self.name])
+
+    def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """Write it again."""
+        return _pairs(before, before.keys[self.name])
 
     def describe(self) -> str:
         """In one line."""

@@ -9,6 +9,10 @@ from typing import Any
 from django.db.migrations.operations.base import Operation, OperationCategory
 from django.db.migrations.state import ProjectState
 
+from dynamo_single.item_migrations import applying
+from dynamo_single.item_migrations.online import Task
+from dynamo_single.item_migrations.online.changes.keys import index_pairs
+from dynamo_single.item_migrations.online.changes.moves import moved_items, renamed_parents
 from dynamo_single.item_migrations.operations.base import ItemsOperation, public
 from dynamo_single.item_migrations.rules import UniqueRule
 from dynamo_single.item_migrations.snapshots import Snapshot
@@ -62,6 +66,14 @@ class AddModel(ItemsOperation):
         """The model's own."""
         return self.snapshot
 
+    def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+        """Let the table know the model; refuse if there are items already, unless they are adopted."""
+        applying.added(applying.Step(self, app_label, self.snapshot, self.snapshot), schema_editor)
+
+    def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+        """Let the table know nothing of the model; its items stay."""
+        applying.removed(applying.Step(self, app_label, self.snapshot, self.snapshot), schema_editor)
+
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
         """The model as it is after the later operation, unless that one runs a function."""
         if isinstance(operation, RemoveModel):
@@ -99,6 +111,16 @@ class RemoveModel(ItemsOperation):
         """As it was: the items stay."""
         return before
 
+    def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+        """Let the table know nothing of the model."""
+        before = snapshot_in(from_state, app_label, self.name)
+        applying.removed(applying.Step(self, app_label, before, before), schema_editor)
+
+    def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+        """Let the table know the model again; what was written of its items meanwhile is checked by samples."""
+        before = snapshot_in(to_state, app_label, self.name)
+        applying.added(applying.Step(self, app_label, before, before), schema_editor, adopt=True)
+
     def describe(self) -> str:
         """In one line."""
         return f"Remove model {self.name}; its items stay in the table"
@@ -132,6 +154,10 @@ class RenameModel(ItemsOperation):
         """As it was."""
         return before
 
+    def name_after(self) -> str:
+        """The new one."""
+        return self.new_name
+
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
         """Two renames are one."""
         if isinstance(operation, RenameModel) and operation.old_name.lower() == self.new_name.lower():
@@ -162,6 +188,14 @@ class MoveKeys(ItemsOperation):
         primary = before.primary if self.primary is None else self.primary
         return replace(before, primary=primary, item_type=self.item_type or before.item_type)
 
+    def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """Move the items, one by one."""
+        return _moved(before, after)
+
+    def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """Move them back."""
+        return _moved(after, before)
+
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
         """Two moves are one."""
         if not isinstance(operation, MoveKeys):
@@ -183,6 +217,13 @@ class MoveKeys(ItemsOperation):
         return f"move_{self.model_name_lower}"
 
 
+def _moved(before: Snapshot, after: Snapshot) -> tuple[Task, ...]:
+    moved = moved_items(before, after)
+    if before.item_type == after.item_type:
+        return (moved,)
+    return (moved, renamed_parents(before.item_type, after.item_type))
+
+
 @public
 class AlterTrashIndex(ItemsOperation):
     """Another index for the trash, or none."""
@@ -195,6 +236,18 @@ class AlterTrashIndex(ItemsOperation):
     def changed(self, before: Snapshot) -> Snapshot:
         """With the trash on that index."""
         return replace(before, trash_index=self.index)
+
+    def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """Give items in the trash their new key."""
+        return _trash_pairs(before, after)
+
+    def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """Give them their old one."""
+        return _trash_pairs(after, before)
+
+    def indexes(self) -> Sequence[str]:
+        """The trash's."""
+        return () if self.index is None else (self.index,)
 
     def touched(self) -> frozenset[str]:
         """The trash, which no other operation of one attribute or key is about."""
@@ -212,3 +265,8 @@ class AlterTrashIndex(ItemsOperation):
     def migration_name_fragment(self) -> str:
         """For the file's name."""
         return f"{self.model_name_lower}_trash_{self.index or 'none'}"
+
+
+def _trash_pairs(before: Snapshot, after: Snapshot) -> tuple[Task, ...]:
+    indexes = {each for each in (before.trash_index, after.trash_index) if each is not None}
+    return (index_pairs(after, indexes),) if after.soft_delete and indexes else ()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from django.db.migrations.operations.base import Operation, OperationCategory
 
 from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.item_migrations.online import Task
+from dynamo_single.item_migrations.online.changes.claims import released_claims, taken_claims
 from dynamo_single.item_migrations.operations.base import ItemsOperation, public
 from dynamo_single.item_migrations.rules import UniqueRule
 from dynamo_single.item_migrations.snapshots import Snapshot
@@ -39,6 +42,18 @@ class AddUnique(_UniqueOperation):
         """With the rule."""
         return replace(before, unique=(*before.unique, self.rule))
 
+    def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """Take the claims that are free; what two items have is a failure that names both."""
+        return (taken_claims(after, (self.rule,)),)
+
+    def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """Take those of what old code has written."""
+        return self.open_tasks(before, after)
+
+    def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """Release them."""
+        return (released_claims(after, before, self.rule),)
+
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
         """A rule that is removed again never was."""
         return [] if isinstance(operation, RemoveUnique) and operation.rule == self.rule else None
@@ -67,6 +82,14 @@ class RemoveUnique(_UniqueOperation):
         if self.rule not in before.unique:
             raise ConfigurationError(f"{self.model_name} has no unique rule over {', '.join(self.rule.attributes)}.")
         return replace(before, unique=tuple(rule for rule in before.unique if rule != self.rule))
+
+    def drop_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """Release the claims."""
+        return (released_claims(before, after, self.rule),)
+
+    def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """Take them again."""
+        return (taken_claims(before, (self.rule,)),)
 
     def describe(self) -> str:
         """In one line."""

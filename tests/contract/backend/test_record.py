@@ -53,7 +53,7 @@ def test_migrations_are_shown_as_they_are(app: History) -> None:
 def test_migrating_back_forgets(app: History, table: Table) -> None:
     """One, and then all."""
     app.run("migrate", "histories")
-    assert "Unapplying histories.0002_shop_town... OK" in app.run("migrate", "histories", "0001")
+    assert "Unapplying histories.0002_shop_town..." in app.run("migrate", "histories", "0001")
     assert recorded(table) == ["APPLIED#histories#0001_initial"]
     app.run("migrate", "histories", "zero")
     assert recorded(table) == []

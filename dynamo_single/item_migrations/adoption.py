@@ -1,0 +1,90 @@
+"""Items that are older than their model's first migration: whether there are any, and whether they are as it says.
+
+Samples only: the first items that one page of a Scan gives. ``manage.py dynamo_verify`` looks at all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from dynamo_single.exceptions import InvalidValue, MigrationIncomplete
+from dynamo_single.item_migrations.online import Task, of_type
+from dynamo_single.item_migrations.online.checkpoints import Segment
+from dynamo_single.item_migrations.online.segments import scan
+from dynamo_single.item_migrations.snapshots import Snapshot
+from dynamo_single.orm.conditions.matching import normal
+from dynamo_single.orm.items.hydration import has_expired
+from dynamo_single.orm.requests.actions import Item, key_of
+from dynamo_single.orm.requests.compiler import compile_reads
+from dynamo_single.table.table import Table
+
+#: The most items of the table that one look reads, and the most pages until an item of the model is found.
+SAMPLES: Final = 1_000
+PAGES: Final = 20
+
+
+def _sample(table: Table, snapshot: Snapshot) -> list[Item]:
+    """The model's items among the first pages that have any: at most 20 Scans of 1,000 items each."""
+    task = Task(of_type(snapshot.item_type), lambda item, others: ())
+    segment = Segment(0)
+    for _ in range(PAGES):
+        answer = table.send(scan(task, segment, 1, SAMPLES))
+        if answer["Items"]:
+            return list(answer["Items"])
+        last = answer.get("LastEvaluatedKey")
+        if last is None:
+            break
+        segment = Segment(0, position=key_of(last))
+    return []
+
+
+def has_items(table: Table, snapshot: Snapshot) -> bool:
+    """Whether the table holds items of a model, as far as its first 20,000 items show."""
+    return bool(_sample(table, snapshot))
+
+
+def check_samples(table: Table, snapshot: Snapshot, say: Callable[[str], None]) -> None:
+    """Refuse items that are not as a snapshot says, by their keys; raises ``MigrationIncomplete``."""
+    found = _sample(table, snapshot)
+    wrong = [(key_of(item), reason) for item in found for reason in _differences(table, snapshot, item)]
+    if not wrong:
+        say(f"    {snapshot.item_type}: {len(found):,} items looked at, all of them as the migration says.")
+        return
+    named = "".join(f"\n  {' / '.join(key)}: {reason}" for key, reason in wrong[:10])
+    raise MigrationIncomplete(
+        f"{len(wrong):,} of {len(found):,} items of type {snapshot.item_type} are not as the migration says:{named}\n"
+        "Bring them in order with the code that wrote them (manage.py dynamo_verify --repair), and run this again.",
+        failed=len(wrong),
+        failures=tuple(wrong),
+    )
+
+
+def _differences(table: Table, snapshot: Snapshot, item: Item) -> Iterator[str]:
+    if has_expired(item):
+        return
+    try:
+        values = snapshot.values_of(item)
+        primary, pairs = snapshot.primary_key(values), snapshot.index_attributes(values)
+        claims = snapshot.claims(item)
+    except InvalidValue as error:
+        yield str(error)
+        return
+    if primary != key_of(item):
+        yield f"its key should be {' / '.join(primary)}"
+    for name in snapshot.keys:
+        for each in snapshot.index_names(name):
+            if not _is_same(item.get(each), pairs.get(each)):
+                yield f"{each} is {_shown(item.get(each))} and should be {_shown(pairs.get(each))}"
+    for rule, key in claims.items():
+        answer = table.send(compile_reads([key], table.name))["Responses"][0].get("Item")
+        if answer is None:
+            yield f"nothing claims its {' and '.join(rule.attributes)}"
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    return one == other if one is None or other is None else bool(normal(one) == normal(other))
+
+
+def _shown(value: Any) -> str:
+    return "missing" if value is None else repr(value.get("S", value))

@@ -1,0 +1,262 @@
+"""What an operation does to a table: it tells the table what is open, and has the items brought up to date.
+
+``forwards`` begins a change, ``finish`` ends it once no old code writes any more, ``backwards`` takes it back. Each can
+be killed at any point and run again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol
+
+from django.db import DEFAULT_DB_ALIAS, connections
+
+from dynamo_single.backend.router import uses_engine
+from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.item_migrations import adoption
+from dynamo_single.item_migrations import run as runs
+from dynamo_single.item_migrations.forms import Difference, form_of
+from dynamo_single.item_migrations.online import Task, Work, carry_out, ensure_indexes
+from dynamo_single.item_migrations.online.checkpoints import Segment
+from dynamo_single.item_migrations.online.segments import scan
+from dynamo_single.item_migrations.online.work import Phase
+from dynamo_single.item_migrations.snapshots import Snapshot
+from dynamo_single.orm.filled import knowledge
+from dynamo_single.orm.filled.states import OpenChange, StoredForm, TableState
+from dynamo_single.table.flow import run
+from dynamo_single.table.table import Table, get_table
+
+#: What an operation is called that Django applies without our command, so that nobody knows of which migration it is.
+NAMELESS: Final = "?"
+
+
+class Operation(Protocol):
+    """What is asked of an operation here."""
+
+    model_name: str
+
+    def describe(self) -> str:
+        """In one line."""
+
+    def name_after(self) -> str:
+        """What the model is called afterwards."""
+
+    def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """What ``migrate`` does."""
+
+    def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """What ``migrate --finish`` does."""
+
+    def drop_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """What is done last."""
+
+    def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """What takes it back."""
+
+    def stays_open(self, before: Snapshot, after: Snapshot) -> bool:
+        """Whether it has to be finished."""
+
+    def difference(self, before: Snapshot, after: Snapshot, label: str) -> Difference:
+        """What changes of the form."""
+
+    def indexes(self) -> Sequence[str]:
+        """What has to be there first."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operation of a migration, with the snapshots around it."""
+
+    operation: Operation
+    app_label: str
+    before: Snapshot
+    after: Snapshot
+
+    @property
+    def label(self) -> str:
+        """The model's label afterwards."""
+        return f"{self.app_label}.{self.operation.name_after()}".lower()
+
+    @property
+    def label_before(self) -> str:
+        """The model's label before."""
+        return f"{self.app_label}.{self.operation.model_name}".lower()
+
+    @property
+    def table(self) -> Table:
+        """Where the items are."""
+        return get_table(self.after.alias)
+
+    @property
+    def difference(self) -> Difference:
+        """What changes of what the table says."""
+        return self.operation.difference(self.before, self.after, self.label)
+
+    def change(self) -> OpenChange:
+        """What the table keeps of it while it is open."""
+        migration, number = _place(self.operation)
+        parameters = {"number": str(number), "label": self.operation.describe()}
+        return OpenChange(type(self.operation).__name__, f"{self.app_label}.{migration}", parameters)
+
+    def works(self, phase: Phase, tasks: Iterable[Task], *, first: int = 0) -> list[Work]:
+        """The passes over the table that some tasks are."""
+        migration, number = _place(self.operation)
+        label, mark = self.operation.describe(), f"{self.label} {self.operation.describe()}"
+        return [
+            Work(self.app_label, migration, number, phase, label, task, step=step, mark=mark)
+            for step, task in enumerate(tasks, start=first)
+        ]
+
+
+def _place(operation: Operation) -> tuple[str, int]:
+    """The name of the operation's migration, and its number in it."""
+    migration = runs.current().migration
+    for number, each in enumerate(() if migration is None else migration.operations):
+        if each is operation:
+            return migration.name, number
+    return NAMELESS, 0
+
+
+def is_responsible(alias: str) -> bool:
+    """Whether items are changed along with this database: the first one of our engine, or else the default one."""
+    of_ours = [each for each in connections.settings if uses_engine(each)]
+    return alias == (of_ours[0] if of_ours else DEFAULT_DB_ALIAS)
+
+
+def forwards(step: Step, schema_editor: Any) -> None:
+    """Begin a change, or do all of it if there is nothing to wait for."""
+    operation, before, after = step.operation, step.before, step.after
+    if schema_editor.collect_sql:
+        printed(step, schema_editor.collected_sql)
+        return
+    if not is_responsible(schema_editor.connection.alias):
+        return
+    if is_recorded(step):
+        return
+    if is_fresh(step):
+        _say(step, lambda form: form_of(after, step.label), before.item_type, after.item_type)
+        return
+    ensure_indexes(step.table, operation.indexes(), report=lambda found: runs.current().say(f"    {found}"))
+    open_tasks = operation.open_tasks(before, after)
+    if not operation.stays_open(before, after):
+        _carry_out(step, "open", open_tasks)
+        _say(step, step.difference.finished)
+        return
+    change = step.change()
+    _say(step, lambda form: step.difference.opened(form, change))
+    _carry_out(step, "open", open_tasks)
+
+
+def backwards(step: Step, schema_editor: Any) -> None:
+    """Take a change back, whether it was finished or not; old code may run again afterwards."""
+    tasks = step.operation.back_tasks(step.before, step.after)
+    if schema_editor.collect_sql:
+        _print("back", tasks, schema_editor.collected_sql)
+        return
+    if not is_responsible(schema_editor.connection.alias):
+        return
+    change = step.change()
+    _carry_out(step, "back", tasks)
+    back = Difference(step.after, step.before, step.label_before)
+    _say(step, lambda form: back.finished(form, change), step.after.item_type, step.before.item_type)
+
+
+def finish(step: Step, change: OpenChange) -> None:
+    """End a change: once more over the items, then it is filled, and what went is dropped after the time of grace."""
+    operation, before, after = step.operation, step.before, step.after
+    filling = operation.finish_tasks(before, after)
+    dropping = operation.drop_tasks(before, after)
+    _carry_out(step, "finish", filling)
+    if dropping:
+        _say(step, step.difference.filled)
+        this = runs.current()
+        this.say(f"    {operation.describe()}: waiting {this.grace:.0f} s until every process knows.")
+        this.wait(this.grace)
+        _carry_out(step, "finish", dropping, first=len(filling))
+    _say(step, lambda form: step.difference.finished(form, change), before.item_type, after.item_type)
+
+
+def added(step: Step, schema_editor: Any, *, adopt: bool = False) -> None:
+    """Let the table know a model: every key, rule and attribute counts as filled, as there are no items yet.
+
+    If there are some, of a table that is older than migrations, they are adopted after a check of samples, or refused.
+    """
+    if schema_editor.collect_sql or not is_responsible(schema_editor.connection.alias) or is_recorded(step):
+        return
+    known = run(knowledge.state_of(step.table)).forms.get(step.after.item_type)
+    if known is not None:
+        return
+    if adoption.has_items(step.table, step.after):
+        if not (adopt or runs.current().adopt):
+            raise ConfigurationError(
+                f"{step.table.name} holds items of type {step.after.item_type} already, which no migration has made. "
+                "If they are of this model as the migration has it, run migrate --fake-initial: it looks at samples, "
+                "and counts them as made by it."
+            )
+        adoption.check_samples(step.table, step.after, runs.current().say)
+    else:
+        runs.current().added.add((step.app_label, step.label))
+    _say(step, lambda form: form_of(step.after, step.label))
+
+
+def removed(step: Step, schema_editor: Any) -> None:
+    """Let the table know nothing of a model any more."""
+    if schema_editor.collect_sql or not is_responsible(schema_editor.connection.alias):
+        return
+    item_type = step.before.item_type
+    knowledge.change(step.table, lambda state: state.with_form(item_type, None))
+
+
+def is_recorded(step: Step) -> bool:
+    """Whether the table says that the migration was applied, though another database, a new one, does not."""
+    migration = runs.current().migration
+    return migration is not None and (step.app_label, migration.name) in runs.current().recorded
+
+
+def is_fresh(step: Step) -> bool:
+    """Whether this run has added the model to a table without its items: nothing to change, and no old code."""
+    added = runs.current().added
+    fresh = (step.app_label, step.label_before) in added
+    if fresh:
+        added.add((step.app_label, step.label))
+    return fresh
+
+
+def _carry_out(step: Step, phase: Phase, tasks: Sequence[Task], *, first: int = 0) -> None:
+    this = runs.current()
+    options = replace(this.options, progress=this.tell)
+    for work in step.works(phase, tasks, first=first):
+        this.begin(step.table)
+        this.say(f"    {carry_out(work, step.table, options)}")
+
+
+def _say(
+    step: Step, work: Callable[[StoredForm], StoredForm], item_type: str | None = None, new_type: str | None = None
+) -> None:
+    """Change what the table says of the model; of one that it says nothing of, all counts as filled."""
+    item_type = item_type or step.before.item_type
+    new_type = new_type or item_type
+
+    def changed(state: TableState) -> TableState:
+        form = state.forms.get(item_type) or form_of(step.before, step.label_before)
+        without = state if new_type == item_type else state.with_form(item_type, None)
+        return without.with_form(new_type, work(form))
+
+    knowledge.change(step.table, changed)
+
+
+def printed(step: Step, lines: list[str]) -> None:
+    """The requests of a change, for ``sqlmigrate``: what each pass reads, and when."""
+    operation, before, after = step.operation, step.before, step.after
+    _print("migrate", operation.open_tasks(before, after), lines)
+    _print("migrate --finish", operation.finish_tasks(before, after), lines)
+    _print("migrate --finish, at last", operation.drop_tasks(before, after), lines)
+
+
+def _print(when: str, tasks: Sequence[Task], lines: list[str]) -> None:
+    for task in tasks:
+        request = scan(task, Segment(0), 1, runs.current().options.page)
+        lines.append(f"-- {when}: {request.operation} {json.dumps(dict(request.params), ensure_ascii=False)}")
+        lines.append("--   and for each item that is not as it should be a conditional write, or a transaction")

@@ -1,0 +1,90 @@
+"""What is open in the tables of a project: what it is, and ending it by the migrations that began it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connections
+from django.db.migrations.loader import MigrationLoader
+
+from dynamo_single import clock
+from dynamo_single.backend import record
+from dynamo_single.backend.router import uses_engine
+from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.item_migrations import applying, online
+from dynamo_single.item_migrations.run import Run
+from dynamo_single.item_migrations.state import SnapshotState, snapshot_in
+from dynamo_single.orm.filled import knowledge
+from dynamo_single.orm.filled.states import OpenChange
+from dynamo_single.table.flow import run
+from dynamo_single.table.table import get_table
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A change that is open, and the table that says so."""
+
+    alias: str
+    item_type: str
+    change: OpenChange
+
+
+def has_items_to_change(migration: Any) -> bool:
+    """Whether a migration has operations on items."""
+    return any(getattr(operation, "changes_items", False) for operation in migration.operations)
+
+
+def _loader() -> MigrationLoader:
+    # Also those that a squashed one stands for: they have begun what is open.
+    return MigrationLoader(None, ignore_no_migrations=True, replace_migrations=False)
+
+
+def opened() -> list[Opened]:
+    """What is open, in the order in which it was begun: a GetItem for each table that has models with migrations."""
+    loader = _loader()
+    states = loader.project_state().models.values()
+    found: list[Opened] = []
+    for alias in sorted({state.snapshot.alias for state in states if isinstance(state, SnapshotState)}):
+        state = run(knowledge.state_of(get_table(alias)))
+        for item_type, form in state.forms.items():
+            found += (Opened(alias, item_type, change) for change in form.opened)
+    return sorted(found, key=lambda each: (each.change.migration, int(each.change.parameters["number"])))
+
+
+def finish(found: Opened, this: Run) -> None:
+    """End a change; raises ``ConfigurationError`` if its migration is not on disk any more."""
+    app_label, _, name = found.change.migration.partition(".")
+    loader = _loader()
+    migration = loader.disk_migrations.get((app_label, name))
+    number = int(found.change.parameters["number"])
+    operations = [] if migration is None else migration.operations
+    if number >= len(operations) or type(operations[number]).__name__ != found.change.kind:
+        raise ConfigurationError(
+            f"{found.change.migration} has begun {found.change.parameters['label']!r}, and there is no such migration "
+            "with that operation any more. Put its file back, finish, and remove it then."
+        )
+    operation: Any = operations[number]
+    state = loader.project_state((app_label, name), at_end=False)
+    for each in operations[:number]:
+        each.state_forwards(app_label, state)
+    before = snapshot_in(state, app_label, operation.model_name)
+    operation.state_forwards(app_label, state)
+    after = snapshot_in(state, app_label, operation.name_after())
+    this.migration = migration
+    applying.finish(applying.Step(operation, app_label, before, after), found.change)
+    online.forget(get_table(found.alias), app_label, name)
+
+
+def note(migration: Any, this: Run, *, is_applied: bool) -> None:
+    """Forget where the work of a migration was; beside an SQL database, let the table know that it is applied."""
+    app_label, name = migration.app_label, migration.name
+    states = _loader().project_state((app_label, name)).models.values()
+    for alias in {state.snapshot.alias for state in states if isinstance(state, SnapshotState)}:
+        online.forget(get_table(alias), app_label, name)
+    if any(map(uses_engine, connections.settings)):
+        return  # Django's own recorder has done it
+    if is_applied:
+        record.record((app_label, name), clock.now())
+    else:
+        record.forget([(app_label, name)])

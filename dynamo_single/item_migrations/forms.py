@@ -1,0 +1,128 @@
+"""What the table's state item says of a model while its migrations are carried out: values before and after.
+
+Pure. A change of a model is a difference of two snapshots; while it is open, the form has what both sides have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec.structs import replace
+
+from dynamo_single.item_migrations.snapshots import Snapshot
+from dynamo_single.orm.filled.states import OpenChange, Phase, StoredForm
+from dynamo_single.orm.schema import registry
+
+OPEN: Phase = "open"
+FILLED: Phase = "filled"
+
+
+def form_of(snapshot: Snapshot, label: str) -> StoredForm:
+    """The form of a model whose items all have what a snapshot says."""
+    return StoredForm(
+        label=label.lower(),
+        primary=snapshot.key_fingerprint("primary"),
+        attributes=_attributes(snapshot),
+        keys=dict.fromkeys(_keys(snapshot), FILLED),
+        rules=dict.fromkeys(map(snapshot.unique_fingerprint, snapshot.unique), FILLED),
+    )
+
+
+def _attributes(snapshot: Snapshot) -> dict[str, str]:
+    return {each.stored: snapshot.attribute_fingerprint(name) for name, each in snapshot.attributes.items()}
+
+
+def _keys(snapshot: Snapshot) -> list[str]:
+    found = [snapshot.key_fingerprint(name) for name in snapshot.keys]
+    return [*found, snapshot.key_fingerprint(registry.TRASH)] if registry.TRASH in snapshot.access_keys else found
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What one operation changes of a form. ``unfilled`` are physical names that items may lack until it is finished.
+
+    ``held_back`` are those that no item has for good before: code that needs them is refused until then.
+    ``as_before`` has the keys whose texts stay the same under another fingerprint, by the new one.
+    """
+
+    before: Snapshot
+    after: Snapshot
+    label: str
+    unfilled: tuple[str, ...] = ()
+    held_back: tuple[str, ...] = ()
+    as_before: Mapping[str, str] | None = None
+
+    def opened(self, form: StoredForm, change: OpenChange) -> StoredForm:
+        """The form once the change has begun: what is new is open, and what goes is there still."""
+        attributes = {name: text for name, text in _attributes(self.after).items() if name not in self.held_back}
+        return replace(
+            form,
+            attributes={**attributes, **form.attributes},
+            keys=self._with(form.keys, _keys(self.after)),
+            rules=self._with(form.rules, map(self.after.unique_fingerprint, self.after.unique)),
+            unfilled=tuple(dict.fromkeys((*form.unfilled, *self.unfilled))),
+            opened=(*(each for each in form.opened if not is_same(each, change)), change),
+        )
+
+    def _with(self, phases: Mapping[str, Phase], wanted: Iterable[str]) -> dict[str, Phase]:
+        known = self.as_before or {}
+        return {**{each: phases.get(known.get(each, ""), OPEN) for each in wanted}, **phases}
+
+    def filled(self, form: StoredForm) -> StoredForm:
+        """The form once every item has what is new; what goes is there still, for code that has not heard of it."""
+        return replace(
+            form,
+            attributes={**form.attributes, **_changed(_attributes(self.before), _attributes(self.after))},
+            keys={**form.keys, **dict.fromkeys(_new(_keys(self.before), _keys(self.after)), FILLED)},
+            rules={**form.rules, **dict.fromkeys(_new(*self._rules), FILLED)},
+            unfilled=tuple(name for name in form.unfilled if name not in self.unfilled),
+        )
+
+    def finished(self, form: StoredForm, change: OpenChange | None = None) -> StoredForm:
+        """The form once the change is over: without what went."""
+        form = self.filled(form)
+        gone = {
+            "attributes": set(_attributes(self.before)) - set(_attributes(self.after)),
+            "keys": set(_keys(self.before)) - set(_keys(self.after)),
+            "rules": set(self._rules[0]) - set(self._rules[1]),
+        }
+        opened = form.opened if change is None else tuple(each for each in form.opened if not is_same(each, change))
+        attributes = _without(form.attributes, gone["attributes"])
+        return replace(
+            form,
+            label=self.label.lower(),
+            primary=self.after.key_fingerprint("primary"),
+            attributes=attributes,
+            unfilled=tuple(name for name in form.unfilled if name in attributes),
+            keys=_without(form.keys, gone["keys"]),
+            rules=_without(form.rules, gone["rules"]),
+            opened=opened,
+        )
+
+    @property
+    def _rules(self) -> tuple[list[str], list[str]]:
+        one, other = ([*map(each.unique_fingerprint, each.unique)] for each in (self.before, self.after))
+        return one, other
+
+    def turned(self, label: str) -> Difference:
+        """The way back."""
+        return Difference(self.after, self.before, label)
+
+
+def is_same(one: OpenChange, other: OpenChange) -> bool:
+    """Whether two are the change of one operation."""
+    return (one.migration, one.parameters.get("number")) == (other.migration, other.parameters.get("number"))
+
+
+def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
+    return {name: text for name, text in after.items() if before.get(name) != text}
+
+
+def _new(before: Iterable[str], after: Iterable[str]) -> set[str]:
+    return set(after) - set(before)
+
+
+def _without(found: Mapping[str, Any], gone: set[str]) -> dict[str, Any]:
+    return {name: each for name, each in found.items() if name not in gone}

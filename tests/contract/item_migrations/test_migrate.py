@@ -1,0 +1,383 @@
+"""``migrate`` and ``migrate --finish`` carry items over, operation by operation, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError
+
+from dynamo_single import models
+from dynamo_single.exceptions import FormNotApplied, KeyNotFilled, UniqueViolation
+from dynamo_single.orm.filled import knowledge
+from dynamo_single.orm.filled.states import StoredForm
+from dynamo_single.table import Request, Table
+from dynamo_single.table.flow import run
+from dynamo_single.testing import setup_table
+from dynamo_single.verification import verify
+from tests.histories.app import History, history
+
+BY_NAME = {"by_name": models.IndexKey("gs1", "SHOP", "{name}")}
+
+
+@pytest.fixture
+def app(tmp_path: Path, table: Table) -> Iterator[History]:
+    """The app with a model that has three shops, one of them in the trash, and its first migration applied."""
+    with history(tmp_path) as found:
+        shop(found)
+        found.make()
+        found.migrate()
+        yield found
+
+
+def shop(app: History, keys: dict[str, Any] | None = None, **attributes: Any) -> Any:
+    """The model as it is declared from now on."""
+    bases = (models.SoftDeleteModel,)
+    return app.model(keys=keys, bases=bases, **{"name": models.UnicodeAttribute(), **attributes})
+
+
+def fill(model: Any, **values: Any) -> None:
+    """Three shops, one of them in the trash."""
+    for name in ("a", "b", "c"):
+        model.objects.create(shop_id=name, name=name.upper(), **values)
+    model.objects.get(shop_id="c").delete()
+
+
+def item(shop_id: str = "a") -> dict[str, Any]:
+    """An item as it is stored, without its key and type."""
+    from dynamo_single.table import get_table
+
+    key = {"pk": {"S": f"SHOP#{shop_id}"}, "sk": {"S": "#METADATA"}}
+    found = get_table().send(Request("GetItem", {"Key": key}))["Item"]
+    return {name: next(iter(value.values())) for name, value in found.items() if name not in ("pk", "sk", "itemType")}
+
+
+def write(table: Table, shop_id: str, **values: str) -> None:
+    """Write texts into an item as another process does that knows nothing of the migration."""
+    names = {f"#{name}": name for name in values}
+    params = {
+        "Key": {"pk": {"S": f"SHOP#{shop_id}"}, "sk": {"S": "#METADATA"}},
+        "UpdateExpression": "SET " + ", ".join(f"#{name} = :{name}" for name in values),
+        "ExpressionAttributeNames": names,
+        "ExpressionAttributeValues": {f":{name}": {"S": value} for name, value in values.items()},
+    }
+    table.send(Request("UpdateItem", params))
+
+
+def form(table: Table, item_type: str = "Shop") -> StoredForm:
+    """What the table says of the model."""
+    return run(knowledge.state_of(table)).forms[item_type]
+
+
+def change(app: History, *arguments: str, answers: Any = (), **declared: Any) -> Any:
+    """Declare the model otherwise, write the migration and carry it out; it is finished by ``app.finish()``."""
+    model = shop(app, **declared)
+    app.make(*arguments, answers=answers)
+    app.migrate()
+    return model
+
+
+def test_a_key_is_filled_and_then_finished(app: History, table: Table) -> None:
+    """Until it is finished a query by it is an error; old code may have written items without it."""
+    old = shop(app)
+    fill(old)
+    new = shop(app, BY_NAME)
+    app.make()
+    said = app.migrate()
+    assert "Add key by_name to Shop on gs1: " in said
+    assert "2 changed" in said
+    assert "Open changes, until old code has stopped" in said
+    assert (item()["gs1pk"], item()["gs1sk"]) == ("SHOP", "A")
+    with pytest.raises(KeyNotFilled):
+        list(new.objects.order_by("name"))
+    old.objects.create(shop_id="d", name="D")
+    assert "Finishing:" in app.finish()
+    assert [each.name for each in new.objects.order_by("name")] == ["A", "B", "D"]
+    assert [each.name for each in new.deleted_objects.all()] == ["C"]
+    assert form(table).opened == ()
+    assert "Open changes" not in app.migrate()
+
+
+def test_a_key_that_is_altered(app: History) -> None:
+    """Its items have the old form until it is finished, as old code reads by it."""
+    fill(change(app, keys=BY_NAME))
+    app.finish()
+    new = change(app, keys={"by_name": models.IndexKey("gs1", "SHOPS", "{name}#{shop_id}")})
+    assert item()["gs1sk"] == "A"
+    app.finish()
+    assert (item()["gs1pk"], item()["gs1sk"]) == ("SHOPS", "A#a")
+    assert [each.name for each in new.objects.order_by("name")] == ["A", "B"]
+
+
+def test_a_key_that_is_removed(app: History) -> None:
+    """The items keep it until it is finished."""
+    fill(change(app, keys=BY_NAME))
+    app.finish()
+    change(app)
+    assert item()["gs1pk"] == "SHOP"
+    app.finish()
+    assert "gs1pk" not in item()
+    assert "gs1pk" not in item("c")
+
+
+def test_an_attribute_with_a_default(app: History) -> None:
+    """Written where it is missing, in the trash too; what somebody has set stays."""
+    old = shop(app)
+    fill(old)
+    new = change(app, town=models.UnicodeAttribute(default="Bern"))
+    assert [item(name)["town"] for name in "abc"] == ["Bern"] * 3
+    new.objects.filter(shop_id="b").update(town="Basel")
+    old.objects.create(shop_id="d", name="D")
+    app.finish()
+    assert [item(name)["town"] for name in "abd"] == ["Bern", "Basel", "Bern"]
+
+
+def test_an_attribute_that_may_be_missing_costs_nothing(app: History) -> None:
+    """There is nothing to write, and nothing to finish."""
+    fill(shop(app))
+    new = shop(app, town=models.UnicodeAttribute(null=True))
+    app.make()
+    assert "Open changes" not in app.migrate()
+    assert new.objects.get(shop_id="a").town is None
+
+
+def test_an_attribute_with_an_answer_for_its_default(app: History) -> None:
+    """It is in the file, and in the items."""
+    fill(shop(app))
+    change(app, size=models.IntegerAttribute(), answers=["1", "7"])
+    assert item()["size"] == "7"
+
+
+def test_a_folded_copy(app: History) -> None:
+    """It is computed of the text."""
+    fill(shop(app))
+    change(app, folded=models.CanonicalAttribute(source="name"))
+    assert item()["folded"] == "a"
+
+
+def test_a_rename_of_what_is_stored(app: History, table: Table) -> None:
+    """Values are under both names until it is finished; new code has to wait for it."""
+    fill(shop(app))
+    app.forget("Shop")
+    new = app.model(bases=(models.SoftDeleteModel,), title=models.UnicodeAttribute())
+    app.make(answers=["y"])
+    app.migrate()
+    assert (item()["name"], item()["title"]) == ("A", "A")
+    with pytest.raises(FormNotApplied):
+        new.objects.get(shop_id="a")
+    write(table, "b", name="Z")  # as old code does, of another process
+    app.finish()
+    assert [new.objects.get(shop_id=name).title for name in "ab"] == ["A", "Z"]
+    assert "name" not in item()
+
+
+def test_a_rename_in_python_alone(app: History) -> None:
+    """Nothing is written, and nothing has to be finished."""
+    fill(shop(app))
+    app.forget("Shop")
+    new = app.model(bases=(models.SoftDeleteModel,), title=models.UnicodeAttribute(attr_name="name"))
+    app.make()
+    assert "Open changes" not in app.migrate()
+    assert new.objects.get(shop_id="a").title == "A"
+
+
+def test_a_value_that_is_stored_otherwise(app: History) -> None:
+    """It is converted when old code, which reads the old form, has stopped."""
+    fill(change(app, size=models.UnicodeAttribute(null=True)), size="7")
+    new = shop(app, size=models.IntegerAttribute(null=True))
+    app.make()
+    app.migrate()
+    with pytest.raises(FormNotApplied):
+        new.objects.get(shop_id="a")
+    app.finish()
+    assert new.objects.get(shop_id="a").size == 7
+
+
+def test_an_attribute_that_is_removed(app: History) -> None:
+    """Its values are dropped when it is finished."""
+    fill(change(app, town=models.UnicodeAttribute(null=True)), town="Bern")
+    change(app)
+    assert item()["town"] == "Bern"
+    app.finish()
+    assert "town" not in item()
+
+
+def test_an_attribute_that_may_have_been_renamed_keeps_its_values(app: History) -> None:
+    """``--noinput`` cannot know; finishing drops nothing either."""
+    fill(change(app, town=models.UnicodeAttribute(null=True)), town="Bern")
+    change(app, "--noinput", place=models.UnicodeAttribute(null=True))
+    app.finish()
+    assert item()["town"] == "Bern"
+
+
+def test_a_unique_rule(app: History) -> None:
+    """Its claims are taken, those of old code too; then nobody else can have the value."""
+    old = shop(app)
+    fill(old)
+    new = change(app, name=models.UnicodeAttribute(unique=True))
+    old.objects.create(shop_id="d", name="D")
+    app.finish()
+    for taken in "AD":
+        with pytest.raises(UniqueViolation):
+            new.objects.create(shop_id="x", name=taken)
+    assert list(verify()) == []
+
+
+def test_two_that_have_one_value_are_named(app: History, table: Table) -> None:
+    """The migration ends with both of them; corrected, it goes on."""
+    old = shop(app)
+    fill(old)
+    old.objects.create(shop_id="d", name="A")
+    new = shop(app, name=models.UnicodeAttribute(unique=True))
+    app.make()
+    with pytest.raises(CommandError, match=r"SHOP#[ad] / #METADATA: UNIQUE#Shop#name#A is held by SHOP#[ad]"):
+        app.migrate()
+    new.objects.filter(shop_id="d").update(name="D")
+    app.migrate()
+    app.finish()
+    assert list(verify()) == []
+
+
+def test_a_unique_rule_that_is_removed(app: History, table: Table) -> None:
+    """Its claims stay until it is finished."""
+    fill(change(app, name=models.UnicodeAttribute(unique=True)))
+    app.finish()
+    change(app)
+    assert sum("UniqueClaim" in each for each in stored(table)) == 2
+    app.finish()
+    assert sum("UniqueClaim" in each for each in stored(table)) == 0
+
+
+def test_another_primary_key_and_type(app: History) -> None:
+    """Items lie under the old key until it is finished; new code is refused until then."""
+    fill(change(app, keys=BY_NAME, name=models.UnicodeAttribute(unique=True)))
+    app.finish()
+    new = change(
+        app,
+        keys=BY_NAME,
+        name=models.UnicodeAttribute(unique=True),
+        primary=("S#{shop_id}", "#"),
+        options={"item_type": "S"},
+    )
+    with pytest.raises(FormNotApplied):
+        new.objects.get(shop_id="a")
+    app.finish()
+    assert [each.pk for each in new.objects.order_by("name")] == ["a", "b"]
+    assert [each.pk for each in new.deleted_objects.all()] == ["c"]
+    assert list(verify()) == []
+
+
+def upper(values: Any) -> Any:
+    """What a project's own step does."""
+    return None if values["name"] is None or values["name"].islower() else {"name": values["name"].lower()}
+
+
+def test_a_function_over_items(app: History) -> None:
+    """It runs once, and index keys follow."""
+    fill(change(app, keys=BY_NAME))
+    app.finish()
+    app.make("--empty")
+    file = app.folder / f"{app.files[-1]}.py"
+    operation = f"dynamo_single.migrations.ChangeItems('Shop', {upper.__module__}.upper)"
+    text = (
+        file.read_text()
+        .replace("operations = [", f"operations = [{operation}")
+        .replace("from django.db", f"import {upper.__module__}\nimport dynamo_single.migrations\nfrom django.db")
+    )
+    file.write_text(text)
+    assert "Change items of Shop by upper" in app.migrate()
+    assert (item()["name"], item()["gs1sk"]) == ("a", "a")
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        {"keys": BY_NAME},
+        {"town": models.UnicodeAttribute(default="Bern")},
+        {"name": models.UnicodeAttribute(unique=True)},
+        {"primary": ("S#{shop_id}", "#")},
+        {"options": {"item_type": "S"}},
+    ],
+    ids=lambda each: next(iter(each)),
+)
+@pytest.mark.parametrize("finished", [False, True], ids=["open", "finished"])
+def test_going_back_leads_to_what_was(app: History, table: Table, declared: Any, *, finished: bool) -> None:
+    """Of a change that is open, and of one that is finished: the same items, and the table says the same."""
+    fill(shop(app))
+    before = stored(table), form(table)
+    change(app, **declared)
+    if finished:
+        app.finish()
+    app.migrate("0001")
+    assert (stored(table), form(table)) == before
+
+
+def stored(table: Table) -> list[str]:
+    """The items, but for those of migrations."""
+    return sorted(
+        str(sorted(each.items())) for each in table.send(Request("Scan"))["Items"] if each["pk"]["S"] != "MIGRATIONS"
+    )
+
+
+def test_a_new_table_has_nothing_to_be_filled(app: History, table: Table) -> None:
+    """All migrations at once on an empty table: nothing is read, nothing stays open."""
+    change(app, keys=BY_NAME)
+    setup_table()
+    new = shop(app, BY_NAME)
+    said = app.migrate()
+    assert "items read" not in said
+    assert "Open changes" not in said
+    assert list(new.objects.order_by("name")) == []
+
+
+def test_a_table_that_is_older_than_migrations(app: History, table: Table) -> None:
+    """Its items are refused, and adopted after a look at samples."""
+    fill(change(app, keys=BY_NAME))
+    app.finish()
+    for sort in ("#STATE", *(f"APPLIED#histories#{name}" for name in app.files)):
+        table.send(Request("DeleteItem", {"Key": {"pk": {"S": "MIGRATIONS"}, "sk": {"S": sort}}}))
+    for name in app.files:
+        (app.folder / f"{name}.py").unlink()
+    new = shop(app, BY_NAME)
+    app.make()
+    with pytest.raises(CommandError, match="migrate --fake-initial"):
+        app.migrate()
+    assert "all of them as the migration says" in app.migrate("--fake-initial")
+    assert [each.name for each in new.objects.order_by("name")] == ["A", "B"]
+
+
+def test_items_that_are_not_as_the_migration_says_are_not_adopted(app: History, table: Table) -> None:
+    """They are named with what is wrong."""
+    fill(shop(app))
+    for sort in ("#STATE", "APPLIED#histories#0001_initial"):
+        table.send(Request("DeleteItem", {"Key": {"pk": {"S": "MIGRATIONS"}, "sk": {"S": sort}}}))
+    (app.folder / "0001_initial.py").unlink()
+    shop(app, BY_NAME)
+    app.make()
+    with pytest.raises(CommandError, match=r"SHOP#a / #METADATA: gs1pk is missing and should be 'SHOP'"):
+        app.migrate("--fake-initial")
+
+
+def test_the_requests_are_printed(app: History) -> None:
+    """``sqlmigrate`` sends nothing."""
+    shop(app, BY_NAME)
+    app.make()
+    said = app.run("sqlmigrate", "histories", "0002")
+    assert "-- migrate: Scan {" in said
+    assert "-- migrate --finish: Scan {" in said
+
+
+def test_a_plan_names_what_is_open(app: History) -> None:
+    """Without ending it, also with ``--finish``."""
+    change(app, keys=BY_NAME)
+    assert "Open changes" in app.migrate("--finish", "--plan")
+
+
+def test_a_migration_whose_file_is_gone_cannot_be_finished(app: History) -> None:
+    """The error says what to do."""
+    change(app, keys=BY_NAME)
+    (app.folder / f"{app.files[-1]}.py").unlink()
+    with pytest.raises(CommandError, match="Put its file back"):
+        app.finish()
