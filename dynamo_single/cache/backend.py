@@ -37,24 +37,24 @@ class DynamoCache(BaseCache):
         super().__init__(params)
         self._store = _store(location or "default", params.get("OPTIONS") or {})
 
-    def get(self, key: Any, default: Any = None, version: Any = None) -> Any:
+    def get(self, key: object, default: Any = None, version: int | None = None) -> Any:
         """The value, or ``default``: one BatchGetItem of two items."""
         place = self._place(key, version)
         values, _ = self._store.values([place], self._version(version))
         return values.get(place, default)
 
-    def get_many(self, keys: Iterable[Any], version: Any = None) -> dict[Any, Any]:
+    def get_many(self, keys: Iterable[Any], version: int | None = None) -> dict[Any, Any]:
         """The values of the keys that have one: one BatchGetItem for each 99 keys."""
         places = {key: self._place(key, version) for key in keys}
         values, _ = self._store.values([*places.values()], self._version(version))
         return {key: values[place] for key, place in places.items() if place in values}
 
-    def has_key(self, key: Any, version: Any = None) -> bool:
+    def has_key(self, key: object, version: int | None = None) -> bool:
         """Whether there is a value: one BatchGetItem of two items."""
         found, _ = self._store.find([self._place(key, version)], self._version(version))
         return bool(found)
 
-    def set(self, key: Any, value: Any, timeout: Any = DEFAULT_TIMEOUT, version: Any = None) -> None:
+    def set(self, key: object, value: Any, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None) -> None:
         """Store a value: one GetItem and one PutItem; with a timeout of 0 or less, delete it by one DeleteItem.
 
         The GetItem reads the generation. A ``clear()`` between the two requests takes this value away too, as if it
@@ -62,7 +62,9 @@ class DynamoCache(BaseCache):
         """
         self.set_many({key: value}, timeout, version)
 
-    def set_many(self, data: Mapping[Any, Any], timeout: Any = DEFAULT_TIMEOUT, version: Any = None) -> list[Any]:
+    def set_many(
+        self, data: Mapping[Any, Any], timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
+    ) -> list[Any]:
         """Store several values: one GetItem and one BatchWriteItem for each 25; not atomic.
 
         With ``LARGE_VALUES`` as ``"split"``, one PutItem each. No key fails without an error, so the list is empty. A
@@ -79,13 +81,15 @@ class DynamoCache(BaseCache):
             self._store.put_all(entries, version)
         return []
 
-    def add(self, key: Any, value: Any, timeout: Any = DEFAULT_TIMEOUT, version: Any = None) -> bool:
+    def add(self, key: object, value: Any, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None) -> bool:
         """Store a value if there is none: one GetItem and one conditional PutItem. Of several at once, one wins."""
         place, version = self._place(key, version), self._version(version)
         entry = Entry(place, self._store.generation(version), value, self._valid_until(timeout))
         return self._store.add(entry, version)
 
-    def get_or_set(self, key: Any, default: Any, timeout: Any = DEFAULT_TIMEOUT, version: Any = None) -> Any:
+    def get_or_set(
+        self, key: object, default: Any, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
+    ) -> Any:
         """The value, or ``default`` (called if it can be) after storing it: one BatchGetItem, then one PutItem.
 
         Another one's value that came in between is read and given. A default that was made before a ``clear()`` is
@@ -98,7 +102,9 @@ class DynamoCache(BaseCache):
         value = default() if callable(default) else default
         return self._keep(key, value, timeout, version, generation)
 
-    async def aget_or_set(self, key: Any, default: Any, timeout: Any = DEFAULT_TIMEOUT, version: Any = None) -> Any:
+    async def aget_or_set(
+        self, key: object, default: Any, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
+    ) -> Any:
         """See ``get_or_set()``; the default is called in the event loop, as Django does."""
         place = self._place(key, version)
         values, generation = await sync_to_async(self._store.values)([place], self._version(version))
@@ -107,15 +113,15 @@ class DynamoCache(BaseCache):
         value = default() if callable(default) else default
         return await sync_to_async(self._keep)(key, value, timeout, version, generation)
 
-    def _keep(self, key: Any, value: Any, timeout: Any, version: Any, generation: int) -> Any:
+    def _keep(self, key: object, value: Any, timeout: float | None, version: int | None, generation: int) -> Any:
         entry = Entry(self._place(key, version), generation, value, self._valid_until(timeout))
         return value if self._store.add_once(entry) else self.get(key, value, version)
 
-    def touch(self, key: Any, timeout: Any = DEFAULT_TIMEOUT, version: Any = None) -> bool:
+    def touch(self, key: object, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None) -> bool:
         """Set a value's timeout anew; ``False`` if there is none: one GetItem and one UpdateItem."""
         return self._store.touch(self._place(key, version), self._version(version), self._valid_until(timeout))
 
-    def incr(self, key: Any, delta: int = 1, version: Any = None) -> int:
+    def incr(self, key: object, delta: int = 1, version: int | None = None) -> int:
         """Add to an integer and give the sum: one GetItem and one UpdateItem, which is atomic; its timeout stays.
 
         ``ValueError`` if there is no value, ``NotSupported`` if it is no integer. If DynamoDB's answer is lost on the
@@ -128,15 +134,15 @@ class DynamoCache(BaseCache):
             raise ValueError(f"Key '{key}' not found")
         return total
 
-    def delete(self, key: Any, version: Any = None) -> bool:
+    def delete(self, key: object, version: int | None = None) -> bool:
         """Delete a value; whether there was one. One DeleteItem, and one GetItem if something was deleted."""
         return self._store.delete(self._place(key, version), self._version(version))
 
-    def delete_many(self, keys: Iterable[Any], version: Any = None) -> None:
+    def delete_many(self, keys: Iterable[Any], version: int | None = None) -> None:
         """Delete several values: one BatchWriteItem for each 25 keys."""
         self._store.delete_all([self._place(key, version) for key in keys])
 
-    def clear(self, *, version: Any = None) -> None:
+    def clear(self, *, version: int | None = None) -> None:
         """Forget everything that is cached under this ``NAME``, or of one version: one UpdateItem.
 
         It takes the same time whatever is stored: entries written before do not count any more, and DynamoDB deletes
@@ -144,33 +150,33 @@ class DynamoCache(BaseCache):
         """
         self._store.clear(version)
 
-    async def aget_many(self, keys: Iterable[Any], version: Any = None) -> dict[Any, Any]:
+    async def aget_many(self, keys: Iterable[Any], version: int | None = None) -> dict[Any, Any]:
         """See ``get_many()``."""
         return await sync_to_async(self.get_many)(keys, version)
 
-    async def ahas_key(self, key: Any, version: Any = None) -> bool:
+    async def ahas_key(self, key: object, version: int | None = None) -> bool:
         """See ``has_key()``."""
         return await sync_to_async(self.has_key)(key, version)
 
     async def aset_many(
-        self, data: Mapping[Any, Any], timeout: Any = DEFAULT_TIMEOUT, version: Any = None
+        self, data: Mapping[Any, Any], timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
     ) -> list[Any]:
         """See ``set_many()``."""
         return await sync_to_async(self.set_many)(data, timeout, version)
 
-    async def adelete_many(self, keys: Iterable[Any], version: Any = None) -> None:
+    async def adelete_many(self, keys: Iterable[Any], version: int | None = None) -> None:
         """See ``delete_many()``."""
         await sync_to_async(self.delete_many)(keys, version)
 
-    async def aincr(self, key: Any, delta: int = 1, version: Any = None) -> int:
+    async def aincr(self, key: object, delta: int = 1, version: int | None = None) -> int:
         """See ``incr()``."""
         return await sync_to_async(self.incr)(key, delta, version)
 
-    async def aclear(self, *, version: Any = None) -> None:
+    async def aclear(self, *, version: int | None = None) -> None:
         """See ``clear()``."""
         await sync_to_async(self.clear)(version=version)
 
-    def get_backend_timeout(self, timeout: Any = DEFAULT_TIMEOUT) -> float | None:
+    def get_backend_timeout(self, timeout: float | None = DEFAULT_TIMEOUT) -> float | None:
         """When a timeout ends, in seconds since 1970 by the app's clock; ``None`` is never."""
         if timeout == DEFAULT_TIMEOUT:
             timeout = self.default_timeout
@@ -178,13 +184,13 @@ class DynamoCache(BaseCache):
             timeout = -1  # as Django: a moment that is past whatever the clock's resolution
         return None if timeout is None else clock.timestamp() + timeout
 
-    def _place(self, key: Any, version: Any) -> ItemKey:
+    def _place(self, key: object, version: int | None) -> ItemKey:
         return entry_key(self._store.name, self.make_and_validate_key(key, version=version))
 
-    def _version(self, version: Any) -> Any:
+    def _version(self, version: int | None) -> Any:
         return self.version if version is None else version
 
-    def _valid_until(self, timeout: Any) -> int | None:
+    def _valid_until(self, timeout: float | None) -> int | None:
         ends = self.get_backend_timeout(timeout)
         # Never long past: DynamoDB's time to live leaves alone what expired over five years ago.
         return None if ends is None else max(int(ends * 1000), now())

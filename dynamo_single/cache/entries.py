@@ -122,13 +122,13 @@ def part_keys(head: Item) -> list[ItemKey]:
     return [(partition, PART_SORT_KEY.format(write_id=write_id, number=f"{number:05d}")) for number in range(count)]
 
 
-def generation_of(item: Item | None, version: Any) -> int:
+def generation_of(item: Item | None, version: int | None) -> int:
     """The generation that entries of a version are written in; nothing was ever cleared if there is no item."""
     found = item or {}
     return max(int(found.get(name, {"N": "0"})["N"]) for name in (GENERATION, _version_attribute(version)))
 
 
-def begin_generation(name: str, version: Any = None) -> Request:
+def begin_generation(name: str, version: int | None = None) -> Request:
     """The request that begins another generation of one version, or of all of them."""
     attribute = GENERATION if version is None else _version_attribute(version)
     if len(attribute.encode()) > _LONGEST_NAME:
@@ -143,7 +143,7 @@ def begin_generation(name: str, version: Any = None) -> Request:
     return Request("UpdateItem", {"Key": key, "UpdateExpression": text, **builder.params()})
 
 
-def _version_attribute(version: Any) -> str:
+def _version_attribute(version: int | None) -> str:
     return f"version:{version}"
 
 

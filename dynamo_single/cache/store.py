@@ -53,11 +53,11 @@ class Store(Struct, frozen=True):
         """The table, as the settings name it now."""
         return get_table(self.alias)
 
-    def generation(self, version: Any) -> int:
+    def generation(self, version: int | None) -> int:
         """The generation of a version: one GetItem."""
         return generation_of(run(plans.get_item(self.table, generations_key(self.name))), version)
 
-    def find(self, keys: Sequence[ItemKey], version: Any) -> tuple[Found, int]:
+    def find(self, keys: Sequence[ItemKey], version: int | None) -> tuple[Found, int]:
         """The entries that count, and the generation: one BatchGetItem for each 99 keys, without values' parts."""
         found: Found = {}
         place, generation = generations_key(self.name), 0
@@ -66,7 +66,7 @@ class Store(Struct, frozen=True):
             found |= {key: item for key, item in items.items() if matches(self._is_live(generation), item)}
         return found, generation
 
-    def values(self, keys: Sequence[ItemKey], version: Any) -> tuple[dict[ItemKey, Any], int]:
+    def values(self, keys: Sequence[ItemKey], version: int | None) -> tuple[dict[ItemKey, Any], int]:
         """The values of the entries that count, and the generation: ``find``, and BatchGetItems of values' parts."""
         found, generation = self.find(keys, version)
         values: dict[ItemKey, Any] = {}
@@ -86,7 +86,7 @@ class Store(Struct, frozen=True):
     def _is_live(self, generation: int) -> Condition:
         return stored.is_live(generation, signs=self.signs)
 
-    def _assembled(self, key: ItemKey, head: Item, version: Any) -> dict[ItemKey, Any]:
+    def _assembled(self, key: ItemKey, head: Item, version: int | None) -> dict[ItemKey, Any]:
         for _ in range(ATTEMPTS):
             wanted = part_keys(head)
             parts = {key: item for items in self._read(wanted) for key, item in items.items()}
@@ -110,7 +110,7 @@ class Store(Struct, frozen=True):
             self.table.send(compile_action(Delete(key, same)))
         self._remove_parts(head)
 
-    def put(self, entry: Entry, version: Any) -> None:
+    def put(self, entry: Entry, version: int | None) -> None:
         """Write an entry, its parts first: one PutItem, and the parts.
 
         If the cache was cleared and the key set again since the entry's generation was read, it is written anew.
@@ -122,7 +122,7 @@ class Store(Struct, frozen=True):
             entry = self._renewed(entry, found, version)
         raise _conflict(entry)
 
-    def add(self, entry: Entry, version: Any) -> bool:
+    def add(self, entry: Entry, version: int | None) -> bool:
         """Write an entry unless there is one that counts: ``put`` under that condition."""
         for _ in range(ATTEMPTS):
             found = self._put(entry, Not(self._is_live(entry.generation)))
@@ -137,7 +137,7 @@ class Store(Struct, frozen=True):
         """Write an entry unless there is one that counts, or the cache was cleared and the key set again."""
         return self._put(entry, Not(self._is_live(entry.generation))) is None
 
-    def _renewed(self, entry: Entry, found: Item, version: Any) -> Entry:
+    def _renewed(self, entry: Entry, found: Item, version: int | None) -> Entry:
         latest = max(self.generation(version), int(found[stored.GENERATION]["N"]))
         return replace(entry, generation=latest)
 
@@ -161,7 +161,7 @@ class Store(Struct, frozen=True):
             self._remove_parts(replaced)
         return None
 
-    def put_all(self, entries: Sequence[Entry], version: Any) -> None:
+    def put_all(self, entries: Sequence[Entry], version: int | None) -> None:
         """Write entries: ``put`` for one or if values may be split, otherwise one BatchWriteItem for each 25.
 
         A BatchWriteItem has no conditions. Nothing is sent if an entry is too large for an item.
@@ -172,7 +172,7 @@ class Store(Struct, frozen=True):
             return
         self._write([_put(entry.items(split=False, signs=self.signs)[0]) for entry in entries])
 
-    def touch(self, key: ItemKey, version: Any, valid_until: int | None) -> bool:
+    def touch(self, key: ItemKey, version: int | None, valid_until: int | None) -> bool:
         """Set how long an entry is valid: one GetItem and one UpdateItem, and one for each part."""
         expiry = stored.expiry(valid_until)
         removed = () if expiry else (stored.VALID_UNTIL, names.EXPIRES_AT)
@@ -190,7 +190,7 @@ class Store(Struct, frozen=True):
                 break  # the entry was replaced or deleted since, and its parts with it
         return True
 
-    def count(self, key: ItemKey, version: Any, delta: int) -> int | None:
+    def count(self, key: ItemKey, version: int | None, delta: int) -> int | None:
         """Add to an integer and give the sum: one GetItem and one UpdateItem; ``None`` if there is no such entry."""
         live = self._is_live(self.generation(version))
         added = {stored.NUMBER: {"N": str(delta)}}
@@ -206,7 +206,7 @@ class Store(Struct, frozen=True):
                 "counts exactly; get() and set() change other values."
             ) from error
 
-    def delete(self, key: ItemKey, version: Any) -> bool:
+    def delete(self, key: ItemKey, version: int | None) -> bool:
         """Remove an entry; whether it counted. One DeleteItem, and one GetItem if there was something."""
         removed = self._delete(key)
         return bool(removed) and matches(self._is_live(self.generation(version)), removed)
@@ -226,7 +226,7 @@ class Store(Struct, frozen=True):
             return
         self._write([_delete(key) for key in places])
 
-    def clear(self, version: Any) -> None:
+    def clear(self, version: int | None) -> None:
         """Begin another generation of a version, or of all for ``None``: one UpdateItem, whatever is stored."""
         self.table.send(stored.begin_generation(self.name, version))
 

@@ -92,7 +92,7 @@ class Autodetector(MigrationAutodetector):
 
 def installed() -> dict[Label, Any]:
     """Our concrete models of installed apps, by label."""
-    found = {(model._meta.app_label, model._meta.model_name): model for model in registry.all_models()}
+    found = {(model._meta.app_label, str(model._meta.model_name)): model for model in registry.all_models()}
     return {label: found[label] for label in sorted(found) if label[0] in apps.app_configs}
 
 

@@ -56,11 +56,14 @@ class Finding(Struct, frozen=True):
 
 
 class Subject(Struct, frozen=True):
-    """A stored item that has not expired, the alias of its table, and its model; ``None`` if none has its type."""
+    """A stored item that has not expired, the alias of its table, and its model; ``None`` if none has its type.
+
+    Most checks are made of items with a model alone, so that its type is open.
+    """
 
     alias: str
     item: Item
-    model: Any | None
+    model: Any
 
     @classmethod
     def of(cls, alias: str, item: Item) -> Subject:

@@ -7,7 +7,7 @@ nothing.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -176,7 +176,8 @@ def claim_keys() -> Iterator[tuple[str, str]]:
     for model in registry.all_models():
         together = (fields for fields in model._meta.unique_together if fields != model._unique_key)
         counts |= {len(fields) for fields in together}
-        counts |= {len(constraint.fields) for constraint in model._meta.constraints}
+        constraints: Iterable[Any] = model._meta.constraints
+        counts |= {len(constraint.fields) for constraint in constraints}
     for count in sorted(counts):
         for named in (False, True):
             partition, sort = claim_templates(count, named=named)

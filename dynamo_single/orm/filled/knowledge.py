@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
 from pkgutil import iter_modules
-from typing import Final
+from typing import Any, Final
 
 from django.core.signals import setting_changed
 from django.db.migrations.loader import MigrationLoader
@@ -150,7 +150,7 @@ def _form_in(state: TableState, layout: ModelLayout) -> StoredForm | None:
 
 def _check(layout: ModelLayout, form: StoredForm) -> None:
     """Raise if the items are stored otherwise than the model reads and writes them."""
-    model = registry.model_of_type(layout.alias, layout.item_type)
+    model: Any = registry.model_of_type(layout.alias, layout.item_type)
     primary = key_fingerprints(model)["primary"]
     if primary != form.primary:
         raise _not_applied(layout, f"its items have the key {form.primary!r}, and not {primary!r}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from dynamo_single.orm.filled.states import StoredForm
 from dynamo_single.orm.schema import registry
@@ -15,7 +16,7 @@ def form_of(layout: ModelLayout, rules: Iterable[str] = ()) -> StoredForm:
 
     The rules are an effect of writes, which this floor does not know: ``orm/effects/unique_rules`` has them.
     """
-    model = registry.model_of_type(layout.alias, layout.item_type)
+    model: Any = registry.model_of_type(layout.alias, layout.item_type)
     keys = key_fingerprints(model)
     return StoredForm(
         label=layout.label.lower(),

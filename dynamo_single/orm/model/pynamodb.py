@@ -90,17 +90,18 @@ class PynamoDBHooks(_Base):
     @classmethod
     def _check_plain_write(cls) -> None:
         """PynamoDB's writers send one item: what has to change with it would be left behind."""
-        kept = sorted(form_of(cls).immutable)
+        model: Any = cls  # this is a part of it
+        kept = sorted(form_of(model).immutable)
         if kept:
             raise NotSupported(
                 f"PynamoDB's writers put items over others, whatever {', '.join(kept)} of "
-                f"{registry.layout_of(cls).label} was created with, and that is immutable. Use save() and delete()."
+                f"{registry.layout_of(model).label} was created with, and that is immutable. Use save() and delete()."
             )
-        follows = together.tied(cls)
+        follows = together.tied(model)
         if follows:
             raise NotSupported(
                 f"PynamoDB's writers do not keep what depends on {', '.join(follows)} of "
-                f"{registry.layout_of(cls).label}: unique values, copies, counters, versions or items of their own. "
+                f"{registry.layout_of(model).label}: unique values, copies, counters, versions or items of their own. "
                 "Use save() and delete()."
             )
 

@@ -22,7 +22,7 @@ from dynamo_single.orm.results import objects
 from dynamo_single.orm.results.computation import Computation
 from dynamo_single.orm.results.state import NOTHING_ALONG, Along, Asked, QueryState, Window
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.kinds import M
+from dynamo_single.orm.schema.kinds import DynamoModel, M
 from dynamo_single.orm.where import folding, tree
 from dynamo_single.orm.where.arguments import check_nesting
 
@@ -180,7 +180,7 @@ def state_of(queryset: StatefulQuerySet[Any]) -> QueryState:
     )
 
 
-def _where(model: type[models.Model], query: Query) -> Condition:
+def _where(model: type[DynamoModel], query: Query) -> Condition:
     try:
         return folding.canonically(model, tree.read_where(model, query.where))
     except DynamoSingleError:
@@ -199,7 +199,7 @@ def along_of(queryset: StatefulQuerySet[Any]) -> Along:
     return Along(named=tuple("__".join(path) for path in _paths(wanted)), prefetched=prefetched)
 
 
-def _implied(model: type[models.Model], query: Query) -> tuple[str, ...]:
+def _implied(model: type[DynamoModel], query: Query) -> tuple[str, ...]:
     """The references that ``select_related()`` without names follows: those that every object has and that are read."""
     read = partial.wanted(model, query.deferred_loading)
     kept = None if read is None else {*read, *registry.layout_of(model).identity}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from django.db.models import Avg, Count, Max, Min, Model, Q, Sum, Value, sql
+from django.db.models import Avg, Count, Max, Min, Q, Sum, Value, sql
 from django.db.models.expressions import Col, Ref, Star
 from django.db.models.fields.json import KeyTransform
 from msgspec.structs import replace
@@ -33,6 +33,7 @@ from dynamo_single.orm.results.state import QueryState
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.fields.fields import DynamoField, IdentityField
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.where.arguments import asking, check_lists, check_nesting
 from dynamo_single.orm.where.lookup import is_own
 from dynamo_single.orm.where.tree import read_where
@@ -60,7 +61,7 @@ def named(args: Sequence[Any], kwargs: Mapping[str, Any], method: str) -> dict[s
     return {**kwargs, **found} if method == "aggregate" else {**found, **kwargs}
 
 
-def check_function(model: type[Model], alias: str, expression: Any) -> None:
+def check_function(model: type[DynamoModel], alias: str, expression: Any) -> None:
     """Refuse everything but the five aggregates, as they are."""
     if type(expression) not in FUNCTIONS:
         raise NotSupported(
@@ -75,7 +76,9 @@ def check_function(model: type[Model], alias: str, expression: Any) -> None:
         )
 
 
-def read_measure(model: type[Model], query: sql.Query, alias: str, expression: Any, *, summarize: bool) -> Measure:
+def read_measure(
+    model: type[DynamoModel], query: sql.Query, alias: str, expression: Any, *, summarize: bool
+) -> Measure:
     """The measure of an aggregate expression; raises ``NotSupported`` by name for what cannot be computed.
 
     Django's ``query`` knows the names that it may be of.
@@ -115,7 +118,7 @@ def _condition_of(expression: Any) -> Any:
     return getattr(expression.filter, "condition", expression.filter)
 
 
-def _field(model: type[Model], alias: str, expression: Any, source: Any) -> Any:
+def _field(model: type[DynamoModel], alias: str, expression: Any, source: Any) -> Any:
     """The field that an aggregate is of; ``None`` for ``Count("*")``."""
     if isinstance(source, Star):
         return None
@@ -140,7 +143,7 @@ def _field(model: type[Model], alias: str, expression: Any, source: Any) -> Any:
     )
 
 
-def _check_attribute(model: type[Model], function: Function, field: Any) -> None:
+def _check_attribute(model: type[DynamoModel], function: Function, field: Any) -> None:
     if field is None or isinstance(field, IdentityField):
         raise NotSupported(
             f"{model._meta.label}: {function}() takes one attribute. The primary key is made of "
@@ -179,7 +182,7 @@ def aggregate(source: QueryState, measures: Sequence[Measure]) -> dict[str, Any]
 class Tallies:
     """Several measures of the same items."""
 
-    def __init__(self, model: type[Model], measures: Sequence[Measure]) -> None:
+    def __init__(self, model: type[DynamoModel], measures: Sequence[Measure]) -> None:
         attributes = registry.attributes_of(model)
         layout = registry.layout_of(model)
         self._each: list[tuple[Tally, Any, Callable[[Item], Any]]] = []
@@ -259,7 +262,7 @@ def _plan_of(source: QueryState, measure: Measure) -> Plan | None:
     return project(plan, {name}) if name and not counts else plan
 
 
-def _present(model: type[Model], measure: Measure) -> Condition:
+def _present(model: type[DynamoModel], measure: Measure) -> Condition:
     """The condition that leaves out what counts for nothing: items without the attribute."""
     name = measure.attribute
     layout = registry.layout_of(model)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from django.db.models import Model
 from django.db.models.utils import create_namedtuple_class
 from msgspec import Struct
 
@@ -17,6 +16,7 @@ from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.page_readers import PageReader, RowShape, rows_reader
 from dynamo_single.orm.items.readers import row_reader
 from dynamo_single.orm.schema.fields.fields import IdentityField
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.where.paths import refuse_path
 
 Shape = Callable[[Sequence[str], tuple[Any, ...]], Any]
@@ -29,7 +29,7 @@ class Columns(Struct, frozen=True):
     names: tuple[str, ...]
     shape: Shape
 
-    def reader(self, model: type[Model]) -> Callable[[hydration.Item], Any]:
+    def reader(self, model: type[DynamoModel]) -> Callable[[hydration.Item], Any]:
         """What makes the row of an item; it raises ``UnexpectedItem`` for another model's."""
         names, shape, read = self.names, self.shape, _reader(model, self.attributes)
 
@@ -39,7 +39,7 @@ class Columns(Struct, frozen=True):
 
         return row
 
-    def page_reader(self, model: type[Model]) -> PageReader | None:
+    def page_reader(self, model: type[DynamoModel]) -> PageReader | None:
         """What makes the rows of a page; ``None`` where pages are read item by item."""
         shape = _SHAPES.get(self.shape)
         if shape is None and self.shape is not as_named_tuple:
@@ -48,7 +48,7 @@ class Columns(Struct, frozen=True):
         return rows_reader(model, self.attributes, self.names, made)
 
 
-def _reader(model: type[Model], names: Sequence[str]) -> Callable[[hydration.Item], tuple[Any, ...]]:
+def _reader(model: type[DynamoModel], names: Sequence[str]) -> Callable[[hydration.Item], tuple[Any, ...]]:
     """What reads some attributes and, if it is among them, the identity that several of them make."""
     fields: list[Any] = [model._meta.get_field(name) if name != "pk" else model._meta.pk for name in names]
     if not any(isinstance(field, IdentityField) for field in fields):
@@ -66,7 +66,9 @@ def _reader(model: type[Model], names: Sequence[str]) -> Callable[[hydration.Ite
     return row
 
 
-def columns(model: type[Model], fields: Sequence[Any], expressions: Mapping[str, object], shape: Shape) -> Columns:
+def columns(
+    model: type[DynamoModel], fields: Sequence[Any], expressions: Mapping[str, object], shape: Shape
+) -> Columns:
     """The columns that were asked for: all of them by their stored form's names, if none is named."""
     if expressions or any(not isinstance(field, str) for field in fields):
         raise NotSupported("Expressions in values() are not supported: DynamoDB computes nothing while it reads.")
@@ -85,7 +87,7 @@ def columns(model: type[Model], fields: Sequence[Any], expressions: Mapping[str,
     return Columns(tuple(attributes[name] for name in names), names, shape)
 
 
-def _keys_of_references(model: type[Model]) -> Iterator[tuple[Any, str]]:
+def _keys_of_references(model: type[DynamoModel]) -> Iterator[tuple[Any, str]]:
     """The references with the names of the primary key that they hold."""
     fields: Any = model._meta.concrete_fields
     for field in fields:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable, Iterator
 
-from django.db.models import Model, Q
+from django.db.models import Q
 from msgspec import Struct
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.results.columns import Columns, Shape
 from dynamo_single.orm.results.measures import Measure
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.kinds import DynamoModel
 
 
 class Dates(Struct, frozen=True):
@@ -60,19 +61,19 @@ class Computation(Struct, frozen=True):
         return f"grouped by {names} with {measures}" if measures else f"distinct {names}"
 
 
-def distinct_rows(model: type[Model], columns: Columns | None) -> Computation | None:
+def distinct_rows(model: type[DynamoModel], columns: Columns | None) -> Computation | None:
     """What leaves rows that come again out; ``None`` if there are none, since the columns tell objects apart."""
     if columns is None or _tells_objects_apart(model, columns):
         return None
     return Computation(groups=columns, output=columns.names, shape=columns.shape)
 
 
-def _tells_objects_apart(model: type[Model], columns: Columns) -> bool:
+def _tells_objects_apart(model: type[DynamoModel], columns: Columns) -> bool:
     named = {*columns.attributes}
     return not named.isdisjoint(("pk", model._meta.pk.attname)) or named.issuperset(registry.layout_of(model).identity)
 
 
-def check_conditions(model: type[Model], computation: Computation, conditions: Iterable[object]) -> None:
+def check_conditions(model: type[DynamoModel], computation: Computation, conditions: Iterable[object]) -> None:
     """Refuse conditions on what is computed: SQL's HAVING."""
     for condition in conditions:
         if isinstance(condition, Q):

@@ -25,6 +25,7 @@ from dynamo_single.orm.reading import plans
 from dynamo_single.orm.results.state import Along, QueryState
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.table import names
 from dynamo_single.table.flow import Pages
@@ -33,7 +34,7 @@ from dynamo_single.table.flow import Pages
 class Member(Struct, frozen=True):
     """One kind of children in a collection."""
 
-    model: type[models.Model]
+    model: type[DynamoModel]
     field: models.ForeignKey[Any, Any]
     forward: bool = True
 
@@ -134,7 +135,7 @@ async def read(state: QueryState, plan: Plan, wanted: Mapping[str, Member]) -> P
     yield [root]
 
 
-def check_references(model: type[models.Model], names: Sequence[object]) -> None:
+def check_references(model: type[DynamoModel], names: Sequence[object]) -> None:
     """Refuse names for ``select_related`` that are no references of the model, or of the one before."""
     for name in names:
         current: Any = model

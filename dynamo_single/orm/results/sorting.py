@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any, TypeVar
 
-from django.db.models import Model
 from django.db.models.expressions import Combinable, OrderBy
 
 from dynamo_single import clock
@@ -17,6 +16,7 @@ from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.plan.plan import InMemory, Sort
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute, JSONAttribute
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.where import tree
 
 #: What ``order_by()`` and ``Meta.ordering`` take.
@@ -27,7 +27,7 @@ T = TypeVar("T")
 _ORDERED_TYPES = ("S", "N", "B", "BOOL")
 
 
-def read_sorting(model: type[Model], names: Iterable[OrderName]) -> tuple[Sort, ...]:
+def read_sorting(model: type[DynamoModel], names: Iterable[OrderName]) -> tuple[Sort, ...]:
     """The order of ``order_by()`` or ``Meta.ordering``, with where missing values go if that was said and matters."""
     found: dict[str, Sort] = {}
     for name in names:
@@ -40,7 +40,7 @@ def read_sorting(model: type[Model], names: Iterable[OrderName]) -> tuple[Sort, 
     return tuple(found.values())
 
 
-def without_missing(model: type[Model], name: OrderName) -> OrderName:
+def without_missing(model: type[DynamoModel], name: OrderName) -> OrderName:
     """What an order is by; where missing values go is left out if no item lacks the attribute."""
     if not isinstance(name, OrderBy) or not (name.nulls_first or name.nulls_last):
         return name
@@ -50,7 +50,7 @@ def without_missing(model: type[Model], name: OrderName) -> OrderName:
     return plain if required else name
 
 
-def check_orderable(model: type[Model], name: str, what: str) -> None:
+def check_orderable(model: type[DynamoModel], name: str, what: str) -> None:
     """Refuse values that have no order: documents, sets and JSON."""
     attribute: Attribute[Any] = registry.attributes_of(model)[name]
     if isinstance(attribute, JSONAttribute) or attribute.attr_type not in _ORDERED_TYPES:

@@ -23,6 +23,7 @@ from dynamo_single.orm.results.columns import Columns
 from dynamo_single.orm.results.computation import Computation, distinct_rows
 from dynamo_single.orm.results.sorting import OrderName, without_missing
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.orm.where import tree
 from dynamo_single.table.table import Table, get_table
@@ -51,7 +52,7 @@ class Asked(Struct, frozen=True):
     #: An order by ``pk`` alone is given up for the one of the key that is read.
     in_key_order: bool = False
 
-    def computation_for(self, model: type[Model]) -> Computation | None:
+    def computation_for(self, model: type[DynamoModel]) -> Computation | None:
         """What is computed after reading, if anything is; rows that may only come once are."""
         if self.computation is not None or not self.distinct:
             return self.computation
@@ -117,7 +118,7 @@ class QueryState(Struct, frozen=True):
     to, by reference and primary key.
     """
 
-    model: type[Model]
+    model: type[DynamoModel]
     asked: Asked = field(default_factory=Asked)
     where: Condition = EVERYTHING
     order_by: tuple[OrderName, ...] = ()

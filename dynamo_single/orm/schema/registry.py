@@ -26,7 +26,7 @@ from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import AccessKey, AttributeInfo, ModelLayout
 from dynamo_single.table import names
 
-_MODELS: dict[str, Any] = {}
+_MODELS: dict[str, type[DynamoModel]] = {}
 #: Another number whenever there are other models: what is worked out of all of them is kept by it.
 generation = 0
 
@@ -59,12 +59,12 @@ def changed() -> None:
     _layouts_of_table.cache_clear()
 
 
-def all_models() -> tuple[Any, ...]:
+def all_models() -> tuple[type[DynamoModel], ...]:
     """Every concrete model, in the order of declaration."""
     return tuple(_MODELS.values())
 
 
-def model_of_type(alias: str, item_type: str) -> Any | None:
+def model_of_type(alias: str, item_type: str) -> type[DynamoModel] | None:
     """The model whose items carry this ``itemType`` in the table."""
     for model in _MODELS.values():
         if model._options.item_type == item_type and model._options.alias == alias:
@@ -72,7 +72,7 @@ def model_of_type(alias: str, item_type: str) -> Any | None:
     return None
 
 
-def attributes_of(model: Any) -> dict[str, Attribute[Any]]:
+def attributes_of(model: type[DynamoModel]) -> dict[str, Attribute[Any]]:
     """The model's own attributes by Python name, in the order of declaration."""
     return _attributes_of(model)
 
@@ -91,7 +91,7 @@ def has_soft_delete(model: type[DynamoModel]) -> bool:
     return DELETED_AT in attributes_of(model)
 
 
-def copies_of(model: Any) -> tuple[CanonicalAttribute, ...]:
+def copies_of(model: type[DynamoModel]) -> tuple[CanonicalAttribute, ...]:
     """The model's folded copies of texts."""
     return tuple(each for each in attributes_of(model).values() if isinstance(each, CanonicalAttribute))
 
@@ -107,17 +107,17 @@ def copied_from(model: type[DynamoModel]) -> tuple[CopiedAttribute, ...]:
 
 
 @lru_cache(maxsize=1024)
-def _copied_from(model: type[DynamoModel], known: tuple[Any, ...]) -> tuple[CopiedAttribute, ...]:
+def _copied_from(model: type[DynamoModel], known: tuple[type[DynamoModel], ...]) -> tuple[CopiedAttribute, ...]:
     copies = (copy for holder in known for copy in copied_of(holder))
     return tuple(copy for copy in copies if copy.source.field.model._meta.concrete_model is model)
 
 
-def counters_of(model: Any) -> tuple[CounterAttribute, ...]:
+def counters_of(model: type[DynamoModel]) -> tuple[CounterAttribute, ...]:
     """The model's counters of children."""
     return tuple(each for each in attributes_of(model).values() if isinstance(each, CounterAttribute))
 
 
-def layout_of(model: Any) -> ModelLayout:
+def layout_of(model: type[DynamoModel]) -> ModelLayout:
     """The model's layout; raises ``ConfigurationError`` for keys that cannot work."""
     return _layout_of(model)
 

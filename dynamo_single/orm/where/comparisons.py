@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import Model
 from django.db.models.expressions import ColPairs
 from django.db.models.fields.tuple_lookups import TupleIn
 
@@ -16,6 +15,7 @@ from dynamo_single.orm.conditions.terms import IDENTITY, And, Compare, Condition
 from dynamo_single.orm.schema.attributes import JSONAttribute
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.fields.fields import IdentityField
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.where.folding import folded
 from dynamo_single.orm.where.lookup import (
     FOLDED,
@@ -38,7 +38,7 @@ JSON_COMPARISONS = ("exact", "in", "isnull", "attribute_type")
 ROUNDED = {"exact", "in", "lt", "lte", "gt", "gte", "range"}
 
 
-def read_lookup(model: type[Model], node: Any) -> Condition:
+def read_lookup(model: type[DynamoModel], node: Any) -> Condition:
     """The condition of one lookup; raises ``NotSupported`` by name for what DynamoDB cannot answer exactly."""
     if isinstance(node, TupleIn) and isinstance(node.lhs, ColPairs) and len(node.lhs.targets) == 1:
         # How Django's prefetch of a foreign key asks for the objects that are referred to.
@@ -64,7 +64,7 @@ def read_lookup(model: type[Model], node: Any) -> Condition:
     return And(places) if operator == "isnull" and value else Or(places)
 
 
-def _several(model: type[Model], subject: Subject, operator: str, given: tuple[Any, ...]) -> Condition:
+def _several(model: type[DynamoModel], subject: Subject, operator: str, given: tuple[Any, ...]) -> Condition:
     """A range or a list with attributes among its values, as one comparison of each."""
     operators = ("gte", "lte") if operator == "range" else ("exact",) * len(given)
     values = two_bounds(subject.name, given) if operator == "range" else given
@@ -165,7 +165,7 @@ def _check(subject: Subject, operator: str) -> None:
         )
 
 
-def _folded(model: type[Model], node: Any) -> Condition:
+def _folded(model: type[DynamoModel], node: Any) -> Condition:
     """A comparison without case, by a folded copy or by the canonical form of a key."""
     subject, lookup = subject_of(model, node.lhs), node.lookup_name
     field = subject.field

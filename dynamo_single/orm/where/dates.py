@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Model
 from django.db.models.expressions import Col
 from django.db.models.functions import ExtractDay, ExtractMonth, ExtractYear, TruncDate
 from django.db.models.functions.datetime import TimezoneMixin
@@ -23,6 +22,7 @@ from msgspec import Struct
 from dynamo_single import clock
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.terms import Condition, Nothing, Or
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.where.comparisons import whole
 from dynamo_single.orm.where.days import END, FIRST, Spans, intersection, moments, union
 from dynamo_single.orm.where.lookup import column, direct_value, null_test, operator_of, two_bounds
@@ -55,7 +55,7 @@ class DatePart(Struct, frozen=True):
         return self.field.attname, self.zone
 
 
-def read_part(model: type[Model], node: Any) -> DatePart | None:
+def read_part(model: type[DynamoModel], node: Any) -> DatePart | None:
     """A lookup as a comparison of a part; ``None`` if it compares something else."""
     transform = getattr(node, "lhs", None)
     if not isinstance(transform, TimezoneMixin):

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from django.db.models import Model, Transform, lookups
+from django.db.models import Transform, lookups
 from django.db.models.expressions import Col, CombinedExpression, Expression, Value
 from django.db.models.fields import json, related_lookups
 from msgspec import Struct
@@ -21,6 +21,7 @@ from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.encoding.values import checked_text
 from dynamo_single.orm.schema.fields.fields import DynamoField, IdentityField
 from dynamo_single.orm.schema.fields.lookups import AttributeType, Canonical, Size
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.where import paths
 
 #: Lookups that DynamoDB answers exactly, and the operator of ours that each one is.
@@ -92,7 +93,7 @@ def operator_of(node: Any) -> str:
     raise NotSupported(f"The lookup {name!r} is not supported. There are {', '.join(known)}.")
 
 
-def subject_of(model: type[Model], side: Any) -> Subject:
+def subject_of(model: type[DynamoModel], side: Any) -> Subject:
     """What a side of a lookup is; raises ``NotSupported`` for what is not stored with the model's items."""
     steps: list[str] = []
     sized = isinstance(side, Size)
@@ -141,7 +142,7 @@ def paths_of(subject: Subject) -> list[tuple[str | int, ...]]:
     return paths
 
 
-def column(model: type[Model], side: Col) -> Any:
+def column(model: type[DynamoModel], side: Col) -> Any:
     """The field that is compared; another model's is refused."""
     field: Any = side.target
     if isinstance(field, DynamoField) and is_own(model, side):
@@ -156,7 +157,7 @@ def column(model: type[Model], side: Col) -> Any:
     )
 
 
-def is_own(model: type[Model], side: Col) -> bool:
+def is_own(model: type[DynamoModel], side: Col) -> bool:
     """Whether a column is the model's own, and not one that a reference leads to, of the same model perhaps."""
     meta: Any = model._meta.concrete_model._meta  # type: ignore[union-attr]  # not None once a model is made
     field: Any = side.target

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import Model
 from django.db.models.expressions import Col, ExpressionList, Value
 from django.db.models.fields.json import KeyTransform
 from msgspec import Struct
@@ -19,6 +18,7 @@ from dynamo_single.orm.conditions.terms import Compare, ComparePair, Condition, 
 from dynamo_single.orm.schema.attributes import Attribute, IntegerAttribute, JSONAttribute
 from dynamo_single.orm.schema.attributes.references import StandIn
 from dynamo_single.orm.schema.fields.fields import IdentityField
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.where.lookup import Subject, paths_of, subject_of
 
 COMPARED = ("exact", "lt", "lte", "gt", "gte")
@@ -40,7 +40,7 @@ def with_attributes(values: Any) -> tuple[Any, ...] | None:
     return tuple(values) if isinstance(values, list | tuple) and any(map(is_attribute, values)) else None
 
 
-def read_pair(model: type[Model], subject: Subject, operator: str, value: Any) -> Condition:
+def read_pair(model: type[DynamoModel], subject: Subject, operator: str, value: Any) -> Condition:
     """The comparison of a subject with another attribute; raises ``NotSupported`` if they are stored otherwise."""
     other = subject_of(model, value)
     _check(model, subject, operator, other)
@@ -56,7 +56,7 @@ def _pair(name: str, operator: str, other: str, path: Any, other_path: Any) -> C
     return Compare(name, "isnull", False, path) if operator in ("exact", "lte", "gte") else Nothing()
 
 
-def _check(model: type[Model], subject: Subject, operator: str, other: Subject) -> None:
+def _check(model: type[DynamoModel], subject: Subject, operator: str, other: Subject) -> None:
     asked = f"{model._meta.label}: {subject.name}__{operator}=F({other.name!r}) is not supported"
     if operator not in COMPARED:
         raise NotSupported(f"{asked}: two attributes are compared by {', '.join(COMPARED)}. Filter in Python.")

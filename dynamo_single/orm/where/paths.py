@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from django.db.models import Model
 from django.db.models.fields.related_descriptors import ReverseManyToOneDescriptor, ReverseOneToOneDescriptor
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.schema.children import Children
+from dynamo_single.orm.schema.kinds import DynamoModel
 
 Use = Literal["values", "order_by"]
 
 
-def refuse_path(model: type[Model], name: str, use: Use) -> None:
+def refuse_path(model: type[DynamoModel], name: str, use: Use) -> None:
     """Raise ``NotSupported`` for ``company__name`` and ``data__price`` where an attribute is to be named."""
     first, _, rest = name.lstrip("-+").partition("__")
     field: Any = next((each for each in model._meta.concrete_fields if first in (each.name, each.attname)), None)
@@ -44,7 +44,7 @@ _CANNOT = {
 }
 
 
-def elsewhere(model: type[Model], name: str) -> str | None:
+def elsewhere(model: type[DynamoModel], name: str) -> str | None:
     """Where to ask what ``filter(orders__status=...)`` asks, if the name's first part is a relation of the model."""
     first, _, rest = name.partition("__")
     relation: Any = getattr(model, first, None)
@@ -56,7 +56,7 @@ def elsewhere(model: type[Model], name: str) -> str | None:
     return way_out
 
 
-def reference_between(model: type[Model], other: type[Model]) -> Any:
+def reference_between(model: type[DynamoModel], other: type[DynamoModel]) -> Any:
     """The first reference of a model to another one; ``None`` if it has none."""
     fields: Any = model._meta.concrete_fields
     related = (field for field in fields if field.is_relation)

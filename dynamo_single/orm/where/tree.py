@@ -10,13 +10,13 @@ import datetime
 from collections.abc import Mapping
 from typing import Any
 
-from django.db.models import Model
 from django.db.models.expressions import Col, OrderBy
 from django.db.models.sql.where import AND, OR, NothingNode, WhereNode
 
 from dynamo_single.exceptions import NotSupported, UnknownField
 from dynamo_single.orm.conditions.terms import And, Condition, Not, Nothing, Or, Order
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.where.comparisons import read_lookup, whole
 from dynamo_single.orm.where.dates import EVERY_DAY, DatePart, condition_of, days_of, read_part
 from dynamo_single.orm.where.days import Spans
@@ -26,7 +26,7 @@ from dynamo_single.orm.where.paths import refuse_path
 Around = Mapping[tuple[str, datetime.tzinfo | None], Spans[int]]
 
 
-def read_where(model: type[Model], node: Any, around: Around | None = None) -> Condition:
+def read_where(model: type[DynamoModel], node: Any, around: Around | None = None) -> Condition:
     """The condition of a where-tree; raises ``NotSupported`` by name for what DynamoDB cannot answer exactly."""
     around = around or {}
     if isinstance(node, NothingNode):
@@ -41,7 +41,7 @@ def read_where(model: type[Model], node: Any, around: Around | None = None) -> C
     return condition_of(part, _days([part], around))
 
 
-def _read_node(model: type[Model], node: WhereNode, around: Around) -> Condition:
+def _read_node(model: type[DynamoModel], node: WhereNode, around: Around) -> Condition:
     children: tuple[Condition, ...]
     if node.connector == AND:
         children = _read_together(model, node, around)
@@ -59,7 +59,7 @@ def _read_node(model: type[Model], node: WhereNode, around: Around) -> Condition
     return Not(condition) if node.negated else condition
 
 
-def _read_together(model: type[Model], node: WhereNode, around: Around) -> tuple[Condition, ...]:
+def _read_together(model: type[DynamoModel], node: WhereNode, around: Around) -> tuple[Condition, ...]:
     """Conditions that all have to hold: a year, a month and a day of one attribute are one range."""
     parts: dict[int, DatePart] = {}
     together: dict[Any, list[DatePart]] = {}
@@ -80,7 +80,7 @@ def _read_together(model: type[Model], node: WhereNode, around: Around) -> tuple
     return tuple(children)
 
 
-def _part(model: type[Model], node: Any) -> DatePart | None:
+def _part(model: type[DynamoModel], node: Any) -> DatePart | None:
     """A lookup as a comparison of a part of a date; a whole attribute, which most lookups compare, has none."""
     return None if isinstance(getattr(node, "lhs", None), Col) else read_part(model, node)
 
@@ -89,7 +89,7 @@ def _days(parts: list[DatePart], around: Around) -> Spans[int]:
     return days_of(parts, around.get(parts[0].subject, EVERY_DAY))
 
 
-def read_ordering(model: type[Model], names: Any) -> tuple[Order, ...]:
+def read_ordering(model: type[DynamoModel], names: Any) -> tuple[Order, ...]:
     """The order of ``order_by()`` or ``Meta.ordering``, with ``pk`` as the key's own attributes."""
     orders: list[Order] = []
     for name in names:
@@ -106,7 +106,7 @@ def read_ordering(model: type[Model], names: Any) -> tuple[Order, ...]:
     return tuple(dict.fromkeys(orders))
 
 
-def _ordered_attributes(model: type[Model], name: str) -> tuple[str, ...]:
+def _ordered_attributes(model: type[DynamoModel], name: str) -> tuple[str, ...]:
     layout = registry.layout_of(model)
     if name in ("pk", "identity"):
         return layout.identity
@@ -122,7 +122,7 @@ def _ordered_attributes(model: type[Model], name: str) -> tuple[str, ...]:
     return (attribute,)
 
 
-def _check_own_order(model: type[Model], name: str, attribute: str) -> None:
+def _check_own_order(model: type[DynamoModel], name: str, attribute: str) -> None:
     """To Django an order by a reference is that of the objects referred to, if their model has one."""
     other: Any = model._meta.get_field(name).related_model
     ordering = tuple(other._meta.ordering)

@@ -165,7 +165,8 @@ def _references(model: type[DynamoModel]) -> Iterator[tuple[Any, bool]]:
     for other in registry.all_models():
         for field in other._meta.concrete_fields:
             follows = other.derived_by in (field.name, field.attname) and not _has_others(other)
-            if field.is_relation and issubclass(model, field.related_model) and not follows:
+            related: Any = field.related_model
+            if field.is_relation and issubclass(model, related) and not follows:
                 yield field, field in owned
 
 
