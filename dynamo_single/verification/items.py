@@ -13,6 +13,7 @@ from dynamo_single.orm.filled import states
 from dynamo_single.orm.items import hydration, serialization
 from dynamo_single.orm.requests.actions import ItemKey, Update, as_read
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.verification.findings import Finding, Kind, Others, Subject
 
@@ -115,7 +116,7 @@ def _said(pair: tuple[str, str], found: dict[str, Any]) -> str:
     return " / ".join(found[name].get("S", "?") if name in found else "nothing" for name in pair) if found else "no key"
 
 
-def _deciding(model: Any, index: str) -> set[str]:
+def _deciding(model: type[DynamoModel], index: str) -> set[str]:
     """The physical names of the attributes that the keys on an index are made of; of a folded copy, its source's."""
     layout = registry.layout_of(model)
     sources = {copy.name: copy.source for copy in registry.copies_of(model)}

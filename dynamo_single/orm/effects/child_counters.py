@@ -87,7 +87,7 @@ def _counted(model: type[DynamoModel], known: tuple[Any, ...]) -> tuple[Counted,
     return tuple(found)
 
 
-def references(model: Any) -> set[str]:
+def references(model: type[DynamoModel]) -> set[str]:
     """The physical names of the references that say where an object is counted, but for those that never change."""
     fields = {field for _, _, field in counted(model)}
     return {field.attribute.attr_name for field in fields if field.attname not in model._identity}
@@ -128,7 +128,7 @@ def is_left(model: type[DynamoModel], before: Item | None, after: Item | None, k
     return all(number < 0 for number in sums(model, before, after).get(key, {"": 0}).values())
 
 
-def count(model: Any, name: str, pk: Any) -> int:
+def count(model: type[DynamoModel], name: str, pk: Any) -> int:
     """How many live children an object has for its counter: one COUNT Query for each megabyte of them."""
     children = getattr(model, registry.attributes_of(model)[name].origin)
     found: int = live_children(children, pk).count()
@@ -165,7 +165,7 @@ async def catch_up(obj: DynamoModel, pending: Block | None) -> None:
             await send_count(obj, counter.attr_name, number, pending)
 
 
-async def send_count(obj: Any, name: str, number: int, pending: Block | None) -> None:
+async def send_count(obj: DynamoModel, name: str, number: int, pending: Block | None) -> None:
     """Set a counter that is as the object was read: one UpdateItem; raises ``StaleObject`` if it was counted since."""
     before, value = obj._stored, {"N": str(number)}
     conditions = Conditions(as_read=(as_stored(before, name),))

@@ -141,7 +141,7 @@ def depends_on(model: type[DynamoModel], before: Item, after: Item, written: Col
     return found
 
 
-def put_claim(model: Any, key: ItemKey, owner: Item, former: ItemKey | None = None) -> Put:
+def put_claim(model: type[DynamoModel], key: ItemKey, owner: Item, former: ItemKey | None = None) -> Put:
     """Take what nobody holds, or what this owner holds already, or the ``former`` one; it expires with its owner."""
     holders = (key_of(owner),) if former is None else (key_of(owner), former)
     return Put(claim_item(key, owner), Or((free(model), *map(_held_by, holders))))

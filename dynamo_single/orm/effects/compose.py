@@ -59,7 +59,7 @@ class Draft(Struct, frozen=True, eq=False):
         return {**self.shown, **self.set_to, **self.changed}
 
 
-def assigned(obj: Any, values: Mapping[str, Any]) -> Draft:
+def assigned(obj: DynamoModel, values: Mapping[str, Any]) -> Draft:
     """The draft that sets some attributes of an object's item, whatever the object's own are by now."""
     before = obj._stored
     changed = {**values, **form_of(type(obj)).automatic_values(obj)}
@@ -158,7 +158,7 @@ async def compose_new(
 
 
 async def compose_removal(
-    obj: Any,
+    obj: DynamoModel,
     effects: Effects,
     terms: Terms = NO_TERMS,
     *,
@@ -177,7 +177,13 @@ async def compose_removal(
 
 
 async def compose_move(
-    obj: Any, effects: Effects, target: Any, values: Values, *, pending: Block | None, absent: frozenset[ItemKey]
+    obj: DynamoModel,
+    effects: Effects,
+    target: Any,
+    values: Values,
+    *,
+    pending: Block | None,
+    absent: frozenset[ItemKey],
 ) -> Write:
     """The write that stores an object under another key, as its ``target``; the old item has to be as it was read."""
     form, before, item = form_of(type(obj)), obj._stored, target._stored

@@ -39,7 +39,7 @@ class Derived(Effect):
         return Along(tuple(actions(old, new)), self.made_of | removed, (*old.values(), *new.values()))
 
 
-def stored_names(model: Any) -> set[str]:
+def stored_names(model: type[DynamoModel]) -> set[str]:
     """The physical names of the attributes that the model's derived items are made of."""
     found = {registry.attributes_of(model)[name].attr_name for name in model.derived_from}
     return {*found, names.EXPIRES_AT} if found and registry.layout_of(model).expires else found

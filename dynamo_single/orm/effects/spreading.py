@@ -96,7 +96,7 @@ def problem(copy: CopiedAttribute) -> str | None:
     return None
 
 
-def groups(model: Any, pk: Any, item: Item, copies: Iterable[CopiedAttribute]) -> list[Group]:
+def groups(model: type[DynamoModel], pk: Any, item: Item, copies: Iterable[CopiedAttribute]) -> list[Group]:
     """Some copies of an object's attributes, as its item says they are to be."""
     values: dict[tuple[Any, Any], dict[str, Any]] = {}
     for copy in copies:
@@ -110,7 +110,7 @@ def marks(copies: Iterable[CopiedAttribute]) -> list[str]:
     return sorted(f"{copy.field.model._options.item_type}.{copy.attr_name}" for copy in copies)
 
 
-def marked(model: Any, item: Item) -> list[CopiedAttribute]:
+def marked(model: type[DynamoModel], item: Item) -> list[CopiedAttribute]:
     """The copies that an item's mark says have not followed yet."""
     due = item.get(names.COPIES_DUE, {}).get("SS", ())
     return [copy for copy in registry.copied_from(model) if set(marks([copy])) & set(due)]
@@ -181,12 +181,14 @@ class Spreading(Effect):
                     return _Spread(copies, mark=tuple(marks(copies)))
         return _Spread(copies, tuple(combined(room.actions())), tuple(room.items()))
 
-    async def _holder_write(self, holder: Any, values: Mapping[str, Any], pending: Block | None) -> Write | None:
+    async def _holder_write(
+        self, holder: DynamoModel, values: Mapping[str, Any], pending: Block | None
+    ) -> Write | None:
         """The write that sets a holder's copies, with the holder's own effects but for copies of its copies."""
         effects = tuple(each for each in self.effects_of(type(holder)) if not each.spreads)
         return await compose(holder, effects, assigned(holder, values), pending=pending)
 
-    async def idle(self, obj: Any, pending: Block | None) -> None:
+    async def idle(self, obj: DynamoModel, pending: Block | None) -> None:
         """Let the copies that an object's mark names follow."""
         if names.COPIES_DUE not in obj._stored:
             return
@@ -199,7 +201,7 @@ class Spreading(Effect):
         """Fill the copies of objects that were stored before their source: a Query for each reference to it."""
         await self._finish(_Spread(registry.copied_from(self.model)), pending, obj)
 
-    async def _finish(self, spread: _Spread, pending: Block | None, obj: Any) -> None:
+    async def _finish(self, spread: _Spread, pending: Block | None, obj: DynamoModel) -> None:
         """What has to happen after a source's change: copies that were made meanwhile, or that did not fit, follow."""
         if pending is not None:
             item = dict(obj._stored)
@@ -209,7 +211,7 @@ class Spreading(Effect):
         else:
             await self._follow(obj, obj._stored, spread.copies)
 
-    async def _complete(self, obj: Any) -> None:
+    async def _complete(self, obj: DynamoModel) -> None:
         """Let the copies that a mark names follow, and take the mark away: batches, then one UpdateItem."""
         item = obj._stored
         due = None if item is None else item.get(names.COPIES_DUE)

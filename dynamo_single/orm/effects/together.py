@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 from dynamo_single.orm.effects import child_counters, claims
 from dynamo_single.orm.effects.child_counters import Counters
@@ -20,7 +19,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.kinds import DynamoModel
 
 
-def effects_of(model: Any) -> Effects:
+def effects_of(model: type[DynamoModel]) -> Effects:
     """What else is written with the objects of a model, in the order of the actions.
 
     A refusal is explained by the last of them first.
@@ -57,7 +56,7 @@ def _depended_on(model: type[DynamoModel], generation: int) -> frozenset[str]:
     return frozenset(name for name, stored in form_of(model).stored.items() if stored in watched)
 
 
-def tied(model: Any) -> list[str]:
+def tied(model: type[DynamoModel]) -> list[str]:
     """The attributes that tie objects to other items: what is unique or derived from, copied or counted, and versions.
 
     A writer that sends one item only would leave those behind.

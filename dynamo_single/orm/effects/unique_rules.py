@@ -215,7 +215,7 @@ def _rules_of(model: type[DynamoModel]) -> tuple[Rule, ...]:
 
 
 @cache
-def declared(model: Any) -> tuple[Rule, ...]:
+def declared(model: type[DynamoModel]) -> tuple[Rule, ...]:
     """One rule for each declaration, also where several say the same, or the primary key does."""
     return tuple(_declared(model))
 

@@ -32,7 +32,7 @@ from dynamo_single.table.table import get_table
 Item = dict[str, dict[str, Any]]
 
 
-def values_of(model: Any, item: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def values_of(model: type[DynamoModel], item: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """The Python values of an item, by attribute; what the item lacks has the attribute's default, or ``None``.
 
     Of an item that was read in part there are only the attributes that were read.
@@ -40,7 +40,7 @@ def values_of(model: Any, item: Mapping[str, Mapping[str, Any]]) -> dict[str, An
     return values_reader(model, item.names if isinstance(item, PartialItem) else None)(item)
 
 
-def check_type(model: Any, item: Item) -> None:
+def check_type(model: type[DynamoModel], item: Item) -> None:
     """Raise ``UnexpectedItem`` if an item is another model's."""
     item_type = item.get(names.ITEM_TYPE, {}).get("S")
     if item_type != model._options.item_type:
@@ -64,7 +64,7 @@ def instance(model: Any, item: Item) -> Any:
     return _made(model, values_of(model, item), item, DEFAULT_DB_ALIAS)
 
 
-def page_reader(model: Any, read: Sequence[str]) -> PageReader | None:
+def page_reader(model: type[DynamoModel], read: Sequence[str]) -> PageReader | None:
     """What makes objects of whole pages, of which the physical names in ``read`` were read, or everything.
 
     ``None`` for a model that makes objects itself, and where items cannot be decoded so.
@@ -72,7 +72,7 @@ def page_reader(model: Any, read: Sequence[str]) -> PageReader | None:
     return None if model._has_from_db else objects_reader(model, read)
 
 
-def made_at_once(model: Any, reader: PageReader, items: Sequence[Any]) -> list[Any] | None:
+def made_at_once(model: type[DynamoModel], reader: PageReader, items: Sequence[Any]) -> list[Any] | None:
     """The objects or rows of a page's items; ``None`` where each has to be made by itself.
 
     That is if an item is not as usual, or somebody is told of each object.
@@ -186,7 +186,7 @@ def _key(obj: DynamoModel) -> ItemKey:
     return primary.partition.render(obj.__dict__), primary.sort.render(obj.__dict__)
 
 
-def is_live(model: Any, item: Item) -> bool:
+def is_live(model: type[DynamoModel], item: Item) -> bool:
     """Whether an item is neither in the trash nor past its time to live."""
     if names.DELETED_AT in item:
         return False

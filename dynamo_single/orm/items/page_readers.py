@@ -21,6 +21,7 @@ from dynamo_single.orm.items.stored import NAME, PartialBytes
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
 from dynamo_single.orm.schema.fields.fields import IdentityField
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names as physical
 from dynamo_single.table.pages import PageForm
 
@@ -51,7 +52,9 @@ class PageReader(Struct, frozen=True, eq=False):
 
 
 @lru_cache(maxsize=1024)
-def rows_reader(model: Any, attributes: tuple[str, ...], names: tuple[str, ...], shape: RowShape) -> PageReader | None:
+def rows_reader(
+    model: type[DynamoModel], attributes: tuple[str, ...], names: tuple[str, ...], shape: RowShape
+) -> PageReader | None:
     """The rows of ``values()`` and ``values_list()``: attributes, and the names that they go by.
 
     ``None`` where the items cannot be decoded so.
@@ -80,7 +83,7 @@ def rows_reader(model: Any, attributes: tuple[str, ...], names: tuple[str, ...],
     return PageReader(PageForm(decoded, is_raw=item.is_raw), _compiled("item", [f"add({row})"], item.known))
 
 
-def objects_reader(model: Any, read: Sequence[str]) -> PageReader | None:
+def objects_reader(model: type[DynamoModel], read: Sequence[str]) -> PageReader | None:
     """The objects of items of which the physical names in ``read`` were read; if there are none, everything.
 
     ``None`` where the items cannot be decoded so.
@@ -89,18 +92,18 @@ def objects_reader(model: Any, read: Sequence[str]) -> PageReader | None:
 
 
 @cache
-def _whole_reader(model: Any) -> PageReader | None:
+def _whole_reader(model: type[DynamoModel]) -> PageReader | None:
     return _reader_of_objects(model, registry.attributes_of(model), None)
 
 
 @lru_cache(maxsize=1024)
-def _objects_reader(model: Any, read: frozenset[str]) -> PageReader | None:
+def _objects_reader(model: type[DynamoModel], read: frozenset[str]) -> PageReader | None:
     attributes = registry.attributes_of(model)
     return _reader_of_objects(model, {n: each for n, each in attributes.items() if each.attr_name in read}, read)
 
 
 def _reader_of_objects(
-    model: Any, attributes: Mapping[str, Attribute[Any]], read: frozenset[str] | None
+    model: type[DynamoModel], attributes: Mapping[str, Attribute[Any]], read: frozenset[str] | None
 ) -> PageReader | None:
     item = _Item(model, list(attributes.values()))
     decoded = item.type()
@@ -135,7 +138,7 @@ class _Item:
     ``is_raw`` says that binary values may stay as they came.
     """
 
-    def __init__(self, model: Any, attributes: Sequence[Attribute[Any]]) -> None:
+    def __init__(self, model: type[DynamoModel], attributes: Sequence[Attribute[Any]]) -> None:
         stored = list(dict.fromkeys((physical.ITEM_TYPE, *(each.attr_name for each in attributes))))
         places = {name: f"slot_{number}" for number, name in enumerate(stored)}
         self._renamed = {place: name for name, place in places.items()}

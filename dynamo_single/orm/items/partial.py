@@ -20,7 +20,7 @@ from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
 
 
-def named(model: Any, names: Sequence[Any], method: str) -> list[str]:
+def named(model: type[DynamoModel], names: Sequence[Any], method: str) -> list[str]:
     """The fields that ``only()`` or ``defer()`` were given, each by the name that Django counts by."""
     found = [_field(model, name, method) for name in names]
     return [field.name for field in found if field is not None]
@@ -61,7 +61,7 @@ def _check_path(model: type[DynamoModel], path: str, method: str) -> None:
 
 
 def wanted(
-    model: Any, loading: tuple[Set[str], bool], followed: Iterable[str] = (), lookups: Iterable[Any] = ()
+    model: type[DynamoModel], loading: tuple[Set[str], bool], followed: Iterable[str] = (), lookups: Iterable[Any] = ()
 ) -> set[str] | None:
     """The attributes that are to be read, by what Django has of ``only()`` and ``defer()``; ``None`` for all of them.
 
@@ -88,7 +88,7 @@ def attributes_of(field: Any) -> tuple[str, ...]:
     return field.names if isinstance(field, IdentityField) else (field.attname,)
 
 
-def references(model: Any, names: Iterable[str]) -> set[str]:
+def references(model: type[DynamoModel], names: Iterable[str]) -> set[str]:
     """Those of some attributes that are references."""
     return {field.attname for field in model._meta.concrete_fields if field.is_relation}.intersection(names)
 
@@ -108,7 +108,7 @@ def changed_in_memory(obj: DynamoModel) -> set[str]:
     return touched(obj, hydration.values_of(type(obj), obj._stored)) if obj._stored is not None else set()
 
 
-def forget(obj: Any, name: str) -> None:
+def forget(obj: DynamoModel, name: str) -> None:
     """Let an object be without the value of an attribute, as if that had not been read."""
     del obj.__dict__[name]
     before = obj._stored

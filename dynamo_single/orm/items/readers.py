@@ -52,12 +52,12 @@ def values_reader(model: type[DynamoModel], names: frozenset[str] | None = None)
     return _whole_reader(model) if names is None else _partial_reader(model, names)
 
 
-def row_reader(model: Any, names: Sequence[str]) -> Callable[[Stored], tuple[Any, ...]]:
+def row_reader(model: type[DynamoModel], names: Sequence[str]) -> Callable[[Stored], tuple[Any, ...]]:
     """What gives an item's values of some attributes in their order; as ``values_reader`` otherwise."""
     return _row_reader(model, tuple(names))
 
 
-def value_reader(model: Any, name: str) -> Callable[[Stored], Any]:
+def value_reader(model: type[DynamoModel], name: str) -> Callable[[Stored], Any]:
     """What gives the value of one attribute; as ``values_reader`` otherwise."""
     read = _row_reader(model, (name,))
     return lambda item: read(item)[0]

@@ -90,7 +90,7 @@ def _renew_references(obj: Any, fresh: Any, named: Collection[str] | None) -> No
             field.delete_cached_value(obj)
 
 
-def _take(obj: Any, fresh: Any, names: Collection[str]) -> None:
+def _take(obj: DynamoModel, fresh: DynamoModel, names: Collection[str]) -> None:
     """Let some attributes of an object follow a fresh reading, with what is computed of them; the others stay."""
     model = type(obj)
     attributes = registry.attributes_of(model)

@@ -102,7 +102,7 @@ class IndexKey(Struct, frozen=True, eq=False):
 
 
 @cache
-def index_keys(model: Any) -> tuple[tuple[IndexKey, ...], tuple[IndexKey, ...]]:
+def index_keys(model: type[DynamoModel]) -> tuple[tuple[IndexKey, ...], tuple[IndexKey, ...]]:
     """The index keys of live objects, and those of objects in the trash."""
     layout = registry.layout_of(model)
     live = tuple(_index_key_of(layout, key) for key in layout.indexes)
@@ -184,7 +184,7 @@ def primary_key(obj: DynamoModel) -> dict[str, str]:
     return {names.PARTITION_KEY: partition, names.SORT_KEY: sort}
 
 
-def stored_key(obj: Any) -> ItemKey:
+def stored_key(obj: DynamoModel) -> ItemKey:
     """The key that a stored object was read from or written to."""
     return key_of(obj._stored)
 

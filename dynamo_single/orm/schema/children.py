@@ -133,7 +133,7 @@ class Children(Generic[M]):
         return ChildrenManager
 
 
-def declared(model: Any) -> tuple[Children[Any], ...]:
+def declared(model: type[DynamoModel]) -> tuple[Children[Any], ...]:
     """The children that a model declares, or inherits the declaration of."""
     found: dict[str, Any] = {}
     for owner in reversed(model.__mro__):

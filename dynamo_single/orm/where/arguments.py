@@ -17,6 +17,7 @@ from django.db.models.sql.where import WhereNode
 from dynamo_single.exceptions import DynamoSingleError, InvalidValue, NotSupported, UnknownField
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.fields.fields import IdentityField
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.where.paths import elsewhere
 from dynamo_single.table.limits import LIMITS, MAX_OPERATORS
 
@@ -28,7 +29,7 @@ _KEYWORD = re.compile(r"Cannot resolve keyword '(\w+)'")
 
 
 @contextmanager
-def asking(model: Any) -> Iterator[None]:
+def asking(model: type[DynamoModel]) -> Iterator[None]:
     """Turn Django's ``FieldError`` into one of ours, with the names that can be asked by."""
     try:
         yield
@@ -36,7 +37,7 @@ def asking(model: Any) -> Iterator[None]:
         raise_unknown(model, error)
 
 
-def raise_unknown(model: Any, error: FieldError) -> NoReturn:
+def raise_unknown(model: type[DynamoModel], error: FieldError) -> NoReturn:
     """Raise Django's ``FieldError`` as one of ours, with the names that can be asked by."""
     if isinstance(error, DynamoSingleError):
         raise error

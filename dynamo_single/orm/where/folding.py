@@ -52,7 +52,7 @@ def _is_in_canonical_key(field: Any) -> bool:
     return any(part.name == field.attname and part.spec == "canonical" for part in parts)
 
 
-def canonically(model: Any, condition: Condition) -> Condition:
+def canonically(model: type[DynamoModel], condition: Condition) -> Condition:
     """A queryset's condition with equality of the texts whose canonical form is an identity: compared by that form.
 
     These are parts ``{name:canonical}`` of the primary key, and ``canonical=True`` attributes that a key has so. Within

@@ -170,7 +170,7 @@ class Creation(Struct, frozen=True):
             "it was written; it is not written. Try again."
         )
 
-    def _change(self, obj: Any, found: Item) -> bool:
+    def _change(self, obj: DynamoModel, found: Item) -> bool:
         """Set the attributes of an object that exists; ``False`` if it is gone by now."""
         only = _settable(self.model) if self.update_names is None else self.update_names
         given = only - {*automatic_names(self.model)}
@@ -216,7 +216,7 @@ class Creation(Struct, frozen=True):
 
 
 def creation(
-    model: Any,
+    model: type[DynamoModel],
     *,
     batch_size: int | None,
     ignore_conflicts: bool,

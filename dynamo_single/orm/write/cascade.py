@@ -60,7 +60,7 @@ def parents(model: type[DynamoModel]) -> Iterator[tuple[Any, Any]]:
             yield from ((parent, each.field) for each in followers(parent) if each.model is model)
 
 
-def below(root: Any, children_of: ChildrenOf, *, for_good: bool = False, also: Sequence[Any] = ()) -> list[Any]:
+def below(root: DynamoModel, children_of: ChildrenOf, *, for_good: bool = False, also: Sequence[Any] = ()) -> list[Any]:
     """All that goes along with an object, and with those ``also`` given, parents before their children, each once."""
     level = [root, *also]
     seen = {key_of(obj._stored) for obj in level}
@@ -109,7 +109,7 @@ def listed(
 class Step:
     """What is done to one object of several, under which terms: by itself or in a block, or as a part of them all."""
 
-    def __init__(self, obj: Any, terms: Terms = NO_TERMS) -> None:
+    def __init__(self, obj: DynamoModel, terms: Terms = NO_TERMS) -> None:
         self.obj = obj
         self.terms = terms
 

@@ -42,7 +42,9 @@ from dynamo_single.table.flow import local
 ATTEMPTS = 3
 
 
-async def delete(obj: Any, terms: Terms, pending: Block | None, origin: Any = None) -> tuple[int, dict[str, int]]:
+async def delete(
+    obj: DynamoModel, terms: Terms, pending: Block | None, origin: Any = None
+) -> tuple[int, dict[str, int]]:
     """Delete the item for good, after the children that go along; the counts are by model.
 
     Where the stored item does not meet what is queried, nothing is deleted; where it does not meet what is demanded,
@@ -191,7 +193,7 @@ class _Removal(Step):
     counter is what it was, but for those that were deleted before it.
     """
 
-    def __init__(self, obj: Any, terms: Terms) -> None:
+    def __init__(self, obj: DynamoModel, terms: Terms) -> None:
         super().__init__(obj, terms)
         self.counters = [name for name in _counters(type(obj)) if not isinstance(obj._stored, PartialItem)]
         self.read: Item = obj._stored
@@ -256,7 +258,7 @@ def _counters(model: type[DynamoModel]) -> list[str]:
     return [each.attr_name for each in registry.counters_of(model) if getattr(model, each.children) in followers]
 
 
-def _guards(obj: Any, terms: Terms) -> list[Entry]:
+def _guards(obj: DynamoModel, terms: Terms) -> list[Entry]:
     """The conditions on the object, for the transactions that delete children before it."""
     before = dict(obj._stored)
     conditions = Conditions(terms, as_read=versions.conditions(type(obj), before))

@@ -122,7 +122,7 @@ async def _move(obj: DynamoModel, wanted: _State, as_it_was: _State, pending: Bl
     await remember(obj, write, stored)
 
 
-async def _new_item(obj: Any, effects: Effects, pending: Block | None) -> tuple[Values, hydration.Item]:
+async def _new_item(obj: DynamoModel, effects: Effects, pending: Block | None) -> tuple[Values, hydration.Item]:
     """What the object will hold, and its item; what the model does not know of the old item goes along."""
     form, before = form_of(type(obj)), obj._stored
     given = values_held(obj)

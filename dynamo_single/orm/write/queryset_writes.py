@@ -154,7 +154,7 @@ def _check_unique(model: type[DynamoModel], values: Mapping[str, Any], objects: 
     return iter(objects)
 
 
-def _own_condition(query: Query, obj: Any) -> Condition:
+def _own_condition(query: Query, obj: DynamoModel) -> Condition:
     """What the stored item has to meet for the query to give this object still.
 
     Its identity never changes. A canonical form cannot be compared by DynamoDB, so there the value must be as it was.
@@ -185,7 +185,7 @@ class Assigned(Struct, frozen=True):
         return bool(self.values or self.changes)
 
 
-def read(model: Any, given: Mapping[str, Any]) -> Assigned:
+def read(model: type[DynamoModel], given: Mapping[str, Any]) -> Assigned:
     """Check names and values, and that no two of them are about one place."""
     values: dict[str, Any] = {}
     changes: list[Change] = []

@@ -44,7 +44,7 @@ T = TypeVar("T")
 SOURCE_ATTEMPTS = 5
 
 
-async def save(obj: Any, wanted: Save, pending: Block | None) -> None:
+async def save(obj: DynamoModel, wanted: Save, pending: Block | None) -> None:
     """Write what changed since the object was read: one UpdateItem, or one transaction with what follows from it.
 
     Nothing is sent if nothing changed, but for a check of what is demanded. An object that was read in part is read
@@ -202,7 +202,7 @@ class _Saving(Struct, frozen=True, eq=False):
             await effect.idle(self.obj, self.pending)
 
 
-async def _stored_item(obj: Any, named: Collection[str]) -> Item:
+async def _stored_item(obj: DynamoModel, named: Collection[str]) -> Item:
     """The item as it was read; read now, if the object has none or a part of it: what is ``named`` stays."""
     try:
         if obj._stored is None:
@@ -251,7 +251,7 @@ def without(write: Write, effects: Effects, error: MissingReference) -> frozense
     return transition.absent | {key}
 
 
-def _know(obj: Any, draft: Draft) -> None:
+def _know(obj: DynamoModel, draft: Draft) -> None:
     """Let an object know what is stored of it, where that is what was wanted."""
     if obj._stored is None:
         obj._stored = dict(draft.before)

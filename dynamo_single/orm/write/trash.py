@@ -92,7 +92,7 @@ class Batch(Struct, frozen=True):
         ]
 
 
-async def delete(obj: Any, terms: Terms, pending: Block | None) -> tuple[int, dict[str, int]]:
+async def delete(obj: DynamoModel, terms: Terms, pending: Block | None) -> tuple[int, dict[str, int]]:
     """Move an object to the trash with the children that go along; what is there already is left alone.
 
     For an object that is in the trash this completes a deletion that was interrupted. Where the stored item does not
@@ -147,7 +147,9 @@ def _check_stored(obj: DynamoModel, done: str) -> None:
         raise ValueError(f"{obj._meta.object_name} object can't be {done} because it is not stored.")
 
 
-async def _carry_out(obj: Any, terms: Terms, done: list[Any], pending: Block | None, *, into_trash: bool) -> None:
+async def _carry_out(
+    obj: DynamoModel, terms: Terms, done: list[Any], pending: Block | None, *, into_trash: bool
+) -> None:
     """Do what there is to do, and again if another writer was faster; ``done`` takes in what is written.
 
     What the object remembers may be outdated: where it says that there is nothing to do, it is read again. Changes of
@@ -205,7 +207,7 @@ def _deletion(obj: DynamoModel, terms: Terms, *, again: bool) -> Cascade:
     return Cascade(steps, [batch.guard(obj)] if len(steps) > (0 if interrupted else 1) else [])
 
 
-def _restoration(obj: Any, terms: Terms, *, again: bool) -> Cascade:
+def _restoration(obj: DynamoModel, terms: Terms, *, again: bool) -> Cascade:
     """The children first, so that what is not restored yet still belongs to an object in the trash."""
     if not _is_in_trash(obj):
         return Cascade(())
@@ -241,7 +243,7 @@ async def _latecomers(obj: DynamoModel, batch: Batch | None, done: list[Any]) ->
     )
 
 
-def _guards_of_children(obj: Any) -> list[Entry]:
+def _guards_of_children(obj: DynamoModel) -> list[Entry]:
     """What holds the restoration of children to their parent's being live."""
     name = Subject(obj).name
     check = Check(key_of(obj._stored), Stored(names.DELETED_AT, "missing"))
@@ -305,7 +307,7 @@ def _restored_meanwhile(name: str, action: Action, found: Item | None) -> StaleO
     )
 
 
-def _is_in_trash(obj: Any) -> bool:
+def _is_in_trash(obj: DynamoModel) -> bool:
     return names.DELETED_AT in obj._stored
 
 
