@@ -48,7 +48,7 @@ def sign_up(request: HttpRequest, user: User) -> None:
         _send_link(request, user, address)
 
 
-def keep(sender: Any, user: Any, **kwargs: Any) -> None:
+def keep(sender: object, user: Any, **kwargs: Any) -> None:
     """Let nobody expire who logged in, which ``UNCONFIRMED_MAY_LOG_IN`` allows: one transaction, once."""
     if isinstance(user, User) and user.expires is not None:
         user.expires = None

@@ -49,7 +49,7 @@ class UserGroupsForm(UserChangeForm):
         ),
     )
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.initial["groups"] = sorted(self.instance.group_ids or ())
 

@@ -79,7 +79,7 @@ class EmailOrUsernameBackend(StoredPermissions, BaseBackend):
         """Refuse inactive users, and those who signed up and have to confirm their address first."""
         return user.is_active and (not user.must_confirm or account_settings().unconfirmed_may_log_in)
 
-    def get_user(self, user_id: Any) -> User | None:
+    def get_user(self, user_id: object) -> User | None:
         """The user of a session: one GetItem, strongly consistent, so that a change of password ends other sessions."""
         user = User.objects.consistent().filter(pk=user_id).first()
         return user if user is not None and self.user_can_authenticate(user) else None

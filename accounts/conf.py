@@ -78,7 +78,7 @@ def _forget(*, setting: str, **_: Any) -> None:
 setting_changed.connect(_forget, dispatch_uid="accounts.conf")
 
 
-def _identifiers(value: Any) -> tuple[str, ...]:
+def _identifiers(value: object) -> tuple[str, ...]:
     if not isinstance(value, (list, tuple)) or not value or len(set(value)) != len(value):
         raise ValueError
     if any(kind not in (EMAIL, USERNAME) for kind in value):
@@ -86,7 +86,7 @@ def _identifiers(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _header(value: Any) -> str | None:
+def _header(value: object) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str) or not _HEADER.fullmatch(value):

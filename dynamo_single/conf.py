@@ -260,7 +260,7 @@ def _consistent(found: TableSettings, *, region_given: bool) -> TableSettings:
     return found
 
 
-def _setting(alias: str, key: Any) -> str:
+def _setting(alias: str, key: object) -> str:
     return f"DYNAMO_SINGLE[{alias!r}][{key!r}]"
 
 
@@ -274,7 +274,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _text(pattern: re.Pattern[str]) -> Callable[[Any], str]:
-    def read(value: Any) -> str:
+    def read(value: object) -> str:
         if not isinstance(value, str) or not pattern.fullmatch(value):
             raise ValueError
         return value
@@ -282,7 +282,7 @@ def _text(pattern: re.Pattern[str]) -> Callable[[Any], str]:
     return read
 
 
-def _endpoint(value: Any) -> str | None:
+def _endpoint(value: object) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str):
@@ -296,7 +296,7 @@ def _endpoint(value: Any) -> str | None:
     return value.rstrip("/")
 
 
-def _index_names(value: Any) -> tuple[str, ...]:
+def _index_names(value: object) -> tuple[str, ...]:
     if not isinstance(value, (list, tuple)) or len(value) > MAX_INDEXES:
         raise ValueError
     names = tuple(_text(_INDEX_NAME)(name) for name in value)
@@ -305,19 +305,19 @@ def _index_names(value: Any) -> tuple[str, ...]:
     return names
 
 
-def _billing_mode(value: Any) -> str:
+def _billing_mode(value: object) -> str:
     if value not in ("PAY_PER_REQUEST", "PROVISIONED"):
         raise ValueError
     return str(value)
 
 
-def _transport(value: Any) -> str:
+def _transport(value: object) -> str:
     if value not in ("direct", "botocore"):
         raise ValueError
     return str(value)
 
 
-def _migrations(value: Any) -> str:
+def _migrations(value: object) -> str:
     if value not in ("check", "trust"):
         raise ValueError
     return str(value)

@@ -148,7 +148,7 @@ class UniqueViolation(DynamoSingleError, IntegrityError):
     attribute; of several, the names in one text and a tuple of the values.
     """
 
-    def __init__(self, message: str, *, label: str, field: str, value: Any, fields: tuple[str, ...] = ()) -> None:
+    def __init__(self, message: str, *, label: str, field: str, value: object, fields: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.label = label
         self.field = field
@@ -174,7 +174,7 @@ class ConditionNotMet(DynamoSingleError, DatabaseError):
     ``current`` is the object as it is stored, or ``None`` if it is not.
     """
 
-    def __init__(self, message: str, *, current: Any = None) -> None:
+    def __init__(self, message: str, *, current: object = None) -> None:
         super().__init__(message)
         self.current = current
 

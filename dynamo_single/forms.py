@@ -25,7 +25,7 @@ class VersionField(forms.CharField):
 
     widget = forms.HiddenInput
 
-    def has_changed(self, initial: Any, data: Any) -> bool:
+    def has_changed(self, initial: object, data: object) -> bool:
         """Never: a version that another writer counted up is no change of this form's."""
         return False
 

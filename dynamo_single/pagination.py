@@ -109,7 +109,7 @@ class CursorPaginator(django_paginator.Paginator):  # type: ignore[type-arg]  # 
             raise EmptyPage(self.error_messages["no_results"])
         return CursorPage(page, cursor, self)
 
-    def get_page(self, number: Any = None) -> CursorPage:
+    def get_page(self, number: object = None) -> CursorPage:
         """The page of a cursor, or the first one if it is not this queryset's; what was wrong with it is logged."""
         try:
             return self.page(number)
@@ -124,11 +124,11 @@ class CursorPaginator(django_paginator.Paginator):  # type: ignore[type-arg]  # 
             page = self.page(page.next_cursor)
             yield page
 
-    def validate_number(self, number: Any) -> NoReturn:
+    def validate_number(self, number: object) -> NoReturn:
         """Refused: pages have cursors."""
         _uncounted("validate_number()")
 
-    def get_elided_page_range(self, *args: Any, **kwargs: Any) -> NoReturn:
+    def get_elided_page_range(self, *args: object, **kwargs: Any) -> NoReturn:
         """Refused: nothing says how many pages there are."""
         _uncounted("get_elided_page_range()")
 

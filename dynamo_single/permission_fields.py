@@ -32,15 +32,15 @@ class PermissionsFormField(forms.MultipleChoiceField):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(choices=permission_choices, **kwargs)
 
-    def valid_value(self, value: Any) -> bool:
+    def valid_value(self, value: object) -> bool:
         """Whether it is a permission."""
         return is_permission(str(value))
 
-    def prepare_value(self, value: Any) -> Any:
+    def prepare_value(self, value: object) -> Any:
         """A list: Django's widgets take a set for one value."""
         return sorted(value) if isinstance(value, set) else value
 
-    def clean(self, value: Any) -> set[str] | None:
+    def clean(self, value: object) -> set[str] | None:
         """The set of those that are chosen; ``None`` for none."""
         return set(super().clean(value)) or None
 
@@ -50,7 +50,7 @@ class ShowsAllChosen:
 
     choices: Any
 
-    def optgroups(self, name: str, value: list[str], attrs: Any = None) -> Any:
+    def optgroups(self, name: str, value: list[str], attrs: object = None) -> Any:
         """Django's groups of options, the unknown ones last."""
         declared = self.choices
         known = {option for option, _label in declared}
@@ -76,7 +76,7 @@ class PermissionsField(fields.SetField):
         # What SetField gives to a form field of lines.
         return super(fields.SetField, self).formfield(**offered)
 
-    def validate(self, value: Any, model_instance: Any) -> None:
+    def validate(self, value: Any, model_instance: object) -> None:
         """Refuse what is not the text of a permission."""
         super().validate(value, model_instance)
         wrong = sorted(text for text in value or () if not is_permission(text))

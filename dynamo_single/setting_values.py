@@ -53,7 +53,7 @@ def or_none(reader: Reader) -> Reader:
 def at_least(least: int) -> Reader:
     """Whole numbers from ``least`` on."""
 
-    def read(value: Any) -> int:
+    def read(value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise ValueError
         return value
@@ -61,13 +61,13 @@ def at_least(least: int) -> Reader:
     return read, f"a whole number of at least {least}"
 
 
-def _above_zero(value: Any) -> float:
+def _above_zero(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
         raise ValueError
     return float(value)
 
 
-def _boolean(value: Any) -> bool:
+def _boolean(value: object) -> bool:
     if not isinstance(value, bool):
         raise ValueError
     return value

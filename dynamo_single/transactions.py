@@ -65,14 +65,14 @@ class Atomic:
         if iscoroutinefunction(function):
 
             @wraps(function)
-            async def within_async(*args: Any, **kwargs: Any) -> Any:
+            async def within_async(*args: object, **kwargs: Any) -> Any:
                 async with Atomic(token):
                     return await cast("Callable[..., Coroutine[Any, Any, Any]]", function)(*args, **kwargs)
 
             return cast("F", within_async)
 
         @wraps(function)
-        def within(*args: Any, **kwargs: Any) -> Any:
+        def within(*args: object, **kwargs: Any) -> Any:
             with Atomic(token):
                 return function(*args, **kwargs)
 
@@ -156,7 +156,7 @@ def on_commit(function: Callable[[], Any]) -> None:
         block.callbacks.append(function)
 
 
-def require(obj: DynamoModel, condition: Any = None) -> None:
+def require(obj: DynamoModel, condition: object = None) -> None:
     """Let the block be sent only if a stored object, which the block does not write, meets a condition.
 
     A ``Q`` or a condition of PynamoDB; without one, that the object is there. ``ConditionNotMet`` at the block's end.

@@ -120,7 +120,7 @@ class KeyPaginator(Paginator):  # type: ignore[type-arg]  # not generic at run t
                 self.__dict__["count"] = bottom + len(rows)  # fills Paginator's cached property
         return Page(rows[: self.per_page], self.validate_number(number), self)
 
-    def get_page(self, number: Any) -> Page[Any]:
+    def get_page(self, number: object) -> Page[Any]:
         """As in Django, the nearest page for a number that is none; it does not count beforehand."""
         try:
             return self.page(number)

@@ -58,7 +58,7 @@ def entries() -> Any:
     return LogEntry.objects.all()
 
 
-def write(request: HttpRequest, obj: models.Model, action_flag: int, message: Any = "") -> Any:
+def write(request: HttpRequest, obj: models.Model, action_flag: int, message: object = "") -> Any:
     """Write one entry: one PutItem. ``message`` is a text, or a list as ``ModelAdmin`` constructs it."""
     from dynamo_single.admin.log import LogEntry
 
@@ -68,13 +68,13 @@ def write(request: HttpRequest, obj: models.Model, action_flag: int, message: An
 class LoggedModelAdmin(_Base[M]):
     """A ``ModelAdmin``, of any model, that logs where the users are."""
 
-    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
+    def log_addition(self, request: HttpRequest, obj: Any, message: object) -> Any:
         """Log that an object was added: one PutItem."""
         if not is_in_dynamodb():
             return super().log_addition(request, obj, message)
         return write(request, obj, ADDITION, message)
 
-    def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:
+    def log_change(self, request: HttpRequest, obj: Any, message: object) -> Any:
         """Log that an object was changed: one PutItem."""
         if not is_in_dynamodb():
             return super().log_change(request, obj, message)

@@ -24,10 +24,10 @@ class LogEntryManager(models.Manager["LogEntry"]):
 
     def log_actions(
         self,
-        user_id: Any,
+        user_id: object,
         queryset: Iterable[Any],
         action_flag: int,
-        change_message: Any = "",
+        change_message: object = "",
         *,
         single_object: bool = False,
     ) -> Any:

@@ -79,7 +79,7 @@ class DynamoModelAdmin(LoggedModelAdmin[M]):
         declared = super().get_list_filter(request)
         return (*declared, TrashFilter) if trash.has_trash(self.model) else declared
 
-    def get_actions(self, request: HttpRequest, action_location: Any = None) -> Any:
+    def get_actions(self, request: HttpRequest, action_location: object = None) -> Any:
         """In the list of the trash: restore, and delete for good; elsewhere what is declared.
 
         Since 6.1 Django asks for the actions of a place: the list, or an object's own page.
@@ -97,7 +97,7 @@ class DynamoModelAdmin(LoggedModelAdmin[M]):
             in_trash["delete_selected"] = trash.for_good(delete)
         return in_trash
 
-    def response_action(self, request: HttpRequest, queryset: Any, action_location: Any = None) -> Any:
+    def response_action(self, request: HttpRequest, queryset: Any, action_location: object = None) -> Any:
         """Run an action; a refusal is a message, on an object's own page (since Django 6.1) as on the list."""
         try:
             return super().response_action(request, queryset, **_placed(action_location))
@@ -383,7 +383,7 @@ class DynamoModelAdmin(LoggedModelAdmin[M]):
         return response
 
 
-def _placed(action_location: Any) -> dict[str, Any]:
+def _placed(action_location: object) -> dict[str, Any]:
     """The place of actions as Django's methods take it; before 6.1 they do not take one."""
     return {} if action_location is None else {"action_location": action_location}
 

@@ -142,7 +142,7 @@ def _is_of_use(model: type[models.Model]) -> bool:
 
 def _or_unavailable(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
     @functools.wraps(view)
-    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+    def guarded(request: HttpRequest, *args: object, **kwargs: Any) -> HttpResponseBase:
         try:
             return view(request, *args, **kwargs)
         except TableUnavailable as error:

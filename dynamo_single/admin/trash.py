@@ -116,7 +116,7 @@ def _say_instead(request: Any, text: str) -> None:
     request._said_of_trash = text
 
 
-def said_instead(request: Any, message: Any, level: int | str) -> Any:
+def said_instead(request: object, message: object, level: int | str) -> Any:
     """What is said in the place of a message of success: after a move to the trash, that it was one."""
     if level != messages.SUCCESS:
         return message

@@ -72,11 +72,11 @@ class _Address(models.EmailAttribute):
 
     if not TYPE_CHECKING:  # to a checker it is text, as every e-mail attribute
 
-        def __get__(self, instance: Any, owner: Any) -> Any:
+        def __get__(self, instance: object, owner: object) -> Any:
             value = super().__get__(instance, owner)
             return "" if value is None else value
 
-        def __set__(self, instance: Any, value: Any) -> None:
+        def __set__(self, instance: object, value: object) -> None:
             super().__set__(instance, None if value == "" else value)
 
 

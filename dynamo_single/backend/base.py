@@ -55,15 +55,15 @@ class Cursor:
     def close(self) -> None:
         """Close the cursor, which holds nothing."""
 
-    def execute(self, sql: str, params: Any = None) -> NoReturn:
+    def execute(self, sql: str, params: object = None) -> NoReturn:
         """Refuse the statement."""
         raise sql_refused(str(sql), self._alias)
 
-    def executemany(self, sql: str, param_list: Any) -> NoReturn:
+    def executemany(self, sql: str, param_list: object) -> NoReturn:
         """Refuse the statement."""
         raise sql_refused(str(sql), self._alias)
 
-    def callproc(self, procname: str, params: Any = None, kparams: Any = None) -> NoReturn:
+    def callproc(self, procname: str, params: object = None, kparams: object = None) -> NoReturn:
         """Refuse the procedure."""
         raise sql_refused(f"CALL {procname}", self._alias)
 

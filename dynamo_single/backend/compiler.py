@@ -30,7 +30,7 @@ class SQLCompiler(django_compiler.SQLCompiler):
 
     action: ClassVar[str] = "query"
 
-    def as_sql(self, *args: Any, **kwargs: Any) -> NoReturn:
+    def as_sql(self, *args: object, **kwargs: Any) -> NoReturn:
         """Refuse: there is no SQL to give."""
         raise self._refusal()
 
@@ -103,7 +103,7 @@ class SQLInsertCompiler(SQLCompiler):
 
     action = "insert into"
 
-    def execute_sql(self, *fields: Any, **options: Any) -> Any:
+    def execute_sql(self, *fields: object, **options: Any) -> Any:
         """Record migrations, and give what Django asks of each; refuse every other query."""
         query: Any = self.query
         if query.model is not MigrationRecorder.Migration:
@@ -138,7 +138,7 @@ class SQLUpdateCompiler(SQLCompiler):
 
     action = "update"
 
-    def execute_returning_sql(self, returning_fields: Any) -> list[tuple[Any, ...]]:
+    def execute_returning_sql(self, returning_fields: object) -> list[tuple[Any, ...]]:
         """Return nothing for an empty query and refuse every other; Django asks so since 6.0."""
         return [()] * int(self.execute_sql(ROW_COUNT))
 

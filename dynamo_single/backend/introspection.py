@@ -13,11 +13,11 @@ from dynamo_single.backend.errors import command_refused
 class DatabaseIntrospection(BaseDatabaseIntrospection):
     """An empty database whose record of migrations can be read."""
 
-    def get_table_list(self, cursor: Any) -> list[TableInfo]:
+    def get_table_list(self, cursor: object) -> list[TableInfo]:
         """Return no tables: ``inspectdb`` finds nothing."""
         return []
 
-    def table_names(self, cursor: Any = None, include_views: bool = False) -> list[str]:
+    def table_names(self, cursor: object = None, include_views: bool = False) -> list[str]:
         """Return the table of Django's migration records, which ``compiler.py`` answers for."""
         return [MigrationRecorder.Migration._meta.db_table]
 
@@ -25,15 +25,15 @@ class DatabaseIntrospection(BaseDatabaseIntrospection):
         """Return no sequences."""
         return []
 
-    def get_relations(self, cursor: Any, table_name: str) -> dict[str, tuple[str, str]]:
+    def get_relations(self, cursor: object, table_name: str) -> dict[str, tuple[str, str]]:
         """Return no relations."""
         return {}
 
-    def get_constraints(self, cursor: Any, table_name: str) -> dict[str, Any]:
+    def get_constraints(self, cursor: object, table_name: str) -> dict[str, Any]:
         """Return no constraints."""
         return {}
 
-    def get_table_description(self, cursor: Any, table_name: str) -> NoReturn:
+    def get_table_description(self, cursor: object, table_name: str) -> NoReturn:
         """Refuse: no SQL table has this name."""
         raise command_refused(
             f"describe the SQL table {table_name!r}", "DynamoDB stores no columns.", self.connection.alias

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.db.backends.base.operations import BaseDatabaseOperations
 
@@ -33,7 +33,7 @@ class DatabaseOperations(BaseDatabaseOperations):
         return (0 if internal_type.startswith("Positive") else None), None
 
     def sql_flush(
-        self, style: Any, tables: Iterable[str], *, reset_sequences: bool = False, allow_cascade: bool = False
+        self, style: object, tables: Iterable[str], *, reset_sequences: bool = False, allow_cascade: bool = False
     ) -> list[str]:
         """Name what ``execute_sql_flush()`` empties: the test tables, and nothing outside of tests.
 

@@ -114,7 +114,7 @@ def _key(name: Name) -> dict[str, dict[str, str]]:
     return {names.PARTITION_KEY: {"S": names.MIGRATIONS}, names.SORT_KEY: {"S": f"{_PREFIX}{name[0]}#{name[1]}"}}
 
 
-def _changes_items(operation: Any) -> bool:
+def _changes_items(operation: object) -> bool:
     return bool(getattr(operation, "changes_items", False))
 
 

@@ -37,7 +37,7 @@ class DynamoCache(BaseCache):
         super().__init__(params)
         self._store = _store(location or "default", params.get("OPTIONS") or {})
 
-    def get(self, key: object, default: Any = None, version: int | None = None) -> Any:
+    def get(self, key: object, default: object = None, version: int | None = None) -> Any:
         """The value, or ``default``: one BatchGetItem of two items."""
         place = self._place(key, version)
         values, _ = self._store.values([place], self._version(version))
@@ -54,7 +54,9 @@ class DynamoCache(BaseCache):
         found, _ = self._store.find([self._place(key, version)], self._version(version))
         return bool(found)
 
-    def set(self, key: object, value: Any, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None) -> None:
+    def set(
+        self, key: object, value: object, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
+    ) -> None:
         """Store a value: one GetItem and one PutItem; with a timeout of 0 or less, delete it by one DeleteItem.
 
         The GetItem reads the generation. A ``clear()`` between the two requests takes this value away too, as if it
@@ -81,14 +83,16 @@ class DynamoCache(BaseCache):
             self._store.put_all(entries, version)
         return []
 
-    def add(self, key: object, value: Any, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None) -> bool:
+    def add(
+        self, key: object, value: object, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
+    ) -> bool:
         """Store a value if there is none: one GetItem and one conditional PutItem. Of several at once, one wins."""
         place, version = self._place(key, version), self._version(version)
         entry = Entry(place, self._store.generation(version), value, self._valid_until(timeout))
         return self._store.add(entry, version)
 
     def get_or_set(
-        self, key: object, default: Any, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
+        self, key: object, default: object, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
     ) -> Any:
         """The value, or ``default`` (called if it can be) after storing it: one BatchGetItem, then one PutItem.
 
@@ -103,7 +107,7 @@ class DynamoCache(BaseCache):
         return self._keep(key, value, timeout, version, generation)
 
     async def aget_or_set(
-        self, key: object, default: Any, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
+        self, key: object, default: object, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
     ) -> Any:
         """See ``get_or_set()``; the default is called in the event loop, as Django does."""
         place = self._place(key, version)
@@ -113,7 +117,7 @@ class DynamoCache(BaseCache):
         value = default() if callable(default) else default
         return await sync_to_async(self._keep)(key, value, timeout, version, generation)
 
-    def _keep(self, key: object, value: Any, timeout: float | None, version: int | None, generation: int) -> Any:
+    def _keep(self, key: object, value: object, timeout: float | None, version: int | None, generation: int) -> Any:
         entry = Entry(self._place(key, version), generation, value, self._valid_until(timeout))
         return value if self._store.add_once(entry) else self.get(key, value, version)
 

@@ -206,7 +206,7 @@ def number_of(head: Item) -> int:
     return int(head[NUMBER]["N"])
 
 
-def _stored(value: Any) -> dict[str, Any]:
+def _stored(value: object) -> dict[str, Any]:
     # Not True and False, which are integers to Python and would come back as 1 and 0.
     if type(value) is int and abs(value) < NUMBER_LIMIT:
         return {NUMBER: {"N": str(value)}}

@@ -307,7 +307,7 @@ def _label(model: type[DynamoModel]) -> str:
     return model if isinstance(model, str) else str(model._meta.label)
 
 
-def _of_pynamodb(model: type[DynamoModel], name: str, value: Any) -> Error:
+def _of_pynamodb(model: type[DynamoModel], name: str, value: object) -> Error:
     text = (
         f"{name} is PynamoDB's own {type(value).__name__}, which brings no Django field along: it would not be stored."
     )

@@ -116,7 +116,7 @@ def _named(key: tuple[str, str]) -> Item:
     return {names.PARTITION_KEY: {"S": key[0]}, names.SORT_KEY: {"S": key[1]}}
 
 
-def _encoded(value: Any) -> Any:
+def _encoded(value: object) -> Any:
     """JSON has no bytes; in an item they stand alone or in a list, under ``B`` and ``BS``."""
     if isinstance(value, bytes):
         return {"base64": base64.b64encode(value).decode()}
@@ -125,7 +125,7 @@ def _encoded(value: Any) -> Any:
     return [_encoded(each) for each in value] if isinstance(value, (list, tuple, set)) else value
 
 
-def _decoded(value: Any) -> Any:
+def _decoded(value: object) -> Any:
     if isinstance(value, Mapping):
         # A type of DynamoDB is one of its short names; "base64" is none.
         if value.keys() == {"base64"} and isinstance(value["base64"], str):

@@ -78,7 +78,7 @@ def _creating(create: Method) -> Method:
 
 def _using_clone(switch: Method) -> Method:
     @wraps(switch)
-    def setup_worker_connection(*args: Any) -> None:
+    def setup_worker_connection(*args: object) -> None:
         switch(*args)
         tables.use_clone(str(args[0]))
 
@@ -87,7 +87,7 @@ def _using_clone(switch: Method) -> Method:
 
 def _cloning(clone: Method) -> Method:
     @wraps(clone)
-    def clone_test_db(self: Any, *args: Any, **kwargs: Any) -> None:
+    def clone_test_db(self: object, *args: object, **kwargs: Any) -> None:
         clone(self, *args, **kwargs)
         if self is not _owner.creation:
             return
@@ -104,7 +104,7 @@ def _cloning(clone: Method) -> Method:
 
 def _destroying(destroy: Method) -> Method:
     @wraps(destroy)
-    def destroy_test_db(self: Any, *args: Any, **kwargs: Any) -> None:
+    def destroy_test_db(self: object, *args: object, **kwargs: Any) -> None:
         destroy(self, *args, **kwargs)
         if self is not _owner.creation:
             return
@@ -118,7 +118,7 @@ def _destroying(destroy: Method) -> Method:
     return destroy_test_db
 
 
-def _arguments(method: Method, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+def _arguments(method: Method, owner: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     bound = inspect.signature(method).bind(owner, *args, **kwargs)
     bound.apply_defaults()
     return bound.arguments
@@ -133,7 +133,7 @@ class _Found:
     def __init__(self) -> None:
         self._snapshot: Snapshot | None = None
 
-    def take(self, test: Any) -> None:
+    def take(self, test: object) -> None:
         """Remember what is there before a test, or a class of tests, begins."""
         self.give_back()  # a test whose preparation failed has no end
         if tables.are_in_use() and not _flushes(test):
@@ -154,12 +154,12 @@ class _Found:
 _by_class, _by_test = _Found(), _Found()
 
 
-def _flushes(test: Any) -> bool:
+def _flushes(test: object) -> bool:
     """Whether Django flushes an engine of ours after the test, which empties the tables."""
     return any(connection.vendor == VENDOR for connection in _connections(test))
 
 
-def _rolls_back(test: Any) -> bool:
+def _rolls_back(test: object) -> bool:
     """Whether Django rolls back what the test did, and does not flush."""
     return isinstance(test, TestCase) and all(each.features.supports_transactions for each in _connections(test))
 
@@ -211,7 +211,7 @@ def _beginning_test(pre_setup: Method) -> Method:
 
 def _ending_test(post_teardown: Method) -> Method:
     @wraps(post_teardown)
-    def _post_teardown(self: Any) -> None:
+    def _post_teardown(self: object) -> None:
         try:
             if not _rolls_back(self):
                 _by_test.empty()

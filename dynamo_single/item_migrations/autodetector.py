@@ -25,7 +25,7 @@ Label = tuple[str, str]
 class Autodetector(MigrationAutodetector):
     """Django's, for the models of an SQL database, and the search for what has changed of those in DynamoDB."""
 
-    def _detect_changes(self, convert_apps: Collection[str] | None = None, graph: Any = None) -> Any:
+    def _detect_changes(self, convert_apps: Collection[str] | None = None, graph: object = None) -> Any:
         self._old = {label: each for label, each in self.from_state.models.items() if isinstance(each, SnapshotState)}
         self._new: dict[Label, Any] = {}
         for label, model in installed().items():

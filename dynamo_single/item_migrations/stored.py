@@ -100,7 +100,7 @@ class StoredAttribute(Written):
         """Whether the app itself keeps the value."""
         return bool(self.source or self.copied or self.counted)
 
-    def folded(self, text: Any) -> str | None:
+    def folded(self, text: object) -> str | None:
         """The folded copy of a text; ``None`` of what is none."""
         return FOLDS[self.fold](text) if isinstance(text, str) else None
 
@@ -117,7 +117,7 @@ class StoredAttribute(Written):
         found = self.absent if stored is None else stored
         return None if found is None else self._nameless.from_attribute_value(dict(found))
 
-    def stored_value(self, value: Any) -> dict[str, Any] | None:
+    def stored_value(self, value: object) -> dict[str, Any] | None:
         """A Python value as it is stored; ``None`` is not."""
         prepared = self._nameless.prepare(value)
         return None if prepared is None else writer_of(self._nameless)(prepared)

@@ -18,11 +18,11 @@ class Shape:
 
     __slots__ = ()
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: object) -> bool:
         """Whether a value that JSON gave is of this type."""
         raise NotImplementedError
 
-    def decoded(self, value: Any) -> Any:
+    def decoded(self, value: object) -> Any:
         """A value that fits, with its binary values as bytes; ``ValueError`` or ``TypeError`` where they are none."""
         return value
 
@@ -39,7 +39,7 @@ class Scalar(Struct, Shape, frozen=True):
 class Item(Struct, Shape, frozen=True):
     """An item, or a key: a map from names to typed values."""
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: object) -> bool:
         return type(value) is dict
 
     def decoded(self, value: Any) -> Any:
@@ -51,7 +51,7 @@ class ListOf(Struct, Shape, frozen=True):
 
     each: Shape
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: object) -> bool:
         return type(value) is list and all(map(self.each.fits, value))
 
     def decoded(self, value: Any) -> Any:
@@ -63,7 +63,7 @@ class MapOf(Struct, Shape, frozen=True):
 
     each: Shape
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: object) -> bool:
         return type(value) is dict and all(map(self.each.fits, value.values()))
 
     def decoded(self, value: Any) -> Any:
@@ -76,7 +76,7 @@ class Record(Struct, Shape, frozen=True):
     required: Mapping[str, Shape] = field(default_factory=dict)
     optional: Mapping[str, Shape] = field(default_factory=dict)
 
-    def fits(self, value: Any) -> bool:
+    def fits(self, value: object) -> bool:
         return (
             type(value) is dict
             and all(name in value and shape.fits(value[name]) for name, shape in self.required.items())

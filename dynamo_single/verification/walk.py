@@ -155,7 +155,7 @@ class _Walk(Struct):
         answers = self.paced(self.table.send_patiently, request)["Responses"]
         return [answer["Item"] for answer in answers if answer.get("Item")]
 
-    def paced(self, work: Callable[..., Any], *given: Any) -> Any:
+    def paced(self, work: Callable[..., Any], *given: object) -> Any:
         """The result of requests, after as long a pause as they have to be followed by."""
 
         def note(request: SentRequest) -> None:

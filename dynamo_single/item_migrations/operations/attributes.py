@@ -70,7 +70,7 @@ class AddAttribute(_AttributeOperation):
         model_name: str,
         name: str,
         attribute: StoredAttribute,
-        default: Any = NOT_PROVIDED,
+        default: object = NOT_PROVIDED,
         compute: Compute | None = None,
     ) -> None:
         if compute is not None and default is not NOT_PROVIDED:
@@ -258,7 +258,7 @@ class AlterAttribute(_AttributeOperation):
         name: str,
         attribute: StoredAttribute,
         convert: Callable[[Any], Any] | None = None,
-        default: Any = NOT_PROVIDED,
+        default: object = NOT_PROVIDED,
     ) -> None:
         self.model_name, self.name, self.attribute = model_name, name, attribute
         self.convert, self.default = convert, default

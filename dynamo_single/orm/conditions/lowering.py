@@ -204,14 +204,14 @@ _LOWERINGS = {
 }
 
 
-def operand(compare: Compare, info: AttributeInfo, value: Any) -> AttributeValue:
+def operand(compare: Compare, info: AttributeInfo, value: object) -> AttributeValue:
     """Give one of a comparison's values as it is stored; ``None`` is refused, for nothing equals it."""
     if value is None and not compare.path:
         raise InvalidValue(f"{word(compare)}: nothing equals None; ask with {compare.attribute}__isnull=True.")
     return to_attribute_value(value, path=info.name) if compare.path else info.serialize(value)
 
 
-def _ordered_operand(compare: Compare, info: AttributeInfo, value: Any) -> AttributeValue:
+def _ordered_operand(compare: Compare, info: AttributeInfo, value: object) -> AttributeValue:
     given = operand(compare, info, value)
     (kind,) = given
     if kind not in ORDERED_TYPES:

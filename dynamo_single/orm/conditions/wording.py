@@ -6,7 +6,6 @@ This module must not know keys, plans or requests.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from dynamo_single.orm.conditions.terms import (
     And,
@@ -57,7 +56,7 @@ def word_order(ordering: Sequence[Order]) -> str:
     return ", ".join(("-" if order.descending else "") + order.attribute for order in ordering)
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     """A list of a thousand identities must not drown the rest of a message."""
     if isinstance(value, list | tuple | set | frozenset) and len(value) > 5:
         first = ", ".join(shown(element) for element in list(value)[:3])

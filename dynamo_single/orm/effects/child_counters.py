@@ -128,7 +128,7 @@ def is_left(model: type[DynamoModel], before: Item | None, after: Item | None, k
     return all(number < 0 for number in sums(model, before, after).get(key, {"": 0}).values())
 
 
-def count(model: type[DynamoModel], name: str, pk: Any) -> int:
+def count(model: type[DynamoModel], name: str, pk: object) -> int:
     """How many live children an object has for its counter: one COUNT Query for each megabyte of them."""
     children = getattr(model, registry.attributes_of(model)[name].origin)
     found: int = live_children(children, pk).count()
@@ -177,7 +177,7 @@ async def send_count(obj: DynamoModel, name: str, number: int, pending: Block | 
     obj.__dict__[attribute.name] = number
 
 
-def live_children(children: Any, pk: Any) -> Any:
+def live_children(children: Any, pk: object) -> Any:
     """The live children of the object with a ``pk``, whatever a manager of theirs leaves out; from the table itself if
     that has a key for them."""
     queryset = children.model._base_manager.with_visibility("live").filter(**{children.field.attname: pk})

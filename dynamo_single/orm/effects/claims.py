@@ -32,7 +32,7 @@ def unique_attributes(model: type[DynamoModel]) -> dict[str, Attribute[Any]]:
     return {name: each for name, each in registry.attributes_of(model).items() if each.attr_name in stored}
 
 
-def claim_key(model: type[DynamoModel], attribute: Attribute[Any], value: Any) -> ItemKey:
+def claim_key(model: type[DynamoModel], attribute: Attribute[Any], value: object) -> ItemKey:
     """The key of the claim on a value of an attribute that is unique by itself."""
     return rule_of(model, attribute).key((value,))
 
@@ -191,7 +191,7 @@ def holder_by(claim: Item | None) -> ItemKey | None:
     return None if claim is None or has_expired(claim) else owner_of(claim)
 
 
-def owner_item(model: type[DynamoModel], attribute: Attribute[Any], value: Any) -> Item | None:
+def owner_item(model: type[DynamoModel], attribute: Attribute[Any], value: object) -> Item | None:
     """The stored item that holds a unique value: two GetItems, strongly consistent; one if nobody holds it."""
     owner = holder(model, claim_key(model, attribute, value))
     return None if owner is None else run(plans.get_item(get_table(model._options.alias), owner))

@@ -84,7 +84,7 @@ def _explained(subject: Subject, checked: tuple[Action, ...], action: Action, fo
     return None
 
 
-def _copied(subject: Subject, copy: CopiedAttribute, pk: Any, item: Item | None, *, lenient: bool) -> Any:
+def _copied(subject: Subject, copy: CopiedAttribute, pk: object, item: Item | None, *, lenient: bool) -> Any:
     if item is None or hydration.has_expired(item):
         if lenient:
             return None

@@ -62,7 +62,7 @@ class Group(Struct, frozen=True):
                     yield obj
 
 
-def _holders(holder: Any, field: Any, pk: Any, *, deleted: bool) -> list[Any]:
+def _holders(holder: Any, field: Any, pk: object, *, deleted: bool) -> list[Any]:
     """The querysets that find the objects which refer to one; raises ``NoAccessPattern`` if no key does."""
     # Without Meta.ordering, which no key may have.
     every = holder._base_manager.order_by().filter(**{field.attname: pk})
@@ -96,7 +96,7 @@ def problem(copy: CopiedAttribute) -> str | None:
     return None
 
 
-def groups(model: type[DynamoModel], pk: Any, item: Item, copies: Iterable[CopiedAttribute]) -> list[Group]:
+def groups(model: type[DynamoModel], pk: object, item: Item, copies: Iterable[CopiedAttribute]) -> list[Group]:
     """Some copies of an object's attributes, as its item says they are to be."""
     values: dict[tuple[Any, Any], dict[str, Any]] = {}
     for copy in copies:

@@ -150,7 +150,7 @@ def rule_fingerprint(attributes: Sequence[Attribute[Any]], name: str, condition:
     return shortened(" ".join(part for part in (",".join(texts), name, condition_text) if part))
 
 
-def _normal(attribute: Attribute[Any], value: Any) -> Any:
+def _normal(attribute: Attribute[Any], value: object) -> Any:
     if not isinstance(value, str):
         return value
     return canonical(value) if attribute.canonical else unicodedata.normalize("NFC", value)
@@ -279,7 +279,7 @@ _UNSUPPORTED = {
 }
 
 
-def check_constraint(owner: str, constraint: Any) -> None:
+def check_constraint(owner: str, constraint: object) -> None:
     """Refuse a constraint that DynamoDB cannot keep, by its name; raises ``ConfigurationError``."""
     where = f"{owner}.Meta.constraints: {getattr(constraint, 'name', constraint)!r}"
     if not isinstance(constraint, UniqueConstraint):

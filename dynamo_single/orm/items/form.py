@@ -141,7 +141,7 @@ class ItemForm(Struct, frozen=True, eq=False):
                 found[name] = value
         return found
 
-    def _is_as_stored(self, name: str, value: Any, before: Item) -> bool:
+    def _is_as_stored(self, name: str, value: object, before: Item) -> bool:
         """Whether a prepared value is stored already, to the letter: what it means need not be compared then."""
         stored = before.get(self.stored[name])
         return stored is not None and value is not None and self.writers[name](value) == stored

@@ -40,7 +40,7 @@ class AttributeValues(MutableMapping[str, Any]):
             raise KeyError(name)
         return self._values[name]
 
-    def __setitem__(self, name: str, value: Any) -> None:
+    def __setitem__(self, name: str, value: object) -> None:
         if name not in self._names:
             raise KeyError(name)
         self._values[name] = value

@@ -26,7 +26,7 @@ def named(model: type[DynamoModel], names: Sequence[Any], method: str) -> list[s
     return [field.name for field in found if field is not None]
 
 
-def _field(model: Any, name: Any, method: str) -> Any:
+def _field(model: Any, name: object, method: str) -> Any:
     """The field that a name means; ``None`` for a part of another object, which ``defer()`` leaves as it is.
 
     An object that a reference leads to is read whole, also where ``only()`` names a part of it.

@@ -79,7 +79,7 @@ def _forget_those_that_refer(obj: DynamoModel, names: Collection[str] | Iterable
             each.delete_cached_value(obj)
 
 
-def _renew_references(obj: Any, fresh: Any, named: Collection[str] | None) -> None:
+def _renew_references(obj: Any, fresh: object, named: Collection[str] | None) -> None:
     """Let references that were read again forget their objects, or have those that came along."""
     for field in obj._meta.concrete_fields:
         if not field.is_relation or field.attname not in fresh.__dict__ or (named and field.attname not in named):

@@ -54,7 +54,7 @@ def touched(obj: DynamoModel, held: Values) -> set[str]:
     return found
 
 
-def is_same(attribute: Attribute[Any], value: Any, other: Any) -> bool:
+def is_same(attribute: Attribute[Any], value: object, other: object) -> bool:
     """Whether two prepared values are stored alike: to Python ``True`` equals 1, in a document they differ."""
     if value is None or other is None:
         return value is other
@@ -171,7 +171,7 @@ def computed_key(model: type[DynamoModel], values: Mapping[str, Any]) -> ItemKey
     )
 
 
-def key_of_pk(model: type[DynamoModel], pk: Any) -> ItemKey:
+def key_of_pk(model: type[DynamoModel], pk: object) -> ItemKey:
     """The primary key of the object with a ``pk``."""
     field = model._meta.pk
     values = field.split(str(pk)) if isinstance(field, IdentityField) else {field.attname: pk}

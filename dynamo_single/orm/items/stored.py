@@ -34,7 +34,7 @@ class PartialBytes:
 class StoredItem:
     """``obj._stored``: the item as it was last read or written; ``None`` for an object that is not stored yet."""
 
-    def __get__(self, instance: Any, owner: Any) -> Any:
+    def __get__(self, instance: object, owner: Any) -> Any:
         if instance is None:
             return self
         try:
@@ -47,5 +47,5 @@ class StoredItem:
             held = instance.__dict__[NAME] = PartialItem(item_of(held.text), held.names)
         return held
 
-    def __set__(self, instance: Any, item: Mapping[str, Mapping[str, Any]] | None) -> None:
+    def __set__(self, instance: object, item: Mapping[str, Mapping[str, Any]] | None) -> None:
         instance.__dict__[NAME] = item

@@ -5,7 +5,7 @@ What they do is done by the modules of those names. This module must not know ho
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from asgiref.sync import sync_to_async
 
@@ -74,7 +74,7 @@ class SoftDeleteModel(Model):
         """
         return self._delete_under(NO_TERMS if condition is None else self._demanding(condition))
 
-    def _delete_under(self, terms: Terms, origin: Any = None) -> tuple[int, dict[str, int]]:
+    def _delete_under(self, terms: Terms, origin: object = None) -> tuple[int, dict[str, int]]:
         return run(trash.delete(self, terms, current()))
 
     def restore(self) -> tuple[int, dict[str, int]]:

@@ -19,7 +19,7 @@ def ask_for_app() -> None:
         checks.register(check_installed, checks.Tags.models)
 
 
-def check_installed(app_configs: Any = None, **kwargs: Any) -> list[checks.CheckMessage]:
+def check_installed(app_configs: object = None, **kwargs: Any) -> list[checks.CheckMessage]:
     """E021, unless the app is installed."""
     if apps.is_installed(NAME):
         return []

@@ -133,7 +133,7 @@ class ModelMeta(MetaModel, ModelBase):
             registry.register(model)
 
 
-def _check_options(name: str, declared: Any) -> None:
+def _check_options(name: str, declared: object) -> None:
     """Refuse options that neither Django nor this app has, that this app decides, or that DynamoDB cannot follow."""
     for key in sorted(_names(declared)):
         if key in DECIDED:
@@ -195,7 +195,7 @@ def _declare_identity(name: str, namespace: dict[str, Any], parents: list[Any]) 
         namespace["identity"] = _Contributed(names)
 
 
-def _declare_purging(name: str, namespace: dict[str, Any], parents: list[Any], meta: Any) -> None:
+def _declare_purging(name: str, namespace: dict[str, Any], parents: list[Any], meta: object) -> None:
     """Give a model with ``Meta.purge_after`` the attribute by which DynamoDB empties its trash."""
     after = getattr(meta, "purge_after", None)
     if after is None:
@@ -232,7 +232,7 @@ class _Contributed:
         cls.add_to_class(name, IdentityField(self.names, verbose_name="identity"))
 
 
-def _finish(cls: Any, meta: Any, *, proxy: bool) -> None:
+def _finish(cls: Any, meta: object, *, proxy: bool) -> None:
     """Set what Django's own metaclass sets otherwise."""
     if not proxy:
         if getattr(meta, "trash_index", None) and not hasattr(cls, registry.DELETED_AT):

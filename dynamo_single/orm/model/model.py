@@ -79,7 +79,7 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
 
     Meta = Abstract
 
-    def __init__(self, *args: Any, _user_instantiated: bool = True, **kwargs: Any) -> None:
+    def __init__(self, *args: object, _user_instantiated: bool = True, **kwargs: Any) -> None:
         if args:
             raise TypeError(
                 f"{type(self).__name__}() takes keyword arguments only: PynamoDB and Django give positional ones "
@@ -110,7 +110,7 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
 
     def save(
         self,
-        *args: Any,
+        *args: object,
         force_insert: bool | tuple[ModelBase, ...] = False,
         force_update: bool = False,
         using: str | None = None,
@@ -154,7 +154,7 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
             condition=demanded,
         )
 
-    async def asave(self, *args: Any, **options: Any) -> None:
+    async def asave(self, *args: object, **options: Any) -> None:
         """``save()`` in a thread."""
         await sync_to_async(self.save)(*args, **options)
 
@@ -280,11 +280,11 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
 
         return run(save.only_if(self, condition, write, names))
 
-    def _hard_delete(self, terms: Terms, origin: Any = None) -> tuple[int, dict[str, int]]:
+    def _hard_delete(self, terms: Terms, origin: object = None) -> tuple[int, dict[str, int]]:
         """Delete for good; the signals name ``origin``, which is the object itself unless it is given."""
         return run(purging.delete(self, terms, current(), origin))
 
-    def _delete_under(self, terms: Terms, origin: Any = None) -> tuple[int, dict[str, int]]:
+    def _delete_under(self, terms: Terms, origin: object = None) -> tuple[int, dict[str, int]]:
         """Delete as ``delete()`` does."""
         return self._hard_delete(terms, origin)
 
@@ -313,7 +313,7 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
 
     @classmethod
     def from_db(
-        cls, db: str | None, field_names: Collection[str], values: Collection[Any], *, fetch_mode: Any = None
+        cls, db: str | None, field_names: Collection[str], values: Collection[Any], *, fetch_mode: object = None
     ) -> Self:
         """The object of what was read of it. As with Django, an override is called for each object that is read.
 
@@ -331,7 +331,7 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
         return result
 
     def refresh_from_db(
-        self, using: str | None = None, fields: Iterable[str] | None = None, from_queryset: Any = None
+        self, using: str | None = None, fields: Iterable[str] | None = None, from_queryset: object = None
     ) -> None:
         """Read the object again: one strongly consistent GetItem, or what ``from_queryset`` sends.
 
@@ -367,7 +367,7 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
         except InvalidValue as error:
             raise ValidationError(str(error), code="invalid_key") from error
 
-    def _perform_unique_checks(self, unique_checks: Any) -> dict[str, list[Any]]:
+    def _perform_unique_checks(self, unique_checks: object) -> dict[str, list[Any]]:
         own_key = None if self._stored is None else serialization.stored_key(self)
         return validation.unique_errors(self, own_key, unique_checks)
 

@@ -34,7 +34,7 @@ def save_options(args: tuple[Any, ...], by_name: tuple[Any, ...]) -> tuple[Any, 
     return (*args, *by_name[len(args) :])
 
 
-def check_force_insert(model: type, given: Any) -> None:
+def check_force_insert(model: type, given: object) -> None:
     """Refuse what Django refuses as ``force_insert``: it is a boolean, or a tuple of the model and its bases."""
     if isinstance(given, bool):
         return

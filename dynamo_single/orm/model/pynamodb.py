@@ -37,27 +37,27 @@ class KeyValue(PynamoDBAttribute[str]):
     attr_type = "S"
 
     @overload
-    def __get__(self, instance: None, owner: Any) -> Self: ...
+    def __get__(self, instance: None, owner: object) -> Self: ...
     @overload
-    def __get__(self, instance: Any, owner: Any) -> str: ...
-    def __get__(self, instance: Any, owner: Any) -> Any:
+    def __get__(self, instance: object, owner: object) -> str: ...
+    def __get__(self, instance: Any, owner: object) -> Any:
         return self if instance is None else serialization.primary_key(instance)[self.attr_name]
 
-    def __set__(self, instance: Any, value: Any) -> None:
+    def __set__(self, instance: object, value: object) -> None:
         raise NotSupported(f"{self.attr_name} is computed from the attributes that the key template names: set those.")
 
 
 class ItemType(DiscriminatorAttribute):
     """The discriminator: which model an item belongs to. It is the class's, so no instance sets it."""
 
-    def register_class(self, cls: type, discriminator: Any) -> None:
+    def register_class(self, cls: type, discriminator: object) -> None:
         """Remember the class's item type."""
         self._class_map[cls] = discriminator
 
-    def __get__(self, instance: Any, owner: Any) -> Any:
+    def __get__(self, instance: object, owner: object) -> Any:
         return self if instance is None else type(instance)
 
-    def __set__(self, instance: Any, value: Any) -> None:
+    def __set__(self, instance: object, value: object) -> None:
         raise NotSupported("An item's type is its model and cannot be set.")
 
 
@@ -71,7 +71,7 @@ class PynamoDBHooks(_Base):
     #: ``is_derived()`` tells those that are not.
     derived_by: ClassVar[str] = ""
 
-    def update(self, *args: Any, **kwargs: Any) -> Any:
+    def update(self, *args: object, **kwargs: Any) -> Any:
         """PynamoDB's ``update(actions)`` is refused: it would leave keys behind that depend on what it changes."""
         raise NotSupported(
             f"{type(self).__name__}.update(actions) is PynamoDB's and knows nothing of the keys that depend on an "
@@ -79,7 +79,7 @@ class PynamoDBHooks(_Base):
         )
 
     @classmethod
-    def _refuse_table_change(cls, *args: Any, **kwargs: Any) -> Any:
+    def _refuse_table_change(cls, *args: object, **kwargs: Any) -> Any:
         raise NotSupported(
             f"The table belongs to all models, so {cls.__name__} neither makes nor deletes it: manage.py dynamo_setup "
             "sets it up."
@@ -111,17 +111,17 @@ class PynamoDBHooks(_Base):
         cls._check_plain_write()
         return super().batch_write(auto_commit=auto_commit)
 
-    def get_save_kwargs_from_instance(self, *args: Any, **kwargs: Any) -> Any:
+    def get_save_kwargs_from_instance(self, *args: object, **kwargs: Any) -> Any:
         """For PynamoDB's ``TransactWrite``; refused where other items depend on this one."""
         self._check_plain_write()
         return super().get_save_kwargs_from_instance(*args, **kwargs)  # type: ignore[misc]  # not in the stand-in
 
-    def get_delete_kwargs_from_instance(self, *args: Any, **kwargs: Any) -> Any:
+    def get_delete_kwargs_from_instance(self, *args: object, **kwargs: Any) -> Any:
         """For PynamoDB's ``TransactWrite``; refused where other items depend on this one."""
         self._check_plain_write()
         return super().get_delete_kwargs_from_instance(*args, **kwargs)  # type: ignore[misc]  # not in the stand-in
 
-    def get_update_kwargs_from_instance(self, *args: Any, **kwargs: Any) -> Any:
+    def get_update_kwargs_from_instance(self, *args: object, **kwargs: Any) -> Any:
         """Refused as ``update`` is."""
         return self.update()
 
@@ -143,13 +143,13 @@ class PynamoDBHooks(_Base):
     if not TYPE_CHECKING:  # their arguments are PynamoDB's
 
         @classmethod
-        def query(cls, *args: Any, **options: Any) -> Any:
+        def query(cls, *args: object, **options: Any) -> Any:
             """PynamoDB's ``query`` of the table; ``index_name`` is refused."""
             cls._refuse_index("query", args, options)
             return super().query(*args, **options)
 
         @classmethod
-        def count(cls, *args: Any, **options: Any) -> int:
+        def count(cls, *args: object, **options: Any) -> int:
             """PynamoDB's ``count`` of the table; ``index_name`` is refused."""
             cls._refuse_index("count", args, options)
             return super().count(*args, **options)

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
         @classmethod
         def get(
             cls,
-            hash_key: Any,
-            range_key: Any = None,
+            hash_key: object,
+            range_key: object = None,
             consistent_read: bool = False,
             attributes_to_get: Sequence[str] | None = None,
         ) -> Self: ...
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
         @classmethod
         def query(
             cls,
-            hash_key: Any,
+            hash_key: object,
             range_key_condition: Condition | None = None,
             filter_condition: Condition | None = None,
             consistent_read: bool = False,
@@ -82,7 +82,7 @@ if TYPE_CHECKING:
         @classmethod
         def count(
             cls,
-            hash_key: Any = None,
+            hash_key: object = None,
             range_key_condition: Condition | None = None,
             filter_condition: Condition | None = None,
             consistent_read: bool = False,

@@ -6,7 +6,6 @@ What the key leaves open becomes a filter. This module must not know how a query
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.terms import DELETED_AT, ITEM_TYPE, And, Compare, Condition, Not, Or
@@ -31,7 +30,7 @@ _DRAWBACKS = (
 )
 
 
-def by_one_key(query: Query, constraints: Constraints, now: Any) -> tuple[Plan | None, list[Rejection]]:
+def by_one_key(query: Query, constraints: Constraints, now: object) -> tuple[Plan | None, list[Rejection]]:
     """Find the plan that reads one key, or ``None``, and why each other key was rejected."""
     candidates, rejected = weigh_all(query, constraints)
     return (chosen(query, candidates, rejected, now) if candidates else None), rejected
@@ -81,7 +80,7 @@ def _check_usable(key: AccessKey, query: Query) -> None:
         raise Unfit(f"it does not hold {'live' if is_trash else 'soft-deleted'} items")
 
 
-def chosen(query: Query, candidates: list[Candidate], rejected: list[Rejection], now: Any) -> Plan:
+def chosen(query: Query, candidates: list[Candidate], rejected: list[Rejection], now: object) -> Plan:
     best = candidates[0] if len(candidates) == 1 else _best(query.layout, candidates, rejected)
     if best.kind == "empty":
         return Plan("empty", query, best.key, reason="no item can have such a key", rejected=tuple(rejected))
@@ -141,7 +140,7 @@ def of_type(layout: ModelLayout) -> Condition:
     return Compare(ITEM_TYPE, "exact", layout.item_type)
 
 
-def alive(layout: ModelLayout, now: Any) -> tuple[Condition, ...]:
+def alive(layout: ModelLayout, now: object) -> tuple[Condition, ...]:
     """DynamoDB removes expired items up to days later, so until then they are filtered out."""
     if layout.expires is None:
         return ()

@@ -6,7 +6,6 @@ Nothing is sent and nothing is guessed: a query that no keys answer is a ``NoAcc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -31,7 +30,7 @@ _ORDERED_TYPES = ("S", "N")
 PRIMARY = "primary"
 
 
-def plan(query: Query, *, now: Any = None) -> Plan:
+def plan(query: Query, *, now: object = None) -> Plan:
     """Find how a query is read.
 
     ``now`` is the present as a value of the attribute by which items expire; it is needed if the model has one.
@@ -62,7 +61,7 @@ def plan(query: Query, *, now: Any = None) -> Plan:
     raise no_access_pattern(query, constraints, rejected, in_any_order=_without_order(query, constraints))
 
 
-def _as_if_filled(query: Query, now: Any) -> Plan | None:
+def _as_if_filled(query: Query, now: object) -> Plan | None:
     """The plan that there will be once every key is filled."""
     try:
         return plan(replace(query, missing_keys=frozenset()), now=now)
@@ -70,7 +69,7 @@ def _as_if_filled(query: Query, now: Any) -> Plan | None:
         return None
 
 
-def plan_of_keys(query: Query, keys: Sequence[tuple[str, str]], *, now: Any = None) -> Plan:
+def plan_of_keys(query: Query, keys: Sequence[tuple[str, str]], *, now: object = None) -> Plan:
     """The plan that reads items by their whole primary keys, each given once; ``now`` is as of ``plan()``.
 
     It is the one that ``plan()`` finds for the values that these keys are made of, but for what was ``rejected``: no
@@ -91,7 +90,7 @@ def _nothing(query: Query) -> Plan:
     return Plan("empty", query, reason="no item can meet the conditions")
 
 
-def _parts(query: Query, found: Plan | None, merged_by: Sequence[Order], now: Any, steps: int) -> list[Plan] | None:
+def _parts(query: Query, found: Plan | None, merged_by: Sequence[Order], now: object, steps: int) -> list[Plan] | None:
     """Give the plans which together answer a query, of which one key gives what was ``found``; none for nothing."""
     if found is not None and (found.kind != "query" or found.filter == EVERYTHING):
         return [found]
@@ -107,7 +106,7 @@ def _parts(query: Query, found: Plan | None, merged_by: Sequence[Order], now: An
 
 
 def _parts_of_each(
-    way: Sequence[Alternative], merged_by: Sequence[Order], now: Any, steps: int
+    way: Sequence[Alternative], merged_by: Sequence[Order], now: object, steps: int
 ) -> list[list[Plan]] | None:
     """Give the plans of each query, or ``None`` if one of them cannot be answered or they would be too many."""
     all_parts: list[list[Plan]] = []
@@ -156,7 +155,7 @@ def _has_order(part: Plan, merged_by: Sequence[Order]) -> bool:
     return True
 
 
-def _union(query: Query, parts: list[Plan], rejected: list[Rejection], whole: Plan | None, now: Any) -> Plan:
+def _union(query: Query, parts: list[Plan], rejected: list[Rejection], whole: Plan | None, now: object) -> Plan:
     if not parts:
         return _nothing(query)
     reason = f"{len(parts)} questions, each by its own key, read less than one that filters"

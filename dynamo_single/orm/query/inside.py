@@ -86,7 +86,7 @@ def values(name: str, queryset: Any) -> list[Any]:
     return list(dict.fromkeys(found))
 
 
-def _only(row: Any) -> Any:
+def _only(row: object) -> Any:
     if isinstance(row, dict):
         return next(iter(row.values()))
     return row[0] if isinstance(row, tuple) else row

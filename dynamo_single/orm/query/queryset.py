@@ -104,7 +104,7 @@ class QuerySet(AwaitedQuerySet[M]):
             return next(rows.rows(state), None) is not None
         return run(objects.exists(state.source()))
 
-    def get(self, *args: Any, **kwargs: Any) -> M:
+    def get(self, *args: object, **kwargs: Any) -> M:
         """The one object: one GetItem for a whole primary key, else a Query for at most two matches."""
         key = by_key.key_of_one(self, kwargs) if kwargs and not args else None
         found = list(self._two(args, kwargs)) if key is None else run(by_key.objects(self, (key,)))
@@ -129,7 +129,7 @@ class QuerySet(AwaitedQuerySet[M]):
         """The object with a value of a unique attribute, by its claim or by its primary key."""
         return unique.the_one(self, attribute, value)
 
-    def in_bulk(self, id_list: Any = None, *, field_name: str = "pk") -> dict[Any, M]:
+    def in_bulk(self, id_list: object = None, *, field_name: str = "pk") -> dict[Any, M]:
         """The objects by ``pk``, or by a unique attribute: one BatchGetItem for each hundred keys, in their order.
 
         It takes 10,000 keys, as ``__in`` does. Beside an SQL database Django takes them in parts of what that takes.
@@ -164,7 +164,7 @@ class QuerySet(AwaitedQuerySet[M]):
         """Always: a key's order has a place for every item. Django asks since 6.1, and would else order by ``pk``."""
         return True
 
-    def fetch_mode(self, fetch_mode: Any) -> Self:
+    def fetch_mode(self, fetch_mode: object) -> Self:
         """What Django does by itself, ``FETCH_ONE``; it has more modes since 6.1, which are refused."""
         if fetch_mode is not getattr(models, "FETCH_ONE", None):
             raise NotSupported(
@@ -181,11 +181,11 @@ class QuerySet(AwaitedQuerySet[M]):
         clone.query.standard_ordering = not clone.query.standard_ordering
         return clone
 
-    def earliest(self, *fields: Any) -> M:
+    def earliest(self, *fields: object) -> M:
         """The object with the least value of the fields, in the order that a key serves."""
         return self._outermost(fields, first=True)
 
-    def latest(self, *fields: Any) -> M:
+    def latest(self, *fields: object) -> M:
         """The object with the greatest value of the fields, in the order that a key serves."""
         return self._outermost(fields, first=False)
 
@@ -210,11 +210,11 @@ class QuerySet(AwaitedQuerySet[M]):
 
     # other shapes of the result
 
-    def values(self, *fields: Any, **expressions: Any) -> Any:
+    def values(self, *fields: object, **expressions: Any) -> Any:
         """Dictionaries of the named attributes, which alone are read; of all of them without names."""
         return self._with_columns(fields, expressions, as_dict)
 
-    def values_list(self, *fields: Any, flat: bool = False, named: bool = False) -> Any:
+    def values_list(self, *fields: object, flat: bool = False, named: bool = False) -> Any:
         """Tuples of the named attributes, which alone are read; ``named`` ones, or ``flat`` one value each."""
         if flat and named:
             raise TypeError("'flat' and 'named' can't be used together.")
@@ -229,7 +229,7 @@ class QuerySet(AwaitedQuerySet[M]):
         clone._iterable_class = RowIterable
         return clone
 
-    def aggregate(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+    def aggregate(self, *args: object, **kwargs: Any) -> dict[str, Any]:
         """``Count``, ``Min``, ``Max``, ``Sum`` and ``Avg`` of attributes, with Django's types of results.
 
         One count is one Query with Select=COUNT; the least or greatest value of what a key is ordered by is one Query
@@ -237,7 +237,7 @@ class QuerySet(AwaitedQuerySet[M]):
         """
         return annotate.aggregate(self, args, kwargs)
 
-    def annotate(self, *args: Any, **kwargs: Any) -> Any:
+    def annotate(self, *args: object, **kwargs: Any) -> Any:
         """The same aggregates for each object, or after ``values()`` for each group, which needs ``allow_in_memory()``.
 
         ``Count("people")`` of ``people = Children(...)`` is one Query with Select=COUNT for each object.
@@ -255,7 +255,7 @@ class QuerySet(AwaitedQuerySet[M]):
         """
         return annotate.datetimes(self, field_name, kind, order, tzinfo)
 
-    def only(self, *fields: Any) -> Self:
+    def only(self, *fields: object) -> Self:
         """Objects of which the named attributes are read, and the identity; each other is read when it is asked for.
 
         The answers become smaller; DynamoDB charges whole items all the same.
@@ -264,7 +264,7 @@ class QuerySet(AwaitedQuerySet[M]):
         names = fields if fields == (None,) else partial.named(self.model, fields, "only")
         return super().only(*names)
 
-    def defer(self, *fields: Any) -> Self:
+    def defer(self, *fields: object) -> Self:
         """Objects of which all but the named attributes are read; ``defer(None)`` takes back what was deferred."""
         self._check_loadable("defer")
         names = fields if fields == (None,) else partial.named(self.model, fields, "defer")
@@ -274,7 +274,7 @@ class QuerySet(AwaitedQuerySet[M]):
         if self._asked.columns is not None:
             raise TypeError(f"Cannot call {name}() after .values() or .values_list()")
 
-    def union(self, *other_qs: Any, all: bool = False) -> Self:
+    def union(self, *other_qs: object, all: bool = False) -> Self:
         """What any of the querysets gives, each object once: the same as ``|``; ordered anew by ``order_by()``."""
         if all:
             raise NotSupported("union(all=True) is not supported: an object comes once. Chain lists in Python instead.")
@@ -296,7 +296,7 @@ class QuerySet(AwaitedQuerySet[M]):
         result: Self = super().__or__(other)
         return result
 
-    def distinct(self, *field_names: Any) -> Self:
+    def distinct(self, *field_names: object) -> Self:
         """The same objects, as no query gives one twice; of ``values()`` each row once: needs ``allow_in_memory()``."""
         if field_names:
             raise NotSupported("distinct() over fields is not supported: values(...).distinct() gives each value once.")

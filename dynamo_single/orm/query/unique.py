@@ -13,7 +13,7 @@ from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.table.flow import run
 
 
-def by_claim(model: Any, attribute: str, value: Any) -> Any | None:
+def by_claim(model: Any, attribute: str, value: object) -> Any | None:
     """The object of a model that holds a value of a unique attribute, or ``None``.
 
     Two GetItems, strongly consistent; one if nothing holds it. Raises ``KeyNotFilled`` while a migration has not
@@ -42,7 +42,7 @@ def _check_filled(model: Any, attribute: str) -> None:
         )
 
 
-def the_one(queryset: Any, attribute: str, value: Any) -> Any:
+def the_one(queryset: Any, attribute: str, value: object) -> Any:
     """The object of a queryset with a value of an attribute that is unique by itself; raises ``DoesNotExist``.
 
     As ``by_claim()``, or one GetItem where the value is the whole primary key. Of a queryset with conditions, those are

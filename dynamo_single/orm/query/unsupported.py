@@ -28,7 +28,7 @@ REFUSED = {
 def refusing(name: str) -> Callable[..., Any]:
     """A method that raises ``NotSupported`` with the table's words."""
 
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def method(self: object, *args: object, **kwargs: Any) -> Any:
         raise NotSupported(f"{name}() is not supported: {REFUSED[name]}.")
 
     method.__name__ = name

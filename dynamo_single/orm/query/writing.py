@@ -167,13 +167,13 @@ class WritingQuerySet(PlannedQuerySet[M]):
 
     # Django's writers of single rows; the model's own save_base() and delete() write.
 
-    def _insert(self, *args: Any, **kwargs: Any) -> Any:
+    def _insert(self, *args: object, **kwargs: Any) -> Any:
         raise NotSupported("Items are written by save(), not by QuerySet._insert().")
 
-    def _update(self, *args: Any, **kwargs: Any) -> Any:
+    def _update(self, *args: object, **kwargs: Any) -> Any:
         raise NotSupported("Items are written by save(), not by QuerySet._update().")
 
-    def _raw_delete(self, *args: Any, **kwargs: Any) -> Any:
+    def _raw_delete(self, *args: object, **kwargs: Any) -> Any:
         raise NotSupported("Items are deleted by delete(), not by QuerySet._raw_delete().")
 
 

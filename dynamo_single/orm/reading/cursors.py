@@ -100,7 +100,7 @@ def _key(key: AccessKey | None, layout: ModelLayout) -> Iterator[Any]:
         yield info.stored, info.type, info.kind
 
 
-def _digest(value: Any) -> str:
+def _digest(value: object) -> str:
     return signing.b64_encode(hashlib.sha256(repr(value).encode()).digest()[:12]).decode()
 
 
@@ -112,7 +112,7 @@ def _signer(secret: str | bytes) -> signing.Signer:
     return signing.Signer(key=secret, sep=".", salt=SALT, fallback_keys=[])
 
 
-def _open(text: Any) -> list[Any]:
+def _open(text: object) -> list[Any]:
     for secret in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS):
         try:
             # Other texts than ASCII cannot be compared with a signature.

@@ -226,14 +226,14 @@ class Narrowed(Struct, frozen=True):
     keys: frozenset[ItemKey] = frozenset()
 
 
-def narrow_parts(plan: Plan, value: Any, *, backward: bool, now: Any) -> tuple[Narrowed, ...]:
+def narrow_parts(plan: Plan, value: object, *, backward: bool, now: object) -> tuple[Narrowed, ...]:
     """What each part reads from a position on, given its value of the first attribute that the union is ordered by."""
     order = plan.merged_by[0]
     term = Compare(order.attribute, "gte" if order.descending == backward else "lte", value)
     return tuple(_narrow_part(part, term, now) for part in plan.parts)
 
 
-def _narrow_part(part: Plan, term: Compare, now: Any) -> Narrowed:
+def _narrow_part(part: Plan, term: Compare, now: object) -> Narrowed:
     terms = conjuncts(simplify(part.query.where))
     if gather(join((*terms, term)), part.layout) is None:
         return Narrowed((None,) * len(part.conditions))
@@ -248,7 +248,7 @@ def _narrow_part(part: Plan, term: Compare, now: Any) -> Narrowed:
     return Narrowed(tuple(_intersect(condition, *_bounds(bound)) for condition, bound in pairs))
 
 
-def _by_same_key(part: Plan, terms: Iterable[Condition], now: Any) -> Plan | None:
+def _by_same_key(part: Plan, terms: Iterable[Condition], now: object) -> Plan | None:
     where = join(terms)
     query = replace(part.query, where=where, using_index=part.key.name if part.key else None)
     constraints = gather(where, part.layout)

@@ -81,7 +81,7 @@ class Tally:
         elif self.measure.function in ("Min", "Max"):
             self._take_outermost(value)
 
-    def _take_outermost(self, value: Any) -> None:
+    def _take_outermost(self, value: object) -> None:
         known: Any = comparable(self.attribute, value)
         lower = self._outermost is not None and known < comparable(self.attribute, self._outermost)
         if self._count == 1 or lower == (self.measure.function == "Min"):
@@ -106,7 +106,7 @@ class Tally:
         return float(Fraction(self._total) / self._count)
 
 
-def comparable(attribute: Attribute[Any] | None, value: Any) -> Hashable:
+def comparable(attribute: Attribute[Any] | None, value: object) -> Hashable:
     """A form of an attribute's value that is equal for equal values, and can be hashed and, of a scalar, ordered."""
     if isinstance(value, datetime):
         return clock.in_utc(value)
@@ -118,7 +118,7 @@ def comparable(attribute: Attribute[Any] | None, value: Any) -> Hashable:
     return form
 
 
-def checked_default(function: Function, attribute: Attribute[Any], value: Any) -> Any:
+def checked_default(function: Function, attribute: Attribute[Any], value: object) -> Any:
     """A default in the type of the result that it stands for; raises ``InvalidValue`` for another kind of value."""
     if value is None:
         return None

@@ -112,7 +112,7 @@ def cursor_for(state: QueryState, obj: object, *, before: bool) -> str:
         raise NotSupported("cursor_for(before=True): a scan can only be read forwards. Ask by a key instead.")
     if not isinstance(obj, state.model):
         raise InvalidValue(f"cursor_for() takes an object of {state.label}, not {shown(obj)}.")
-    item: Item | None = obj._stored  # type: ignore[attr-defined]  # a model of ours
+    item: Item | None = obj._stored
     if item is None:
         raise InvalidValue(f"cursor_for({shown(obj)}): it is not stored, so that no query gives it. Save it first.")
     if isinstance(item, PartialItem):

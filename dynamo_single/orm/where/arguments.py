@@ -54,7 +54,7 @@ def raise_unknown(model: type[DynamoModel], error: FieldError) -> NoReturn:
     raise UnknownField(f"{model._meta.label}: {text}") from error
 
 
-def in_one_order(condition: Any) -> Any:
+def in_one_order(condition: object) -> Any:
     """The same condition, with the members of a set behind ``in`` in an order that no process has for itself alone.
 
     Requests are sent in the order of a list, and a cursor of one process has to be good in another.

@@ -82,7 +82,7 @@ def _several(model: type[DynamoModel], subject: Subject, operator: str, given: t
     return And(tuple(found)) if operator == "range" else Or(tuple(found))
 
 
-def whole(field: Any, operator: str, value: Any) -> Condition:
+def whole(field: Any, operator: str, value: object) -> Condition:
     """A comparison of a whole attribute."""
     if isinstance(field, IdentityField):
         return _identity(field, operator, value)

@@ -200,7 +200,7 @@ def _in_time(field: Any, days: Spans[int], zone: datetime.tzinfo) -> Iterator[Co
         yield _between(field, first, last)
 
 
-def _between(field: Any, first: Any, last: Any) -> Condition:
+def _between(field: Any, first: object, last: object) -> Condition:
     if first is None and last is None:
         return whole(field, "isnull", False)
     if first is None:

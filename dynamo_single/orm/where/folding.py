@@ -17,7 +17,7 @@ from dynamo_single.orm.schema.attributes import CanonicalAttribute
 from dynamo_single.orm.schema.kinds import DynamoModel
 
 
-def folded(field: Any, lookup: str, operator: str, value: Any) -> Condition:
+def folded(field: Any, lookup: str, operator: str, value: object) -> Condition:
     """A text compared by its folded form; raises ``NotSupported`` if the model keeps none."""
     attribute, name = field.attribute, field.attname
     if attribute.key_kind != "text":

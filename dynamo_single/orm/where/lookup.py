@@ -164,7 +164,7 @@ def is_own(model: type[DynamoModel], side: Col) -> bool:
     return field.model._meta.concrete_model._meta is meta and side.alias in (meta.db_table, None)
 
 
-def _computed(side: Any) -> NotSupported:
+def _computed(side: object) -> NotSupported:
     """The error for a condition on what would have to be computed from the stored value."""
     source = getattr(side, "lhs", None)
     if not isinstance(side, Transform) or not isinstance(source, Col):
@@ -210,7 +210,7 @@ def value_of(node: Any, subject: Subject, operator: str) -> Any:
     return field.get_prep_value(value) if field.attribute.rounds else field.attribute.prepare(value)
 
 
-def null_test(name: str, value: Any) -> bool:
+def null_test(name: str, value: object) -> bool:
     """What ``isnull`` compares with, which Django takes as ``True`` or ``False`` only."""
     if not isinstance(value, bool):
         raise InvalidValue(f"{name}__isnull takes True or False, not {shown(value)}.")
@@ -225,14 +225,14 @@ def two_bounds(name: str, value: Any) -> tuple[Any, Any]:
     return bounds
 
 
-def _bounds(subject: Subject, value: Any) -> Any:
+def _bounds(subject: Subject, value: object) -> Any:
     bounds = two_bounds(subject.name, value)
     if subject.steps or subject.sized:
         return bounds
     return tuple(subject.field.get_prep_value(bound) for bound in bounds)
 
 
-def _contained(subject: Subject, value: Any) -> Any:
+def _contained(subject: Subject, value: object) -> Any:
     """What a set or a list contains is one member, not a whole set."""
     is_plural = isinstance(value, list | set | tuple | dict)
     if not subject.steps and subject.field.attribute.attr_type in {"SS", "NS", "BS", "L"} and is_plural:
@@ -256,7 +256,7 @@ def members(name: str, value: Any) -> tuple[Any, ...]:
     return found
 
 
-def _key(subject: Subject, key: Any) -> Any:
+def _key(subject: Subject, key: object) -> Any:
     return checked_text(key, path=f"a key of {subject.field.attname}") if isinstance(key, str) else key
 
 

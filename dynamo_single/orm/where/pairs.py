@@ -26,12 +26,12 @@ COMPARED = ("exact", "lt", "lte", "gt", "gte")
 _AS_IN_DOCUMENTS = ("text", "number")
 
 
-def is_attribute(value: Any) -> bool:
+def is_attribute(value: object) -> bool:
     """Whether a lookup's value is another attribute, or a place in one."""
     return isinstance(value, Col | KeyTransform)
 
 
-def with_attributes(values: Any) -> tuple[Any, ...] | None:
+def with_attributes(values: object) -> tuple[Any, ...] | None:
     """The members of a list, or the bounds of a range, if there are attributes among them; else ``None``."""
     if isinstance(values, ExpressionList):
         # Of a member that is no expression Django makes one.
@@ -40,7 +40,7 @@ def with_attributes(values: Any) -> tuple[Any, ...] | None:
     return tuple(values) if isinstance(values, list | tuple) and any(map(is_attribute, values)) else None
 
 
-def read_pair(model: type[DynamoModel], subject: Subject, operator: str, value: Any) -> Condition:
+def read_pair(model: type[DynamoModel], subject: Subject, operator: str, value: object) -> Condition:
     """The comparison of a subject with another attribute; raises ``NotSupported`` if they are stored otherwise."""
     other = subject_of(model, value)
     _check(model, subject, operator, other)

@@ -27,7 +27,7 @@ _TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _STEP = re.compile(r"\[([0-9]+)\]")
 
 
-def read(model: Any, condition: Any) -> Condition:
+def read(model: Any, condition: object) -> Condition:
     """The condition in stored names and values; ``None`` is none at all."""
     if condition is None:
         return EVERYTHING

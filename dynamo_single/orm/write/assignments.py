@@ -54,7 +54,7 @@ class _Linear(Struct, frozen=True):
     constant: Any = None
 
 
-def is_asked(value: Any) -> bool:
+def is_asked(value: object) -> bool:
     """Whether a value asks for a change, or has to be worked out first."""
     return isinstance(value, Operation) or hasattr(value, "resolve_expression")
 
@@ -82,7 +82,7 @@ def refuse_changes(obj: DynamoModel, why: str) -> None:
         raise InvalidValue(f"{obj._meta.label}: {said} changes a stored value. {why}")
 
 
-def settled(target: Target, value: Any) -> Any:
+def settled(target: Target, value: object) -> Any:
     """A ``Change``, or the value itself as Python has it."""
     said = f"{target.said}={value if is_asked(value) else shown(value)}"
     if isinstance(value, Removal):
@@ -97,7 +97,7 @@ def settled(target: Target, value: Any) -> Any:
     return replace(_sum(target, linear), said=said)
 
 
-def _set(target: Target, value: Any, said: str) -> Change:
+def _set(target: Target, value: object, said: str) -> Change:
     if isinstance(value, Model):
         raise InvalidValue(f"{target.label} cannot be set to {shown(value)}: a document holds values only.")
     return Change(target.place, "set", to_attribute_value(value, path=target.said), said=said)
@@ -142,7 +142,7 @@ def _operation(target: Target, value: Operation) -> Change:
 # Django's expressions
 
 
-def _linear(target: Target, value: Any) -> _Linear:
+def _linear(target: Target, value: object) -> _Linear:
     if type(value) is F:
         name: str = value.name  # type: ignore[attr-defined]  # missing in the stubs
         return _Linear(terms=((_source(target, name), 1),))
@@ -163,7 +163,7 @@ def _linear(target: Target, value: Any) -> _Linear:
     )
 
 
-def _added(target: Target, value: Any, left: Any, right: Any, sign: int) -> Any:
+def _added(target: Target, value: object, left: object, right: object, sign: int) -> Any:
     if right is None:
         return left
     if left is None and sign > 0:
@@ -178,7 +178,7 @@ def _added(target: Target, value: Any, left: Any, right: Any, sign: int) -> Any:
     raise NotSupported(f"{target.label} cannot be set to {value}: only numbers and moments are added to. {_WAY_OUT}.")
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 

@@ -43,7 +43,7 @@ ATTEMPTS = 3
 
 
 async def delete(
-    obj: DynamoModel, terms: Terms, pending: Block | None, origin: Any = None
+    obj: DynamoModel, terms: Terms, pending: Block | None, origin: object = None
 ) -> tuple[int, dict[str, int]]:
     """Delete the item for good, after the children that go along; the counts are by model.
 
@@ -67,7 +67,7 @@ async def delete(
     return cascade.counts(type(obj), done)
 
 
-def _tell(origin: Any, done: Sequence[Any]) -> None:
+def _tell(origin: object, done: Sequence[Any]) -> None:
     for each in done:
         each._state.adding = True
         post_delete.send(sender=each._meta.concrete_model, instance=each, using=None, origin=origin)
@@ -125,7 +125,9 @@ async def _alone(obj: DynamoModel, terms: Terms, pending: Block | None) -> bool:
     return await only_if(obj, terms.queried, lambda again: remove(obj, Terms(again.queried, terms.demanded), pending))
 
 
-async def _with_children(obj: DynamoModel, terms: Terms, done: list[Any], pending: Block | None, origin: Any) -> None:
+async def _with_children(
+    obj: DynamoModel, terms: Terms, done: list[Any], pending: Block | None, origin: object
+) -> None:
     announced: set[ItemKey] = set()
     for attempt in range(ATTEMPTS):
         listed = partial(children, again=attempt > 0)
@@ -154,7 +156,7 @@ async def _with_children(obj: DynamoModel, terms: Terms, done: list[Any], pendin
 
 
 async def _latecomers(
-    obj: DynamoModel, roots: list[Any], origin: Any, announced: set[ItemKey], done: list[Any]
+    obj: DynamoModel, roots: list[Any], origin: object, announced: set[ItemKey], done: list[Any]
 ) -> None:
     """Delete the children that were created while their parents were deleted, as far as a key shows them by now."""
     for _ in range(ATTEMPTS):
@@ -177,7 +179,7 @@ async def _latecomers(
     )
 
 
-def _announce(objects: Sequence[Any], origin: Any, announced: set[ItemKey]) -> None:
+def _announce(objects: Sequence[Any], origin: object, announced: set[ItemKey]) -> None:
     """Send ``pre_delete`` once for each object, however often its deletion is begun anew."""
     for obj in objects:
         key = key_of(obj._stored)

@@ -59,7 +59,7 @@ class Writing(Struct):
     leaves_out: Callable[[Any, DynamoSingleError], bool] = lambda unit, error: False
     room: int = MAX_ACTIONS
 
-    def alone(self, unit: Any) -> Outcome:
+    def alone(self, unit: object) -> Outcome:
         """Write one object by itself."""
         try:
             return Outcome(self.pk(unit), self.write(unit))
@@ -159,7 +159,7 @@ class _Group(Struct, eq=False):
     block: Block = field(default_factory=Block)
     joined: list[_Joined] = field(default_factory=list)
 
-    def join(self, unit: Any, write: Write) -> bool:
+    def join(self, unit: object, write: Write) -> bool:
         """Let an object's write join; ``False`` if there is no room. Unless it is ``True``, nothing has joined."""
         block, before, called = self.block, len(self.block.entries), len(self.block.callbacks)
         token = pending.enter(block)

@@ -175,7 +175,7 @@ def _has_others(model: type[DynamoModel]) -> bool:
     return sum("is_derived" in vars(each) for each in model.__mro__) > 1
 
 
-def _found_by(field: Any, pk: Any, *, always: bool) -> Iterator[Any]:
+def _found_by(field: Any, pk: object, *, always: bool) -> Iterator[Any]:
     """Querysets of the objects with a reference, where a key has it; ``always`` for those that any key lists."""
     # Without Meta.ordering, which no key may have.
     found = field.model._base_manager.order_by().filter(**{field.attname: pk})

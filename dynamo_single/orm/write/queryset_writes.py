@@ -230,7 +230,7 @@ def _is_of_key(field: Any) -> bool:
     return bool(field.primary_key or field.attname in field.model._identity)
 
 
-def _checked_value(field: Any, value: Any) -> Any:
+def _checked_value(field: Any, value: object) -> Any:
     attribute = field.attribute
     if isinstance(value, Model):
         if not field.is_relation or not isinstance(value, field.remote_field.model):

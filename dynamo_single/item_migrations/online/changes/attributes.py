@@ -54,7 +54,7 @@ def _folded_copy(after: Snapshot, attribute: StoredAttribute, source: StoredAttr
     return Task(of_type(after.item_type), change)
 
 
-def called(function: Callable[[Any], Any], argument: Any) -> Any:
+def called(function: Callable[[Any], Any], argument: object) -> Any:
     """What a project's function gives; whatever it raises is a failure of the item, and not of the work."""
     try:
         return function(argument)
@@ -103,7 +103,7 @@ def _claims(snapshot: Snapshot, rules: Any, item: Item, changed: Callable[[Item]
         return ()  # the change says so
 
 
-def _converted(value: Any, convert: Convert | None, store: Convert) -> Any:
+def _converted(value: object, convert: Convert | None, store: Convert) -> Any:
     return store(value if convert is None else called(convert, value))
 
 

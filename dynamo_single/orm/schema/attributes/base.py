@@ -74,12 +74,12 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
 
     if not TYPE_CHECKING:  # what an attribute takes is said by its __init__()
 
-        def __new__(cls, *args: Any, **options: Any) -> Any:
+        def __new__(cls, *args: object, **options: Any) -> Any:
             """Refuse Django's options that no attribute takes, whichever attribute it is."""
             check_options(cls.__name__, options)
             return super().__new__(cls)
 
-        def __class_getitem__(cls, parameters: Any) -> type:
+        def __class_getitem__(cls, parameters: object) -> type:
             """The class itself: its parameters are for checkers, and Python before 3.13 knows no default of one."""
             return cls
 
@@ -89,7 +89,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
         *,
         null: Null = False,  # type: ignore[assignment]  # that is what null is without an argument
         blank: bool | None = None,
-        default: Any = NOT_PROVIDED,
+        default: object = NOT_PROVIDED,
         choices: Iterable[Any] | Callable[[], Iterable[Any]] | None = None,
         validators: Iterable[Callable[[Any], None]] = (),
         help_text: Label = "",
@@ -146,12 +146,12 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
         super().__set_name__(owner, name)
 
     @overload
-    def __get__(self, instance: None, owner: Any) -> Self: ...
+    def __get__(self, instance: None, owner: object) -> Self: ...
     @overload
-    def __get__(self: Attribute[T, Literal[True]], instance: Any, owner: Any) -> T | None: ...
+    def __get__(self: Attribute[T, Literal[True]], instance: object, owner: object) -> T | None: ...
     @overload
-    def __get__(self, instance: Any, owner: Any) -> T: ...
-    def __get__(self, instance: Any, owner: Any) -> Any:
+    def __get__(self, instance: object, owner: object) -> T: ...
+    def __get__(self, instance: object, owner: object) -> Any:
         if instance is None:
             return self
         try:
@@ -166,7 +166,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
             instance.refresh_from_db(fields=[self.name])
         return instance.__dict__.get(self.name)
 
-    def __set__(self, instance: Any, value: T | Combinable | Operation | None) -> None:
+    def __set__(self, instance: object, value: T | Combinable | Operation | None) -> None:
         instance.__dict__[self.name] = value
 
     def __delete__(self, instance: Any) -> None:
@@ -179,7 +179,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
         """The value to store of an object with these values by attribute: its own, or what is computed of them."""
         return values.get(self.name)
 
-    def prepare(self, value: Any) -> T | None:
+    def prepare(self, value: object) -> T | None:
         """The value in the one Python form that is stored; raises ``InvalidValue`` for any other kind of value."""
         if value is None:
             return None
@@ -192,18 +192,18 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
         except RecursionError as error:
             raise InvalidValue(f"{self.name}: the value is nested too deep, or contains itself.") from error
 
-    def clean(self, value: Any) -> T:
+    def clean(self, value: object) -> T:
         """``prepare`` for a value that is not ``None``."""
         raise NotImplementedError
 
-    def lookup_value(self, value: Any) -> Any:
+    def lookup_value(self, value: object) -> Any:
         """A lookup's value in the same Python form, as fine as it was given."""
         return self.prepare(value)
 
     #: What ``refuse`` says that the attribute takes.
     expects: ClassVar[str] = "another kind of value"
 
-    def refuse(self, value: Any) -> InvalidValue:
+    def refuse(self, value: object) -> InvalidValue:
         """The error for a value of the wrong kind."""
         return InvalidValue(
             f"{self.name or type(self).__name__} takes {self.expects}, not {type(value).__name__} {shown(value)}."
@@ -218,7 +218,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
         result: T = inner
         return result
 
-    def to_attribute_value(self, value: Any) -> dict[str, Any]:
+    def to_attribute_value(self, value: object) -> dict[str, Any]:
         """Any value as an AttributeValue; ``None`` as DynamoDB's NULL."""
         prepared = self.prepare(value)
         return {"NULL": True} if prepared is None else {self.attr_type: self.encode(prepared)}
@@ -239,16 +239,16 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
                 f"The stored item holds {shown(stored)} in {self.attr_name}, and {self.name} reads {self.expects}."
             ) from error
 
-    def serialize(self, value: Any) -> Any:
+    def serialize(self, value: object) -> Any:
         """For PynamoDB's conditions and writes: the inside of an AttributeValue."""
         prepared = self.prepare(value)
         return None if prepared is None else self.encode(prepared)
 
-    def deserialize(self, value: Any) -> Any:
+    def deserialize(self, value: object) -> Any:
         """For PynamoDB: the Python value."""
         return self.decode(value)
 
-    def to_text(self, value: Any) -> str:
+    def to_text(self, value: object) -> str:
         """The value as text, for ``pk`` and for messages."""
         return str(self.prepare(value))
 

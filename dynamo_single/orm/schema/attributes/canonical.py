@@ -110,10 +110,10 @@ class CanonicalAttribute(UnicodeAttribute[Literal[True]]):
         return self.folded(text) if isinstance(text, str) else None
 
     @overload  # type: ignore[override]  # its text is always one that may be missing
-    def __get__(self, instance: None, owner: Any) -> Self: ...
+    def __get__(self, instance: None, owner: object) -> Self: ...
     @overload
-    def __get__(self, instance: Any, owner: Any) -> str | None: ...
-    def __get__(self, instance: Any, owner: Any) -> Any:
+    def __get__(self, instance: object, owner: object) -> str | None: ...
+    def __get__(self, instance: object, owner: object) -> Any:
         if instance is None:
             return self
         held = instance.__dict__
@@ -121,7 +121,7 @@ class CanonicalAttribute(UnicodeAttribute[Literal[True]]):
             return held[self.name]  # read without its source
         return self.current({self.source: getattr(instance, self.source)})
 
-    def __set__(self, instance: Any, value: Any) -> None:
+    def __set__(self, instance: object, value: object) -> None:
         if value == getattr(instance, self.name):
             return  # Django's validation sets every value that it has looked at
         raise NotSupported(f"{self.name} is computed from {self.source} and cannot be set: set {self.source}.")

@@ -107,7 +107,7 @@ class CopiedAttribute(StandIn[Any]):
             duplicate.__dict__.pop(name, None)
         return duplicate
 
-    def __set__(self, instance: Any, value: Any) -> None:
+    def __set__(self, instance: object, value: object) -> None:
         if value == instance.__dict__.get(self.name):
             return  # Django's validation sets every value that it has looked at
         raise NotSupported(
@@ -127,16 +127,16 @@ class CopiedAttribute(StandIn[Any]):
         expects: str = self.target.expects
         return expects
 
-    def floor(self, value: Any) -> Any:
+    def floor(self, value: object) -> Any:
         """As the source rounds."""
         target: Any = self.target
         return target.floor(value)
 
-    def prepare(self, value: Any) -> Any:
+    def prepare(self, value: object) -> Any:
         """As the source does."""
         return super().prepare(str(value) if isinstance(value, Promise) else value)
 
-    def lookup_value(self, value: Any) -> Any:
+    def lookup_value(self, value: object) -> Any:
         """As the source does."""
         return self.target.lookup_value(value)
 
@@ -173,7 +173,7 @@ class CounterAttribute(IntegerAttribute):
         field.serialize = False
         return field
 
-    def __set__(self, instance: Any, value: Any) -> None:
+    def __set__(self, instance: object, value: object) -> None:
         if value == instance.__dict__.get(self.name):
             return  # see CopiedAttribute
         raise NotSupported(

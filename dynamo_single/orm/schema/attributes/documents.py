@@ -32,17 +32,17 @@ class DocumentAttribute(Attribute[T, Null]):
     document = True
     python_types: tuple[type, ...] = ()
 
-    def clean(self, value: Any) -> Any:
+    def clean(self, value: object) -> Any:
         """The value in the types that reading it back gives."""
         if not isinstance(value, self.python_types):
             raise self.refuse(value)
         return values.from_attribute_value(values.to_attribute_value(value, path=self.name))
 
-    def encode(self, value: Any) -> Any:
+    def encode(self, value: object) -> Any:
         """The inside of an M or L AttributeValue."""
         return values.to_attribute_value(value, path=self.name)[self.attr_type]
 
-    def decode(self, inner: Any) -> Any:
+    def decode(self, inner: object) -> Any:
         """A ``dict`` or a ``list``."""
         return values.from_attribute_value({self.attr_type: inner})
 
@@ -76,7 +76,7 @@ class JSONAttribute(Attribute[Any, Null]):
     document = True
     field_class = fields.DocumentField
 
-    def clean(self, value: Any) -> Any:
+    def clean(self, value: object) -> Any:
         """The value as JSON gives it back: whole numbers as ``int``, others as exact ``Decimal``."""
         # Without an encoding, bytes are refused as anything else that JSON has no place for.
         text = simplejson.dumps(value, use_decimal=True, allow_nan=False, ensure_ascii=False, encoding=None)
@@ -85,7 +85,7 @@ class JSONAttribute(Attribute[Any, Null]):
             raise InvalidValue(f"{self.name}: the value is nested deeper than {MAX_JSON_DEPTH} levels.")
         return self.decode(values.checked_text(text, path=self.name))
 
-    def encode(self, value: Any) -> str:
+    def encode(self, value: object) -> str:
         """JSON text."""
         return str(simplejson.dumps(value, use_decimal=True, ensure_ascii=False, sort_keys=True))
 
@@ -94,14 +94,14 @@ class JSONAttribute(Attribute[Any, Null]):
         return json.loads(inner, parse_float=_json_number)
 
 
-def _is_deeper(value: Any, levels: int) -> bool:
+def _is_deeper(value: object, levels: int) -> bool:
     found = [value]
     for _ in range(levels):
         found = [member for each in found for member in _members(each)]
     return any(isinstance(each, _NESTED) for each in found)
 
 
-def _members(value: Any) -> Any:
+def _members(value: object) -> Any:
     if isinstance(value, _NESTED):
         return value.values() if isinstance(value, dict) else value
     return ()
@@ -135,11 +135,11 @@ class SetAttribute(Attribute[set[T], Absent]):
     ) -> None:
         super().__init__(verbose_name, **options | {"null": null})
 
-    def prepare(self, value: Any) -> set[T] | None:
+    def prepare(self, value: object) -> set[T] | None:
         """A ``set``, or ``None`` if there is nothing in it."""
         return super().prepare(value) or None
 
-    def clean(self, value: Any) -> set[T]:
+    def clean(self, value: object) -> set[T]:
         """A set of the right kind of members."""
         if not isinstance(value, set | frozenset | list | tuple):
             raise self.refuse(value)
@@ -154,7 +154,7 @@ class SetAttribute(Attribute[set[T], Absent]):
         """The inside of a set AttributeValue."""
         return values.to_attribute_value(value, path=self.name)[self.attr_type]
 
-    def decode(self, inner: Any) -> set[T]:
+    def decode(self, inner: object) -> set[T]:
         """A ``set``."""
         result: set[T] = values.from_attribute_value({self.attr_type: inner})
         return result

@@ -40,9 +40,9 @@ class FileAttribute(Attribute[FieldFile]):
         self.field_options |= {"upload_to": upload_to, "storage": storage}
 
     @overload
-    def __get__(self, instance: None, owner: Any) -> FileAttribute: ...
+    def __get__(self, instance: None, owner: object) -> FileAttribute: ...
     @overload
-    def __get__(self, instance: Any, owner: Any) -> FieldFile: ...
+    def __get__(self, instance: object, owner: object) -> FieldFile: ...
     def __get__(self, instance: Any, owner: Any) -> Any:
         held = super().__get__(instance, owner)
         if instance is None or (isinstance(held, FieldFile) and held.instance is instance):
@@ -61,17 +61,17 @@ class FileAttribute(Attribute[FieldFile]):
         instance.__dict__[self.name] = made
         return made
 
-    def __set__(self, instance: Any, value: Any) -> None:
+    def __set__(self, instance: object, value: object) -> None:
         instance.__dict__[self.name] = value
 
-    def prepare(self, value: Any) -> Any:
+    def prepare(self, value: object) -> Any:
         """The name; without one ``None``, or the empty text where ``blank=True`` and the attribute is not ``null``."""
         name = super().prepare(value)
         if name:
             return name
         return "" if self.field_options["blank"] and not self.null else None
 
-    def clean(self, value: Any) -> Any:
+    def clean(self, value: object) -> Any:
         """The name of a file that is in the storage; another one is refused, so that no name leads nowhere."""
         if isinstance(value, str):
             return values.checked_text(value, path=self.name)
@@ -102,13 +102,13 @@ class ImageAttribute(FileAttribute):
         self.field_options |= {"width_field": width_field, "height_field": height_field}
 
     @overload
-    def __get__(self, instance: None, owner: Any) -> ImageAttribute: ...
+    def __get__(self, instance: None, owner: object) -> ImageAttribute: ...
     @overload
-    def __get__(self, instance: Any, owner: Any) -> ImageFieldFile: ...
-    def __get__(self, instance: Any, owner: Any) -> Any:
+    def __get__(self, instance: object, owner: object) -> ImageFieldFile: ...
+    def __get__(self, instance: object, owner: object) -> Any:
         return super().__get__(instance, owner)
 
-    def __set__(self, instance: Any, value: Any) -> None:
+    def __set__(self, instance: object, value: object) -> None:
         had_one = instance.__dict__.get(self.name) is not None
         super().__set__(instance, value)
         # Of a new object Django asks for the size after all attributes are set.

@@ -54,19 +54,19 @@ class StandIn(Attribute[T, Null]):
         kind: str | None = self.target.key_kind
         return kind
 
-    def prepare(self, value: Any) -> Any:
+    def prepare(self, value: object) -> Any:
         """As the target does."""
         return self.target.prepare(value)
 
-    def encode(self, value: Any) -> Any:
+    def encode(self, value: object) -> Any:
         """As the target stores it."""
         return self.target.encode(value)
 
-    def decode(self, inner: Any) -> Any:
+    def decode(self, inner: object) -> Any:
         """As the target reads it."""
         return self.target.decode(inner)
 
-    def to_text(self, value: Any) -> str:
+    def to_text(self, value: object) -> str:
         """As the target's value reads."""
         text: str = self.target.to_text(value)
         return text
@@ -144,7 +144,7 @@ class ReferenceAttribute(StandIn[M, Nullable]):
         duplicate.__dict__.pop("target", None)
         return duplicate
 
-    def __set__(self, instance: Any, value: Any) -> None:
+    def __set__(self, instance: object, value: object) -> None:
         if self.field.is_cached(instance):
             cached = self.field.get_cached_value(instance)
             if cached is None or cached.pk != value:

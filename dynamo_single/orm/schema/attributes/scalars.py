@@ -39,7 +39,7 @@ class UnicodeAttribute(Attribute[str, Null]):
         """A one-line or a long text field."""
         return (fields.LongTextField if self.multiline else self.field_class)(**self.field_options)
 
-    def clean(self, value: Any) -> str:
+    def clean(self, value: object) -> str:
         """Only ``str`` and lazy translations are text."""
         if type(value) is not str:
             if isinstance(value, Promise):
@@ -48,7 +48,7 @@ class UnicodeAttribute(Attribute[str, Null]):
                 raise self.refuse(value)
         return values.checked_text(value, path=self.name)
 
-    def to_text(self, value: Any) -> str:
+    def to_text(self, value: object) -> str:
         """The text itself."""
         # Each ``pk`` of several parts passes here; what ASCII holds needs no further look.
         if type(value) is str and value.isascii() and type(self).clean is UnicodeAttribute.clean:
@@ -99,7 +99,7 @@ class UUIDAttribute(Attribute[uuid.UUID, Null]):
     expects = "a UUID"
     field_class = fields.UUIDField
 
-    def clean(self, value: Any) -> uuid.UUID:
+    def clean(self, value: object) -> uuid.UUID:
         """A UUID, or text that is one."""
         if isinstance(value, uuid.UUID):
             return value
@@ -125,7 +125,7 @@ class IntegerAttribute(Attribute[int, Null]):
     field_class = fields.IntegerField
     rounds = True
 
-    def clean(self, value: Any) -> int:
+    def clean(self, value: object) -> int:
         """Whole numbers, and text that is one; neither booleans nor fractions."""
         if (integer := values.short_integer(value)) is not None:
             return integer
@@ -134,7 +134,7 @@ class IntegerAttribute(Attribute[int, Null]):
             raise self.refuse(value)
         return int(number)
 
-    def lookup_value(self, value: Any) -> Any:
+    def lookup_value(self, value: object) -> Any:
         """Any number: there are whole ones below and above a fraction."""
         if isinstance(value, float | Decimal):
             number = exact_number(self, value)
@@ -163,7 +163,7 @@ class NumberAttribute(Attribute[float, Null]):
     expects = "a number"
     field_class = fields.NumberField
 
-    def clean(self, value: Any) -> float:
+    def clean(self, value: object) -> float:
         """Numbers, and text that is one; not booleans."""
         if (integer := values.short_integer(value)) is not None:
             return integer
@@ -202,7 +202,7 @@ class DecimalAttribute(Attribute[Decimal, Null]):
         super().__init__(verbose_name, **options | {"null": null})
         self.field_options |= {"max_digits": max_digits, "decimal_places": decimal_places}
 
-    def clean(self, value: Any) -> Decimal:
+    def clean(self, value: object) -> Decimal:
         """Numbers and text that is one, digit for digit; a float by its shortest text."""
         return exact_number(self, value)
 
@@ -215,7 +215,7 @@ class DecimalAttribute(Attribute[Decimal, Null]):
         return Decimal(inner)
 
 
-def exact_number(attribute: Attribute[Any], value: Any) -> Decimal:
+def exact_number(attribute: Attribute[Any], value: object) -> Decimal:
     """The value as a finite ``Decimal`` that DynamoDB can hold."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str):
         raise attribute.refuse(value)
@@ -234,7 +234,7 @@ class BooleanAttribute(Attribute[bool, Null]):
     expects = "True or False"
     field_class = fields.BooleanField
 
-    def clean(self, value: Any) -> bool:
+    def clean(self, value: object) -> bool:
         """What Django's ``BooleanField`` takes: booleans, 1 and 0, and their texts."""
         texts = {
             "True": True,
@@ -269,7 +269,7 @@ class BinaryAttribute(Attribute[bytes, Null]):
     ) -> None:
         super().__init__(verbose_name, **{"editable": False, "null": null, **options})
 
-    def clean(self, value: Any) -> bytes:
+    def clean(self, value: object) -> bytes:
         """Anything that is bytes."""
         if not isinstance(value, bytes | bytearray | memoryview):
             raise self.refuse(value)

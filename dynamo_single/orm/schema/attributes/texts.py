@@ -70,11 +70,11 @@ class IPAddressAttribute(UnicodeAttribute[Null]):
         """What decides the one form of an address."""
         return {"unpack_ipv4": True} if self.field_options["unpack_ipv4"] else {}
 
-    def prepare(self, value: Any) -> str | None:
+    def prepare(self, value: object) -> str | None:
         """As Django stores it: what is empty is no address."""
         return None if value == "" else super().prepare(value)
 
-    def clean(self, value: Any) -> str:
+    def clean(self, value: object) -> str:
         """Text, or an address of Python's ``ipaddress``; an IPv6 address in its one form."""
         if isinstance(value, ipaddress.IPv4Address | ipaddress.IPv6Address):
             value = str(value)

@@ -54,14 +54,14 @@ class TimestampAttribute(Attribute[datetime.datetime, Null]):
         super().__init__(verbose_name, **options | {"null": null})
         self.field_options |= {"auto_now": auto_now, "auto_now_add": auto_now_add}
 
-    def clean(self, value: Any) -> datetime.datetime:
+    def clean(self, value: object) -> datetime.datetime:
         """A ``datetime``, a ``date`` (its midnight) or ISO text, cut off to the unit.
 
         A naive one is taken in Django's default time zone, with ``USE_TZ`` with the warning of ``DateTimeField``.
         """
         return clock.as_django(self.floor(self._moment(value)))
 
-    def lookup_value(self, value: Any) -> Any:
+    def lookup_value(self, value: object) -> Any:
         """The moment in UTC, not cut off."""
         if value is None:
             return None
@@ -77,7 +77,7 @@ class TimestampAttribute(Attribute[datetime.datetime, Null]):
         moment: datetime.datetime = EPOCH + (value - EPOCH) // self.unit * self.unit
         return moment
 
-    def _moment(self, given: Any) -> datetime.datetime:
+    def _moment(self, given: object) -> datetime.datetime:
         value = given
         if isinstance(value, str):
             value = parse_datetime(value) or parse_date(value)
@@ -100,7 +100,7 @@ class TimestampAttribute(Attribute[datetime.datetime, Null]):
         moment = EPOCH + int(inner) * self.unit
         return moment if settings.USE_TZ else clock.as_django(moment)
 
-    def to_text(self, value: Any) -> str:
+    def to_text(self, value: object) -> str:
         """ISO 8601 in UTC whatever ``USE_TZ`` says: what refers to an object by this text stays right."""
         prepared = self.prepare(value)
         return "" if prepared is None else clock.in_utc(prepared).isoformat()
@@ -150,7 +150,7 @@ class DateAttribute(Attribute[datetime.date, Null]):
         super().__init__(verbose_name, **options | {"null": null})
         self.field_options |= {"auto_now": auto_now, "auto_now_add": auto_now_add}
 
-    def clean(self, value: Any) -> datetime.date:
+    def clean(self, value: object) -> datetime.date:
         """A ``date``, ISO text, or the day of a ``datetime`` as Django takes it: with ``USE_TZ`` in ``TIME_ZONE``."""
         if isinstance(value, datetime.datetime):
             return (value.astimezone(clock.zone()) if settings.USE_TZ and timezone.is_aware(value) else value).date()
@@ -191,7 +191,7 @@ class TimeAttribute(Attribute[datetime.time, Null]):
         super().__init__(verbose_name, **options | {"null": null})
         self.field_options |= {"auto_now": auto_now, "auto_now_add": auto_now_add}
 
-    def clean(self, value: Any) -> datetime.time:
+    def clean(self, value: object) -> datetime.time:
         """A ``time``, ISO text, or the time of a ``datetime`` as Django takes it; none has a zone."""
         time = parse_time(value) if isinstance(value, str) else value
         if isinstance(time, datetime.datetime):
@@ -217,7 +217,7 @@ class DurationAttribute(Attribute[datetime.timedelta, Null]):
     expects = "a duration"
     field_class = times.DurationField
 
-    def clean(self, value: Any) -> datetime.timedelta:
+    def clean(self, value: object) -> datetime.timedelta:
         """A ``timedelta``, or text in the forms that Django's ``parse_duration()`` takes."""
         duration = parse_duration(value) if isinstance(value, str) else value
         if not isinstance(duration, datetime.timedelta):

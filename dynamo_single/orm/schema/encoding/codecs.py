@@ -50,7 +50,7 @@ class Codec:
     prefixable: bool = False
     exact: bool = True
 
-    def encode(self, value: Any, terminator: str = "") -> str:
+    def encode(self, value: object, terminator: str = "") -> str:
         """Write a value; ``terminator`` is the character that ends it in the key, if that is not ``#``."""
         if type(value) in _REMEMBERED:
             return _encoded(self.write, value, terminator)
@@ -120,13 +120,13 @@ def _escapes(terminator: str) -> dict[int, str]:
     return codes
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if not isinstance(value, str):
         raise InvalidValue(f"{shown(value)} is not text.")
     return checked_text(value)
 
 
-def _canonical(value: Any) -> str:
+def _canonical(value: object) -> str:
     return canonical(_text(value))
 
 
@@ -151,19 +151,19 @@ def _padded(width: int, value: Any) -> str:
     return (digits.ljust(exponent + 1, "0") if digits else "0").zfill(width)
 
 
-def _boolean(value: Any) -> str:
+def _boolean(value: object) -> str:
     if not isinstance(value, bool):
         raise InvalidValue(f"{shown(value)} is not a boolean.")
     return "1" if value else "0"
 
 
-def _date(value: Any) -> str:
+def _date(value: object) -> str:
     if not isinstance(value, date) or isinstance(value, datetime):
         raise InvalidValue(f"{shown(value)} is not a date.")
     return value.isoformat()
 
 
-def _timestamp(value: Any) -> str:
+def _timestamp(value: object) -> str:
     if not isinstance(value, datetime):
         raise InvalidValue(f"{shown(value)} is not a datetime.")
     if settings.USE_TZ and value.utcoffset() is None:
@@ -177,19 +177,19 @@ def _timestamp(value: Any) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _time(value: Any) -> str:
+def _time(value: object) -> str:
     if not isinstance(value, time) or value.tzinfo is not None:
         raise InvalidValue(f"{shown(value)} is not a time of day without a zone.")
     return value.isoformat()
 
 
-def _duration(value: Any) -> str:
+def _duration(value: object) -> str:
     if not isinstance(value, timedelta):
         raise InvalidValue(f"{shown(value)} is not a duration.")
     return _number(seconds(value))
 
 
-def _uuid(value: Any) -> str:
+def _uuid(value: object) -> str:
     if not isinstance(value, UUID):
         raise InvalidValue(f"{shown(value)} is not a UUID.")
     return str(value)

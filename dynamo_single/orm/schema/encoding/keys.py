@@ -100,7 +100,7 @@ class KeyPart(Struct, frozen=True):
             raise ConfigurationError(f"The key template's {{{self.name}}} is not bound to an attribute.")
         return self.codec
 
-    def encode(self, value: Any) -> str:
+    def encode(self, value: object) -> str:
         """Write a value as it stands in this part."""
         try:
             return self.bound.encode(value, "" if self.terminator == SEPARATOR else self.terminator)

@@ -17,7 +17,7 @@ _LEVELS = 4
 _BRACKETS: dict[type, str] = {dict: "{}", list: "[]", tuple: "()", set: "{}", frozenset: "{}"}
 
 
-def shown(value: Any, longest: int = LONGEST) -> str:
+def shown(value: object, longest: int = LONGEST) -> str:
     """Any value in at most ``longest`` characters: an object of a model by its label and its ``pk``."""
     text = _text(value, _LEVELS)
     return text if len(text) <= longest else f"{text[:longest]}..."
@@ -31,7 +31,7 @@ def named(obj: models.Model) -> str:
         return f"a {obj._meta.label}"
 
 
-def _text(value: Any, levels: int) -> str:
+def _text(value: object, levels: int) -> str:
     if isinstance(value, models.Model):
         return named(value)
     if isinstance(value, models.QuerySet | models.Manager):
@@ -71,7 +71,7 @@ def _condition(condition: models.Q, levels: int) -> str:
     return f"{'~' if condition.negated else ''}Q({joint.join(parts)})"
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     try:
         return repr(value)
     except Exception:

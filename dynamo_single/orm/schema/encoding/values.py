@@ -29,7 +29,7 @@ _INTEGER = re.compile(r"-?[0-9]+")
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def to_attribute_value(value: Any, *, path: str = "value") -> AttributeValue:
+def to_attribute_value(value: object, *, path: str = "value") -> AttributeValue:
     """Turn a document or a scalar into an attribute value; ``path`` is what an error calls the value.
 
     A tuple is stored as a list. Sets hold one kind of value and are never empty, as DynamoDB wants them.
@@ -161,7 +161,7 @@ def item_size(item: Mapping[str, Mapping[str, Any]]) -> int:
     return size
 
 
-def to_json(value: Any) -> Any:
+def to_json(value: object) -> Any:
     """Give a document as JSON holds it, or raise ``TypeError`` if JSON would give something else back.
 
     A ``Decimal`` becomes a ``float`` where that is written with the same digits. Sets and bytes have no place in JSON.
@@ -177,7 +177,7 @@ def to_json(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no exact form in JSON.")
 
 
-def binary_to_text(value: Any) -> Any:
+def binary_to_text(value: object) -> Any:
     """Give an attribute value, or a part of one, with binary as base64 text, as DynamoDB's own JSON has it."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
@@ -202,7 +202,7 @@ def text_to_binary(attribute_value: Mapping[str, Any]) -> AttributeValue:
     return {kind: value}
 
 
-def _to_attribute_value(value: Any, path: str, depth: int) -> AttributeValue:
+def _to_attribute_value(value: object, path: str, depth: int) -> AttributeValue:
     if value is None:
         return {"NULL": True}
     if isinstance(value, bool):

@@ -62,7 +62,7 @@ class DynamoField(models.Field):  # type: ignore[type-arg]  # not generic at run
     def _attname_for(self, name: str) -> str:
         return f"{name}_id" if self.is_relation else name
 
-    def get_prep_value(self, value: Any) -> Any:
+    def get_prep_value(self, value: object) -> Any:
         """A lookup's value in the attribute's Python form; nothing is cut off that a comparison needs."""
         return self.attribute.lookup_value(value)
 
@@ -75,14 +75,14 @@ class DynamoField(models.Field):  # type: ignore[type-arg]  # not generic at run
         super().validate(value, model_instance)
         self.validate_stored(value)
 
-    def validate_stored(self, value: Any) -> None:
+    def validate_stored(self, value: object) -> None:
         """Report a value that the attribute refuses as a validation error."""
         try:
             self.attribute.prepare(value)
         except InvalidValue as error:
             raise ValidationError(str(error), code="invalid_value") from error
 
-    def db_type(self, connection: Any) -> None:
+    def db_type(self, connection: object) -> None:
         """No column in any SQL database."""
         return
 
@@ -155,7 +155,7 @@ class TimestampField(DynamoField, models.DateTimeField):  # type: ignore[type-ar
         setattr(model_instance, self.attname, moment := clock.now())
         return moment
 
-    def save_form_data(self, instance: models.Model, data: Any) -> None:
+    def save_form_data(self, instance: models.Model, data: object) -> None:
         """What a form gives; a form cannot tell the two hours that clocks show twice apart, so one of them stays."""
         before = getattr(instance, self.attname)
         if isinstance(data, datetime) and isinstance(before, datetime) and data == before.replace(microsecond=0):
@@ -181,7 +181,7 @@ class BinaryField(DynamoField, models.BinaryField):  # type: ignore[type-arg]  #
 class DocumentField(DynamoField, models.JSONField):
     """A map or a list (or, for a JSON attribute, any JSON value)."""
 
-    def get_prep_value(self, value: Any) -> Any:
+    def get_prep_value(self, value: object) -> Any:
         """As it is: a lookup by a path compares with a part of the document."""
         return value
 
@@ -194,7 +194,7 @@ class DocumentField(DynamoField, models.JSONField):
         """A JSON text area."""
         return shown_once_stored(self, models.Field.formfield(self, **{"form_class": DocumentFormField, **kwargs}))
 
-    def to_python(self, value: Any) -> Any:
+    def to_python(self, value: object) -> Any:
         """The document, also from a fixture."""
         return from_fixture(self.attribute, value)
 
@@ -208,7 +208,7 @@ class DocumentField(DynamoField, models.JSONField):
         return partial(FixtureDecoder, attribute=self.attribute) if hasattr(self, "attribute") else None
 
     @decoder.setter
-    def decoder(self, value: Any) -> None:
+    def decoder(self, value: object) -> None:
         """Nothing: Django sets the one that a JSONField was declared with."""
 
 
@@ -220,7 +220,7 @@ DocumentField.register_lookup(models.lookups.Contains)
 FIXTURE_KEY = "$dynamodb"
 
 
-def to_fixture(attribute: Attribute[Any], value: Any, shown: Any = None) -> Any:
+def to_fixture(attribute: Attribute[Any], value: object, shown: object = None) -> Any:
     """A value, or ``shown`` in its place, as a JSON serializer can write it and ``from_fixture`` reads it back."""
     if value is None:
         return None
@@ -233,7 +233,7 @@ def to_fixture(attribute: Attribute[Any], value: Any, shown: Any = None) -> Any:
     return {FIXTURE_KEY: binary_to_text(attribute.to_attribute_value(value))}
 
 
-def from_fixture(attribute: Attribute[Any], value: Any) -> Any:
+def from_fixture(attribute: Attribute[Any], value: object) -> Any:
     """The value that ``to_fixture`` wrote; any other is given back as it is."""
     if not isinstance(value, dict) or set(value) != {FIXTURE_KEY}:
         return value
@@ -274,7 +274,7 @@ class SetField(DynamoField):
         """One member a line."""
         return super().formfield(**{"form_class": SetFormField, "member": self.member, **kwargs})
 
-    def to_python(self, value: Any) -> Any:
+    def to_python(self, value: object) -> Any:
         """A ``set``, from any iterable but text."""
         value = from_fixture(self.attribute, value)
         if value is None or isinstance(value, set):
@@ -294,7 +294,7 @@ class ReferenceField(DynamoField, models.ForeignKey[Any, Any]):  # type: ignore[
 
     related_accessor_class: Any = ReverseDescriptor
 
-    def get_prep_value(self, value: Any) -> Any:
+    def get_prep_value(self, value: object) -> Any:
         """The other object's ``pk`` in its stored form."""
         return self.attribute.prepare(value)
 
@@ -319,7 +319,7 @@ class CopiedField(DynamoField):
         """The source's parts."""
         return self.source.get_transform(lookup_name)
 
-    def to_python(self, value: Any) -> Any:
+    def to_python(self, value: object) -> Any:
         """As the source's."""
         return self.source.to_python(value)
 
@@ -338,7 +338,7 @@ class IdentityField(TextField):
         """A descriptor of its own, since there is no attribute."""
         return IdentityDescriptor(self)
 
-    def get_prep_value(self, value: Any) -> Any:
+    def get_prep_value(self, value: object) -> Any:
         """Text as it is; the planner splits it into the key's values."""
         return None if value is None else str(value)
 
@@ -348,10 +348,10 @@ class IdentityField(TextField):
         meta: Any = self.model._meta
         return tuple(meta.get_field(name).attribute for name in self.names)
 
-    def validate_stored(self, value: Any) -> None:
+    def validate_stored(self, value: object) -> None:
         """Nothing: the values that it is made of are validated themselves."""
 
-    def join(self, instance: Any) -> str | None:
+    def join(self, instance: object) -> str | None:
         """The instance's identity, or ``None`` while a value is missing."""
         return self.joined(getattr(instance, name) for name in self.names)
 
@@ -380,17 +380,17 @@ class IdentityDescriptor:
     def __init__(self, field: IdentityField) -> None:
         self.field = field
 
-    def __get__(self, instance: Any, owner: Any) -> Any:
+    def __get__(self, instance: object, owner: object) -> Any:
         return self if instance is None else self.field.join(instance)
 
-    def __set__(self, instance: Any, value: Any) -> None:
+    def __set__(self, instance: object, value: object) -> None:
         if value is None:
             self._forget(instance)
             return
         for name, part in self.field.split(str(value)).items():
             setattr(instance, name, part)
 
-    def _forget(self, instance: Any) -> None:
+    def _forget(self, instance: object) -> None:
         """``pk = None`` is Django's way to a copy: what is made on creation is made anew."""
         meta: Any = self.field.model._meta
         made = [name for name in self.field.names if meta.get_field(name).has_default()]

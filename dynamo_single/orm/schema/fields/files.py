@@ -21,7 +21,7 @@ class FileField(DynamoField, models.FileField):  # type: ignore[misc]  # see des
         held = getattr(model_instance, self.attname)
         return super().pre_save(model_instance, add) if isinstance(held, File) else held
 
-    def validate_stored(self, value: Any) -> None:
+    def validate_stored(self, value: object) -> None:
         """Nothing: a file that was uploaded is only put into the storage when its object is saved."""
 
 

@@ -26,7 +26,7 @@ else:
 class DocumentFormField(forms.JSONField):
     """JSON in a form, with decimal numbers kept digit for digit."""
 
-    def to_python(self, value: Any) -> Any:
+    def to_python(self, value: object) -> Any:
         """Parse JSON; a number with a fraction becomes a ``Decimal``."""
         if self.disabled or value in self.empty_values or not isinstance(value, str):
             return None if value in self.empty_values else value
@@ -35,15 +35,15 @@ class DocumentFormField(forms.JSONField):
         except (ValueError, RecursionError) as error:  # no JSON, a whole number of thousands of digits, or too deep
             raise ValidationError(self.error_messages["invalid"], code="invalid", params={"value": value}) from error
 
-    def bound_data(self, data: Any, initial: Any) -> Any:
+    def bound_data(self, data: object, initial: object) -> Any:
         """Show what was typed, also when it is not JSON."""
         return initial if self.disabled else data
 
-    def prepare_value(self, value: Any) -> Any:
+    def prepare_value(self, value: object) -> Any:
         """The document as JSON text."""
         return value if isinstance(value, str) else simplejson.dumps(value, use_decimal=True, ensure_ascii=False)
 
-    def has_changed(self, initial: Any, data: Any) -> bool:
+    def has_changed(self, initial: object, data: object) -> bool:
         """Compare documents, not their spelling."""
         if forms.Field.has_changed(self, initial, data):
             try:
@@ -76,7 +76,7 @@ class SetFormField(forms.CharField):
         except (ValueError, ArithmeticError) as error:
             raise ValidationError(_("Enter one number a line."), code="invalid") from error
 
-    def has_changed(self, initial: Any, data: Any) -> bool:
+    def has_changed(self, initial: object, data: object) -> bool:
         """Compare the members, not their order."""
         try:
             return (self.to_python(data) or set()) != (initial or set())
@@ -92,7 +92,7 @@ def number_member(text: str) -> int | Decimal:
     return int(number) if whole else number
 
 
-def shown_once_stored(model_field: Any, field: Any) -> Any:
+def shown_once_stored(model_field: object, field: Any) -> Any:
     """The form field of an immutable attribute, disabled in a form of a stored object, whatever is sent for it."""
     if field is not None and getattr(getattr(model_field, "attribute", None), "immutable", False):
         # Django copies a form's fields with what is set on them; a method would stay that of the first one.
@@ -110,5 +110,5 @@ def _bound(model_field: Any, form: Any, name: str) -> Any:
     return type(field).get_bound_field(field, form, name)
 
 
-def _held(model_field: Any, instance: Any, shown: Any) -> Any:
+def _held(model_field: Any, instance: Any, shown: object) -> Any:
     return model_field.value_from_object(instance)

@@ -53,14 +53,14 @@ class Adding:
         behind: Any = super()
         return saving(type(behind.__call__(manager=manager)))(self.instance)
 
-    def get_prefetch_querysets(self, instances: Any, querysets: Any = None) -> Any:
+    def get_prefetch_querysets(self, instances: object, querysets: Any = None) -> Any:
         """For ``prefetch_related()``; of a sliced queryset one Query for each parent, limited to the slice."""
         if querysets and querysets[0].query.is_sliced:
             return self._sliced_for_each(instances, querysets[0])
         behind: Any = super()
         return behind.get_prefetch_querysets(instances, querysets)
 
-    def _sliced_for_each(self, instances: Any, sliced: Any) -> Any:
+    def _sliced_for_each(self, instances: Any, sliced: object) -> Any:
         """What Django asks of a database in one query with window functions, as it wants it."""
         whole, start, stop = _without_slice(sliced)
         found = []

@@ -24,7 +24,7 @@ class TimeField(DynamoField, models.TimeField):  # type: ignore[type-arg]  # not
         setattr(model_instance, self.attname, present := clock.time_of_day())
         return present
 
-    def save_form_data(self, instance: models.Model, data: Any) -> None:
+    def save_form_data(self, instance: models.Model, data: object) -> None:
         """What a form gives, unless it is what the widget showed of the value, which is whole seconds."""
         before = getattr(instance, self.attname)
         if not (isinstance(data, time) and isinstance(before, time) and data == before.replace(microsecond=0)):
