@@ -77,14 +77,13 @@ class Writer:
         obj = manager.consistent().get(pk=pk)
         kind = self.chance.choice(("change", "change", "change", "trash", "gone"))
         if kind == "gone" and self.chance.random() < 0.3:
-            obj.hard_delete()
-            return None
+            return None if obj.hard_delete()[0] else (values, deleted)
         if deleted:
             obj.restore()
             return values, False
         if kind == "trash":
-            obj.delete()
-            return values, True
+            # Of what is gone, as after a move, nothing is deleted, which is no error to Django.
+            return values, bool(obj.delete()[0])
         changed = {**values, **dict(self.chance.sample(sorted(self.world.values(self.chance).items()), 2))}
         for name, value in self.code.arguments(changed).items():
             setattr(obj, name, value)

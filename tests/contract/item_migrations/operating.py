@@ -1,0 +1,35 @@
+"""A process that carries all phases of a case out, and says so before each request; to be killed by a test."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import django
+
+django.setup()
+
+from dynamo_single.item_migrations.online import Options, carry_out  # noqa: E402
+from dynamo_single.table import get_table  # noqa: E402
+from dynamo_single.testing import intercept  # noqa: E402
+from tests.contract.item_migrations.cases import CASES  # noqa: E402
+from tests.contract.item_migrations.test_operations import works  # noqa: E402
+
+
+def main(name: str) -> None:
+    """Begin, or go on where another process was killed."""
+
+    def tell(operation: str, params: Mapping[str, Any]) -> None:
+        print(operation, flush=True)
+
+    case = CASES[name]()
+    with intercept(tell):
+        for number in range(len(case.phases)):
+            for work in works(case, number):
+                carry_out(work, get_table(), Options(segments=4, page=10, take_over=True))
+    print("done", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

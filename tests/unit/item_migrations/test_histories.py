@@ -1,0 +1,359 @@
+"""Random histories of a model: forms that follow one another, with writes of old code, interruptions and ways back.
+
+A model in Python knows what every object's values are; after each change every item, key and claim is what the last
+form makes of them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from dynamo_single.exceptions import InvalidValue
+from dynamo_single.item_migrations.online.changes.attributes import (
+    converted_attribute,
+    copied_value,
+    dropped_attribute,
+    filled_attribute,
+)
+from dynamo_single.item_migrations.online.changes.claims import (
+    following,
+    held,
+    needless_claims,
+    released_claims,
+    taken_claims,
+)
+from dynamo_single.item_migrations.online.changes.functions import changed_items
+from dynamo_single.item_migrations.online.changes.keys import index_pairs
+from dynamo_single.item_migrations.online.changes.moves import moved_items
+from dynamo_single.item_migrations.online.changes.rewriting import indexes_of, with_pairs, with_value
+from dynamo_single.item_migrations.online.work import Task
+from dynamo_single.item_migrations.rules import UniqueRule
+from dynamo_single.item_migrations.snapshots import Snapshot, with_attribute_renamed
+from dynamo_single.item_migrations.stored import StoredAttribute
+from dynamo_single.keys import IndexKey, Key
+from dynamo_single.orm.conditions.matching import matches
+from dynamo_single.orm.effects.claims import claim_item
+from dynamo_single.orm.requests.actions import Put, key_of
+from dynamo_single.table import names
+from tests.unit.item_migrations.store import Store
+
+EXAMPLES = int(os.environ.get("HISTORY_EXAMPLES", "25"))
+
+TEXT = StoredAttribute("UnicodeAttribute", "a", required=False)
+NUMBER = StoredAttribute("IntegerAttribute", "a", required=False)
+FIRST = Snapshot(
+    "Lamp",
+    Key("LAMP#{lamp_id}", "#"),
+    {
+        "lamp_id": StoredAttribute("UnicodeAttribute", "lamp_id"),
+        "a": TEXT,
+        "b": replace(TEXT, stored="b"),
+        "deleted_at": StoredAttribute("TimestampAttribute", names.DELETED_AT, required=False),
+    },
+    keys={"by_a": IndexKey("gs1", "LAMP", "{a}")},
+    trash_index="gs1",
+)
+IDS = st.sampled_from("123456")
+WORDS = st.sampled_from(["1", "2", "3"])
+DELETED = {"N": "1735689600000"}
+
+
+class Histories(RuleBasedStateMachine):
+    """One table, one model, and what it was declared as one after the other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.store = Store()
+        self.now = FIRST
+        #: By identifier the values, and whether the object is in the trash.
+        self.objects: dict[str, tuple[dict[str, Any], bool]] = {}
+        self.made = 0
+
+    # What code writes.
+
+    def write(self, form: Snapshot, pk: str, values: Mapping[str, Any], *, deleted: bool = False) -> bool:
+        """As code of a form does: the object whole, with its keys and claims; it keeps what it does not know."""
+        stored = {
+            form.attributes[name].stored: form.attributes[name].stored_value(value) for name, value in values.items()
+        }
+        bare = {"lamp_id": {"S": pk}, names.ITEM_TYPE: {"S": form.item_type}}
+        key = form.primary_key({"lamp_id": pk})
+        before = self.store.items.get(key)
+        if before is not None and before[names.ITEM_TYPE] != {"S": form.item_type}:
+            return False  # another model's
+        item = {**(before or {}), **bare, names.PARTITION_KEY: {"S": key[0]}, names.SORT_KEY: {"S": key[1]}}
+        for name, value in {**stored, names.DELETED_AT: DELETED if deleted else None}.items():
+            item = with_value(item, name, value)
+        item = with_pairs(form, indexes_of(form), item)
+        old = set() if before is None else held(form, form.unique, before)
+        new = held(form, form.unique, item)
+        try:
+            along = following(old, new, item, self.store.others(old | new))
+        except InvalidValue:
+            return False  # unique: refused
+        self.store.carry_out((Put(item), *along))
+        return True
+
+    @rule(pk=IDS, values=st.lists(WORDS | st.none(), min_size=6, max_size=6), deleted=st.booleans())
+    def save(self, pk: str, values: list[str | None], deleted: bool) -> None:
+        """Present code creates an object, or changes it, or throws it away."""
+        found = self.given(self.now, values)
+        if self.write(self.now, pk, found, deleted=deleted):
+            self.objects[pk] = found, deleted
+
+    @rule(pk=IDS)
+    def delete(self, pk: str) -> None:
+        """For good."""
+        if self.objects.pop(pk, None) is not None:
+            self.gone(self.now, pk)
+
+    def gone(self, form: Snapshot, pk: str) -> None:
+        """Code of a form deletes an object with the claims that it knows."""
+        item = self.store.items.pop(form.primary_key({"lamp_id": pk}))
+        for key in held(form, form.unique, item):
+            self.store.items.pop(key, None)
+
+    def given(self, form: Snapshot, values: list[str | None]) -> dict[str, Any]:
+        """Values for the attributes of a form."""
+        free = [name for name in form.attributes if name not in ("lamp_id", "deleted_at")]
+        numbers = {name for name in free if form.attributes[name].kind == "IntegerAttribute"}
+        return {
+            name: int(value) if name in numbers and value is not None else value
+            for name, value in zip(free, values, strict=False)
+        }
+
+    # How forms follow one another.
+
+    def do(self, data: Any, *tasks: Task) -> bool:
+        """Each task, which may be interrupted once; whether all of it went through."""
+        for task in tasks:
+            if data.draw(st.booleans()):
+                self.interrupted(task, data.draw(st.integers(0, 6)))
+            if self.store.done(task):
+                return False
+        return True
+
+    def interrupted(self, task: Task, after: int) -> None:
+        """A process that did so many items."""
+        for key in [*self.store.items][:after]:
+            item = self.store.items.get(key)
+            if item is not None and matches(task.items, item):
+                try:
+                    self.store.carry_out(task.change(item, self.store.others(task.wanted(item))))
+                except InvalidValue:
+                    continue
+
+    def old_code(self, data: Any, after: Callable[[dict[str, Any]], dict[str, Any]] = dict, form: Any = None) -> None:
+        """Old code writes once more; ``after`` is what its values are in the new form."""
+        form = form or self.now
+        for pk, values, kind in data.draw(
+            st.lists(st.tuples(IDS, st.lists(WORDS, min_size=6, max_size=6), IDS), max_size=3)
+        ):
+            item = self.store.items.get(form.primary_key({"lamp_id": pk}), {})
+            stored = item.get(names.ITEM_TYPE) == {"S": form.item_type}
+            if kind == "6" and stored:
+                self.gone(form, pk)
+                self.objects.pop(pk)
+            elif stored or pk not in self.objects:
+                found, deleted = self.given(form, values), kind == "5"
+                if self.write(form, pk, found, deleted=deleted):
+                    self.objects[pk] = after(found), deleted
+
+    def name(self) -> str:
+        """One that was never there before."""
+        self.made += 1
+        return f"n{self.made}"
+
+    @rule(data=st.data(), index=st.sampled_from(["gs1", "gs2"]))
+    def change_key(self, data: Any, index: str) -> None:
+        """A key is added to an index, or the one there is altered or removed."""
+        free = sorted({"lamp_id", *self.now.attributes} - {"deleted_at"})
+        part = data.draw(st.none() | st.sampled_from(free))
+        keys = {name: key for name, key in self.now.keys.items() if key.index != index}
+        if part is not None:
+            keys[f"by_{index}"] = IndexKey(index, f"{self.now.item_type.upper()}{self.made}", f"{{{part}}}")
+        after = replace(self.now, keys=keys)
+        fill = index_pairs(after, [index])
+        if part is not None and index not in {key.index for key in self.now.keys.values()} and index != "gs1":
+            assert self.do(data, fill)
+            self.old_code(data)
+        assert self.do(data, fill)
+        self.now = after
+
+    @rule(data=st.data(), default=WORDS)
+    def add_attribute(self, data: Any, default: str) -> None:
+        """With a default, which old code does not write."""
+        if len(self.now.attributes) > 7:
+            return
+        name = self.name()
+        after = replace(self.now, attributes={**self.now.attributes, name: replace(TEXT, stored=name)})
+        fill = filled_attribute(after, name, lambda values: default)
+        assert self.do(data, fill)
+        self.objects = {pk: ({**values, name: default}, deleted) for pk, (values, deleted) in self.objects.items()}
+
+        def later(values: dict[str, Any]) -> dict[str, Any]:
+            return {**values, name: default}
+
+        self.old_code(data, later)
+        assert self.do(data, fill)
+        self.now = after
+
+    def chosen(self, data: Any) -> str | None:
+        """An attribute that is not the identity."""
+        free = sorted(set(self.now.attributes) - {"lamp_id", "deleted_at"})
+        return data.draw(st.sampled_from(free)) if free else None
+
+    def used(self, name: str) -> bool:
+        """Whether a key or a rule names an attribute."""
+        keys = any(f"{{{name}}}" in key.sort for key in self.now.keys.values())
+        return keys or any(name in each.attributes for each in self.now.unique)
+
+    @rule(data=st.data())
+    def remove_attribute(self, data: Any) -> None:
+        """One that no key and no rule names."""
+        name = self.chosen(data)
+        if name is None or self.used(name):
+            return
+        after = replace(self.now, attributes={n: each for n, each in self.now.attributes.items() if n != name})
+        assert self.do(data, dropped_attribute(self.now, after, name))
+        self.objects = {
+            pk: ({n: value for n, value in values.items() if n != name}, deleted)
+            for pk, (values, deleted) in self.objects.items()
+        }
+        self.now = after
+
+    @rule(data=st.data())
+    def rename_attribute(self, data: Any) -> None:
+        """In Python and in the table, with keys, rules and claims, in two steps; and sometimes back at once."""
+        name = self.chosen(data)
+        if name is None:
+            return
+        self.renamed(data, name, new := self.name())
+        if data.draw(st.booleans()):
+            self.renamed(data, new, name)
+
+    def renamed(self, data: Any, old: str, new: str) -> None:
+        after = with_attribute_renamed(self.now, old, new, new)
+
+        def later(values: dict[str, Any]) -> dict[str, Any]:
+            return {new if name == old else name: value for name, value in values.items()}
+
+        copy = copied_value(self.now, after, old, new)
+        assert self.do(data, copy)
+        self.objects = {pk: (later(values), deleted) for pk, (values, deleted) in self.objects.items()}
+        self.old_code(data, later)
+        rules = [each for each in after.unique if new in each.attributes]
+        assert self.do(data, *(needless_claims(after, each) for each in rules), copy)
+        assert self.do(data, dropped_attribute(self.now, after, old))
+        for each in self.now.unique:
+            if old in each.attributes:
+                assert self.do(data, released_claims(self.now, after, each))
+        self.now = after
+
+    @rule(data=st.data())
+    def convert_attribute(self, data: Any) -> None:
+        """A text becomes a number, or the other way round; keys and claims follow."""
+        name = self.chosen(data)
+        if name is None:
+            return
+        one = self.now.attributes[name]
+        kind, convert = ("UnicodeAttribute", str) if one.kind == "IntegerAttribute" else ("IntegerAttribute", int)
+        after = replace(self.now, attributes={**self.now.attributes, name: replace(one, kind=kind)})
+        assert self.do(data, converted_attribute(self.now, after, name, convert))
+        for values, _ in self.objects.values():
+            if values.get(name) is not None:
+                values[name] = convert(values[name])
+        self.now = after
+
+    @rule(data=st.data())
+    def add_unique(self, data: Any) -> None:
+        """Of values that two objects have one is named, and the rule is not taken over."""
+        name = self.chosen(data)
+        if name is None or any(each.attributes == (name,) for each in self.now.unique):
+            return
+        rule = UniqueRule((name,))
+        after = replace(self.now, unique=(*self.now.unique, rule))
+        first = self.do(data, taken_claims(after, (rule,)))
+        self.old_code(data)
+        done = first and self.do(data, needless_claims(after, rule), taken_claims(after, (rule,)))
+        live = [values.get(name) for values, deleted in self.objects.values() if not deleted and values.get(name)]
+        if done:
+            assert len(live) == len(set(live))
+            self.now = after
+        else:
+            assert self.do(data, released_claims(after, self.now, rule))
+
+    @precondition(lambda self: self.now.unique)
+    @rule(data=st.data())
+    def remove_unique(self, data: Any) -> None:
+        """All claims of a rule go."""
+        gone = data.draw(st.sampled_from(self.now.unique))
+        after = replace(self.now, unique=tuple(each for each in self.now.unique if each is not gone))
+        assert self.do(data, released_claims(self.now, after, gone))
+        self.now = after
+
+    @rule(data=st.data(), prefix=st.sampled_from(["LAMP", "LIGHT"]), item_type=st.sampled_from(["Lamp", "Light"]))
+    def move(self, data: Any, prefix: str, item_type: str) -> None:
+        """To other primary keys, another type, both, or back; old code makes objects of the old form meanwhile."""
+        after = replace(self.now, primary=Key(f"{prefix}#{{lamp_id}}", "#"), item_type=item_type)
+        assert self.do(data, moved_items(self.now, after))
+        moved = (prefix, item_type) != (self.now.primary.partition.split("#")[0], self.now.item_type)
+        if moved and not self.now.unique:  # what is unique is so among items of one type: the pass names both
+            self.old_code(data)
+        assert self.do(data, moved_items(self.now, after))
+        self.now = after
+
+    @rule(data=st.data())
+    def change_items(self, data: Any) -> None:
+        """A function over items: every 1 becomes a 2, where that is not unique."""
+        name = self.chosen(data)
+        if name is None or any(name in each.attributes for each in self.now.unique):
+            return
+        kind = int if self.now.attributes[name].kind == "IntegerAttribute" else str
+
+        def function(values: Mapping[str, Any]) -> dict[str, Any] | None:
+            return {name: kind(2)} if values[name] == kind(1) else None
+
+        assert self.do(data, changed_items(self.now, function))
+        for values, _ in self.objects.values():
+            if values.get(name) == kind(1):
+                values[name] = kind(2)
+
+    @invariant()
+    def every_item_is_of_the_last_form(self) -> None:
+        """Items, keys and claims, each as the last form makes them of the objects' values; and nothing else."""
+        expected = {}
+        for pk, (values, deleted) in self.objects.items():
+            key = self.now.primary_key({"lamp_id": pk})
+            item: dict[str, Any] = {
+                names.PARTITION_KEY: {"S": key[0]},
+                names.SORT_KEY: {"S": key[1]},
+                names.ITEM_TYPE: {"S": self.now.item_type},
+                "lamp_id": {"S": pk},
+            }
+            for name, value in values.items():
+                attribute = self.now.attributes[name]
+                item = with_value(item, attribute.stored, attribute.stored_value(value))
+            item = with_value(item, names.DELETED_AT, DELETED if deleted else None)
+            item |= self.now.index_attributes(self.now.values_of(item))
+            expected[key] = item
+            expected |= {claim: claim_item(claim, item) for claim in self.now.claims(item).values()}
+        assert self.store.items == expected
+        assert all(key_of(item) == key for key, item in expected.items())
+
+
+Histories.TestCase.settings = settings(
+    max_examples=EXAMPLES,
+    stateful_step_count=20,
+    deadline=None,
+    # Shrinking a history takes minutes: HISTORY_SHRINK=1 asks for it.
+    phases=[Phase.generate, Phase.reuse, *([Phase.shrink] if "HISTORY_SHRINK" in os.environ else [])],
+)
+TestHistories = Histories.TestCase
