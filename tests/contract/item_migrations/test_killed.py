@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import os
 import random
-import signal
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from dynamo_single.table import Table
+from tests import children
 from tests.contract.item_migrations.cases import CASES
 from tests.contract.item_migrations.test_operations import empty, run
 from tests.contract.item_migrations.things import put, scanned
 from tests.contract.item_migrations.writers import World, assert_carried_over, seeded
+from tests.deep import deep, number
 
 ROOT = Path(__file__).resolve().parents[3]
 #: How many processes are killed before one is left alone, and of which cases.
-KILLS = int(os.environ.get("MIGRATION_KILLS", "1"))
-ITEMS = int(os.environ.get("MIGRATION_ITEMS", "60"))
-NAMES = [*CASES] if "MIGRATION_KILLS" in os.environ else ["move"]
+KILLS = number(1, 6, "MIGRATION_KILLS")
+#: The cases of a normal run: one with transactions over several items, and one that takes claims.
+USUAL = {"move", "add_unique"}
+ITEMS = number(60, 500, "MIGRATION_ITEMS")
 
 
-def operator(table: Table, name: str) -> subprocess.Popen[str]:
+def operator(table: Table, name: str) -> children.Dialogue:
     """A process that carries a case out."""
     url = str(table.settings.endpoint_url).replace("http://", "dynamodb://")
     environment = {
@@ -32,28 +33,19 @@ def operator(table: Table, name: str) -> subprocess.Popen[str]:
         "DJANGO_SETTINGS_MODULE": "tests.settings",
         "DYNAMO_TEST_URL": f"{url}/{table.name}?region=us-east-1",
     }
-    return subprocess.Popen(  # noqa: S603 - a module of ours
-        [sys.executable, "-m", "tests.contract.item_migrations.operating", name],
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    arguments = ["-m", "tests.contract.item_migrations.operating", name]
+    return children.Dialogue(arguments, cwd=ROOT, env=environment, stderr=sys.__stderr__)
 
 
-def requests(process: subprocess.Popen[str], most: int | None = None) -> list[str]:
+def requests(process: children.Dialogue, most: int | None = None) -> list[str]:
     """What a process says until it ends, or until it has said so much."""
     said: list[str] = []
-    assert process.stdout is not None
-    while most is None or len(said) < most:
-        line = process.stdout.readline()
-        if not line:
-            break
+    while (most is None or len(said) < most) and (line := process.answer()):
         said.append(line.strip())
     return said
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [each if each in USUAL else pytest.param(each, marks=deep) for each in CASES])
 def test_processes_that_are_killed(table: Table, name: str) -> None:
     """However many are killed, the last one leaves what one that was not disturbed leaves."""
     case, world, chance = CASES[name](), World(), random.Random(name)
@@ -64,10 +56,12 @@ def test_processes_that_are_killed(table: Table, name: str) -> None:
     empty(table)
     put(table, *stored.values())
     for _ in range(KILLS):
-        with operator(table, name) as process:
-            requests(process, most=chance.randrange(1, ITEMS))
-            process.send_signal(signal.SIGKILL)
-    with operator(table, name) as process:
-        assert requests(process)[-1] == "done"
+        process = operator(table, name)
+        requests(process, most=chance.randrange(1, ITEMS))
+        process.kill()
+        process.close()
+    process = operator(table, name)
+    assert requests(process)[-1] == "done"
+    assert process.close() == 0
     assert scanned(table) == wanted
     assert_carried_over(table, case, world)

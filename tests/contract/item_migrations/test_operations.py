@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,12 +13,13 @@ from tests.contract.item_migrations.cases import CASES, Case, Phase
 from tests.contract.item_migrations.things import put, scanned
 from tests.contract.item_migrations.writers import World, Writer, assert_carried_over, seeded, traffic
 from tests.contract.robustness.crashing import Crash, crash_behind
+from tests.deep import number
 
 #: How many items each operation finds, and how many writes each writer makes at the least while a phase goes on.
-ITEMS = int(os.environ.get("MIGRATION_ITEMS", "60"))
-WRITES = int(os.environ.get("MIGRATION_WRITES", "20"))
+ITEMS = number(60, 2000, "MIGRATION_ITEMS")
+WRITES = number(20, 300, "MIGRATION_WRITES")
 #: After how many requests more the next process is killed.
-STRIDE = int(os.environ.get("MIGRATION_STRIDE", "7"))
+STRIDE = number(7, 1, "MIGRATION_STRIDE")
 
 
 def works(case: Case, number: int) -> list[Work]:
@@ -46,9 +46,9 @@ def test_an_operation_while_old_and_new_code_writes(table: Table, name: str) -> 
     """Nothing is lost, and every item, key and claim is what the last code would write."""
     case, world = CASES[name](), World()
     seeded(world, case, ITEMS)
-    for number in range(len(case.phases)):
-        with at_work(world, case, number):
-            for work in works(case, number):
+    for phase in range(len(case.phases)):
+        with at_work(world, case, phase):
+            for work in works(case, phase):
                 carry_out(work, table, Options(segments=3, page=20))
     assert_carried_over(table, case, world)
     assert world.writes
@@ -75,8 +75,8 @@ def test_an_operation_that_is_killed_anywhere(table: Table, name: str) -> None:
 
 def run(table: Table, case: Case) -> None:
     """All phases of a case, whoever has carried out some of it before."""
-    for number in range(len(case.phases)):
-        for work in works(case, number):
+    for phase in range(len(case.phases)):
+        for work in works(case, phase):
             carry_out(work, table, Options(segments=1, page=3, take_over=True))
 
 

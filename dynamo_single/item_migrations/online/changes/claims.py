@@ -64,8 +64,12 @@ def following(
             raise InvalidValue(f"{key[0]} is held by {other}: both have the value. Change one of them, or delete it.")
     for key in sorted(set(old) - set(new)):
         claim = others.get(key)
-        if claim is not None and owner_of(claim) in owners:
-            found.append(Delete(key, as_read(claim, _OWNER)))
+        if claim is None:
+            # It was read after the item. An item that was thrown away and restored in between holds it again.
+            found.append(Check(key, ITEM_MISSING))
+        else:
+            mine = owner_of(claim) in owners
+            found.append((Delete if mine else Check)(key, as_read(claim, _OWNER)))
     return found
 
 

@@ -21,14 +21,16 @@ def rewriting(item: Item, after: Item, reads: Iterable[str], along: Sequence[Act
     """The actions that turn an item into another one under the same key, with what is written ``along`` with it.
 
     They hold only while the attributes in ``reads``, physical names, and those that are written are as they were read,
-    and the item is of the same type. Nothing if there is nothing to do.
+    and the item is of the same type. Nothing if nothing is to be written: checks alone are no work.
     """
     given = {name: value for name, value in after.items() if not _is_same(item.get(name), value)}
     removed = tuple(name for name in item if name not in after)
     condition = as_read(item, {*reads, *given, *removed, names.ITEM_TYPE})
     if given or removed:
         return (Update(key_of(item), set=given, remove=removed, condition=condition), *along)
-    return (Check(key_of(item), condition), *along) if along else ()
+    if all(isinstance(each, Check) for each in along):
+        return ()
+    return (Check(key_of(item), condition), *along)
 
 
 def _is_same(one: Stored | None, other: Stored) -> bool:
