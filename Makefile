@@ -24,7 +24,7 @@ test: check ## everything that has to hold before a change is handed in
 	@$(PYTEST)
 
 test-fast: install-dev ## the tests that need no engine (half a minute)
-	@$(PYTEST) tests/unit tests/docs/test_reference.py tests/docs/test_reference_names.py
+	@$(PYTEST) tests/unit tests/docs/test_reference*.py
 
 test-deep: check ## all tests with their long cases and large numbers of examples, before a release (docs/reference/tests.md)
 	@TEST_DEEP=1 $(PYTEST)

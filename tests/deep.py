@@ -15,6 +15,6 @@ IS_DEEP = os.environ.get("TEST_DEEP", "") not in ("", "0")
 deep = pytest.mark.deep
 
 
-def number(normal: int, deep: int, name: str = "") -> int:
+def examples(normal: int, deep: int, name: str = "") -> int:
     """How many examples to try: in a normal run, in a deep one, or as an environment variable says."""
     return int(os.environ.get(name, 0)) or (deep if IS_DEEP else normal)

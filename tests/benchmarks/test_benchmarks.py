@@ -13,22 +13,26 @@ import pytest
 from benchmarks.all import DRAWN, QUESTIONS, page
 from benchmarks.harness.chart import chart
 from benchmarks.harness.report import CONTROL, OURS, Report, Row, table
+from tests.deep import IS_DEEP, deep
 
 ROOT = Path(__file__).resolve().parents[2]
+#: Questions that take long at any size: one counts what Python allocates, one starts processes.
+LONG = ("memory", "start")
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What ``benchmarks.all`` writes; a process of its own, since it takes all objects out of the collector's sight."""
     folder = tmp_path_factory.mktemp("benchmarks")
-    command = (sys.executable, "-m", "benchmarks.all", "--size", "tiny", "--to", str(folder))
+    asked = [question for question in QUESTIONS if IS_DEEP or question not in LONG]
+    command = (sys.executable, "-m", "benchmarks.all", "--size", "tiny", "--to", str(folder), "--only", *asked)
     known = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}  # pytest's
     ended = subprocess.run(command, cwd=ROOT, env=known, capture_output=True, text=True)  # noqa: S603 - a fixed command
     assert ended.returncode == 0, ended.stderr
     return folder
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("question", [pytest.param(each, marks=deep) if each in LONG else each for each in QUESTIONS])
 def test_every_question_is_answered_for_ours_and_its_control(written: Path, question: str) -> None:
     """A report has a row for each case, with ours, the control and the baseline in it."""
     report = json.loads((written / "numbers.json").read_text())["questions"][question]

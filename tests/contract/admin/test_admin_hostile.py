@@ -13,6 +13,7 @@ from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
 from project.directory.models import Company
 from tests.catalog.models import Sample
 from tests.contract.conftest import Pages
+from tests.deep import deep
 
 COMPANY = "directory/company/"
 SAMPLE = "catalog/sample/"
@@ -33,6 +34,8 @@ VALUES = [
     "0001-01-01",
 ]
 
+EDITABLE = [field.name for field in Sample._meta.concrete_fields if field.editable]
+
 site = DynamoAdminSite()
 site.register(Sample, type("SampleAdmin", (DynamoModelAdmin,), {}))
 urlpatterns = [path("admin/", site.urls)]
@@ -49,7 +52,15 @@ def samples(pages: Pages) -> Iterator[Pages]:
 
 @pytest.mark.parametrize("value", VALUES)
 def test_whatever_an_address_gives_a_new_objects_form(samples: Pages, value: str) -> None:
-    """The form is shown, with what can be shown."""
+    """The form is shown, with what can be shown, in every field."""
+    given = {field.name: value for field in Sample._meta.concrete_fields}
+    assert samples.client.get(f"/admin/{SAMPLE}add/", given).status_code == 200
+
+
+@deep
+@pytest.mark.parametrize("value", VALUES)
+def test_whatever_an_address_gives_one_field_of_a_new_objects_form(samples: Pages, value: str) -> None:
+    """The form is shown, with what can be shown, in one field after the other."""
     for field in Sample._meta.concrete_fields:
         assert samples.client.get(f"/admin/{SAMPLE}add/", {field.name: value}).status_code == 200
 
@@ -111,8 +122,27 @@ def test_json_is_as_deep_as_it_can_be_read_again(samples: Pages) -> None:
     assert "200 levels" in str(refused.context_data["adminform"].form.errors["json"])
 
 
+@override_settings(DATA_UPLOAD_MAX_MEMORY_SIZE=None)  # some values are large, and here they come often
 @pytest.mark.parametrize("value", VALUES)
-@pytest.mark.parametrize("field", [field.name for field in Sample._meta.concrete_fields if field.editable])
+def test_whatever_stands_in_all_fields_of_a_form(samples: Pages, value: str) -> None:
+    """Each field refuses it in the form; the others' values are stored together, and shown again."""
+    refused: set[str] = set()
+    while taken := [name for name in EDITABLE if name not in refused]:
+        form = {f"{name}{part}": value for name in taken for part in ("", "_0", "_1")}
+        answer = samples.post(f"{SAMPLE}add/", form)
+        if answer.status_code == 302:
+            break
+        assert answer.status_code == 200
+        found = {*answer.context_data["adminform"].form.errors}
+        assert found & {*taken}
+        refused |= found
+    for sample in Sample.objects.all():
+        assert samples.get(f"{SAMPLE}{sample.pk}/change/").status_code == 200
+
+
+@deep
+@pytest.mark.parametrize("value", VALUES)
+@pytest.mark.parametrize("field", EDITABLE)
 def test_whatever_stands_in_a_form(samples: Pages, field: str, value: str) -> None:
     """It is refused in the form, or stored and shown again."""
     answer = samples.post(f"{SAMPLE}add/", {field: value, f"{field}_0": value, f"{field}_1": value})

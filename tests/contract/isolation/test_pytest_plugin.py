@@ -9,6 +9,7 @@ from importlib import import_module
 import pytest
 
 from tests.contract.isolation.runs import ROOT, Development, development
+from tests.deep import deep
 
 FUNCTIONS = "tests/isolated_project/functions.py"
 CLASSES = "tests/isolated_project/stock.py"
@@ -22,7 +23,14 @@ def running() -> Iterator[Development]:
 
 
 @pytest.mark.parametrize(
-    ("settings", "workers"), [("settings", "4"), ("settings_sql", "4"), ("settings", "0"), ("settings_sql", "0")]
+    ("settings", "workers"),
+    [
+        pytest.param("settings", "4", marks=deep),
+        pytest.param("settings_sql", "4", marks=deep),
+        ("settings", "2"),
+        ("settings", "0"),
+        ("settings_sql", "0"),
+    ],
 )
 def test_two_hundred_tests_write_the_same_keys(running: Development, settings: str, workers: str) -> None:
     """Each test finds its table empty, and the development table and the engine are as before."""

@@ -1,11 +1,10 @@
 """Walking a query page by page while others write: nothing that was left alone is given twice or left out.
 
-``PAGES_EXAMPLES`` sets how many walks are made (100 in a normal run).
+``PAGES_EXAMPLES`` sets how many walks are made (50 in a normal run, 100 in a deep one).
 """
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -19,8 +18,9 @@ from hypothesis import strategies as st
 from dynamo_single.exceptions import AlreadyExists
 from dynamo_single.table import Request, get_table
 from tests.catalog.models import Entry
+from tests.deep import examples
 
-EXAMPLES = int(os.environ.get("PAGES_EXAMPLES", "100"))
+EXAMPLES = examples(50, 100, "PAGES_EXAMPLES")
 
 SHELVES = ["a", "a#b", "b"]
 SLOTS = [-11, -2, 0, 1, 10, 11, 100]

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from dynamo_single.exceptions import DynamoSingleError
 from dynamo_single.orm.requests.actions import key_of
 from dynamo_single.table import Request, get_table
+from tests.deep import examples
 
-EXAMPLES = int(os.environ.get("MACHINE_EXAMPLES", "25"))
+EXAMPLES = examples(8, 25, "MACHINE_EXAMPLES")
 STEPS = 40
 #: Making a failing sequence shorter takes minutes: ``MACHINE_SHRINK=1`` does.
 PHASES = [Phase.generate, Phase.reuse, *([Phase.shrink] if "MACHINE_SHRINK" in os.environ else [])]

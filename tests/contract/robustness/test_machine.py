@@ -1,8 +1,8 @@
 """Any sequence of writes, by objects that are fresh and by objects that are not, against a model in memory.
 
 Behind every step the table holds what the model holds, and the checker finds nothing. A write either does what it does
-to the model, or raises an error whose reason the model has. ``MACHINE_EXAMPLES`` sets how many sequences are tried (25
-in a normal run).
+to the model, or raises an error whose reason the model has. ``MACHINE_EXAMPLES`` sets how many sequences are tried (8
+in a normal run, 25 in a deep one).
 """
 
 from __future__ import annotations

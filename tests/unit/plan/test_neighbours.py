@@ -28,6 +28,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.encoding.keys import Template
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 from project.directory.models import Company, Person
+from tests.deep import examples
 from tests.unit.declaring import declare, forgotten
 from tests.unit.factories import Space, ask
 from tests.unit.plan import character_by_character as oracle
@@ -126,7 +127,7 @@ def compare_decisions(layout: ModelLayout, where: Condition) -> None:
                 assert found.foreign[each.shape].applies((each,)) == expected, each
 
 
-@settings(max_examples=600, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150, 600), suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_decisions_are_those_of_the_characters(data: st.DataObject) -> None:
     """For any templates and any values, each range is said to be shared exactly if its characters say so."""
@@ -145,7 +146,7 @@ def _kind(layout: ModelLayout, name: str) -> str:
 
 
 @pytest.mark.parametrize("model", registry.all_models(), ids=lambda model: model._meta.label)
-@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(5, 15), suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_real_models_decide_as_their_characters(model: Any, data: st.DataObject) -> None:
     """The same holds of every declared model, among all the models of its table."""

@@ -18,6 +18,7 @@ from dynamo_single.orm.plan.plan import Plan, Query
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.encoding.codecs import some_value
 from dynamo_single.orm.where import folding
+from tests.deep import examples
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MODELS = [
@@ -51,7 +52,7 @@ def identities(draw: st.DrawFn, layout: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("model", [pytest.param(model, id=model._meta.label) for model in MODELS])
-@settings(max_examples=20)
+@settings(max_examples=examples(6, 20))
 @given(st.data())
 def test_keys_give_the_plan_that_their_values_give(model: Any, data: st.DataObject) -> None:
     layout = registry.layout_of(model)
