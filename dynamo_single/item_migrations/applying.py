@@ -211,8 +211,11 @@ def removed(step: Step, schema_editor: Any) -> None:
 
 def is_recorded(step: Step) -> bool:
     """Whether the table says that the migration was applied, though another database, a new one, does not."""
-    migration = runs.current().migration
-    return migration is not None and (step.app_label, migration.name) in runs.current().recorded
+    migration, recorded = runs.current().migration, runs.current().recorded
+    if migration is None or not recorded:
+        return False
+    names = migration.replaces or [(migration.app_label, migration.name)]
+    return all(name in recorded for name in names)
 
 
 def is_fresh(step: Step) -> bool:

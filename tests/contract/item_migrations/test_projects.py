@@ -1,0 +1,162 @@
+"""Whole projects: the demo, and one whose SQL models stand beside ours, in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+from django.test import override_settings
+
+from dynamo_single.table import Request, Table
+from tests import children
+
+ROOT = Path(__file__).resolve().parents[3]
+SETTINGS = """
+import os
+SECRET_KEY = "only for tests"
+DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": os.environ["SQL"]}}
+DYNAMO_SINGLE = {"default": os.environ["DYNAMO_TEST_URL"]}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+INSTALLED_APPS = ["dynamo_single", "shops"]
+USE_TZ = True
+"""
+MODELS = """
+from django.db import models as sql
+from dynamo_single import models
+
+class Shop(models.Model):
+    shop_id = models.IdAttribute()
+    name = models.UnicodeAttribute()
+
+    class Keys:
+        primary = models.Key("SHOP#{shop_id}", "#METADATA")
+        #by_name = models.IndexKey("gs1", "SHOP", "{name}")
+
+class Visit(sql.Model):
+    shop = sql.CharField(max_length=80)
+    note = sql.TextField()
+"""
+
+
+class Project:
+    """A project on disk; each call of ``run`` is one process."""
+
+    def __init__(self, folder: Path, table: Table) -> None:
+        self.folder = folder
+        self.url = f"dynamodb://{table.settings.endpoint_url.removeprefix('http://')}/{table.name}?region=us-east-1"
+        (folder / "shops").mkdir()
+        (folder / "shops" / "__init__.py").touch()
+        (folder / "project_settings.py").write_text(SETTINGS)
+        self.write(MODELS)
+
+    def write(self, models: str) -> None:
+        """Declare the models otherwise."""
+        (self.folder / "shops" / "models.py").write_text(models)
+
+    def run(self, *lines: str, database: str = "one") -> list[tuple[int, str, str]]:
+        """Run commands; what each ended with and printed."""
+        environment = os.environ | {
+            "DJANGO_SETTINGS_MODULE": "project_settings",
+            "PYTHONPATH": f"{self.folder}{os.pathsep}{ROOT}",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "DYNAMO_TEST_URL": self.url,
+            "SQL": str(self.folder / f"{database}.sqlite3"),
+        }
+        child = children.run(
+            ["-m", "tests.backend_project.run"], cwd=self.folder, env=environment, input=json.dumps(lines)
+        )
+        assert child.returncode == 0, child.stderr
+        return [(code, out, err) for code, out, err in json.loads(child.stdout)]
+
+    def said(self, *lines: str, database: str = "one") -> list[str]:
+        """What commands printed that ended well."""
+        found = self.run(*lines, database=database)
+        assert [(code, err) for code, _, err in found if code] == []
+        return [out for _, out, _ in found]
+
+
+@pytest.fixture
+def project(tmp_path: Path, table: Table) -> Project:
+    """A project of today's version, with an item, and no migration of ours."""
+    table.send(
+        Request(
+            "PutItem",
+            {
+                "Item": {
+                    "pk": {"S": "SHOP#a"},
+                    "sk": {"S": "#METADATA"},
+                    "itemType": {"S": "Shop"},
+                    "shop_id": {"S": "a"},
+                    "name": {"S": "A"},
+                }
+            },
+        )
+    )
+    return Project(tmp_path, table)
+
+
+def test_sql_models_and_ours_migrate_together(project: Project, table: Table) -> None:
+    """One file for both; items are adopted, filled and finished; a second database finds the work done."""
+    made, checked, refused, adopted = (
+        *project.said("makemigrations shops", "makemigrations --check"),
+        project.run("migrate")[0],
+        project.said("migrate --fake-initial")[0],
+    )
+    assert "+ Create model Visit\n    + Add model Shop, stored as Shop" in made
+    assert "No changes detected" in checked
+    assert (refused[0], "migrate --fake-initial" in refused[2]) == (1, True)
+    assert "Shop: 1 items looked at" in adopted
+    project.write(
+        MODELS.replace("#by_name", "by_name").replace("note =", 'more = sql.TextField(default="")\n    note =')
+    )
+    made, filled, finished = project.said(
+        "makemigrations shops --noinput --name second", "migrate", "migrate --finish --grace 0"
+    )
+    assert "Add key by_name to Shop on gs1" in made
+    assert "1 changed" in filled
+    assert "Finishing:" in finished
+    again = project.said("migrate", "showmigrations shops", database="two")
+    assert "items read" not in again[0]
+    assert "[X] 0002_second" in again[1]
+
+
+TESTS = """
+from django.test import TestCase
+from shops.models import Shop, Visit
+
+class ShopTests(TestCase):
+    def test_items_and_rows(self):
+        Shop.objects.create(name="B")
+        Visit.objects.create(shop="B", note="x")
+        self.assertEqual([each.name for each in Shop.objects.order_by("name")], ["B"])
+"""
+
+
+@pytest.mark.parametrize("database", ["django.db.backends.sqlite3", "dynamo_single.backend"])
+def test_the_test_runner_migrates_its_tables(project: Project, database: str) -> None:
+    """Test tables are new: all counts as filled, and the table of the settings is not touched."""
+    project.said("makemigrations shops")
+    project.write(MODELS.replace("#by_name", "by_name"))
+    project.said("makemigrations shops")
+    settings = SETTINGS.replace("django.db.backends.sqlite3", database)
+    (project.folder / "project_settings.py").write_text(settings)
+    tests = TESTS if "sqlite" in database else TESTS.replace('Visit.objects.create(shop="B", note="x")', "pass")
+    (project.folder / "shops" / "tests.py").write_text(tests)
+    code, _, said = project.run("test shops")[0]
+    assert "Ran 1 test" in said
+    assert code == 0, said
+
+
+@pytest.mark.parametrize("app", ["directory", "accounts", "dynamo_single", "catalog"])
+def test_the_models_that_there_are_can_be_migrated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, app: str) -> None:
+    """Their first migration is written, and then nothing has changed."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / f"first_of_{app}").mkdir()
+    (tmp_path / f"first_of_{app}" / "__init__.py").touch()
+    with override_settings(MIGRATION_MODULES={app: f"first_of_{app}"}):
+        call_command("makemigrations", app, verbosity=0)
+        call_command("makemigrations", "--check", verbosity=0)
+    assert [path.name for path in (tmp_path / f"first_of_{app}").glob("0*")] == ["0001_initial.py"]
