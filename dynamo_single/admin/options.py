@@ -26,6 +26,7 @@ from dynamo_single.admin.changelist import KeyChangeList, KeyPaginator, TrashFil
 from dynamo_single.admin.errors import REFUSALS, RelatedRefused, refused_form
 from dynamo_single.admin.forms import KeyModelFormSet, PermissionsFilter, with_members
 from dynamo_single.admin.history import LoggedModelAdmin
+from dynamo_single.admin.inlines import ReadsInlinesTogether
 from dynamo_single.exceptions import NoAccessPattern, NotSupported, UnknownField
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
@@ -43,7 +44,7 @@ else:
     M = TypeVar("M")
 
 
-class DynamoModelAdmin(LoggedModelAdmin[M]):
+class DynamoModelAdmin(ReadsInlinesTogether, LoggedModelAdmin[M]):
     """The admin of a model that lives in DynamoDB; options are those of Django's ``ModelAdmin``.
 
     Without ``ordering`` a list comes in the order of the key that answers it. ``search_fields`` find what begins with

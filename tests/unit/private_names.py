@@ -119,6 +119,7 @@ DJANGO = {
         "<6 django.contrib.admin.views.main.ChangeList._get_deterministic_ordering"
     ),
     "Paginator._check_object_list_is_ordered": "django.core.paginator.Paginator._check_object_list_is_ordered",
+    "ModelAdmin._create_formsets": "django.contrib.admin.ModelAdmin._create_formsets(self, request, obj, change)",
     "ModelAdmin._get_obj_does_not_exist_redirect": (
         "django.contrib.admin.ModelAdmin._get_obj_does_not_exist_redirect(self, request, opts, object_id)"
     ),

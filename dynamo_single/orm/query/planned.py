@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -24,9 +24,10 @@ from dynamo_single.orm.schema.kinds import M
 from dynamo_single.orm.where.arguments import check_lists, check_nesting, check_number, in_one_order, raise_unknown
 
 if TYPE_CHECKING:
-    from dynamo_single.orm.results import rows
+    from dynamo_single.orm.results import rows, together
 else:
     rows = Later("dynamo_single.orm.results.rows")
+    together = Later("dynamo_single.orm.results.together")
 
 
 #: How the names of conditions end that take a list.
@@ -114,6 +115,13 @@ class PlannedQuerySet(StatefulQuerySet[M]):
             if along:
                 related.fetch(self._result_cache, along)
         super()._fetch_all()
+
+    def _fetch_with(self, others: Sequence[StatefulQuerySet[Any]]) -> None:
+        """Read the results of this queryset and others now if one Query reads several of them; else nothing is read."""
+        querysets: tuple[StatefulQuerySet[Any], ...] = (self, *others)
+        for queryset, found in zip(querysets, together.read(list(map(state_of, querysets))), strict=True):
+            if found is not None:
+                queryset._result_cache = found
 
     def _iterator(self, use_chunked_fetch: bool, chunk_size: int | None) -> Iterator[Any]:
         return streaming.iterate(self._iterable_class(self), along_of(self), chunk_size)

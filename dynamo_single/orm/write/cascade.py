@@ -6,7 +6,7 @@ signals follow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from functools import lru_cache, partial
 from itertools import groupby
@@ -36,7 +36,37 @@ from dynamo_single.table.table import get_table
 #: How many parents' children are asked for at once: DynamoDB compares with up to 100 values (AWS API reference, Query).
 PARENTS_AT_ONCE = 100
 
-ChildrenOf = Callable[[Children[Any], Sequence[Any]], Sequence[Any]]
+
+class Listing(Struct, frozen=True):
+    """Which children are meant. ``still`` says of a child that an index gave whether it is one, as it is stored."""
+
+    children: Any  # of the class Children, which a checker takes for a descriptor here
+    visibility: Visibility
+    conditions: Mapping[str, Any] = {}
+    still: Callable[[Any], bool] | None = None
+
+    def queryset(self, pks: Sequence[Any]) -> Any:
+        """Those of some parents: from the table, consistently, if their key is there, else from an index."""
+        name = self.children.field.attname
+        given = {name: pks[0]} if len(pks) == 1 else {f"{name}__in": list(pks)}
+        found = self._everything().with_visibility(self.visibility).filter(**given, **self.conditions)
+        return found.using_index("primary").consistent() if self.children.is_by_table else found
+
+    def again(self, found: Sequence[Any], pks: Sequence[Any]) -> list[Any]:
+        """What an index gave, looked up in the table, since an index may be behind."""
+        name = self.children.field.attname
+        fresh: list[Any] = []
+        for start in range(0, len(found), MAX_MEMBERS):
+            some = [obj.pk for obj in found[start : start + MAX_MEMBERS]]
+            fresh += self._everything().filter(pk__in=some).consistent()
+        return [obj for obj in fresh if getattr(obj, name) in pks]
+
+    def _everything(self) -> Any:
+        # Without Meta.ordering, which no key may have.
+        return self.children.model._base_manager.order_by()
+
+
+ListingsOf = Callable[[Children[Any]], Iterable[Listing]]
 
 
 def followers(model: type[DynamoModel], *, for_good: bool = False) -> tuple[Children[Any], ...]:
@@ -60,8 +90,14 @@ def parents(model: type[DynamoModel]) -> Iterator[tuple[Any, Any]]:
             yield from ((parent, each.field) for each in followers(parent) if each.model is model)
 
 
-def below(root: DynamoModel, children_of: ChildrenOf, *, for_good: bool = False, also: Sequence[Any] = ()) -> list[Any]:
-    """All that goes along with an object, and with those ``also`` given, parents before their children, each once."""
+def below(
+    root: DynamoModel, listings_of: ListingsOf, *, again: bool = False, for_good: bool = False, also: Sequence[Any] = ()
+) -> list[Any]:
+    """All that goes along with an object, and with those ``also`` given, parents before their children, each once.
+
+    Kinds of children that lie beside each other in a partition are read by one Query, and each other kind by its own.
+    ``again``: what an index gives is looked up in the table.
+    """
     level = [root, *also]
     seen = {key_of(obj._stored) for obj in level}
     found: list[Any] = []
@@ -69,9 +105,9 @@ def below(root: DynamoModel, children_of: ChildrenOf, *, for_good: bool = False,
         following: list[Any] = []
         for model, group in groupby(level, key=type):
             pks = [obj.pk for obj in group]
-            for children in followers(model, for_good=for_good):
-                for start in range(0, len(pks), PARENTS_AT_ONCE):
-                    following += children_of(children, pks[start : start + PARENTS_AT_ONCE])
+            listings = [each for children in followers(model, for_good=for_good) for each in listings_of(children)]
+            for start in range(0, len(pks), PARENTS_AT_ONCE):
+                following += _listed(listings, pks[start : start + PARENTS_AT_ONCE], again=again)
         level = []
         for obj in following:
             key = key_of(obj._stored)
@@ -82,28 +118,17 @@ def below(root: DynamoModel, children_of: ChildrenOf, *, for_good: bool = False,
     return found
 
 
-def listed(
-    children: Children[Any], pks: Sequence[Any], visibility: Visibility, *, again: bool = False, **conditions: Any
-) -> list[Any]:
-    """The children of some parents: from the table, consistently, if their key is there, else from an index.
-
-    ``again``: what an index gives is looked up in the table, since an index may be behind.
-    """
-    name = children.field.attname
-    given = {name: pks[0]} if len(pks) == 1 else {f"{name}__in": list(pks)}
-    # Without Meta.ordering, which no key may have.
-    everything = children.model._base_manager.order_by()
-    queryset = everything.with_visibility(visibility).filter(**given, **conditions)
-    if children.is_by_table:
-        return list(queryset.using_index("primary").consistent())
-    found = list(queryset)
-    if not again or not found:
-        return found
-    fresh: list[Any] = []
-    for start in range(0, len(found), MAX_MEMBERS):
-        some = [obj.pk for obj in found[start : start + MAX_MEMBERS]]
-        fresh += everything.filter(pk__in=some).consistent()
-    return [obj for obj in fresh if getattr(obj, name) in pks]
+def _listed(listings: Sequence[Listing], pks: Sequence[Any], *, again: bool) -> Iterator[Any]:
+    """The children of some parents."""
+    querysets = [each.queryset(pks) for each in listings]
+    by_table = [queryset for each, queryset in zip(listings, querysets, strict=True) if each.children.is_by_table]
+    if len(by_table) > 1:
+        by_table[0]._fetch_with(by_table[1:])
+    for each, queryset in zip(listings, querysets, strict=True):
+        found = list(queryset)
+        if again and found and not each.children.is_by_table:
+            found = each.again(found, pks)
+        yield from found if each.still is None else filter(each.still, found)
 
 
 class Step:

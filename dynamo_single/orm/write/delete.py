@@ -34,7 +34,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.write import cascade
-from dynamo_single.orm.write.cascade import Cascade, Step
+from dynamo_single.orm.write.cascade import Cascade, Listing, Step
 from dynamo_single.orm.write.save import only_if, without
 from dynamo_single.table.flow import local
 
@@ -108,15 +108,15 @@ async def _is_whole(obj: DynamoModel) -> bool:
 
 
 def along_with(obj: DynamoModel) -> list[Any]:
-    """What is deleted for good along with an object: one Query for each kind of children, at the least."""
-    return cascade.below(obj, children, for_good=True)
+    """What is deleted for good along with an object: a Query for each kind of children, or for several of them."""
+    return cascade.below(obj, listings, for_good=True)
 
 
-def children(of: Children[Any], pks: Sequence[Any], *, again: bool = False) -> list[Any]:
-    """The children of some parents, live ones and those in the trash."""
-    if of.is_by_table or not registry.has_soft_delete(of.model):
-        return cascade.listed(of, pks, "all", again=again)
-    return [*cascade.listed(of, pks, "live", again=again), *cascade.listed(of, pks, "deleted", again=again)]
+def listings(children: Children[Any]) -> list[Listing]:
+    """The children that are live and those in the trash."""
+    if children.is_by_table or not registry.has_soft_delete(children.model):
+        return [Listing(children, "all")]
+    return [Listing(children, "live"), Listing(children, "deleted")]
 
 
 async def _alone(obj: DynamoModel, terms: Terms, pending: Block | None) -> bool:
@@ -130,11 +130,10 @@ async def _with_children(
 ) -> None:
     announced: set[ItemKey] = set()
     for attempt in range(ATTEMPTS):
-        listed = partial(children, again=attempt > 0)
         removal = _Removal(obj, terms)
         if not await local(removal.read_counters):
             return
-        below = await local(partial(cascade.below, obj, listed, for_good=True))
+        below = await local(partial(cascade.below, obj, listings, again=attempt > 0, for_good=True))
         await local(partial(_announce, [*below, obj], origin, announced))
         steps = [*(_Removal(each, Terms()) for each in reversed(below)), removal]
         roots = [hydration.instance(type(each), each._stored) for each in (obj, *below)] if pending is None else []
@@ -161,7 +160,7 @@ async def _latecomers(
     """Delete the children that were created while their parents were deleted, as far as a key shows them by now."""
     for _ in range(ATTEMPTS):
         first, *others = roots
-        late = await local(partial(cascade.below, first, partial(children, again=True), for_good=True, also=others))
+        late = await local(partial(cascade.below, first, listings, again=True, for_good=True, also=others))
         if not late:
             return
         await local(partial(_announce, late, origin, announced))

@@ -35,7 +35,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.write import cascade
-from dynamo_single.orm.write.cascade import Cascade, Step
+from dynamo_single.orm.write.cascade import Cascade, Listing, Step
 from dynamo_single.orm.write.save import assign, remember
 from dynamo_single.signals import post_restore, post_soft_delete
 from dynamo_single.table import names
@@ -81,15 +81,10 @@ class Batch(Struct, frozen=True):
         check = Check(key_of(obj._stored), Stored(names.DELETED_AT, "=", (moment,)))
         return cascade.guard(name, check, partial(_restored_meanwhile, name))
 
-    def listed(self, children: Children[Any], pks: Sequence[Any], *, again: bool) -> list[Any]:
+    def listings(self, children: Children[Any]) -> list[Listing]:
         """The children that are in the trash with this batch."""
-        return [
-            child
-            for child in cascade.listed(
-                children, pks, "deleted", again=again, deleted_with=self.mark, deleted_at=self.moment
-            )
-            if _is_in_trash(child)
-        ]
+        conditions = {registry.DELETED_WITH: self.mark, registry.DELETED_AT: self.moment}
+        return [Listing(children, "deleted", conditions, _is_in_trash)]
 
 
 async def delete(obj: DynamoModel, terms: Terms, pending: Block | None) -> tuple[int, dict[str, int]]:
@@ -138,8 +133,12 @@ def _tell(signal: Signal, done: Sequence[Any]) -> None:
 
 
 def along_with(obj: DynamoModel) -> list[Any]:
-    """What goes to the trash along with a live object: one Query for each kind of children, at the least."""
-    return cascade.below(obj, partial(cascade.listed, visibility="live"))
+    """What goes to the trash along with a live object: a Query for each kind of children, or for several of them."""
+    return cascade.below(obj, _live)
+
+
+def _live(children: Children[Any]) -> list[Listing]:
+    return [Listing(children, "live")]
 
 
 def _check_stored(obj: DynamoModel, done: str) -> None:
@@ -193,14 +192,12 @@ def _deletion(obj: DynamoModel, terms: Terms, *, again: bool) -> Cascade:
     interrupted = _is_in_trash(obj)
     batch = Batch.of(obj) if interrupted else Batch.begun_with(obj)
 
-    def children_of(children: Children[Any], pks: Sequence[Any]) -> list[Any]:
-        found = cascade.listed(children, pks, "live", again=again)
-        if interrupted and cascade.followers(children.model):
-            found += batch.listed(children, pks, again=again)
-        return found
+    def listings_of(children: Children[Any]) -> list[Listing]:
+        completes = interrupted and cascade.followers(children.model)
+        return [*_live(children), *(batch.listings(children) if completes else ())]
 
     steps = [] if interrupted else [_Assignment(obj, batch.changes(obj, follows=False), terms)]
-    for child in cascade.below(obj, children_of):
+    for child in cascade.below(obj, listings_of, again=again):
         if not _is_in_trash(child):
             steps.append(_Assignment(child, batch.changes(child, follows=True)))
     # What follows the object's own transaction, or completes it, must not follow its restoration.
@@ -213,7 +210,7 @@ def _restoration(obj: DynamoModel, terms: Terms, *, again: bool) -> Cascade:
         return Cascade(())
     if hydration.has_expired(obj._stored):
         raise type(obj).DoesNotExist(f"{Subject(obj).name} is past the time until which the trash keeps it.")
-    children = cascade.below(obj, partial(Batch.of(obj).listed, again=again))
+    children = cascade.below(obj, Batch.of(obj).listings, again=again)
     steps = [*(_Assignment(child, _restored(child)) for child in reversed(children))]
     return Cascade([*steps, _Assignment(obj, _restored(obj), Terms(terms.queried))], _guards(obj), ask_first=True)
 
@@ -221,12 +218,12 @@ def _restoration(obj: DynamoModel, terms: Terms, *, again: bool) -> Cascade:
 async def _latecomers(obj: DynamoModel, batch: Batch | None, done: list[Any]) -> None:
     """Bring back what another deletion of the object put into the trash meanwhile, as far as a key shows it by now."""
 
-    def children_of(children: Children[Any], pks: Sequence[Any]) -> list[Any]:
-        found = cascade.listed(children, pks, "live", again=True) if cascade.followers(children.model) else []
-        return found + (batch.listed(children, pks, again=True) if batch is not None else [])
+    def listings_of(children: Children[Any]) -> list[Listing]:
+        found = _live(children) if cascade.followers(children.model) else []
+        return [*found, *(batch.listings(children) if batch is not None else ())]
 
     for _ in range(ATTEMPTS):
-        below = await local(partial(cascade.below, obj, children_of))
+        below = await local(partial(cascade.below, obj, listings_of, again=True))
         late = [child for child in reversed(below) if _is_in_trash(child)]
         if not late:
             return

@@ -69,12 +69,21 @@ def test_adding(pages: Pages) -> None:
 
 def test_editing(pages: Pages, acme: Company) -> None:
     """An edit reads the company once and sends one UpdateItem, and one PutItem for the log."""
-    response = pages.get(f"{COMPANY}{acme.pk}/change/", sends=["GetItem", "Query", "Query"])
+    response = pages.get(f"{COMPANY}{acme.pk}/change/", sends=["GetItem", "Query"])
     assert acme.pk in text_of(response)
     data = {"name": "Acme Ltd", "stock": "ACM", "founded": "", **NO_INLINES}
     response = pages.post(f"{COMPANY}{acme.pk}/change/", data, sends=["GetItem", "UpdateItem", "PutItem"])
     assert response.status_code == 302
     assert [company.name for company in Company.objects.all()] == ["Acme Ltd"]
+
+
+def test_inlines_beside_each_other_are_read_by_one_query(pages: Pages, acme: Company) -> None:
+    """The page shows people and offices, which lie in the company's partition."""
+    Person.objects.create(company=acme, name="Somebody")
+    Office.objects.create(company=acme, city="Somewhere")
+    page = pages.get(f"{COMPANY}{acme.pk}/change/", sends=["GetItem", "Query"]).content.decode()
+    assert 'value="Somebody"' in page
+    assert 'value="Somewhere"' in page
 
 
 def test_saving_without_a_change_writes_only_the_log(pages: Pages, acme: Company) -> None:
@@ -85,9 +94,9 @@ def test_saving_without_a_change_writes_only_the_log(pages: Pages, acme: Company
 
 
 def test_deleting_moves_to_the_trash_and_restoring_brings_back(pages: Pages, acme: Company) -> None:
-    """Soft delete and restore are one UpdateItem each, and one PutItem for the log; children are asked for by kind."""
+    """Soft delete and restore are one UpdateItem each, and one PutItem for the log; one Query asks for children."""
     address = f"{COMPANY}{acme.pk}/"
-    children = ["Query", "Query"]
+    children = ["Query"]
     page = text_of(pages.get(f"{address}delete/", sends=["GetItem", *children]))
     assert "Move the company “Acme” to the trash?" in page
     assert "goes along" not in page
@@ -149,7 +158,7 @@ def test_deleting_from_the_trash_is_for_good(pages: Pages, acme: Company) -> Non
     acme.delete()
     page = text_of(pages.get(f"{COMPANY}{acme.pk}/delete/"))
     assert "delete the company “Acme” for good? It cannot be restored" in page
-    children = ["Query", "Query"]
+    children = ["Query"]
     sends = ["GetItem", *children, *children, "DeleteItem", *children, "PutItem"]
     pages.post(f"{COMPANY}{acme.pk}/delete/", {"post": "yes"}, sends=sends)
     assert not Company.all_objects.filter(pk=acme.pk).exists()
@@ -169,7 +178,7 @@ def test_actions_move_to_the_trash_restore_and_delete_for_good(pages: Pages) -> 
     """The list's actions read what was selected with one request, and write each object and its log entry."""
     pks = [Company.objects.create(name=name).pk for name in ("Acme", "Bolt")]
     data = {"action": "delete_selected", "_selected_action": pks}
-    children = ["Query", "Query"]
+    children = ["Query"]
     page = text_of(pages.post(COMPANY, data, sends=["BatchGetItem", *children, *children]))
     assert "Move the selected companies to the trash?" in page
     writes = ["PutItem", "PutItem", *children, "UpdateItem", *children, "UpdateItem"]
