@@ -71,7 +71,7 @@ WRITES: list[tuple[str, Any, Callable[[Any], Any], list[str]]] = [
     ("no unique value", PERSON, lambda obj: change(obj, email=None), ["GetItem", "TransactWriteItems"]),
     ("all keys, which are as they were", COMPANY, lambda obj: obj.save(force_update=True), ["GetItem", "UpdateItem"]),
     ("a copy", COMPANY, put_copy, ["GetItem", "PutItem"]),
-    ("a soft delete", COMPANY, lambda obj: obj.delete(), ["GetItem", "Query", "Query", "TransactWriteItems"]),
+    ("a soft delete", COMPANY, lambda obj: obj.delete(), ["GetItem", "Query", "TransactWriteItems"]),
     ("a soft delete with a unique value", PERSON, lambda obj: obj.delete(), ["GetItem", "TransactWriteItems"]),
     ("a restore of what is live", COMPANY, lambda obj: obj.restore(), ["GetItem"]),
     ("a deletion for good", PERSON, lambda obj: obj.hard_delete(), ["GetItem", "TransactWriteItems"]),
@@ -189,7 +189,7 @@ def test_an_object_that_was_deleted_since_is_not_deleted_again() -> None:
     company = COMPANY.only("name").get()
     COMPANY.get().delete()
     deleted_at = COMPANY.get().deleted_at
-    with assert_requests(["GetItem", "Query", "Query"]):
+    with assert_requests(["GetItem", "Query"]):
         assert company.delete() == (0, {"directory.Company": 0})
     assert COMPANY.get().deleted_at == company.deleted_at == deleted_at
 
