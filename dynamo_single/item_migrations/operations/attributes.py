@@ -18,6 +18,7 @@ from dynamo_single.item_migrations.online.changes.attributes import (
     dropped_attribute,
     filled_attribute,
 )
+from dynamo_single.item_migrations.online.changes.claims import needless_claims, released_claims
 from dynamo_single.item_migrations.operations.base import ItemsOperation, public
 from dynamo_single.item_migrations.snapshots import Snapshot, with_attribute_renamed
 from dynamo_single.item_migrations.stored import StoredAttribute
@@ -52,6 +53,16 @@ def _filled(after: Snapshot, name: str, default: Any, compute: Compute | None) -
         return ()
     given = compute or (lambda values: default() if callable(default) else default)
     return (filled_attribute(after, name, given),)
+
+
+def _needless(snapshot: Snapshot, name: str) -> tuple[Task, ...]:
+    """What releases the claims that nobody needs any more, of the rules that name an attribute."""
+    return tuple(needless_claims(snapshot, rule) for rule in snapshot.unique if name in rule.attributes)
+
+
+def _released(before: Snapshot, after: Snapshot, name: str) -> tuple[Task, ...]:
+    """What releases the claims that are under an attribute's former physical name."""
+    return tuple(released_claims(before, after, rule) for rule in before.unique if name in rule.attributes)
 
 
 @public
@@ -194,19 +205,24 @@ class RenameAttribute(_AttributeOperation):
         return (copied_value(before, after, self.old_name, self.new_name),) if self._moves(before, after) else ()
 
     def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Store there what old code has written meanwhile."""
-        return self.open_tasks(before, after)
+        """Store there what old code has written meanwhile, and release the claims of what it has deleted."""
+        if not self._moves(before, after):
+            return ()
+        return (*_needless(after, self.new_name), *self.open_tasks(before, after))
 
     def drop_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Take the old ones out."""
-        return (dropped_attribute(before, after, self.old_name),) if self._moves(before, after) else ()
+        """Take the old ones out, with their claims."""
+        if not self._moves(before, after):
+            return ()
+        return (dropped_attribute(before, after, self.old_name), *_released(before, after, self.old_name))
 
     def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Store them under the old name, and take the new ones out."""
         if not self._moves(before, after):
             return ()
         copied = copied_value(after, before, self.new_name, self.old_name)
-        return (copied, dropped_attribute(after, before, self.new_name))
+        dropped = dropped_attribute(after, before, self.new_name)
+        return (*_needless(before, self.old_name), copied, dropped, *_released(after, before, self.new_name))
 
     def difference(self, before: Snapshot, after: Snapshot, label: str) -> Difference:
         """Keys have the same texts under the new name; code that reads it has to wait until it is finished."""
@@ -281,7 +297,9 @@ class AlterAttribute(_AttributeOperation):
 
     def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """The same again; values that keep their physical name are converted now, as old code reads the old form."""
-        if before.attributes[self.name].stored != self.attribute.stored or not self._is_stored_otherwise(before, after):
+        if before.attributes[self.name].stored != self.attribute.stored:
+            return (*_needless(after, self.name), *self.open_tasks(before, after))
+        if not self._is_stored_otherwise(before, after):
             return self.open_tasks(before, after)
         if self.attribute.is_computed:
             return _filled(after, self.name, NOT_PROVIDED, None)
@@ -290,12 +308,14 @@ class AlterAttribute(_AttributeOperation):
     def drop_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Take out what is under the old physical name."""
         moved = before.attributes[self.name].stored != self.attribute.stored
-        return (dropped_attribute(before, after, self.name),) if moved else ()
+        return (dropped_attribute(before, after, self.name), *_released(before, after, self.name)) if moved else ()
 
     def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Convert back, as far as the old form takes the values."""
         if before.attributes[self.name].stored != self.attribute.stored:
-            return (copied_value(after, before, self.name, self.name), dropped_attribute(after, before, self.name))
+            copied = copied_value(after, before, self.name, self.name)
+            dropped = dropped_attribute(after, before, self.name)
+            return (*_needless(before, self.name), copied, dropped, *_released(after, before, self.name))
         if not self._is_stored_otherwise(before, after):
             return ()
         if before.attributes[self.name].is_computed:

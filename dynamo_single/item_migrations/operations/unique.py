@@ -9,7 +9,7 @@ from django.db.migrations.operations.base import Operation, OperationCategory
 
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.item_migrations.online import Task
-from dynamo_single.item_migrations.online.changes.claims import released_claims, taken_claims
+from dynamo_single.item_migrations.online.changes.claims import needless_claims, released_claims, taken_claims
 from dynamo_single.item_migrations.operations.base import ItemsOperation, public
 from dynamo_single.item_migrations.rules import UniqueRule
 from dynamo_single.item_migrations.snapshots import Snapshot
@@ -47,8 +47,8 @@ class AddUnique(_UniqueOperation):
         return (taken_claims(after, (self.rule,)),)
 
     def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
-        """Take those of what old code has written."""
-        return self.open_tasks(before, after)
+        """Release those of what old code has changed or deleted, and take those of what it has written."""
+        return (needless_claims(after, self.rule), *self.open_tasks(before, after))
 
     def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Release them."""
