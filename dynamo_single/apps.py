@@ -34,10 +34,10 @@ _CHECKS: Final = {
     "auth.check_admin_sites": checks.Tags.admin,
     "auth.check_backends": checks.Tags.security,
     "models.check_models": checks.Tags.models,
-    "models.check_references_from_sql": checks.Tags.models,
     "settings.check_names": checks.Tags.security,
     "settings.check_session_engine": checks.Tags.security,
     "settings.check_user_model": checks.Tags.models,
+    "sql_references.check_references_from_sql": checks.Tags.models,
 }
 
 
@@ -55,7 +55,7 @@ class DynamoSingleConfig(AppConfig):
         Django does not know. Migrations see our models as unmanaged ones.
         """
         # Models cannot be imported before the apps are ready.
-        from dynamo_single.orm.model import migration_state
+        from dynamo_single.orm.model import migration_state, sql_references
         from dynamo_single.permissions import create_rows
 
         try:
@@ -69,6 +69,7 @@ class DynamoSingleConfig(AppConfig):
             checks.register(_check(name), tag)
         install_router()
         migration_state.install()
+        sql_references.install()
         post_migrate.connect(create_rows, dispatch_uid="dynamo_single.permissions.create_rows")
 
 

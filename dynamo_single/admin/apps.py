@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.conf import settings
 from django.contrib.admin.apps import AdminConfig
 from django.contrib.admin.sites import all_sites
 from django.core import checks
@@ -22,10 +21,6 @@ class DynamoAdminConfig(AdminConfig):
 
         if history.is_in_dynamodb():
             from dynamo_single.admin import log  # noqa: F401 - registers the model
-
-            # Django's own log refers to the user, whom migrations do not know, and is not used. This setting is all
-            # that Django asks about it, so it gets a default here; what the project itself says comes first.
-            settings.MIGRATION_MODULES = {"admin": None, **settings.MIGRATION_MODULES}
         super().ready()
         checks.register(check_registered, checks.Tags.admin)
 

@@ -18,6 +18,7 @@ from django.utils.translation import gettext_lazy
 from msgspec.structs import replace
 
 from dynamo_single.admin.errors import REFUSALS
+from dynamo_single.orm.model.sql_references import rows_along
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.write import delete as purging
 from dynamo_single.orm.write import trash
@@ -52,8 +53,14 @@ def deleted_objects(
     shown: list[Any] = []
     counts: dict[str, int] = {}
     lacking: set[str] = set()
+    protecting: list[Any] = []
     for root in objs:
         below = _along_with(root)
+        if not _goes_to_trash(root):
+            for obj in (root, *below):
+                rows, kept = rows_along(obj)
+                below = [*below, *(row for row in rows if row not in below)]
+                protecting += kept
         shown += (
             [_shown(modeladmin, root), [_shown(modeladmin, obj) for obj in below]]
             if below
@@ -65,12 +72,15 @@ def deleted_objects(
             responsible = _responsible(modeladmin, obj)
             if responsible is not None and not responsible.has_delete_permission(request, obj):
                 lacking.add(str(obj._meta.verbose_name))
-    return shown, counts, lacking, []
+    return shown, counts, lacking, [_shown(modeladmin, obj) for obj in protecting]
+
+
+def _goes_to_trash(obj: Any) -> bool:
+    return has_trash(type(obj)) and not is_deleted(obj)
 
 
 def _along_with(obj: DynamoModel) -> list[Any]:
-    into_trash = has_trash(type(obj)) and not is_deleted(obj)
-    return trash.along_with(obj) if into_trash else purging.along_with(obj)
+    return trash.along_with(obj) if _goes_to_trash(obj) else purging.along_with(obj)
 
 
 def _responsible(modeladmin: Any, obj: DynamoModel) -> Any:
@@ -85,8 +95,8 @@ def _shown(modeladmin: Any, obj: DynamoModel) -> str:
     responsible = _responsible(modeladmin, obj)
     if responsible is None:
         return f"{capfirst(obj._meta.verbose_name)}: {obj}"
-    text: str = responsible.shown_in_list(obj)
-    return text
+    shown = getattr(responsible, "shown_in_list", None)
+    return f"{capfirst(obj._meta.verbose_name)}: {obj}" if shown is None else str(shown(obj))
 
 
 def delete(request: HttpRequest, obj: Any) -> None:

@@ -7,19 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from importlib.util import find_spec
 from typing import Any, Final
 
-from django.apps import AppConfig, apps
+from django.apps import AppConfig
 from django.core.checks import CheckMessage, Error
-from django.db import router
-from django.db.migrations.loader import MigrationLoader
 from django.db.models import Field
 from django.db.models.base import ModelBase
 from pynamodb.attributes import Attribute as PynamoDBAttribute
 
-from dynamo_single.backend.errors import is_stored_in_dynamodb
-from dynamo_single.backend.router import uses_engine
 from dynamo_single.checks.collisions import check_collisions
 from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import ConfigurationError
@@ -77,49 +72,6 @@ def check_models(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) 
         messages += _check_unique(model)
         messages += _check_managers(model)
     return [*messages, *check_collisions(models)]
-
-
-def check_references_from_sql(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
-    """E010: an SQL model that refers to a model in DynamoDB, which neither a migration nor a column can do."""
-    messages: list[CheckMessage] = []
-    for model in apps.get_models():
-        if app_configs is not None and model._meta.app_config not in app_configs:
-            continue
-        if is_stored_in_dynamodb(model):
-            continue
-        if not _has_migrations(model._meta.app_label) and not _is_made_from_the_class(model):
-            continue
-        for field in (*model._meta.local_fields, *model._meta.local_many_to_many):
-            target: Any = field.related_model
-            if isinstance(target, type) and is_stored_in_dynamodb(target):
-                messages.append(_sql_reference(model, field.name, target))
-    return messages
-
-
-def _sql_reference(model: Any, name: str, target: Any) -> Error:
-    hint = "Keep the other object's pk in a field of its own, or keep this model in DynamoDB too."
-    if model._meta.app_label == "admin":
-        hint = (
-            "Put dynamo_single.admin.apps.DynamoAdminConfig into INSTALLED_APPS in the place of django.contrib.admin: "
-            "it keeps the log in DynamoDB."
-        )
-    why = "migrations do not know it, and migrate would fail."
-    if not _has_migrations(model._meta.app_label):
-        why = "the table would be made without a column for it."
-    text = f"{name} refers to {target._meta.label}, which is stored in DynamoDB: {why}"
-    return _error(model, "E010", text, hint)
-
-
-def _is_made_from_the_class(model: Any) -> bool:
-    """Whether ``migrate --run-syncdb`` makes the model's table in SQL; Django's own log has none where ours is kept."""
-    options, alias = model._meta, router.db_for_write(model)
-    return options.managed and not options.proxy and options.app_label != "admin" and not uses_engine(alias)
-
-
-def _has_migrations(app_label: str) -> bool:
-    # Django's own answer to where an app's migrations are; not documented.
-    module, _ = MigrationLoader.migrations_module(app_label)
-    return module is not None and find_spec(module) is not None
 
 
 def _error(model: type[DynamoModel], id: str, message: str, hint: str | None = None) -> Error:

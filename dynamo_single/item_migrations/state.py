@@ -6,13 +6,15 @@ forwards and backwards, and squashing.
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 from django.db import models
 from django.db.migrations.state import ModelState, ProjectState
 
-from dynamo_single.exceptions import ConfigurationError, NotSupported
+from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.item_migrations.snapshots import Snapshot
+from dynamo_single.orm.model.migration_state import Refusing
+from dynamo_single.orm.schema.fields.columns import IN_DYNAMODB, LONGEST_PK
 
 #: What a foreign key of an SQL model to one of ours has in its column, by the kind of the attribute that it refers to.
 _SQL_KEYS: dict[str, Any] = {"number": models.BigIntegerField, "uuid": models.UUIDField}
@@ -26,7 +28,9 @@ class SnapshotState(ModelState):
     @classmethod
     def make(cls, app_label: str, name: str, snapshot: Snapshot) -> SnapshotState:
         """The state of a model with this snapshot."""
-        made = cls(app_label, name, [_primary_key(snapshot)], {"managed": False})
+        made = cls(
+            app_label, name, [_primary_key(snapshot)], {"managed": False, "db_table": name.lower() + IN_DYNAMODB}
+        )
         made.snapshot = snapshot
         return made
 
@@ -39,24 +43,8 @@ class SnapshotState(ModelState):
     def render(self, apps: Any) -> Any:
         """The stand-in, whose managers refuse every query: items of then are changed by ``ChangeItems``."""
         made: Any = super().render(apps)
-        made.objects = _Refusing(f"{self.app_label}.{self.name}")
+        made.objects = Refusing(f"{self.app_label}.{self.name}")
         return made
-
-
-class _Refusing:
-    """In the place of a manager."""
-
-    def __init__(self, label: str) -> None:
-        self._label = label
-
-    def __getattr__(self, name: str) -> NoReturn:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise NotSupported(
-            f"{self._label} is stored in DynamoDB, and a migration knows no objects of it: {name}() was asked for. "
-            "Change its items by the operation dynamo_single.migrations.ChangeItems, which runs once for the table; "
-            "RunPython runs for every database."
-        )
 
 
 def _primary_key(snapshot: Snapshot) -> tuple[str, Any]:
@@ -66,8 +54,8 @@ def _primary_key(snapshot: Snapshot) -> tuple[str, Any]:
         kind = snapshot.attributes[name].attribute(name).key_kind or ""
         if kind in _SQL_KEYS:
             return name, _SQL_KEYS[kind](primary_key=True)
-        return name, models.CharField(max_length=255, primary_key=True)
-    return "identity", models.CharField(max_length=255, primary_key=True)
+        return name, models.CharField(max_length=LONGEST_PK, primary_key=True)
+    return "identity", models.CharField(max_length=LONGEST_PK, primary_key=True)
 
 
 def snapshot_in(state: ProjectState, app_label: str, name: str) -> Snapshot:

@@ -5,3 +5,4 @@ from tests.backend_project.settings_dynamo_users import *  # noqa: F403 - settin
 
 INSTALLED_APPS = [*DEMO_APPS, "tests.backend_project.parcels"]
 DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

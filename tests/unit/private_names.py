@@ -206,6 +206,16 @@ DJANGO = {
     "GET_ITERATOR_CHUNK_SIZE": "django.db.models.sql.constants.GET_ITERATOR_CHUNK_SIZE",
     "MULTI": "django.db.models.sql.constants.MULTI",
     "ROW_COUNT": "django.db.models.sql.constants.ROW_COUNT",
+    "ForeignKey": "django.db.models.fields.related.ForeignKey.contribute_to_related_class(self, cls, related)",
+    "select_related_descend": (
+        "django.db.models.sql.compiler.select_related_descend(field, restricted, requested, select_mask)"
+    ),
+    "Collector": "django.db.models.deletion.Collector(using=, origin=)",
+    "Collector.related_objects": (
+        "django.db.models.deletion.Collector.related_objects(self, related_model, related_fields, objs)"
+    ),
+    "ProtectedError": "django.db.models.deletion.ProtectedError(message, protected_objects)",
+    "RestrictedError": "django.db.models.deletion.RestrictedError(message, restricted_objects)",
     "ModelState.from_model": "django.db.migrations.state.ModelState.from_model(model, exclude_rels=)",
     "MigrationAutodetector": "django.db.migrations.autodetector.MigrationAutodetector(from_state, to_state)",
     "MigrationAutodetector._detect_changes": (

@@ -22,6 +22,7 @@ from dynamo_single.orm.query.manager import BaseManager, Manager
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import TTLAttribute
 from dynamo_single.orm.schema.encoding.keys import IndexKey, Key, Template
+from dynamo_single.orm.schema.fields.columns import IN_DYNAMODB
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table.table import get_table
@@ -161,7 +162,7 @@ def _names(declared: Any) -> set[str]:
 def _django_meta(declared: Any, parents: list[Any], name: str) -> type:
     """The ``Meta`` for Django: as declared, or as the first abstract parent has it."""
     bases: tuple[type, ...] = (declared,) if declared else tuple(p.Meta for p in parents[:1] if p._meta.abstract)
-    decided = {"managed": False, "db_table": name.lower(), "base_manager_name": BASE_MANAGER}
+    decided = {"managed": False, "db_table": name.lower() + IN_DYNAMODB, "base_manager_name": BASE_MANAGER}
     return type("Meta", bases, {**decided, "_made_for_django": True})
 
 

@@ -6,11 +6,14 @@ not know what a migration does.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from django.db import models
 from django.db.migrations.state import ModelState
 from pynamodb.models import Model as PynamoDBModel
+
+from dynamo_single.exceptions import NotSupported
+from dynamo_single.orm.schema.fields.columns import column_of
 
 
 def install() -> None:
@@ -24,13 +27,45 @@ def install() -> None:
 
     def from_model(cls: Any, model: Any, exclude_rels: bool = False) -> Any:
         state = original.__func__(cls, model, exclude_rels)
-        return _as_plain_model(state) if issubclass(model, PynamoDBModel) else state
+        return _as_plain_model(state, model) if issubclass(model, PynamoDBModel) else state
 
     from_model._of_dynamo_single = True  # type: ignore[attr-defined]  # a mark of ours on a function
     ModelState.from_model = classmethod(from_model)  # type: ignore[method-assign,assignment]  # Django offers no hook
 
 
-def _as_plain_model(state: Any) -> Any:
+class Refusing:
+    """What a model of ours has in a migration's state in the place of a manager."""
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise NotSupported(
+            f"{self._label} is stored in DynamoDB, and a migration knows no objects of it: {name}() was asked for. "
+            "In a migration of your own, change its items by the operation dynamo_single.migrations.ChangeItems, which "
+            "runs once for the table; RunPython runs for every database. One of another app that has nothing to change "
+            "there is passed over by manage.py migrate --fake."
+        )
+
+
+class _PlainState(ModelState):
+    """The state of a model of ours that is not in its app's migrations."""
+
+    def render(self, apps: Any) -> Any:
+        """The stand-in, whose manager refuses every query."""
+        made: Any = super().render(apps)
+        made.objects = Refusing(f"{self.app_label}.{self.name}")
+        return made
+
+
+def _as_plain_model(state: Any, model: Any) -> Any:
+    state.__class__ = _PlainState
+    # What foreign keys of SQL models refer to; a relation is left out of the state of an app without migrations.
+    column = column_of(model._meta.pk, primary_key=True)
+    if column is not None and not model._meta.proxy:
+        state.fields[model._meta.pk.name] = column
     # What is named by a label is the model that a proxy stands for, which is in the state as well.
     state.bases = tuple(base for base in state.bases if isinstance(base, str)) or (models.Model,)
     state.managers = []

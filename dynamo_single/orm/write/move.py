@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from asgiref.sync import sync_to_async
+from django.db import router
 from django.db.models.signals import post_save, pre_save
 
 from dynamo_single.exceptions import MissingReference, NoAccessPattern, NotSupported
@@ -29,6 +30,7 @@ from dynamo_single.orm.requests.actions import ItemKey, key_of
 from dynamo_single.orm.requests.block import Block, current
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import declared
+from dynamo_single.orm.schema.fields.columns import relations_from_sql
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.write import assignments
 from dynamo_single.orm.write.intentions import SAVE
@@ -108,6 +110,7 @@ async def _move(obj: DynamoModel, wanted: _State, as_it_was: _State, pending: Bl
     # What is told of the old item is told with its ``pk``, and a block that is discarded leaves the object as it was.
     _set_state(obj, as_it_was)
     await local(partial(_refuse_orphans, obj))
+    await local(partial(_refuse_rows, obj))
     absent: frozenset[ItemKey] = frozenset()
     while True:
         write = await compose_move(obj, effects, target, values, pending=pending, absent=absent)
@@ -157,6 +160,19 @@ def _refuse_orphans(obj: DynamoModel) -> None:
                     f"{field.name}, and would refer to nothing. Move or delete these first, or create another "
                     f"{label} for them; nothing was written."
                 )
+
+
+def _refuse_rows(obj: DynamoModel) -> None:
+    """The same for the rows of SQL models: a query for each."""
+    for related in relations_from_sql(type(obj)):
+        rows = related.related_model._base_manager.using(router.db_for_write(related.related_model))
+        if rows.filter(**{related.field.attname: obj.pk}).exists():
+            label = obj._meta.label
+            raise NotSupported(
+                f"{label} with pk {obj.pk!r} cannot move: rows of {related.related_model._meta.label} refer to it by "
+                f"{related.field.name}, and would refer to nothing. Create another {label}, and let them refer to "
+                "that; nothing was written."
+            )
 
 
 def _references(model: type[DynamoModel]) -> Iterator[tuple[Any, bool]]:

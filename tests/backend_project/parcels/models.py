@@ -1,14 +1,53 @@
-"""An SQL model that refers to a model in DynamoDB."""
+"""SQL models that refer to models in DynamoDB, in the ways that apps do."""
 
+from django.conf import settings
 from django.db import models
 
-from project.directory.models import Company
+from project.directory.models import Company, Person
 
 
 class Parcel(models.Model):
-    """Something that was sent to a company."""
+    """Something that was sent to a company, and goes with it."""
 
-    company = models.ForeignKey(Company, models.DO_NOTHING, related_name="+")
+    company = models.ForeignKey(Company, models.CASCADE, related_name="parcels")
 
     def __str__(self) -> str:
         return f"Parcel {self.pk}"
+
+
+class Label(models.Model):
+    """What goes with a parcel."""
+
+    parcel = models.ForeignKey(Parcel, models.CASCADE)
+
+    def __str__(self) -> str:
+        return f"Label {self.pk}"
+
+
+class Invoice(models.Model):
+    """What keeps a company from being deleted."""
+
+    company = models.ForeignKey(Company, models.PROTECT)
+
+    def __str__(self) -> str:
+        return f"Invoice {self.pk}"
+
+
+class Visit(models.Model):
+    """What stays without the company, and goes with the person, whose key has two parts."""
+
+    company = models.ForeignKey(Company, models.SET_NULL, null=True)
+    person = models.ForeignKey(Person, models.CASCADE, null=True, related_name="+")
+
+    def __str__(self) -> str:
+        return f"Visit {self.pk}"
+
+
+class Token(models.Model):
+    """As REST framework's: one for each user."""
+
+    key = models.CharField(max_length=40, primary_key=True)
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, related_name="token")
+
+    def __str__(self) -> str:
+        return self.key

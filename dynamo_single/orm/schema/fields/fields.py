@@ -9,7 +9,6 @@ it gives the PynamoDB attribute, so that ``Order.qty > 0`` still builds a condit
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from datetime import datetime
 from functools import partial
@@ -24,7 +23,8 @@ from django.utils.translation import gettext_lazy as _
 from dynamo_single import clock
 from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.schema.encoding.keys import join_identity, split_identity
-from dynamo_single.orm.schema.encoding.values import binary_to_text, text_to_binary, to_json
+from dynamo_single.orm.schema.fields.columns import column_of
+from dynamo_single.orm.schema.fields.fixtures import FixtureDecoder, from_fixture, to_fixture
 from dynamo_single.orm.schema.fields.forms import DocumentFormField, SetFormField, shown_once_stored
 from dynamo_single.orm.schema.fields.lookups import AttributeType, Canonical, Size
 from dynamo_single.orm.schema.fields.relations import ReverseDescriptor
@@ -85,6 +85,11 @@ class DynamoField(models.Field):  # type: ignore[type-arg]  # not generic at run
     def db_type(self, connection: object) -> None:
         """No column in any SQL database."""
         return
+
+    def rel_db_type(self, connection: Any) -> str | None:
+        """The column of an SQL model's foreign key to this, as ``columns`` says; ``None`` for none, which is E010."""
+        column = column_of(self)
+        return None if column is None else column.db_type(connection)
 
 
 for _lookup in (AttributeType, Size):
@@ -214,49 +219,6 @@ class DocumentField(DynamoField, models.JSONField):
 
 # What a list contains is one member; JSONField's own lookup of this name compares documents.
 DocumentField.register_lookup(models.lookups.Contains)
-
-
-#: The only key of a map that stands in a fixture for a value that JSON would change.
-FIXTURE_KEY = "$dynamodb"
-
-
-def to_fixture(attribute: Attribute[Any], value: object, shown: object = None) -> Any:
-    """A value, or ``shown`` in its place, as a JSON serializer can write it and ``from_fixture`` reads it back."""
-    if value is None:
-        return None
-    marked = isinstance(value, dict) and set(value) == {FIXTURE_KEY}
-    try:
-        if not marked:
-            return to_json(value if shown is None else shown)
-    except TypeError:
-        pass
-    return {FIXTURE_KEY: binary_to_text(attribute.to_attribute_value(value))}
-
-
-def from_fixture(attribute: Attribute[Any], value: object) -> Any:
-    """The value that ``to_fixture`` wrote; any other is given back as it is."""
-    if not isinstance(value, dict) or set(value) != {FIXTURE_KEY}:
-        return value
-    try:
-        return attribute.from_attribute_value(text_to_binary(value[FIXTURE_KEY]))
-    except (InvalidValue, ValueError, TypeError, AttributeError) as error:
-        raise ValidationError(
-            _("A map with the one key %(key)s holds a value in DynamoDB's JSON."),
-            code="invalid",
-            params={"key": FIXTURE_KEY},
-        ) from error
-
-
-class FixtureDecoder(json.JSONDecoder):
-    """JSON text of a fixture."""
-
-    def __init__(self, *, attribute: Attribute[Any], **options: Any) -> None:
-        super().__init__(**options)
-        self.attribute = attribute
-
-    def decode(self, s: str, *args: Any) -> Any:
-        """The value that was written."""
-        return from_fixture(self.attribute, super().decode(s, *args))
 
 
 class SetField(DynamoField):

@@ -1,0 +1,134 @@
+"""SQL models that refer to ours: foreign keys without a constraint and without a join, and rows that go with an object.
+
+No database can look at DynamoDB, so a foreign key of an SQL model is a column with the ``pk``. What Django would leave
+to the database is done here: ``on_delete`` when an object is deleted for good.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final
+
+from django.apps import apps
+from django.db import router
+from django.db.models.deletion import Collector, ProtectedError, RestrictedError
+from django.db.models.fields.related import ForeignKey
+from django.db.models.signals import post_delete, pre_delete
+from django.db.models.sql import compiler
+
+from dynamo_single.orm.requests import block
+from dynamo_single.orm.schema.fields.columns import is_in_dynamodb, relations_from_sql
+
+#: Where an object keeps what goes along with it, from ``pre_delete`` to ``post_delete``.
+_ROWS: Final = "_sql_rows"
+
+
+def install() -> None:
+    """Look after the foreign keys of SQL models to ours, those that are there and those to come; once a process."""
+    contribute: Any = ForeignKey.contribute_to_related_class
+    if getattr(contribute, "_of_dynamo_single", False):
+        return
+
+    def contribute_to_related_class(self: Any, cls: Any, related: Any) -> None:
+        contribute(self, cls, related)
+        _take(self, cls)
+
+    descend = compiler.select_related_descend  # type: ignore[attr-defined]  # private to Django
+
+    def select_related_descend(field: Any, *args: Any, **options: Any) -> Any:
+        # The other side's model, whichever side this is.
+        return not is_in_dynamodb(getattr(field.remote_field, "model", None)) and descend(field, *args, **options)
+
+    contribute_to_related_class._of_dynamo_single = True  # type: ignore[attr-defined]  # a mark of ours on a function
+    ForeignKey.contribute_to_related_class = contribute_to_related_class  # type: ignore[method-assign]  # no hook
+    compiler.select_related_descend = select_related_descend  # type: ignore[attr-defined]  # as above
+    for model in apps.get_models(include_auto_created=True, include_swapped=True):
+        for field in model._meta.local_fields:
+            if isinstance(field, ForeignKey):
+                _take(field, field.remote_field.model)
+
+
+def _take(field: Any, target: Any) -> None:
+    """Keep the database from looking for the table of a model of ours, and rows from staying behind."""
+    if not is_in_dynamodb(target) or is_in_dynamodb(field.model):
+        return
+    if field.db_constraint:
+        field.db_constraint = False
+        # Migrations write the field as it is declared.
+        field.deconstruct = partial(_as_declared, field)
+    if field.model._meta.apps is apps:
+        receiver = {"sender": target._meta.concrete_model, "dispatch_uid": "dynamo_single.sql_references"}
+        pre_delete.connect(_collect, **receiver)
+        post_delete.connect(_delete, **receiver)
+
+
+def _as_declared(field: Any) -> Any:
+    name, path, args, kwargs = type(field).deconstruct(field)
+    kwargs.pop("db_constraint")
+    return name, path, args, kwargs
+
+
+class _Rows(Collector):
+    """What one database does about an object that is deleted."""
+
+    def related_objects(self, related_model: Any, related_fields: Any, objs: Any) -> Any:
+        """The rows of this database that refer to the objects."""
+        if router.db_for_write(related_model) != self.using:
+            return related_model._base_manager.none()
+        return super().related_objects(related_model, related_fields, objs)
+
+    def can_fast_delete(self, objs: Any, from_field: Any = None) -> bool:
+        """Whether rows can be deleted without being read: those of this database only."""
+        model = getattr(objs, "_meta", None) and objs._meta.model
+        if model is not None and router.db_for_write(model) != self.using:
+            return False
+        return bool(super().can_fast_delete(objs, from_field))
+
+
+class _AllRows(_Rows):
+    """The same, with every row."""
+
+    def can_fast_delete(self, objs: Any, from_field: Any = None) -> bool:
+        """Nothing is left to the database unseen."""
+        return False
+
+
+def rows_along(obj: Any) -> tuple[list[Any], list[Any]]:
+    """The rows of SQL models that would be deleted with an object, and those that keep it from being deleted."""
+    found: list[Any] = []
+    protecting: list[Any] = []
+    for alias in _aliases(type(obj)):
+        collector: Any = _AllRows(using=alias, origin=obj)
+        try:
+            collector.collect([obj])
+        except (ProtectedError, RestrictedError) as error:
+            named = error.protected_objects if isinstance(error, ProtectedError) else error.restricted_objects
+            protecting += named
+        found += (row for model, rows in collector.data.items() if model is not type(obj) for row in rows)
+    return found, protecting
+
+
+def _aliases(model: Any) -> list[str]:
+    """The databases that hold rows of models that refer to one of ours."""
+    return sorted({router.db_for_write(related.related_model) for related in relations_from_sql(model)})
+
+
+def _collect(sender: Any, instance: Any, origin: Any, **kwargs: Any) -> None:
+    """Read the rows that refer to an object. ``PROTECT`` and ``RESTRICT`` refuse its deletion before it is sent."""
+    rows = []
+    for alias in _aliases(sender):
+        collector: Any = _Rows(using=alias, origin=origin)
+        collector.collect([instance])
+        collector.data.pop(type(instance), None)
+        rows.append(collector)
+    instance.__dict__[_ROWS] = rows
+
+
+def _delete(sender: Any, instance: Any, **kwargs: Any) -> None:
+    """Do to the rows what their ``on_delete`` says, once the object is gone: in an ``atomic()`` block after that."""
+    for collector in instance.__dict__.pop(_ROWS, ()):
+        pending = block.current()
+        if pending is None:
+            collector.delete()
+        else:
+            pending.callbacks.append(collector.delete)
