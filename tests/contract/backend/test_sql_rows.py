@@ -26,7 +26,7 @@ def run(table: Table, steps: str) -> Any:
         "DYNAMO_URL": f"dynamodb://{endpoint}/{settings.table_name}?region={settings.region}",
         "PYTHONPATH": str(ROOT),
     }
-    done = children.run(["-W", "error", "-m", "tests.backend_project.sql_rows", steps], env=environment)
+    done = children.run(["-m", "tests.backend_project.sql_rows", steps], env=environment)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
