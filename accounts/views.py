@@ -109,7 +109,7 @@ class PasswordResetConfirmView(views.PasswordResetConfirmView):
     template_name = "accounts/password_reset_confirm.html"
     title = _("Set a new password")
 
-    def get_user(self, uidb64: str) -> Any:
+    def get_user(self, uidb64: str) -> User | None:
         """The user as stored now, strongly consistent: a link that was used opens nothing a moment later."""
         try:
             pk = urlsafe_base64_decode(uidb64).decode()

@@ -222,7 +222,7 @@ def _boolean_of_text(alias: str, name: str, text: str) -> bool:
     raise ConfigurationError(f"DYNAMO_SINGLE[{alias!r}]: {name} must be true or false, not {text!r}.")
 
 
-def _value_of_text(key: str, text: str) -> Any:
+def _value_of_text(key: str, text: str) -> str | float | tuple[str, ...]:
     """A query parameter as the dict form would have it; what is no number stays text, for the reader to refuse."""
     if key == "INDEXES":
         return tuple(filter(None, text.split(",")))

@@ -49,7 +49,7 @@ class ImmutableAttribute(NotSupported):
         self.label = label
         self.field = field
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return _immutable, (self.label, self.field)
 
 

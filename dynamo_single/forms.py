@@ -58,7 +58,7 @@ class VersionedModelForm(forms.ModelForm):  # type: ignore[type-arg]  # not gene
         if READ_VERSION in self.fields:
             self.initial[READ_VERSION] = self._signed()
 
-    def clean(self) -> Any:
+    def clean(self) -> dict[str, Any] | None:
         """Django's, and an error of no field if the version is another one by now."""
         cleaned = super().clean()
         given = self.cleaned_data.pop(READ_VERSION, "")

@@ -36,7 +36,7 @@ class PermissionsFormField(forms.MultipleChoiceField):
         """Whether it is a permission."""
         return is_permission(str(value))
 
-    def prepare_value(self, value: object) -> Any:
+    def prepare_value(self, value: object) -> object:
         """A list: Django's widgets take a set for one value."""
         return sorted(value) if isinstance(value, set) else value
 

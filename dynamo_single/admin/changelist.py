@@ -75,7 +75,7 @@ class KeyChangeList(ChangeList):
             return False
         return True
 
-    def _get_deterministic_ordering(self, ordering: Any) -> Any:
+    def _get_deterministic_ordering(self, ordering: Any) -> list[Any]:
         # Django adds "-pk", which few keys serve; a key's own order is total already (private to Django).
         return list(ordering)
 

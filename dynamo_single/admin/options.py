@@ -15,7 +15,7 @@ from django.db import models
 from django.http import HttpRequest, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
-from django.urls import NoReverseMatch, path
+from django.urls import NoReverseMatch, URLPattern, path
 from django.utils.html import format_html
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
@@ -71,7 +71,7 @@ class DynamoModelAdmin(ReadsInlinesTogether, LoggedModelAdmin[M]):
             name = "dynamo_single/admin/delete_selected.html"
             self.delete_selected_confirmation_template = name  # type: ignore[misc]  # a class's to the stubs
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[KeyChangeList]:
         """The list page's class."""
         return KeyChangeList
 
@@ -185,7 +185,7 @@ class DynamoModelAdmin(ReadsInlinesTogether, LoggedModelAdmin[M]):
         user: Any = request.user
         return bool(user.has_perm(f"{self.opts.app_label}.{get_permission_codename(action, self.opts)}"))
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[Any, ...]:
         """The declared ones, what the app sets itself, and for an existing object what makes up its primary key."""
         declared = super().get_readonly_fields(request, obj)
         automatic = self._automatic(obj)
@@ -315,7 +315,7 @@ class DynamoModelAdmin(ReadsInlinesTogether, LoggedModelAdmin[M]):
             response.context_data["may_restore"] = self.has_restore_permission(request, obj)
         return response
 
-    def get_urls(self) -> list[Any]:
+    def get_urls(self) -> list[URLPattern]:
         """Django's, and the one that restores."""
         if not trash.has_trash(self.model):
             return super().get_urls()

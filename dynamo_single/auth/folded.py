@@ -56,7 +56,7 @@ def _is_folded(condition: Any) -> bool:
     return getattr(condition, "lookup_name", None) in _COMPARED and isinstance(condition.lhs, Col)
 
 
-def _replaced(query: Any, where: Any, groups: list[Any]) -> Any:
+def _replaced(query: Any, where: Any, groups: list[Any]) -> WhereNode:
     """The conditions with each one without regard to case as the keys of the groups that it holds for."""
     found = WhereNode(connector=where.connector, negated=where.negated)
     for child in where.children:

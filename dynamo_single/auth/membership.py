@@ -118,7 +118,7 @@ class RelatedManager:
         self.add(obj)
         return obj
 
-    def get_or_create(self, defaults: Any = None, *, through_defaults: Any = None, **kwargs: Any) -> Any:
+    def get_or_create(self, defaults: Any = None, *, through_defaults: Any = None, **kwargs: Any) -> tuple[Any, bool]:
         """The object among those here that matches; if there is none, a new one that is added."""
         _refuse_defaults(through_defaults)
         self._check(self.instance)
@@ -130,7 +130,7 @@ class RelatedManager:
 
     def update_or_create(
         self, defaults: Any = None, create_defaults: Any = None, *, through_defaults: Any = None, **kwargs: Any
-    ) -> Any:
+    ) -> tuple[Any, bool]:
         """Update the object among those here that matches; if there is none, make a new one and add it."""
         _refuse_defaults(through_defaults)
         self._check(self.instance)
@@ -311,15 +311,15 @@ class MembersAsked(Asked, frozen=True):
 class MembersQuerySet(_QuerySet):
     """A queryset of users that is narrowed to a group's members when it is evaluated or joined with another group's."""
 
-    def __or__(self, other: Any) -> Any:
+    def __or__(self, other: Any) -> MembersQuerySet:
         one, another = self._joinable(other)
         return super(MembersQuerySet, one).__or__(another)
 
-    def __and__(self, other: Any) -> Any:
+    def __and__(self, other: Any) -> MembersQuerySet:
         one, another = self._joinable(other)
         return super(MembersQuerySet, one).__and__(another)
 
-    def __xor__(self, other: Any) -> Any:
+    def __xor__(self, other: Any) -> MembersQuerySet:
         one, another = self._joinable(other)
         return super(MembersQuerySet, one).__xor__(another)
 

@@ -112,7 +112,7 @@ class DatabaseWrapper(BaseDatabaseWrapper):
         #: What is written to DynamoDB within a transaction of Django's.
         self.writes = Writes(self.alias, self.settings_dict)
 
-    def get_connection_params(self) -> dict[str, Any]:
+    def get_connection_params(self) -> dict[str, object]:
         """Return nothing: there is nothing to connect to. An option that there is not is refused."""
         self.writes.check_options()
         return {}

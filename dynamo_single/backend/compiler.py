@@ -9,7 +9,7 @@ a query to insert holds (``objs``) and one to delete (``where``). No other modul
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Never, NoReturn
 
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.models.sql import compiler as django_compiler
@@ -52,7 +52,7 @@ class SQLCompiler(django_compiler.SQLCompiler):
             return self._applied_migrations()
         raise self._refusal()
 
-    def _no_result(self, result_type: str | None) -> Any:
+    def _no_result(self, result_type: str | None) -> Iterator[Never] | int | None:
         if result_type == MULTI:
             self.setup_query()  # whoever iterates reads the selected columns first
             return iter(())

@@ -66,7 +66,7 @@ class DynamoCache(BaseCache):
 
     def set_many(
         self, data: Mapping[Any, Any], timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
-    ) -> list[Any]:
+    ) -> list[object]:
         """Store several values: one GetItem and one BatchWriteItem for each 25; not atomic.
 
         With ``LARGE_VALUES`` as ``"split"``, one PutItem each. No key fails without an error, so the list is empty. A
@@ -117,7 +117,7 @@ class DynamoCache(BaseCache):
         value = default() if callable(default) else default
         return await sync_to_async(self._keep)(key, value, timeout, version, generation)
 
-    def _keep(self, key: object, value: object, timeout: float | None, version: int | None, generation: int) -> Any:
+    def _keep(self, key: object, value: object, timeout: float | None, version: int | None, generation: int) -> object:
         entry = Entry(self._place(key, version), generation, value, self._valid_until(timeout))
         return value if self._store.add_once(entry) else self.get(key, value, version)
 
@@ -191,7 +191,7 @@ class DynamoCache(BaseCache):
     def _place(self, key: object, version: int | None) -> ItemKey:
         return entry_key(self._store.name, self.make_and_validate_key(key, version=version))
 
-    def _version(self, version: int | None) -> Any:
+    def _version(self, version: int | None) -> int:
         return self.version if version is None else version
 
     def _valid_until(self, timeout: float | None) -> int | None:

@@ -147,12 +147,12 @@ def _version_attribute(version: int | None) -> str:
     return f"version:{version}"
 
 
-def expiry(valid_until: int | None) -> dict[str, Any]:
+def expiry(valid_until: int | None) -> dict[str, dict[str, str]]:
     """The attributes that say how long an entry is valid: exactly, and for DynamoDB's time to live."""
     return {} if valid_until is None else {VALID_UNTIL: {"N": str(valid_until)}, **_time_to_live(valid_until)}
 
 
-def _time_to_live(valid_until: int | None) -> dict[str, Any]:
+def _time_to_live(valid_until: int | None) -> dict[str, dict[str, str]]:
     return {} if valid_until is None else {names.EXPIRES_AT: {"N": str(math.ceil(valid_until / 1000))}}
 
 
@@ -213,5 +213,5 @@ def _stored(value: object) -> dict[str, Any]:
     return {VALUE: {"B": pickle.dumps(value, pickle.HIGHEST_PROTOCOL)}}
 
 
-def _keyed(key: ItemKey, item_type: str) -> dict[str, Any]:
+def _keyed(key: ItemKey, item_type: str) -> dict[str, dict[str, str]]:
     return {names.PARTITION_KEY: {"S": key[0]}, names.SORT_KEY: {"S": key[1]}, names.ITEM_TYPE: {"S": item_type}}

@@ -58,7 +58,7 @@ def expire(table: Table, moment: float) -> int:
     return restore(table, alive)
 
 
-def as_text(contents: Contents) -> list[Any]:
+def as_text(contents: Contents) -> list[object]:
     """The items as values that JSON can write."""
     return [_encoded(item) for item in contents.values()]
 
@@ -116,7 +116,7 @@ def _named(key: tuple[str, str]) -> Item:
     return {names.PARTITION_KEY: {"S": key[0]}, names.SORT_KEY: {"S": key[1]}}
 
 
-def _encoded(value: object) -> Any:
+def _encoded(value: object) -> object:
     """JSON has no bytes; in an item they stand alone or in a list, under ``B`` and ``BS``."""
     if isinstance(value, bytes):
         return {"base64": base64.b64encode(value).decode()}

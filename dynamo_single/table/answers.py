@@ -152,7 +152,7 @@ def _check_head(status: int, headers: Mapping[str, str], body: bytes) -> None:
         raise NoAnswer("its checksum does not fit")
 
 
-def _member(operation: str, name: str, shape: Shape, value: object, *, binary: bool) -> Any:
+def _member(operation: str, name: str, shape: Shape, value: object, *, binary: bool) -> object:
     if not shape.fits(value):
         raise NoAnswer(f"{name} of an answer to {operation} cannot be {_shown(json.dumps(value).encode())}")
     try:

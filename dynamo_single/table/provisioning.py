@@ -93,7 +93,7 @@ class TableDefinition(Struct, frozen=True):
             **self.throughput(),
         }
 
-    def throughput(self) -> dict[str, Any]:
+    def throughput(self) -> dict[str, dict[str, int | None]]:
         """The capacity, where the billing mode has one."""
         if self.settings.billing_mode != "PROVISIONED":
             return {}

@@ -20,7 +20,7 @@ class Command(dumpdata.Command):
     Models that no key lists are read by one Scan of their table, which is announced.
     """
 
-    def handle(self, *app_labels: str, **options: Any) -> Any:
+    def handle(self, *app_labels: str, **options: Any) -> str | None:
         """Write the fixture: for each model the requests of ``Model.objects.all()``, and those of the Scan."""
         manager = "_base_manager" if options["use_base_manager"] else "_default_manager"
         chosen = _chosen(app_labels, options["exclude"], options["database"])

@@ -91,7 +91,7 @@ def _ordered(compare: Callable[[Any, Any], bool], value: Mapping[str, Any], oper
     return compare(order_value(value)[1], order_value(operand)[1])
 
 
-def normal(value: Mapping[str, Any]) -> Any:
+def normal(value: Mapping[str, Any]) -> tuple[str, object]:
     """Give a form in which two attribute values are equal exactly if they are so to DynamoDB; it can be hashed."""
     ((kind, content),) = value.items()
     if kind == "N":

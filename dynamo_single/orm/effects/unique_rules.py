@@ -150,7 +150,7 @@ def rule_fingerprint(attributes: Sequence[Attribute[Any]], name: str, condition:
     return shortened(" ".join(part for part in (",".join(texts), name, condition_text) if part))
 
 
-def _normal(attribute: Attribute[Any], value: object) -> Any:
+def _normal(attribute: Attribute[Any], value: object) -> object:
     if not isinstance(value, str):
         return value
     return canonical(value) if attribute.canonical else unicodedata.normalize("NFC", value)

@@ -99,7 +99,7 @@ class LoadedValues(tuple[Any, ...]):
     item: Item
 
 
-def _made(model: type[DynamoModel], values: dict[str, Any], item: Item | None, db: str | None) -> Any:
+def _made(model: type[DynamoModel], values: dict[str, Any], item: Item | None, db: str | None) -> DynamoModel:
     listened_to = pre_init.has_listeners(model) or post_init.has_listeners(model)
     if listened_to:
         pre_init.send(sender=model, args=(), kwargs={})
@@ -115,7 +115,7 @@ def _made(model: type[DynamoModel], values: dict[str, Any], item: Item | None, d
     return result
 
 
-def _from_db(model: type[DynamoModel], item: Item) -> Any:
+def _from_db(model: type[DynamoModel], item: Item) -> DynamoModel:
     """The object that a model's own ``from_db()`` makes of an item."""
     held = values_of(model, item)
     identity = model._meta.pk

@@ -171,7 +171,7 @@ class _Other(Exception):
 
 
 @cache
-def _value_type(kind: str) -> Any:
+def _value_type(kind: str) -> type[Struct]:
     """An AttributeValue of one type; a value of another type does not fit."""
     return msgspec.defstruct("Value", [(kind, _INSIDES[kind])], gc=False)
 

@@ -27,7 +27,7 @@ class PartialBytes:
         self.text = text
         self.names = names
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return PartialBytes, (self.text, self.names)
 
 

@@ -5,8 +5,6 @@ This module sends nothing and must not know how items are written.
 
 from __future__ import annotations
 
-from typing import Any
-
 from dynamo_single.orm.conditions.terms import Stored
 from dynamo_single.orm.requests.actions import Item
 from dynamo_single.orm.requests.changes import as_stored
@@ -27,7 +25,7 @@ def of_item(model: type[DynamoModel], item: Item | None) -> int | None:
     return None if attribute is None or found is None else attribute.from_attribute_value(dict(found))
 
 
-def next_values(model: type[DynamoModel], before: Item | None) -> dict[str, Any]:
+def next_values(model: type[DynamoModel], before: Item | None) -> dict[str, int]:
     """The version to write, by attribute: nothing for a model without."""
     attribute = attribute_of(model)
     return {} if attribute is None else {attribute.name: attribute.next_after(of_item(model, before))}

@@ -137,7 +137,7 @@ def _narrow_identities(
     return tuple(each for each in identities if _meets(comparisons, each, layout)) if comparisons else tuple(identities)
 
 
-def _item(values: Mapping[str, Any], layout: ModelLayout) -> dict[str, Any]:
+def _item(values: Mapping[str, Any], layout: ModelLayout) -> dict[str, dict[str, Any]]:
     infos = ((layout.attributes[name], value) for name, value in values.items())
     return {info.stored: info.serialize(value) for info, value in infos}
 

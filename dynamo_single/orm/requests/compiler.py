@@ -138,7 +138,7 @@ def compile_reads(keys: Sequence[ItemKey], table_name: str) -> Request:
     return Request("TransactGetItems", {"TransactItems": gets})
 
 
-def item_key(key: ItemKey) -> dict[str, Any]:
+def item_key(key: ItemKey) -> dict[str, dict[str, str]]:
     """Give an item's key as attribute values."""
     return {names.PARTITION_KEY: {"S": key[0]}, names.SORT_KEY: {"S": key[1]}}
 
@@ -188,13 +188,13 @@ def _key_condition(condition: KeyCondition, index: str | None, builder: Expressi
     return f"{text} AND {name} {condition.operator} {values[0]}"
 
 
-def _expressions(plan: Plan, builder: ExpressionBuilder) -> dict[str, Any]:
+def _expressions(plan: Plan, builder: ExpressionBuilder) -> dict[str, str]:
     """What a query and a scan leave out, and what they read of the rest."""
     text = compile_condition(plan.filter, plan.layout, builder)
     return {**({"FilterExpression": text} if text else {}), **_projection(plan, builder), **builder.params()}
 
 
-def _projection(plan: Plan, builder: ExpressionBuilder | None = None) -> dict[str, Any]:
+def _projection(plan: Plan, builder: ExpressionBuilder | None = None) -> dict[str, str]:
     """What is read of each item; with its own placeholders for a request that has no other expression."""
     if not plan.projection:
         return {}
@@ -233,7 +233,7 @@ def _keyed(action: Delete | Check) -> dict[str, Any]:
     return {"Key": item_key(action.key), **_conditional(action.condition, ExpressionBuilder())}
 
 
-def _update(action: Update) -> dict[str, Any]:
+def _update(action: Update) -> dict[str, object]:
     builder = ExpressionBuilder()
     clauses = {
         "SET": [f"{builder.name(name)} = {builder.value(value)}" for name, value in action.set.items()],

@@ -100,7 +100,7 @@ class Tally:
             return self._average()
         return self._outermost
 
-    def _average(self) -> Any:
+    def _average(self) -> Decimal | float:
         if isinstance(self.attribute, DecimalAttribute):
             return _QUOTIENT.divide(self._total, Decimal(self._count))
         return float(Fraction(self._total) / self._count)
@@ -137,7 +137,7 @@ def _exact(value: float | Decimal) -> Decimal:
     return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
 
 
-def _in_form(attribute: Attribute[Any] | None, number: Decimal) -> Any:
+def _in_form(attribute: Attribute[Any] | None, number: Decimal) -> Decimal | float:
     """A sum as the attribute's own values are."""
     if isinstance(attribute, DecimalAttribute):
         return number

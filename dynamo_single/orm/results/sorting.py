@@ -75,7 +75,7 @@ def _sort_key(sort: Sort, value: Callable[[T, str], Any]) -> Callable[[T], tuple
     first = not sort.descending if sort.missing_first is None else sort.missing_first
     missing = (0,) if first != sort.descending else (2,)
 
-    def key(member: T) -> tuple[Any, ...]:
+    def key(member: T) -> tuple[object, ...]:
         own = value(member, sort.attribute)
         if isinstance(own, datetime):
             own = clock.in_utc(own)

@@ -142,7 +142,7 @@ def paths_of(subject: Subject) -> list[tuple[str | int, ...]]:
     return paths
 
 
-def column(model: type[DynamoModel], side: Col) -> Any:
+def column(model: type[DynamoModel], side: Col) -> DynamoField:
     """The field that is compared; another model's is refused."""
     field: Any = side.target
     if isinstance(field, DynamoField) and is_own(model, side):
@@ -232,7 +232,7 @@ def _bounds(subject: Subject, value: object) -> Any:
     return tuple(subject.field.get_prep_value(bound) for bound in bounds)
 
 
-def _contained(subject: Subject, value: object) -> Any:
+def _contained(subject: Subject, value: object) -> object:
     """What a set or a list contains is one member, not a whole set."""
     is_plural = isinstance(value, list | set | tuple | dict)
     if not subject.steps and subject.field.attribute.attr_type in {"SS", "NS", "BS", "L"} and is_plural:
@@ -256,7 +256,7 @@ def members(name: str, value: Any) -> tuple[Any, ...]:
     return found
 
 
-def _key(subject: Subject, key: object) -> Any:
+def _key(subject: Subject, key: object) -> object:
     return checked_text(key, path=f"a key of {subject.field.attname}") if isinstance(key, str) else key
 
 

@@ -163,7 +163,7 @@ def _linear(target: Target, value: object) -> _Linear:
     )
 
 
-def _added(target: Target, value: object, left: object, right: object, sign: int) -> Any:
+def _added(target: Target, value: object, left: object, right: object, sign: int) -> object:
     if right is None:
         return left
     if left is None and sign > 0:

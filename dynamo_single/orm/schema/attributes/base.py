@@ -175,7 +175,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
             raise AttributeError(self.name)
         instance._forget(self.name)
 
-    def current(self, values: Mapping[str, Any]) -> Any:
+    def current(self, values: Mapping[str, Any]) -> object:
         """The value to store of an object with these values by attribute: its own, or what is computed of them."""
         return values.get(self.name)
 
@@ -196,7 +196,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
         """``prepare`` for a value that is not ``None``."""
         raise NotImplementedError
 
-    def lookup_value(self, value: object) -> Any:
+    def lookup_value(self, value: object) -> object:
         """A lookup's value in the same Python form, as fine as it was given."""
         return self.prepare(value)
 
@@ -239,12 +239,12 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
                 f"The stored item holds {shown(stored)} in {self.attr_name}, and {self.name} reads {self.expects}."
             ) from error
 
-    def serialize(self, value: object) -> Any:
+    def serialize(self, value: object) -> object:
         """For PynamoDB's conditions and writes: the inside of an AttributeValue."""
         prepared = self.prepare(value)
         return None if prepared is None else self.encode(prepared)
 
-    def deserialize(self, value: object) -> Any:
+    def deserialize(self, value: object) -> T:
         """For PynamoDB: the Python value."""
         return self.decode(value)
 

@@ -6,6 +6,8 @@ import json
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from django.db import models
+
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.later import Later
 from dynamo_single.orm.schema.attributes.base import Absent, Attribute, Label, Null, T
@@ -175,7 +177,7 @@ class NumberSetAttribute(SetAttribute[Any, Absent]):
     expects = "a set of numbers"
     member_types = (int, float, Decimal)
 
-    def make_field(self) -> Any:
+    def make_field(self) -> models.Field[Any, Any]:
         """A set field whose lines are numbers."""
         field = super().make_field()
         field.member = number_member  # type: ignore[attr-defined]  # our SetField's

@@ -134,7 +134,7 @@ class IntegerAttribute(Attribute[int, Null]):
             raise self.refuse(value)
         return int(number)
 
-    def lookup_value(self, value: object) -> Any:
+    def lookup_value(self, value: object) -> int | Decimal | None:
         """Any number: there are whole ones below and above a fraction."""
         if isinstance(value, float | Decimal):
             number = exact_number(self, value)

@@ -61,7 +61,7 @@ class TimestampAttribute(Attribute[datetime.datetime, Null]):
         """
         return clock.as_django(self.floor(self._moment(value)))
 
-    def lookup_value(self, value: object) -> Any:
+    def lookup_value(self, value: object) -> datetime.datetime | None:
         """The moment in UTC, not cut off."""
         if value is None:
             return None

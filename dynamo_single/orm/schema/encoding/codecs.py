@@ -207,6 +207,6 @@ _PLAIN = {
 }
 
 
-def some_value(kind: str | None) -> Any:
+def some_value(kind: str | None) -> object:
     """A value of a kind of key, for planning what does not depend on the value."""
     return {"number": 1, "uuid": UUID(int=1)}.get(kind or "", "1")

@@ -161,7 +161,7 @@ def item_size(item: Mapping[str, Mapping[str, Any]]) -> int:
     return size
 
 
-def to_json(value: object) -> Any:
+def to_json(value: object) -> object:
     """Give a document as JSON holds it, or raise ``TypeError`` if JSON would give something else back.
 
     A ``Decimal`` becomes a ``float`` where that is written with the same digits. Sets and bytes have no place in JSON.
@@ -177,7 +177,7 @@ def to_json(value: object) -> Any:
     raise TypeError(f"{type(value).__name__} has no exact form in JSON.")
 
 
-def binary_to_text(value: object) -> Any:
+def binary_to_text(value: object) -> object:
     """Give an attribute value, or a part of one, with binary as base64 text, as DynamoDB's own JSON has it."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()

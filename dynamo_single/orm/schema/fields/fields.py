@@ -46,7 +46,7 @@ class DynamoField(models.Field):  # type: ignore[type-arg]  # not generic at run
         self.attribute.__set_name__(self.model, self.attname)
         return self.attribute
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> DynamoField:
         """A field with an attribute of its own: Django copies an abstract model's fields to each subclass."""
         duplicate = super().__deepcopy__(memo)
         if hasattr(self, "attribute"):
@@ -62,7 +62,7 @@ class DynamoField(models.Field):  # type: ignore[type-arg]  # not generic at run
     def _attname_for(self, name: str) -> str:
         return f"{name}_id" if self.is_relation else name
 
-    def get_prep_value(self, value: object) -> Any:
+    def get_prep_value(self, value: object) -> object:
         """A lookup's value in the attribute's Python form; nothing is cut off that a comparison needs."""
         return self.attribute.lookup_value(value)
 
@@ -186,7 +186,7 @@ class BinaryField(DynamoField, models.BinaryField):  # type: ignore[type-arg]  #
 class DocumentField(DynamoField, models.JSONField):
     """A map or a list (or, for a JSON attribute, any JSON value)."""
 
-    def get_prep_value(self, value: object) -> Any:
+    def get_prep_value(self, value: object) -> object:
         """As it is: a lookup by a path compares with a part of the document."""
         return value
 
@@ -256,7 +256,7 @@ class ReferenceField(DynamoField, models.ForeignKey[Any, Any]):  # type: ignore[
 
     related_accessor_class: Any = ReverseDescriptor
 
-    def get_prep_value(self, value: object) -> Any:
+    def get_prep_value(self, value: object) -> object:
         """The other object's ``pk`` in its stored form."""
         return self.attribute.prepare(value)
 
@@ -300,7 +300,7 @@ class IdentityField(TextField):
         """A descriptor of its own, since there is no attribute."""
         return IdentityDescriptor(self)
 
-    def get_prep_value(self, value: object) -> Any:
+    def get_prep_value(self, value: object) -> object:
         """Text as it is; the planner splits it into the key's values."""
         return None if value is None else str(value)
 

@@ -35,7 +35,7 @@ class DocumentFormField(forms.JSONField):
         except (ValueError, RecursionError) as error:  # no JSON, a whole number of thousands of digits, or too deep
             raise ValidationError(self.error_messages["invalid"], code="invalid", params={"value": value}) from error
 
-    def bound_data(self, data: object, initial: object) -> Any:
+    def bound_data(self, data: object, initial: object) -> object:
         """Show what was typed, also when it is not JSON."""
         return initial if self.disabled else data
 

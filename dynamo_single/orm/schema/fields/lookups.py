@@ -39,7 +39,7 @@ class AttributeType(models.Lookup):
 class SizeField(models.IntegerField):  # type: ignore[type-arg]  # not generic at run time
     """What a size is compared with."""
 
-    def get_prep_value(self, value: object) -> Any:
+    def get_prep_value(self, value: object) -> int:
         """A whole number; raises ``InvalidValue`` for anything else."""
         if isinstance(value, bool) or not isinstance(value, int):
             raise InvalidValue(f"size is compared with whole numbers, not with {shown(value)}.")

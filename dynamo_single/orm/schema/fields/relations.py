@@ -26,7 +26,7 @@ class ReverseDescriptor(ReverseManyToOneDescriptor):  # type: ignore[type-arg]  
         return saving(super().related_manager_cls)
 
 
-def saving(base: Any) -> Any:
+def saving(base: Any) -> type:
     """A related manager's class whose ``add``, ``remove`` and ``set`` save the objects that they are given."""
     # Django gives remove() to references that may be null only.
     mixin = Removing if hasattr(base, "remove") else Adding
