@@ -15,14 +15,14 @@ from tests.contract.item_migrations.cases import CASES
 from tests.contract.item_migrations.test_operations import empty, run
 from tests.contract.item_migrations.things import put, scanned
 from tests.contract.item_migrations.writers import World, assert_carried_over, seeded
-from tests.deep import deep, number
+from tests.deep import deep, examples
 
 ROOT = Path(__file__).resolve().parents[3]
 #: How many processes are killed before one is left alone, and of which cases.
-KILLS = number(1, 6, "MIGRATION_KILLS")
+KILLS = examples(1, 6, "MIGRATION_KILLS")
 #: The cases of a normal run: one with transactions over several items, and one that takes claims.
 USUAL = {"move", "add_unique"}
-ITEMS = number(60, 500, "MIGRATION_ITEMS")
+ITEMS = examples(60, 500, "MIGRATION_ITEMS")
 
 
 def operator(table: Table, name: str) -> children.Dialogue:

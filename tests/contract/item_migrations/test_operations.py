@@ -13,13 +13,13 @@ from tests.contract.item_migrations.cases import CASES, Case, Phase
 from tests.contract.item_migrations.things import put, scanned
 from tests.contract.item_migrations.writers import World, Writer, assert_carried_over, seeded, traffic
 from tests.contract.robustness.crashing import Crash, crash_behind
-from tests.deep import number
+from tests.deep import examples
 
 #: How many items each operation finds, and how many writes each writer makes at the least while a phase goes on.
-ITEMS = number(60, 2000, "MIGRATION_ITEMS")
-WRITES = number(20, 300, "MIGRATION_WRITES")
+ITEMS = examples(60, 2000, "MIGRATION_ITEMS")
+WRITES = examples(20, 300, "MIGRATION_WRITES")
 #: After how many requests more the next process is killed.
-STRIDE = number(7, 1, "MIGRATION_STRIDE")
+STRIDE = examples(7, 1, "MIGRATION_STRIDE")
 
 
 def works(case: Case, number: int) -> list[Work]:

@@ -42,10 +42,10 @@ from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.effects.claims import claim_item
 from dynamo_single.orm.requests.actions import Put, key_of
 from dynamo_single.table import names
-from tests.deep import number
+from tests.deep import examples
 from tests.unit.item_migrations.store import Store
 
-EXAMPLES = number(20, 400, "HISTORY_EXAMPLES")
+EXAMPLES = examples(20, 400, "HISTORY_EXAMPLES")
 
 TEXT = StoredAttribute("UnicodeAttribute", "a", required=False)
 NUMBER = StoredAttribute("IntegerAttribute", "a", required=False)

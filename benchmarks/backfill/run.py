@@ -1,0 +1,113 @@
+"""What it takes to write a new index key into every item: our work on items beside PynamoDB's scan and batch write.
+
+``python -m benchmarks.backfill.run [ITEMS ...]`` fills a table of a local engine in memory for each number of items
+and each side, and carries the change out in a process of its own. Times are this machine's; compare them by ratio
+in one run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
+django.setup()
+
+from benchmarks.orders import wire  # noqa: E402 - after Django is set up
+from benchmarks.sides.pynamodb_model import model_of  # noqa: E402
+from dynamo_single.item_migrations.online import Options, Work, carry_out  # noqa: E402
+from dynamo_single.item_migrations.online.changes.keys import index_pairs  # noqa: E402
+from dynamo_single.item_migrations.snapshots import Snapshot  # noqa: E402
+from dynamo_single.table import Request, Table, get_table  # noqa: E402
+from dynamo_single.testing import local_engine, setup_table  # noqa: E402
+from tests.catalog.models import Order  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[2]
+NUMBERS = (10_000, 200_000)
+CUSTOMERS = 1000
+#: The segments that ours reads beside each other; PynamoDB reads and writes one after the other.
+SIDES = {"pynamodb": 0, "ours, 1 segment": 1, "ours, 4 segments": 4}
+COLUMNS = "{:>8}  {:<18}{:>9}{:>10}{:>10}{:>9}{:>9}"
+
+
+def fill(table: Table, count: int) -> None:
+    """Orders of a thousand customers, without the key that is to be written."""
+    for start in range(0, count, 25):
+        items = (wire(f"c{number % CUSTOMERS}", number) for number in range(start, min(start + 25, count)))
+        puts = [{"PutRequest": {"Item": {n: v for n, v in item.items() if not n.startswith("gs2")}}} for item in items]
+        table.send(Request("BatchWriteItem", {"RequestItems": {table.name: puts}}))
+
+
+def ours(table: Table, segments: int) -> int:
+    """By the present model's snapshot, as a migration does."""
+    task = index_pairs(Snapshot.of(Order), ["gs2"])
+    work = Work("catalog", "0002_order_by_coupon", 0, "open", "Add key by_coupon to Order", task)
+    return carry_out(work, table, Options(segments=segments)).changed
+
+
+def pynamodb(table: Table) -> int:
+    """Every item is read as an object and written whole, in batches, whatever was written to it meanwhile."""
+    model = model_of(table.settings.endpoint_url, "us-east-1", table.name)
+    changed = 0
+    with model.batch_write() as batch:
+        for order in model.scan(model.item_type == "Order"):
+            order.gs2pk = f"COUPON#{order.coupon}"
+            order.gs2sk = f"{order.customer}#{order.pk}"
+            batch.save(order)
+            changed += 1
+    return changed
+
+
+def carried_out(side: str) -> dict[str, Any]:
+    """What a side took in this process: seconds, processor time, and the most memory that the process ever held."""
+    segments = SIDES[side]
+    table = get_table()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    started, cpu = time.perf_counter(), time.process_time()
+    changed = ours(table, segments) if segments else pynamodb(table)
+    seconds, used = time.perf_counter() - started, time.process_time() - cpu
+    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {"changed": changed, "seconds": seconds, "cpu": used, "before": before, "held": held}
+
+
+def in_a_process(table: Table, side: str) -> dict[str, Any]:
+    """The same, in another process."""
+    url = str(table.settings.endpoint_url).replace("http://", "dynamodb://")
+    environment = {**os.environ, "DYNAMO_TEST_URL": f"{url}/{table.name}?region=us-east-1"}
+    command = (sys.executable, "-m", "benchmarks.backfill.run", "--side", side)
+    done = subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE, text=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def main(numbers: tuple[int, ...]) -> None:
+    """Fill, change and print, for each number of items and each side."""
+    print(COLUMNS.format("items", "side", "seconds", "items/s", "CPU us", "MiB", "MiB more"))
+    with local_engine():
+        for count in numbers:
+            for side in SIDES:
+                table = setup_table()
+                fill(table, count)
+                found = in_a_process(table, side)
+                if found["changed"] != count:
+                    raise RuntimeError(f"{side} has changed {found['changed']} of {count} items.")
+                seconds, held = found["seconds"], found["held"] / 1024
+                row = (f"{seconds:.1f}", f"{count / seconds:,.0f}", f"{found['cpu'] / count * 1e6:.0f}")
+                print(
+                    COLUMNS.format(count, side, *row, f"{held:.0f}", f"{held - found['before'] / 1024:.0f}"), flush=True
+                )
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--side"]:
+        print(json.dumps(carried_out(sys.argv[2])))
+    else:
+        main(tuple(map(int, sys.argv[1:])) or NUMBERS)
