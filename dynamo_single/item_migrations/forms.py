@@ -56,7 +56,9 @@ class Difference:
 
     def opened(self, form: StoredForm, change: OpenChange) -> StoredForm:
         """The form once the change has begun: what is new is open, and what goes is there still."""
-        attributes = {name: text for name, text in _attributes(self.after).items() if name not in self.held_back}
+        # What another open change holds back stays so: only what this one brings is added.
+        new = _changed(_attributes(self.before), _attributes(self.after))
+        attributes = {name: text for name, text in new.items() if name not in self.held_back}
         return replace(
             form,
             attributes={**attributes, **form.attributes},

@@ -173,6 +173,19 @@ def test_a_rename_of_what_is_stored(app: History, table: Table) -> None:
     assert "name" not in item()
 
 
+def test_a_rename_that_is_open_holds_new_code_back_whatever_else_is_open(app: History) -> None:
+    """Another change of the same migration does not let it in: it would not see what old code writes."""
+    fill(shop(app))
+    app.forget("Shop")
+    new = app.model(bases=(models.SoftDeleteModel,), title=models.UnicodeAttribute(unique=True))
+    app.make(answers=["y"])
+    app.migrate()
+    with pytest.raises(FormNotApplied, match="stores title as 'title'"):
+        new.objects.get(shop_id="a")
+    app.finish()
+    assert new.objects.get(shop_id="a").title == "A"
+
+
 def test_a_rename_in_python_alone(app: History) -> None:
     """Nothing is written, and nothing has to be finished."""
     fill(shop(app))
