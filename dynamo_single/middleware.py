@@ -21,6 +21,7 @@ from msgspec import Struct
 from dynamo_single.conf import CostSettings, cost_settings
 from dynamo_single.costs import Cost, Costs
 from dynamo_single.table import names
+from dynamo_single.table.items import Parameters
 from dynamo_single.table.listeners import SentRequest, listening
 
 __all__ = ["RequestCostMiddleware"]
@@ -218,7 +219,7 @@ def _key(table: str, values: Mapping[str, Any]) -> _Key:
     return _Key(table, partition, sort)
 
 
-def _written(operation: str, params: Mapping[str, Any]) -> Iterator[_Key]:
+def _written(operation: str, params: Parameters) -> Iterator[_Key]:
     """The keys that a write names; none for a read."""
     if operation in ("PutItem", "UpdateItem", "DeleteItem"):
         yield _key(params["TableName"], params.get("Key") or params["Item"])

@@ -22,6 +22,7 @@ from dynamo_single.engines import Engine, LocalEngine, find_engine
 from dynamo_single.isolation import contents, guard
 from dynamo_single.isolation.queries import described
 from dynamo_single.table import provisioning, redirects
+from dynamo_single.table.items import Parameters
 from dynamo_single.table.listeners import Interceptor, SentRequest, capture_requests, intercept
 from dynamo_single.table.table import Table, get_table
 from dynamo_single.table.transport import refusal, unanswered, unreachable
@@ -88,11 +89,11 @@ def refuse(code: str, *, operation: str | None = None, times: int | None = None,
 
 @contextmanager
 def _failing(
-    failure: Callable[[str, Mapping[str, Any]], Exception], operation: str | None, times: int | None
+    failure: Callable[[str, Parameters], Exception], operation: str | None, times: int | None
 ) -> Iterator[None]:
     left = times
 
-    def interceptor(asked: str, params: Mapping[str, Any]) -> None:
+    def interceptor(asked: str, params: Parameters) -> None:
         nonlocal left
         if left == 0 or (operation is not None and asked != operation):
             return
@@ -131,7 +132,7 @@ def fault(
         yield
 
 
-def _failure(name: str, table: Table, operation: str, params: Mapping[str, Any]) -> Exception:
+def _failure(name: str, table: Table, operation: str, params: Parameters) -> Exception:
     if name == "unreachable":
         return unreachable(table.settings)
     if name == "lost answer":

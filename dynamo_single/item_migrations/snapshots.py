@@ -24,6 +24,7 @@ from dynamo_single.orm.schema.encoding.keys import IndexKey, Key, Template, code
 from dynamo_single.orm.schema.fingerprints import key_fingerprint
 from dynamo_single.orm.schema.layout import AccessKey
 from dynamo_single.table import names
+from dynamo_single.table.items import NewItem
 from dynamo_single.table.limits import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
 
 Values = dict[str, Any]
@@ -79,7 +80,7 @@ class Snapshot(Written):
         """The attributes of the primary key."""
         return self.access_keys["primary"].variables
 
-    def values_of(self, item: Mapping[str, Mapping[str, Any]]) -> Values:
+    def values_of(self, item: Item) -> Values:
         """The Python values of a stored item, by attribute; raises ``InvalidValue`` for one of another type."""
         return {name: each.value(item.get(each.stored)) for name, each in self.attributes.items()}
 
@@ -107,10 +108,10 @@ class Snapshot(Written):
         index = self.access_keys[name].index or ""
         return names.index_partition(index), names.index_sort(index)
 
-    def index_attributes(self, values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    def index_attributes(self, values: Mapping[str, Any]) -> NewItem:
         """All index keys that an item with these values has: those of a live one, or the trash's."""
         live = values.get(registry.DELETED_AT) is None
-        found: dict[str, dict[str, Any]] = {}
+        found: NewItem = {}
         for name in self.keys if live else (registry.TRASH,) if registry.TRASH in self.access_keys else ():
             texts = self.index_key(name, values)
             if texts is not None:

@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
+from dynamo_single.table.items import Parameters
 from dynamo_single.table.pages import PageForm, TypedAnswer, holds_binary
 from dynamo_single.table.shapes import CAPACITY, COUNT, ITEM, RECORD, TEXT, ListOf, MapOf, Record, Shape
 
@@ -90,7 +91,7 @@ OPERATIONS: Mapping[str, Members] = MappingProxyType(
 
 def read(
     operation: str,
-    params: Mapping[str, Any],
+    params: Parameters,
     status: int,
     headers: Mapping[str, str],
     body: bytes,
@@ -113,7 +114,7 @@ def read(
     return TypedAnswer(said, items, partial(_content, operation, params, body, capacity=capacity))
 
 
-def _content(operation: str, params: Mapping[str, Any], body: bytes, *, capacity: bool) -> dict[str, Any]:
+def _content(operation: str, params: Parameters, body: bytes, *, capacity: bool) -> dict[str, Any]:
     try:
         answer = _decode(body)
     except (ValueError, RecursionError):
@@ -161,7 +162,7 @@ def _member(operation: str, name: str, shape: Shape, value: object, *, binary: b
         raise NoAnswer(f"{name} of its answer to {operation} holds a binary value that is none") from None
 
 
-def _asked_for(operation: str, params: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
+def _asked_for(operation: str, params: Parameters, answer: Mapping[str, Any]) -> str:
     """The member that the request's own parameters ask for, and that is missing or incomplete; empty for none."""
     if operation in {"Query", "Scan"} and params.get("Select") != "COUNT":
         return "" if "Items" in answer and len(answer["Items"]) == answer["Count"] else "Items, as many as Count"

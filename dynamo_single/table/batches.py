@@ -15,11 +15,12 @@ from msgspec import Struct
 
 from dynamo_single.exceptions import DynamoSingleError, Throttled
 from dynamo_single.table import flow, threads
+from dynamo_single.table.items import NewItem
 from dynamo_single.table.limits import MAX_BATCH_KEYS
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table
 
-Item = dict[str, dict[str, Any]]
+Item = NewItem
 
 #: One entry of a BatchWriteItem: a PutRequest or a DeleteRequest.
 Write = dict[str, Any]

@@ -17,6 +17,7 @@ from botocore.session import Session
 from dynamo_single.conf import TableSettings
 from dynamo_single.table.direct.client import Received
 from dynamo_single.table.direct.endpoints import ENVIRONMENT_CREDENTIALS
+from dynamo_single.table.items import Parameters
 
 #: The key of an answer's status, headers and body in what botocore takes for its content.
 _RECEIVED = "dynamo_single"
@@ -70,6 +71,6 @@ class BotocoreClient:
             operation: getattr(client, method) for method, operation in client.meta.method_to_api_mapping.items()
         }
 
-    def send(self, operation: str, params: Mapping[str, Any]) -> Received:
+    def send(self, operation: str, params: Parameters) -> Received:
         received: Received = self._methods[operation](**params)[_RECEIVED]
         return received

@@ -28,6 +28,7 @@ from dynamo_single.exceptions import (
     TokenReused,
     TransactionCancelled,
 )
+from dynamo_single.table.items import Parameters
 from dynamo_single.table.limits import MAX_ITEM_SIZE
 from dynamo_single.table.names import PARTITION_KEY, SORT_KEY
 from dynamo_single.table.request import READS
@@ -72,7 +73,7 @@ class Refusal(Struct, frozen=True):
 
     settings: TableSettings
     operation: str
-    params: Mapping[str, Any]
+    params: Parameters
     code: str
     message: str
     answer: Mapping[str, Any]
@@ -208,7 +209,7 @@ class Refusal(Struct, frozen=True):
         )
 
     def _item(self, action: int | None = None) -> str:
-        params: Mapping[str, Any] = self.params
+        params: Parameters = self.params
         actions = params.get("TransactItems", ())
         if action is None and len(actions) == 1:
             action = 0

@@ -12,7 +12,9 @@ from typing import Any
 
 from msgspec import Struct
 
-Interceptor = Callable[[str, Mapping[str, Any]], dict[str, Any] | None]
+from dynamo_single.table.items import Parameters, Response
+
+Interceptor = Callable[[str, Parameters], Response | None]
 
 
 class SentRequest(Struct, frozen=True):
@@ -22,7 +24,7 @@ class SentRequest(Struct, frozen=True):
     """
 
     operation: str
-    params: Mapping[str, Any]
+    params: Parameters
     response: Mapping[str, Any] | None
     seconds: float
     consumed: float
@@ -81,16 +83,14 @@ def intercept(interceptor: Interceptor) -> Iterator[None]:
         INTERCEPTING.reset(token)
 
 
-def tell(
-    operation: str, params: Mapping[str, Any], response: Mapping[str, Any] | None, seconds: float, error: str
-) -> None:
+def tell(operation: str, params: Parameters, response: Mapping[str, Any] | None, seconds: float, error: str) -> None:
     """Tell each listener of a request that was answered, or failed."""
     sent = SentRequest(operation, params, response, seconds, _consumed(response), error)
     for listener in HEARD.get():
         listener(sent)
 
 
-def intercepted(operation: str, params: Mapping[str, Any]) -> dict[str, Any] | None:
+def intercepted(operation: str, params: Parameters) -> dict[str, Any] | None:
     """What an interceptor answers in DynamoDB's place, the innermost first; ``None`` if the request is to be sent."""
     for interceptor in reversed(INTERCEPTING.get()):
         if (answer := interceptor(operation, params)) is not None:

@@ -11,9 +11,10 @@ from typing import Any
 
 import msgspec
 
+from dynamo_single.table.items import NewItem, Parameters
 from dynamo_single.table.shapes import ITEM
 
-Items = list[dict[str, dict[str, Any]]]
+Items = list[NewItem]
 
 #: How an answer says that it holds binary values, which JSON has no form for, and how both begin.
 _BINARY, _BEGINNING = (b'"B"', b'"BS"'), b'"B'
@@ -65,7 +66,7 @@ class TypedAnswer(dict[str, Any]):
 
     __slots__ = ("_untyped", "typed")
 
-    def __init__(self, said: Mapping[str, Any], typed: list[Any], untyped: Callable[[], dict[str, Any]]) -> None:
+    def __init__(self, said: Parameters, typed: list[Any], untyped: Callable[[], dict[str, Any]]) -> None:
         super().__init__(said)
         self.typed = typed
         self._untyped = untyped
@@ -114,7 +115,7 @@ def holds_binary(text: bytes) -> bool:
     return False
 
 
-def item_of(text: bytes) -> dict[str, dict[str, Any]]:
+def item_of(text: bytes) -> NewItem:
     """The item that a JSON text says, binary values as bytes; ``ValueError`` or ``TypeError`` where they are none."""
-    item: dict[str, dict[str, Any]] = _decode(text)
+    item: NewItem = _decode(text)
     return ITEM.decoded(item) if holds_binary(text) else item

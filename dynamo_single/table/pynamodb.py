@@ -5,7 +5,7 @@ The only importer of PynamoDB's connections.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from pynamodb.connection import Connection, TableConnection
@@ -14,10 +14,11 @@ from pynamodb.connection.base import MetaTable
 from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.table import names
+from dynamo_single.table.items import Parameters, Response
 from dynamo_single.table.request import READS
 
 #: Sends an operation with its parameters, and gives the answer.
-Call = Callable[[str, Mapping[str, Any]], dict[str, Any]]
+Call = Callable[[str, Parameters], Response]
 
 
 class _PynamodbClient:
@@ -26,7 +27,7 @@ class _PynamodbClient:
     def __init__(self, call: Call) -> None:
         self._call = call
 
-    def _make_api_call(self, operation: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    def _make_api_call(self, operation: str, params: Parameters) -> dict[str, Any]:
         asked = [params, *params.get("RequestItems", {}).values()] if operation in READS else []
         if any("ProjectionExpression" in each for each in asked):
             raise NotSupported(

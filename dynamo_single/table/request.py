@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from msgspec import Struct, field
+
+from dynamo_single.table.items import Parameters
 
 #: The operations that only read.
 READS = frozenset({"BatchGetItem", "GetItem", "Query", "Scan", "TransactGetItems"})
@@ -15,4 +14,4 @@ class Request(Struct, frozen=True):
     """One request as DynamoDB's API takes it, without the table's name."""
 
     operation: str
-    params: Mapping[str, Any] = field(default_factory=dict)
+    params: Parameters = field(default_factory=dict)

@@ -22,6 +22,7 @@ from django.utils.asyncio import async_unsafe
 from dynamo_single.conf import TableSettings, table_settings
 from dynamo_single.exceptions import Conflict, TableUnavailable, Throttled
 from dynamo_single.table import errors, flow, listeners, redirects, transport
+from dynamo_single.table.items import Parameters
 from dynamo_single.table.listeners import HEARD, INTERCEPTING
 from dynamo_single.table.pages import PageForm, TypedAnswer
 from dynamo_single.table.pynamodb import PynamodbTable
@@ -110,7 +111,7 @@ class Table:
         return await self.ask(request)
 
     @async_unsafe("A request would hold up the event loop: use the method's asynchronous twin, or sync_to_async().")
-    def call(self, operation: str, params: Mapping[str, Any], form: PageForm | None = None) -> dict[str, Any]:
+    def call(self, operation: str, params: Parameters, form: PageForm | None = None) -> dict[str, Any]:
         """Send one request; botocore's errors pass through. What it consumed is always asked for.
 
         By that an answer is known for DynamoDB's (``answers.read()``).
@@ -132,7 +133,7 @@ class Table:
             listeners.tell(operation, params, heard, time.perf_counter() - started, failure)
         return response
 
-    async def _acall(self, operation: str, params: Mapping[str, Any], form: PageForm | None) -> dict[str, Any]:
+    async def _acall(self, operation: str, params: Parameters, form: PageForm | None) -> dict[str, Any]:
         """``call()`` in an event loop. Listeners hear of the request there; interceptors are asked in a thread."""
         params = _asked(operation, params)
         if not HEARD.get():
@@ -150,14 +151,14 @@ class Table:
             listeners.tell(operation, params, heard, time.perf_counter() - started, failure)
         return response
 
-    def _answer(self, operation: str, params: Mapping[str, Any], form: PageForm | None) -> dict[str, Any]:
+    def _answer(self, operation: str, params: Parameters, form: PageForm | None) -> dict[str, Any]:
         if INTERCEPTING.get() or redirects.state.guard is not None:
             answer = self._tested(operation, params)
             if answer is not None:
                 return answer
         return transport.send(self.settings, operation, params, form)
 
-    async def _aanswer(self, operation: str, params: Mapping[str, Any], form: PageForm | None) -> dict[str, Any]:
+    async def _aanswer(self, operation: str, params: Parameters, form: PageForm | None) -> dict[str, Any]:
         if INTERCEPTING.get() or redirects.state.guard is not None:
             # What a test does there may send requests of its own, or wait.
             answer = await sync_to_async(self._tested)(operation, params)
@@ -165,7 +166,7 @@ class Table:
                 return answer
         return await transport.asend(self.settings, operation, params, form)
 
-    def _tested(self, operation: str, params: Mapping[str, Any]) -> dict[str, Any] | None:
+    def _tested(self, operation: str, params: Parameters) -> dict[str, Any] | None:
         """What a test answers in DynamoDB's place; else ``None``, if the request may be sent."""
         answer = flow.apart(partial(listeners.intercepted, operation, params)) if INTERCEPTING.get() else None
         if answer is None and redirects.state.guard is not None:
@@ -173,7 +174,7 @@ class Table:
         return answer
 
 
-def _asked(operation: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+def _asked(operation: str, params: Parameters) -> Mapping[str, Any]:
     """The parameters, with the question what the request consumes."""
     if operation in _CONSUMING and params.get("ReturnConsumedCapacity") not in {"TOTAL", "INDEXES"}:
         return {**params, "ReturnConsumedCapacity": "TOTAL"}

@@ -33,6 +33,7 @@ from dynamo_single.exceptions import DynamoSingleError, RequestFailed
 from dynamo_single.later import Later
 from dynamo_single.table import answers, errors
 from dynamo_single.table.direct import OPERATIONS
+from dynamo_single.table.items import Parameters
 from dynamo_single.table.pages import PageForm
 
 if TYPE_CHECKING:
@@ -48,9 +49,7 @@ FAILURES = (ClientError, BotoCoreError, ResponseParserError)
 _CREDENTIALS = (NoCredentialsError, PartialCredentialsError, CredentialRetrievalError, TokenRetrievalError)
 
 
-def send(
-    settings: TableSettings, operation: str, params: Mapping[str, Any], form: PageForm | None = None
-) -> dict[str, Any]:
+def send(settings: TableSettings, operation: str, params: Parameters, form: PageForm | None = None) -> dict[str, Any]:
     """Send one request as it is, in as many attempts as the settings allow; raises botocore's errors: ``FAILURES``.
 
     What came and is no answer of DynamoDB is an error of ours, as ``answers.read()`` says.
@@ -67,7 +66,7 @@ def send(
 
 
 async def asend(
-    settings: TableSettings, operation: str, params: Mapping[str, Any], form: PageForm | None = None
+    settings: TableSettings, operation: str, params: Parameters, form: PageForm | None = None
 ) -> dict[str, Any]:
     """``send()`` in an event loop, which other work goes on in; botocore sends in a thread."""
     try:
@@ -106,7 +105,7 @@ def unanswered(settings: TableSettings) -> Exception:
 def explained(
     settings: TableSettings,
     operation: str,
-    params: Mapping[str, Any],
+    params: Parameters,
     error: Exception,
 ) -> DynamoSingleError:
     """The error of ours that says what a failure of sending means."""
@@ -138,14 +137,14 @@ class _Client:
         self._botocore: botocore_client.BotocoreClient | None = None
         self._is_direct = settings.transport == "direct"
 
-    def send(self, operation: str, params: Mapping[str, Any]) -> Received:
+    def send(self, operation: str, params: Parameters) -> Received:
         if self._is_direct and operation in OPERATIONS:
             client = self._direct or self._make_direct()
             if client is not None:
                 return client.send(operation, params)
         return (self._botocore or self._make_botocore()).send(operation, params)
 
-    async def asend(self, operation: str, params: Mapping[str, Any]) -> Received:
+    async def asend(self, operation: str, params: Parameters) -> Received:
         if self._is_direct and operation in OPERATIONS:
             # Making a client reads files, and may ask for credentials.
             client = self._direct or await asyncio.to_thread(self._make_direct)

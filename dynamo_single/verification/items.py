@@ -15,6 +15,7 @@ from dynamo_single.orm.requests.actions import ItemKey, Update, as_read
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
+from dynamo_single.table.items import NewItem
 from dynamo_single.verification.findings import Finding, Kind, Others, Subject
 
 #: The types of items that belong to no model.
@@ -85,7 +86,7 @@ def _indexes(subject: Subject) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*table_settings(subject.alias).indexes, *own)))
 
 
-def _index(subject: Subject, index: str, expected: dict[str, dict[str, Any]]) -> Iterator[Finding]:
+def _index(subject: Subject, index: str, expected: NewItem) -> Iterator[Finding]:
     pair = (names.index_partition(index), names.index_sort(index))
     stored = {name: subject.item[name] for name in pair if name in subject.item}
     right = {name: expected[name] for name in pair if name in expected}

@@ -5,7 +5,6 @@ This module must not know keys, plans or requests.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -26,7 +25,8 @@ from dynamo_single.orm.conditions.terms import (
 from dynamo_single.orm.conditions.wording import word
 from dynamo_single.orm.schema.encoding.codecs import canonical
 from dynamo_single.orm.schema.encoding.values import to_attribute_value
-from dynamo_single.orm.schema.layout import AttributeInfo, AttributeValue, ModelLayout
+from dynamo_single.orm.schema.layout import AttributeInfo, ModelLayout
+from dynamo_single.table.items import AttributeValue, StoredValue
 
 NULL: AttributeValue = {"NULL": True}
 
@@ -77,7 +77,7 @@ def check(condition: Condition, layout: ModelLayout) -> None:
         lower(condition, layout)
 
 
-def order_value(attribute_value: Mapping[str, Any]) -> tuple[str, Any]:
+def order_value(attribute_value: StoredValue) -> tuple[str, Any]:
     """Give what DynamoDB orders a text, number or binary value by; values of two types are not comparable."""
     ((kind, value),) = attribute_value.items()
     if kind == "N":

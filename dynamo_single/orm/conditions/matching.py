@@ -5,7 +5,7 @@ A comparison with a missing attribute, or between two types, does not hold; its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -14,8 +14,7 @@ from dynamo_single.orm.conditions.lowering import ORDERED_TYPES, lower, order_va
 from dynamo_single.orm.conditions.terms import And, Condition, Not, Or, Stored, StoredPair
 from dynamo_single.orm.schema.encoding.codecs import canonical
 from dynamo_single.orm.schema.layout import ModelLayout
-
-Item = Mapping[str, Mapping[str, Any]]
+from dynamo_single.table.items import Item, StoredValue
 
 
 def matches(condition: Condition, item: Item, layout: ModelLayout | None = None) -> bool:
@@ -73,7 +72,7 @@ def _compare(stored: Stored, item: Item) -> bool:
         raise NotSupported(f"{operator!r} is not an operator of a stored comparison.") from None
 
 
-def _find(value: Mapping[str, Any] | None, path: tuple[str | int, ...]) -> Mapping[str, Any] | None:
+def _find(value: StoredValue | None, path: tuple[str | int, ...]) -> StoredValue | None:
     for step in path:
         if value is None:
             return None
@@ -85,13 +84,13 @@ def _find(value: Mapping[str, Any] | None, path: tuple[str | int, ...]) -> Mappi
     return value
 
 
-def _ordered(compare: Callable[[Any, Any], bool], value: Mapping[str, Any], operand: Mapping[str, Any]) -> bool:
+def _ordered(compare: Callable[[Any, Any], bool], value: StoredValue, operand: StoredValue) -> bool:
     if value.keys() != operand.keys():
         return False
     return compare(order_value(value)[1], order_value(operand)[1])
 
 
-def normal(value: Mapping[str, Any]) -> tuple[str, object]:
+def normal(value: StoredValue) -> tuple[str, object]:
     """Give a form in which two attribute values are equal exactly if they are so to DynamoDB; it can be hashed."""
     ((kind, content),) = value.items()
     if kind == "N":
@@ -105,7 +104,7 @@ def normal(value: Mapping[str, Any]) -> tuple[str, object]:
     return kind, content
 
 
-def _contains(value: Mapping[str, Any], operand: Mapping[str, Any]) -> bool:
+def _contains(value: StoredValue, operand: StoredValue) -> bool:
     ((kind, content),) = value.items()
     ((operand_kind, part),) = operand.items()
     if kind == "L":
@@ -115,7 +114,7 @@ def _contains(value: Mapping[str, Any], operand: Mapping[str, Any]) -> bool:
     return kind in ("S", "B") and kind == operand_kind and part in content
 
 
-def _size(value: Mapping[str, Any]) -> int | None:
+def _size(value: StoredValue) -> int | None:
     ((kind, content),) = value.items()
     if kind == "S":
         return len(content.encode("utf-16-le")) // 2  # Java's length of a String, which is DynamoDB's
@@ -130,7 +129,7 @@ _ORDERINGS: dict[str, Callable[[Any, Any], bool]] = {
     ">=": lambda value, operand: bool(value >= operand),
 }
 
-_Comparison = Callable[[Mapping[str, Any], tuple[Mapping[str, Any], ...]], bool]
+_Comparison = Callable[[StoredValue, tuple[StoredValue, ...]], bool]
 _COMPARISONS: dict[str, _Comparison] = {
     "=": lambda value, operands: bool(normal(value) == normal(operands[0])),
     "in": lambda value, operands: normal(value) in map(normal, operands),

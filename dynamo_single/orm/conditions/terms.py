@@ -5,10 +5,11 @@ Nothing here does I/O or knows Django's querysets; each value is made once, comp
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
+
+from dynamo_single.table.items import StoredValue
 
 #: A pseudo attribute of a ``Compare`` with ``in``: its values are mappings of the identity's attributes to values.
 IDENTITY = "identity"
@@ -73,7 +74,7 @@ class Stored(Struct, frozen=True):
 
     name: str
     operator: str
-    operands: tuple[Mapping[str, Any], ...] = ()
+    operands: tuple[StoredValue, ...] = ()
     path: tuple[str | int, ...] = ()
 
 

@@ -23,6 +23,7 @@ from dynamo_single.orm.schema.attributes import Attribute
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.flow import run
+from dynamo_single.table.items import NewItem
 from dynamo_single.table.table import get_table
 
 
@@ -147,7 +148,7 @@ def put_claim(model: type[DynamoModel], key: ItemKey, owner: Item, former: ItemK
     return Put(claim_item(key, owner), Or((free(model), *map(_held_by, holders))))
 
 
-def claim_item(key: ItemKey, owner: Item) -> dict[str, dict[str, Any]]:
+def claim_item(key: ItemKey, owner: Item) -> NewItem:
     """The claim that an owner has to hold under a key."""
     partition, sort = key_of(owner)
     item = {

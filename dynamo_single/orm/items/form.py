@@ -41,6 +41,7 @@ from dynamo_single.orm.schema.encoding.values import item_size
 from dynamo_single.orm.schema.fields.files import FileField
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
+from dynamo_single.table.items import NewItem
 from dynamo_single.table.limits import MAX_ITEM_SIZE
 
 #: How Django makes a copy of an object that was read.
@@ -212,7 +213,7 @@ class ItemForm(Struct, frozen=True, eq=False):
         obj.__dict__.update(held)
         return found
 
-    def after(self, before: Item, held: Values, changed: Values) -> dict[str, dict[str, Any]]:
+    def after(self, before: Item, held: Values, changed: Values) -> NewItem:
         """The item with some attributes changed; the others stay to the letter, missing ones missing.
 
         A set has several spellings, and a default that was only shown is not written. Every index key is computed anew,
@@ -313,7 +314,7 @@ def _form_of(model: type[DynamoModel]) -> ItemForm:
 form_of: Callable[[Any], ItemForm] = cache(_form_of)
 
 
-def item_of(obj: Any) -> dict[str, dict[str, Any]]:
+def item_of(obj: Any) -> NewItem:
     """The whole item with its automatic times, as PynamoDB's own writers put it. Sends nothing."""
     set_automatic(obj, add=obj._state.adding)
     return item_from(type(obj), form_of(type(obj)).prepared(obj.__dict__, None))

@@ -27,12 +27,13 @@ from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.flow import run
+from dynamo_single.table.items import NewItem, StoredValue
 from dynamo_single.table.table import get_table
 
-Item = dict[str, dict[str, Any]]
+Item = NewItem
 
 
-def values_of(model: type[DynamoModel], item: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def values_of(model: type[DynamoModel], item: Mapping[str, StoredValue]) -> dict[str, Any]:
     """The Python values of an item, by attribute; what the item lacks has the attribute's default, or ``None``.
 
     Of an item that was read in part there are only the attributes that were read.
@@ -193,7 +194,7 @@ def is_live(model: type[DynamoModel], item: Item) -> bool:
     return registry.layout_of(model).expires is None or not has_expired(item)
 
 
-def has_expired(item: Mapping[str, Mapping[str, Any]]) -> bool:
+def has_expired(item: Mapping[str, StoredValue]) -> bool:
     """Whether an item is past its time to live, though DynamoDB holds it still."""
     expires = item.get(names.EXPIRES_AT, {}).get("N")
     return expires is not None and float(expires) <= clock.timestamp()

@@ -22,11 +22,12 @@ from dynamo_single.orm.schema.attributes import (
     NumberAttribute,
 )
 from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.table.items import Item
 from dynamo_single.table.limits import MAX_DIGITS
 
 R = TypeVar("R")
 Values = dict[str, Any]
-Stored = Mapping[str, Mapping[str, Any]]
+Stored = Item
 
 _PLAIN_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?", re.ASCII)
 

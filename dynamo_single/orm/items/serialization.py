@@ -27,6 +27,7 @@ from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 from dynamo_single.table import names
+from dynamo_single.table.items import NewItem
 from dynamo_single.table.limits import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
 
 Values = dict[str, Any]
@@ -71,7 +72,7 @@ def is_same_item(item: Item, other: Item, model: type[DynamoModel], *, apart_fro
     )
 
 
-def attributes_item(model: type[DynamoModel], values: Values) -> dict[str, dict[str, Any]]:
+def attributes_item(model: type[DynamoModel], values: Values) -> NewItem:
     """The model's own attributes as they are stored, of prepared values; ``None`` is left out."""
     return {stored: write(values[name]) for name, stored, write in _writers(model) if values[name] is not None}
 
@@ -115,10 +116,10 @@ def _index_key_of(layout: ModelLayout, key: AccessKey) -> IndexKey:
     return IndexKey(key, index, pair, tuple((name, layout.attributes[name].required) for name in key.variables))
 
 
-def key_attributes(model: type[DynamoModel], values: Values) -> dict[str, dict[str, Any]]:
+def key_attributes(model: type[DynamoModel], values: Values) -> NewItem:
     """The index keys that the values give: those of a live object, or the trash's for a deleted one."""
     live, trash = index_keys(model)
-    found: dict[str, dict[str, Any]] = {}
+    found: NewItem = {}
     for each in live if values.get(registry.DELETED_AT) is None else trash:
         texts = _index_key(model, each, values)
         if texts is not None:
@@ -189,7 +190,7 @@ def stored_key(obj: DynamoModel) -> ItemKey:
     return key_of(obj._stored)
 
 
-def item_from(model: type[DynamoModel], values: Values) -> dict[str, dict[str, Any]]:
+def item_from(model: type[DynamoModel], values: Values) -> NewItem:
     """The whole item that the values give: key, type, index keys and attributes."""
     partition, sort = computed_key(model, values)
     return {

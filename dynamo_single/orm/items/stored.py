@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from dynamo_single.orm.plan.projection import PartialItem
+from dynamo_single.table.items import NewItem, StoredValue
 from dynamo_single.table.pages import item_of
 
-Item = dict[str, dict[str, Any]]
+Item = NewItem
 
 #: Where in an object's ``__dict__`` it lies.
 NAME = "_stored"
@@ -47,5 +48,5 @@ class StoredItem:
             held = instance.__dict__[NAME] = PartialItem(item_of(held.text), held.names)
         return held
 
-    def __set__(self, instance: object, item: Mapping[str, Mapping[str, Any]] | None) -> None:
+    def __set__(self, instance: object, item: Mapping[str, StoredValue] | None) -> None:
         instance.__dict__[NAME] = item

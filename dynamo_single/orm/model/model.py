@@ -40,6 +40,7 @@ from dynamo_single.orm.write.intentions import Save
 from dynamo_single.orm.write.move import Movable
 from dynamo_single.table import names as physical
 from dynamo_single.table.flow import run
+from dynamo_single.table.items import NewItem
 
 #: A condition that a caller gives along with a write.
 Asked = models.Q | PynamoDBCondition | None
@@ -325,7 +326,7 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
         return result
 
     @classmethod
-    def from_item(cls, item: dict[str, dict[str, Any]]) -> Self:
+    def from_item(cls, item: NewItem) -> Self:
         """The object of a stored item, given as DynamoDB's AttributeValues."""
         result: Self = hydration.instance(cls, item)
         return result

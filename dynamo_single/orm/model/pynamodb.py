@@ -16,6 +16,7 @@ from dynamo_single.orm.items import hydration, partial, serialization
 from dynamo_single.orm.items.form import form_of, item_of
 from dynamo_single.orm.requests import block
 from dynamo_single.orm.schema import registry
+from dynamo_single.table.items import NewItem
 from dynamo_single.table.table import get_table
 
 if TYPE_CHECKING:
@@ -125,17 +126,17 @@ class PynamoDBHooks(_Base):
         """Refused as ``update`` is."""
         return self.update()
 
-    def _container_deserialize(self, attribute_values: dict[str, dict[str, Any]]) -> None:
+    def _container_deserialize(self, attribute_values: NewItem) -> None:
         obj: Any = self
         hydration.follow(obj, hydration.instance(type(self), attribute_values), ())
         obj._state.adding = False
 
-    def _container_serialize(self, null_check: bool = True) -> dict[str, dict[str, Any]]:
+    def _container_serialize(self, null_check: bool = True) -> NewItem:
         partial.complete(self)
         return item_of(self)
 
     @classmethod
-    def _instantiate(cls, attribute_values: dict[str, dict[str, Any]]) -> Self:
+    def _instantiate(cls, attribute_values: NewItem) -> Self:
         # PynamoDB's hook: whatever it reads becomes an object the same way.
         result: Self = hydration.instance(cls, attribute_values)
         return result

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dynamo_single.table.items import NewItem
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from types import TracebackType
@@ -60,7 +62,7 @@ if TYPE_CHECKING:
             index_name: str | None = None,
             scan_index_forward: bool | None = None,
             limit: int | None = None,
-            last_evaluated_key: dict[str, dict[str, Any]] | None = None,
+            last_evaluated_key: NewItem | None = None,
             attributes_to_get: Iterable[str] | None = None,
             page_size: int | None = None,
             rate_limit: float | None = None,
@@ -72,7 +74,7 @@ if TYPE_CHECKING:
             segment: int | None = None,
             total_segments: int | None = None,
             limit: int | None = None,
-            last_evaluated_key: dict[str, dict[str, Any]] | None = None,
+            last_evaluated_key: NewItem | None = None,
             page_size: int | None = None,
             consistent_read: bool | None = None,
             index_name: str | None = None,

@@ -24,6 +24,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.flow import run
+from dynamo_single.table.items import NewItem
 from dynamo_single.table.table import get_table
 
 Errors = dict[str, list[Any]]
@@ -124,7 +125,7 @@ def _known(place: Place, error: Exception) -> _Question:
     return _Question(place, None, lambda item: ValidationError(str(error), code="invalid_key"))
 
 
-def _item(obj: DynamoModel, rule: Rule) -> dict[str, dict[str, Any]]:
+def _item(obj: DynamoModel, rule: Rule) -> NewItem:
     """As much of the item that the object would be as the rule looks at."""
     found = {}
     for name, attribute in registry.attributes_of(rule.model).items():

@@ -17,6 +17,7 @@ from dynamo_single.orm.conditions.lowering import lower, operand
 from dynamo_single.orm.conditions.matching import matches, normal
 from dynamo_single.orm.conditions.terms import IDENTITY, Compare, Condition, Nothing, Or
 from dynamo_single.orm.schema.layout import ModelLayout
+from dynamo_single.table.items import NewItem
 
 Identity = Mapping[str, Any]
 
@@ -137,7 +138,7 @@ def _narrow_identities(
     return tuple(each for each in identities if _meets(comparisons, each, layout)) if comparisons else tuple(identities)
 
 
-def _item(values: Mapping[str, Any], layout: ModelLayout) -> dict[str, dict[str, Any]]:
+def _item(values: Mapping[str, Any], layout: ModelLayout) -> NewItem:
     infos = ((layout.attributes[name], value) for name, value in values.items())
     return {info.stored: info.serialize(value) for info, value in infos}
 

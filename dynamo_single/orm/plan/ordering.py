@@ -16,6 +16,7 @@ from dynamo_single.orm.plan.constraints import Constraints
 from dynamo_single.orm.plan.plan import Merge, Query
 from dynamo_single.orm.schema.encoding.keys import KeyPart
 from dynamo_single.orm.schema.layout import AccessKey
+from dynamo_single.table.items import Item
 
 
 class Unfit(Exception):
@@ -31,9 +32,7 @@ class Served(Struct, frozen=True):
     single: bool = False
 
 
-def serve(
-    query: Query, key: AccessKey, constraints: Constraints, partitions: Mapping[str, Mapping[str, Any]]
-) -> Served:
+def serve(query: Query, key: AccessKey, constraints: Constraints, partitions: Item) -> Served:
     """Find in which direction, and over several partitions in which sequence, the key is read; or raise ``Unfit``."""
     names = tuple(partitions)
     wanted = _wanted(query.ordering, constraints)
@@ -99,9 +98,7 @@ def _constant(part: KeyPart, constraints: Constraints) -> bool:
     return part.bound.spec == "canonical" and any(term.operator == "canonical" for term in constraints.on(part.name))
 
 
-def _sorted_partitions(
-    leading: Sequence[Order], varying: Sequence[KeyPart], partitions: Mapping[str, Mapping[str, Any]]
-) -> list[str]:
+def _sorted_partitions(leading: Sequence[Order], varying: Sequence[KeyPart], partitions: Item) -> list[str]:
     names = list(partitions)
     for order, part in reversed(list(zip(leading, varying, strict=True))):
         if not part.bound.ordered:

@@ -36,6 +36,7 @@ from dynamo_single.orm.reading.positions import (
 from dynamo_single.orm.requests import block
 from dynamo_single.orm.requests.actions import key_of
 from dynamo_single.orm.requests.compiler import compile_plan, with_page
+from dynamo_single.table.items import Item
 from dynamo_single.table.limits import MAX_BATCH_KEYS
 from dynamo_single.table.table import Table
 

@@ -30,12 +30,13 @@ from dynamo_single.orm.requests.expressions import ExpressionTooLong
 from dynamo_single.table import names
 from dynamo_single.table.batches import Wanted, get_batches, most_at_once
 from dynamo_single.table.flow import Pages, in_order, iterate
+from dynamo_single.table.items import NewItem
 from dynamo_single.table.limits import MAX_ACTIONS, MAX_PAGE_ITEMS
 from dynamo_single.table.pages import PageForm
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table
 
-Item = dict[str, dict[str, Any]]
+Item = NewItem
 
 #: What some requests are answered, one page after the other.
 Answers = AsyncGenerator[dict[str, Any], None]

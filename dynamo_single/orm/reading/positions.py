@@ -23,8 +23,7 @@ from dynamo_single.orm.plan.projection import attributes_of
 from dynamo_single.orm.requests.actions import ItemKey, key_of
 from dynamo_single.orm.schema.encoding.keys import prefix_end
 from dynamo_single.table import names
-
-Item = Mapping[str, Mapping[str, Any]]
+from dynamo_single.table.items import Item
 
 
 class Position(Struct, frozen=True):

@@ -5,8 +5,7 @@ Each action becomes one request, or one entry of a transaction. Nothing here doe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
@@ -16,10 +15,10 @@ from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Stored
 from dynamo_single.orm.requests.changes import Change, as_stored
 from dynamo_single.orm.schema.encoding.values import item_size
 from dynamo_single.table import names
+from dynamo_single.table.items import Item as Item
 
 #: The texts of an item's partition key and sort key.
 ItemKey = tuple[str, str]
-Item = Mapping[str, Mapping[str, Any]]
 
 #: The condition that there is no item under the key, and the one that there is.
 ITEM_MISSING = Stored(names.PARTITION_KEY, "missing")
@@ -68,10 +67,10 @@ class Update(Struct, frozen=True):
     """
 
     key: ItemKey
-    set: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    set: Item = field(default_factory=dict)
     remove: tuple[str, ...] = ()
-    add: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    discard: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    add: Item = field(default_factory=dict)
+    discard: Item = field(default_factory=dict)
     changes: tuple[Change, ...] = ()
     condition: Condition = EVERYTHING
 

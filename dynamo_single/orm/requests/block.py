@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from decimal import Decimal
-from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -23,6 +22,7 @@ from dynamo_single.orm.requests.actions import Action, Check, Delete, Item, Item
 from dynamo_single.orm.requests.changes import add
 from dynamo_single.orm.schema.encoding.values import item_size, number_to_text
 from dynamo_single.table import names
+from dynamo_single.table.items import NewItem
 from dynamo_single.table.limits import MAX_ITEM_SIZE, MAX_TRANSACTION_SIZE
 
 #: Gives the error for the action that failed, from the item that DynamoDB found in its place.
@@ -274,7 +274,7 @@ def check_keys(alias: str, keys: Iterable[ItemKey]) -> None:
             raise _refusal(next((entry for entry in writers if entry.is_of(key)), writers[0]), key)
 
 
-def put_whole(alias: str, keys: Sequence[ItemKey]) -> dict[str, dict[str, Any]] | None:
+def put_whole(alias: str, keys: Sequence[ItemKey]) -> NewItem | None:
     """The one item of some keys that the block of this context puts whole, as it will be: nobody has to read it."""
     block = _block.get()
     if block is None or block.ended or block.alias != alias or len(keys) != 1:

@@ -7,7 +7,7 @@ DynamoDB does. This module must not know models, Django's expressions or request
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Context, Decimal
 from typing import Any, Literal
 
@@ -17,8 +17,8 @@ from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.matching import matches, normal
 from dynamo_single.orm.conditions.terms import Condition, Or, Stored
 from dynamo_single.orm.schema.encoding.values import number_to_text
+from dynamo_single.table.items import Item, StoredValue
 
-Item = Mapping[str, Mapping[str, Any]]
 Operator = Literal["set", "remove", "copy", "sum", "append", "prepend", "include", "exclude"]
 
 #: Digits enough for the sum of any two numbers that DynamoDB stores, the smallest beside the largest.
@@ -35,7 +35,7 @@ class Place(Struct, frozen=True):
         """As ``filter()`` takes it."""
         return "__".join(map(str, (self.name, *self.path)))
 
-    def stored(self, operator: str, *operands: Mapping[str, Any]) -> Stored:
+    def stored(self, operator: str, *operands: StoredValue) -> Stored:
         """A comparison of what lies here."""
         return Stored(self.name, operator, operands, self.path)
 
@@ -59,7 +59,7 @@ class Change(Struct, frozen=True):
 
     place: Place
     operator: Operator
-    operand: Mapping[str, Any] | None = None
+    operand: StoredValue | None = None
     places: tuple[tuple[Place, int], ...] = ()
     said: str = ""
     computed: bool = False
@@ -131,7 +131,7 @@ def clashing(places: Sequence[Place]) -> tuple[Place, Place] | None:
     return None
 
 
-def evaluate(changes: Iterable[Change], item: Item) -> dict[str, Mapping[str, Any] | None]:
+def evaluate(changes: Iterable[Change], item: Item) -> dict[str, StoredValue | None]:
     """The attributes that the changes give, ``None`` for none; the item has to have what the changes need.
 
     As in DynamoDB, each change looks at the item as it was before all of them. Elements of lists are removed last, so
@@ -154,7 +154,7 @@ def _removal_order(change: Change) -> tuple[bool, int]:
     return removed, -last if removed and isinstance(last, int) else 0
 
 
-def _put(container: Any, path: tuple[str | int, ...], value: Mapping[str, Any] | None) -> None:
+def _put(container: Any, path: tuple[str | int, ...], value: StoredValue | None) -> None:
     for step in path[:-1]:
         container = container["L" if isinstance(step, int) else "M"][step]
     last = path[-1]
@@ -167,18 +167,18 @@ def _put(container: Any, path: tuple[str | int, ...], value: Mapping[str, Any] |
         inner.pop(last, None)
 
 
-def find(item: Item, place: Place) -> Mapping[str, Any] | None:
+def find(item: Item, place: Place) -> StoredValue | None:
     """What lies at a place of an item."""
     found: Any = item.get(place.name)
     for step in place.path:
         found = found or {}
         inside = dict(enumerate(found.get("L", ()))) if isinstance(step, int) else found.get("M", {})
         found = inside.get(step)
-    result: Mapping[str, Any] | None = found
+    result: StoredValue | None = found
     return result
 
 
-def _result(change: Change, item: Item) -> Mapping[str, Any] | None:
+def _result(change: Change, item: Item) -> StoredValue | None:
     before = find(item, change.place)
     operand = change.operand
     if change.operator == "copy":
@@ -200,7 +200,7 @@ def _result(change: Change, item: Item) -> Mapping[str, Any] | None:
     return {kind: list(kept.values())} if kept else None
 
 
-def _total(first: Mapping[str, Any] | None, terms: Iterable[tuple[Mapping[str, Any] | None, int]]) -> Decimal:
+def _total(first: StoredValue | None, terms: Iterable[tuple[StoredValue | None, int]]) -> Decimal:
     total = Decimal(0 if first is None else first["N"])
     for value, sign in terms:
         number = Decimal((value or {})["N"])

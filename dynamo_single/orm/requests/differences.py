@@ -6,15 +6,15 @@ It holds that the two are as they were read and as they are to be. This module m
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from msgspec import Struct
 
 from dynamo_single.orm.conditions.matching import normal
 from dynamo_single.orm.conditions.terms import Stored
 from dynamo_single.orm.requests.changes import Change, Place
+from dynamo_single.table.items import StoredValue
 
-Value = Mapping[str, Any]
+Value = StoredValue
 
 #: What another writer may have put something into, so that writing over it whole could lose that.
 _CONTAINERS = frozenset({"M", "L", "SS", "NS", "BS"})

@@ -5,7 +5,6 @@ As no name is ever written as it is, no reserved word and no odd character needs
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from dynamo_single.exceptions import NotSupported, UnknownField
@@ -17,6 +16,7 @@ from dynamo_single.orm.requests.changes import Change, Place
 from dynamo_single.orm.schema.encoding.values import checked_text
 from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.table import names
+from dynamo_single.table.items import StoredValue
 from dynamo_single.table.limits import LIMITS, MAX_EXPRESSION, MAX_IN_OPERANDS, MAX_OPERATORS
 
 _FUNCTIONS = {"begins_with": "begins_with", "contains": "contains", "type": "attribute_type"}
@@ -32,7 +32,7 @@ class ExpressionBuilder:
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
-        self._values: dict[str, Mapping[str, Any]] = {}
+        self._values: dict[str, StoredValue] = {}
 
     def name(self, stored: str) -> str:
         """Give the placeholder of an attribute's name."""
@@ -46,7 +46,7 @@ class ExpressionBuilder:
         )
         return self.name(stored) + "".join(steps)
 
-    def value(self, attribute_value: Mapping[str, Any]) -> str:
+    def value(self, attribute_value: StoredValue) -> str:
         """Give the placeholder of a value."""
         placeholder = f":v{len(self._values)}"
         self._values[placeholder] = attribute_value
@@ -144,7 +144,7 @@ def _write_stored(stored: Stored, builder: ExpressionBuilder) -> str:
     raise NotSupported(f"{operator!r} is not an operator of a stored comparison.")
 
 
-def _write_in(place: str, operands: tuple[Mapping[str, Any], ...], builder: ExpressionBuilder) -> str:
+def _write_in(place: str, operands: tuple[StoredValue, ...], builder: ExpressionBuilder) -> str:
     chunks = (operands[start : start + MAX_IN_OPERANDS] for start in range(0, len(operands), MAX_IN_OPERANDS))
     return " OR ".join(f"{place} IN ({', '.join(map(builder.value, chunk))})" for chunk in chunks)
 

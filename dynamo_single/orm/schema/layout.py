@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
+from dynamo_single.table.items import AttributeValue
+
 if TYPE_CHECKING:
     from dynamo_single.orm.schema.encoding.keys import Template
-
-AttributeValue = dict[str, Any]
 
 
 class AccessKey(Struct, frozen=True):

@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Protocol
 from zlib import crc32
 
 import msgspec
@@ -27,6 +27,7 @@ from dynamo_single.table.direct.connections import Answer, Endpoint, Pool
 from dynamo_single.table.direct.loop_connections import LoopPools
 from dynamo_single.table.direct.retries import Failure, RetryQuota, pause_after
 from dynamo_single.table.direct.signing import Credentials, Signer
+from dynamo_single.table.items import Parameters
 
 _TARGETS = {name: f"DynamoDB_20120810.{name}" for name in OPERATIONS}
 #: Codes by which AWS refuses a signature; where the clocks differ, their messages say so.
@@ -80,7 +81,7 @@ class DirectClient:
         #: Seconds by which the server's clock is ahead of ours, once a signature was refused for its time.
         self._ahead = 0.0
 
-    def send(self, operation: str, params: Mapping[str, Any]) -> Received:
+    def send(self, operation: str, params: Parameters) -> Received:
         """Send a request, in ``max_attempts`` attempts: the answer's status, its headers in lower case, and its body.
 
         Raises ``ClientError`` for a refusal, and botocore's connection errors for an answer that did not come. If no
@@ -98,7 +99,7 @@ class DirectClient:
                 return attempts.received()
             time.sleep(pause)
 
-    async def asend(self, operation: str, params: Mapping[str, Any]) -> Received:
+    async def asend(self, operation: str, params: Parameters) -> Received:
         """``send()`` in an event loop, over connections of the loop's own. A request that is cancelled may be sent."""
         attempts = _Attempts(self, operation, params)
         exchange = self._loop_pools.current().exchange
@@ -149,7 +150,7 @@ class _Attempts:
 
     __slots__ = ("_answer", "_body", "_error", "_number", "_operation", "_sender", "_spent")
 
-    def __init__(self, client: DirectClient, operation: str, params: Mapping[str, Any]) -> None:
+    def __init__(self, client: DirectClient, operation: str, params: Parameters) -> None:
         self._sender, self._operation = client, operation
         self._body = _encode(params)
         self._number = 0

@@ -15,9 +15,9 @@ from typing import Any
 
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.schema.encoding.shown import shown
+from dynamo_single.table.items import AttributeValue, StoredValue
 from dynamo_single.table.limits import MAX_DEPTH, MAX_DIGITS, MAX_EXPONENT
 
-AttributeValue = dict[str, Any]
 Number = int | float | Decimal
 
 MIN_EXPONENT = -130
@@ -37,7 +37,7 @@ def to_attribute_value(value: object, *, path: str = "value") -> AttributeValue:
     return _to_attribute_value(value, path, 0)
 
 
-def from_attribute_value(attribute_value: Mapping[str, Any]) -> Any:
+def from_attribute_value(attribute_value: StoredValue) -> Any:
     """Turn an attribute value into Python's: a whole number into ``int``, others into ``Decimal``, never ``float``."""
     ((kind, value),) = attribute_value.items()
     if kind in ("S", "BOOL"):
@@ -152,7 +152,7 @@ def checked_text(value: str, *, path: str = "value") -> str:
     return text
 
 
-def item_size(item: Mapping[str, Mapping[str, Any]]) -> int:
+def item_size(item: Mapping[str, StoredValue]) -> int:
     """Count an item's bytes by AWS's rule ("DynamoDB item sizes and formats"), which calls numbers approximate."""
     size = 0
     for name, value in item.items():
@@ -188,7 +188,7 @@ def binary_to_text(value: object) -> object:
     return value
 
 
-def text_to_binary(attribute_value: Mapping[str, Any]) -> AttributeValue:
+def text_to_binary(attribute_value: StoredValue) -> AttributeValue:
     """Give the attribute value that ``binary_to_text`` wrote."""
     ((kind, value),) = attribute_value.items()
     if kind == "B":
@@ -259,7 +259,7 @@ def _text_size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode())
 
 
-def _value_size(attribute_value: Mapping[str, Any]) -> int:
+def _value_size(attribute_value: StoredValue) -> int:
     ((kind, value),) = attribute_value.items()
     if kind in ("NULL", "BOOL"):
         return 1
