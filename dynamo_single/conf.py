@@ -233,7 +233,7 @@ def _value_of_text(key: str, text: str) -> str | float | tuple[str, ...]:
     return text
 
 
-def _from_options(alias: str, options: Mapping[str, Any]) -> TableSettings:
+def _from_options(alias: str, options: Mapping[str, object]) -> TableSettings:
     called = partial(_setting, alias)
     check_keys(options, _READERS, called)
     if "TABLE_NAME" not in options:

@@ -218,9 +218,9 @@ class BulkError(DynamoSingleError, DatabaseError):
         self,
         message: str,
         *,
-        written: tuple[Any, ...],
+        written: tuple[object, ...],
         failed: Mapping[Any, Exception],
-        not_tried: tuple[Any, ...] = (),
+        not_tried: tuple[object, ...] = (),
     ) -> None:
         super().__init__(message)
         self.written = written

@@ -47,7 +47,7 @@ def is_deleted(obj: Any) -> bool:
 
 
 def deleted_objects(
-    modeladmin: Any, request: HttpRequest, objs: Iterable[Any]
+    modeladmin: Any, request: HttpRequest, objs: Iterable[DynamoModel]
 ) -> tuple[list[Any], dict[str, int], set[str], list[Any]]:
     """What a deletion takes, as Django's confirmation shows it: names, counts, what permission is lacking for."""
     shown: list[Any] = []
@@ -110,7 +110,7 @@ def delete(request: HttpRequest, obj: Any) -> None:
         _say_instead(request, text % {"name": obj._meta.verbose_name, "obj": obj})
 
 
-def delete_all(modeladmin: Any, request: HttpRequest, objects: Iterable[Any]) -> None:
+def delete_all(modeladmin: Any, request: HttpRequest, objects: Iterable[DynamoModel]) -> None:
     """Delete each object: one request or transaction each."""
     moved = 0
     for obj in objects:

@@ -23,6 +23,7 @@ from dynamo_single.orm.effects.write_errors import is_gone
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.results.state import Asked
 from dynamo_single.orm.schema.encoding.shown import shown
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.write import job
 
 #: The most groups of one user: all of them are read by one BatchGetItem, and go with the user in one transaction.
@@ -100,7 +101,7 @@ class RelatedManager:
         """Take all out."""
         self._write(self._current(), set.difference)
 
-    def set(self, objs: Iterable[Any], *, clear: bool = False, through_defaults: Any = None) -> None:
+    def set(self, objs: Iterable[DynamoModel], *, clear: bool = False, through_defaults: Any = None) -> None:
         """Let exactly these objects be there; ``clear`` comes to the same."""
         _refuse_defaults(through_defaults)
         self._check(self.instance)
@@ -152,7 +153,7 @@ class RelatedManager:
         """See ``clear()``."""
         await sync_to_async(self.clear)()
 
-    async def aset(self, objs: Iterable[Any], *, clear: bool = False, through_defaults: Any = None) -> None:
+    async def aset(self, objs: Iterable[DynamoModel], *, clear: bool = False, through_defaults: Any = None) -> None:
         """See ``set()``."""
         await sync_to_async(self.set)(objs, clear=clear, through_defaults=through_defaults)
 
@@ -168,7 +169,7 @@ class RelatedManager:
         """See ``update_or_create()``."""
         return await sync_to_async(self.update_or_create)(defaults, create_defaults, **kwargs)
 
-    def _write(self, objs: Sequence[Any], change: Change) -> None:
+    def _write(self, objs: Sequence[DynamoModel], change: Change) -> None:
         self._check(self.instance)
         found = self._resolved(objs)
         if found:
@@ -230,7 +231,7 @@ class GroupsManager(RelatedManager):
                 related.append(group)
         return related, lambda group: group._of_user, lambda user: user.pk, False, self.relation.name, False
 
-    def set(self, objs: Iterable[Any], *, clear: bool = False, through_defaults: Any = None) -> None:
+    def set(self, objs: Iterable[DynamoModel], *, clear: bool = False, through_defaults: Any = None) -> None:
         """Let the user be in exactly these groups: one transaction."""
         _refuse_defaults(through_defaults)
         self._check(self.instance)
@@ -245,7 +246,7 @@ class GroupsManager(RelatedManager):
         self._forget()
         change_groups(self.instance, lambda held: wanted)
 
-    def _change(self, objs: Sequence[Any], change: Change) -> None:
+    def _change(self, objs: Sequence[DynamoModel], change: Change) -> None:
         given = {group.pk for group in objs}
         self._forget()
         change_groups(self.instance, lambda held: change(held, given))
@@ -278,7 +279,7 @@ class MembersManager(RelatedManager):
     def _current(self) -> list[Any]:
         return list(self.get_queryset())
 
-    def _change(self, objs: Sequence[Any], change: Change) -> None:
+    def _change(self, objs: Sequence[DynamoModel], change: Change) -> None:
         given = {self.instance.pk}
 
         def write(user: Any) -> dict[str, int]:

@@ -43,7 +43,7 @@ class DynamoCache(BaseCache):
         values, _ = self._store.values([place], self._version(version))
         return values.get(place, default)
 
-    def get_many(self, keys: Iterable[Any], version: int | None = None) -> dict[Any, Any]:
+    def get_many(self, keys: Iterable[object], version: int | None = None) -> dict[Any, Any]:
         """The values of the keys that have one: one BatchGetItem for each 99 keys."""
         places = {key: self._place(key, version) for key in keys}
         values, _ = self._store.values([*places.values()], self._version(version))
@@ -142,7 +142,7 @@ class DynamoCache(BaseCache):
         """Delete a value; whether there was one. One DeleteItem, and one GetItem if something was deleted."""
         return self._store.delete(self._place(key, version), self._version(version))
 
-    def delete_many(self, keys: Iterable[Any], version: int | None = None) -> None:
+    def delete_many(self, keys: Iterable[object], version: int | None = None) -> None:
         """Delete several values: one BatchWriteItem for each 25 keys."""
         self._store.delete_all([self._place(key, version) for key in keys])
 
@@ -154,7 +154,7 @@ class DynamoCache(BaseCache):
         """
         self._store.clear(version)
 
-    async def aget_many(self, keys: Iterable[Any], version: int | None = None) -> dict[Any, Any]:
+    async def aget_many(self, keys: Iterable[object], version: int | None = None) -> dict[Any, Any]:
         """See ``get_many()``."""
         return await sync_to_async(self.get_many)(keys, version)
 
@@ -168,7 +168,7 @@ class DynamoCache(BaseCache):
         """See ``set_many()``."""
         return await sync_to_async(self.set_many)(data, timeout, version)
 
-    async def adelete_many(self, keys: Iterable[Any], version: int | None = None) -> None:
+    async def adelete_many(self, keys: Iterable[object], version: int | None = None) -> None:
         """See ``delete_many()``."""
         await sync_to_async(self.delete_many)(keys, version)
 
@@ -200,7 +200,7 @@ class DynamoCache(BaseCache):
         return None if ends is None else max(int(ends * 1000), now())
 
 
-def _store(location: str, options: Mapping[str, Any]) -> Store:
+def _store(location: str, options: Mapping[str, object]) -> Store:
     if location not in aliases():
         known = ", ".join(map(repr, aliases()))
         raise ConfigurationError(f"CACHES: LOCATION {location!r} is no alias of DYNAMO_SINGLE, which declares {known}.")

@@ -36,7 +36,7 @@ MOST_COMBINATIONS: Final = 64
 Pair = tuple[Template, Template]
 
 
-def check_collisions(models: Sequence[Any]) -> Iterator[Error]:
+def check_collisions(models: Sequence[object]) -> Iterator[Error]:
     """E007: two models of one table that could write the same primary key."""
     layouts: list[tuple[Any, ModelLayout, list[Pair]]] = []
     for model in registry.all_models():

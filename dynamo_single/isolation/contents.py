@@ -63,7 +63,7 @@ def as_text(contents: Contents) -> list[object]:
     return [_encoded(item) for item in contents.values()]
 
 
-def from_text(items: Sequence[Any]) -> Contents:
+def from_text(items: Sequence[object]) -> Contents:
     """What ``as_text()`` gave, as items again."""
     return {_key(item): item for item in map(_decoded, items)}
 

@@ -118,7 +118,7 @@ def _destroying(destroy: Method) -> Method:
     return destroy_test_db
 
 
-def _arguments(method: Method, owner: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+def _arguments(method: Method, owner: object, args: tuple[object, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     bound = inspect.signature(method).bind(owner, *args, **kwargs)
     bound.apply_defaults()
     return bound.arguments

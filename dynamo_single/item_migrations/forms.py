@@ -126,5 +126,5 @@ def _new(before: Iterable[str], after: Iterable[str]) -> set[str]:
     return set(after) - set(before)
 
 
-def _without(found: Mapping[str, Any], gone: set[str]) -> dict[str, Any]:
+def _without(found: Mapping[str, object], gone: set[str]) -> dict[str, Any]:
     return {name: each for name, each in found.items() if name not in gone}

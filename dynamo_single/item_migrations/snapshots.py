@@ -84,16 +84,16 @@ class Snapshot(Written):
         """The Python values of a stored item, by attribute; raises ``InvalidValue`` for one of another type."""
         return {name: each.value(item.get(each.stored)) for name, each in self.attributes.items()}
 
-    def computed(self, values: Mapping[str, Any]) -> Values:
+    def computed(self, values: Mapping[str, object]) -> Values:
         """The folded copies that the values give, by attribute."""
         folded = {name: each for name, each in self.attributes.items() if each.source}
         return {name: each.folded(values.get(each.source)) for name, each in folded.items()}
 
-    def primary_key(self, values: Mapping[str, Any]) -> ItemKey:
+    def primary_key(self, values: Mapping[str, object]) -> ItemKey:
         """The item's key; raises ``EmptyKeyPart`` or ``InvalidValue`` where the values give none."""
         return _rendered(self.access_keys["primary"], values)
 
-    def index_key(self, name: str, values: Mapping[str, Any]) -> ItemKey | None:
+    def index_key(self, name: str, values: Mapping[str, object]) -> ItemKey | None:
         """The key on an index, or ``None`` for what stays out of it; raises ``EmptyKeyPart`` where it may not."""
         key = self.access_keys[name]
         for variable in key.variables:
@@ -108,7 +108,7 @@ class Snapshot(Written):
         index = self.access_keys[name].index or ""
         return names.index_partition(index), names.index_sort(index)
 
-    def index_attributes(self, values: Mapping[str, Any]) -> NewItem:
+    def index_attributes(self, values: Mapping[str, object]) -> NewItem:
         """All index keys that an item with these values has: those of a live one, or the trash's."""
         live = values.get(registry.DELETED_AT) is None
         found: NewItem = {}
@@ -184,7 +184,7 @@ def _condition(rule: UniqueRule) -> Condition:
     return EVERYTHING if rule.condition is None else condition_of(rule.condition)
 
 
-def _rendered(key: AccessKey, values: Mapping[str, Any]) -> ItemKey:
+def _rendered(key: AccessKey, values: Mapping[str, object]) -> ItemKey:
     return (
         key.partition.render(values, limit=PARTITION_KEY_LIMIT),
         key.sort.render(values, limit=SORT_KEY_LIMIT),

@@ -83,7 +83,7 @@ def intercept(interceptor: Interceptor) -> Iterator[None]:
         INTERCEPTING.reset(token)
 
 
-def tell(operation: str, params: Parameters, response: Mapping[str, Any] | None, seconds: float, error: str) -> None:
+def tell(operation: str, params: Parameters, response: Mapping[str, object] | None, seconds: float, error: str) -> None:
     """Tell each listener of a request that was answered, or failed."""
     sent = SentRequest(operation, params, response, seconds, _consumed(response), error)
     for listener in HEARD.get():

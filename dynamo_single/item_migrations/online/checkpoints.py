@@ -231,7 +231,7 @@ class Checkpoints:
     def _mine(self) -> Stored:
         return Stored("token", "=", ({"S": self.run.token},))
 
-    def _item(self, sort_key: str, contents: Mapping[str, Any]) -> dict[str, Any]:
+    def _item(self, sort_key: str, contents: Mapping[str, object]) -> dict[str, Any]:
         return {
             **item_key((names.MIGRATIONS, sort_key)),
             names.ITEM_TYPE: {"S": names.CHECKPOINT_ITEM_TYPE},

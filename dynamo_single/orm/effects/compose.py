@@ -59,7 +59,7 @@ class Draft(Struct, frozen=True, eq=False):
         return {**self.shown, **self.set_to, **self.changed}
 
 
-def assigned(obj: DynamoModel, values: Mapping[str, Any]) -> Draft:
+def assigned(obj: DynamoModel, values: Mapping[str, object]) -> Draft:
     """The draft that sets some attributes of an object's item, whatever the object's own are by now."""
     before = obj._stored
     changed = {**values, **form_of(type(obj)).automatic_values(obj)}

@@ -182,7 +182,7 @@ class Spreading(Effect):
         return _Spread(copies, tuple(combined(room.actions())), tuple(room.items()))
 
     async def _holder_write(
-        self, holder: DynamoModel, values: Mapping[str, Any], pending: Block | None
+        self, holder: DynamoModel, values: Mapping[str, object], pending: Block | None
     ) -> Write | None:
         """The write that sets a holder's copies, with the holder's own effects but for copies of its copies."""
         effects = tuple(each for each in self.effects_of(type(holder)) if not each.spreads)

@@ -84,7 +84,7 @@ class Rule(Struct, frozen=True, eq=False):
         """Whether an item meets the rule's condition."""
         return self.condition == EVERYTHING or matches(self.condition, item)
 
-    def key(self, values: Sequence[Any]) -> ItemKey:
+    def key(self, values: Sequence[object]) -> ItemKey:
         """The key of the claim on values: texts in Unicode NFC, canonical ones without regard to case.
 
         The attributes' names come first and the values after them, so that no two rules and no two tuples of values
@@ -103,12 +103,12 @@ class Rule(Struct, frozen=True, eq=False):
         """A short text of the claims that the rule makes; it names physical attributes only."""
         return rule_fingerprint(self.attributes, self.name, self.condition)
 
-    def worded(self, values: Sequence[Any]) -> str:
+    def worded(self, values: Sequence[object]) -> str:
         """The attributes and their values, for a message."""
         return " and ".join(f"{name} {value!r}" for name, value in zip(self.fields, values, strict=True))
 
 
-def key_of_claim(item_type: str, attributes: Sequence[Attribute[Any]], name: str, values: Sequence[Any]) -> ItemKey:
+def key_of_claim(item_type: str, attributes: Sequence[Attribute[Any]], name: str, values: Sequence[object]) -> ItemKey:
     """The key of a claim on the values of some attributes; ``name`` is the constraint's, if it has a condition."""
     parts: dict[str, Any] = {"item_type": item_type}
     codecs = {"item_type": codec_for("text")}

@@ -19,7 +19,7 @@ def values_held(obj: DynamoModel) -> dict[str, Any]:
     return {name: found[name] for name in registry.attributes_of(type(obj)) if name in found}
 
 
-def hold_only(obj: DynamoModel, values: Mapping[str, Any]) -> None:
+def hold_only(obj: DynamoModel, values: Mapping[str, object]) -> None:
     """Let an object hold these values of attributes, and no others."""
     for name in registry.attributes_of(type(obj)):
         obj.__dict__.pop(name, None)

@@ -73,7 +73,7 @@ def page_reader(model: type[DynamoModel], read: Sequence[str]) -> PageReader | N
     return None if model._has_from_db else objects_reader(model, read)
 
 
-def made_at_once(model: type[DynamoModel], reader: PageReader, items: Sequence[Any]) -> list[Any] | None:
+def made_at_once(model: type[DynamoModel], reader: PageReader, items: Sequence[object]) -> list[Any] | None:
     """The objects or rows of a page's items; ``None`` where each has to be made by itself.
 
     That is if an item is not as usual, or somebody is told of each object.
@@ -86,7 +86,7 @@ def made_at_once(model: type[DynamoModel], reader: PageReader, items: Sequence[A
         return None
 
 
-def loaded(model: type[DynamoModel], db: str | None, field_names: Sequence[str], values: Sequence[Any]) -> Any:
+def loaded(model: type[DynamoModel], db: str | None, field_names: Sequence[str], values: Sequence[object]) -> Any:
     """The object of the values that some fields have in the table: what ``from_db()`` does unless it is overridden."""
     attributes = registry.attributes_of(model)
     given = zip(field_names, values, strict=True)
@@ -173,7 +173,7 @@ def _kept(before: Any, fresh: Any, stored: Collection[str]) -> Any:
     return PartialItem(item, fresh.names) if isinstance(fresh, PartialItem) else item
 
 
-def remember(obj: DynamoModel, item: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+def remember(obj: DynamoModel, item: Mapping[str, Any], values: Mapping[str, object]) -> None:
     """Let an object know what is stored of it, and what its attributes are by that."""
     obj._stored = PartialItem(item, item.names) if isinstance(item, PartialItem) else dict(item)
     obj.__dict__.update(values)

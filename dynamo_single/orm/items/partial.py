@@ -20,7 +20,7 @@ from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
 
 
-def named(model: type[DynamoModel], names: Sequence[Any], method: str) -> list[str]:
+def named(model: type[DynamoModel], names: Sequence[object], method: str) -> list[str]:
     """The fields that ``only()`` or ``defer()`` were given, each by the name that Django counts by."""
     found = [_field(model, name, method) for name in names]
     return [field.name for field in found if field is not None]
@@ -61,7 +61,10 @@ def _check_path(model: type[DynamoModel], path: str, method: str) -> None:
 
 
 def wanted(
-    model: type[DynamoModel], loading: tuple[Set[str], bool], followed: Iterable[str] = (), lookups: Iterable[Any] = ()
+    model: type[DynamoModel],
+    loading: tuple[Set[str], bool],
+    followed: Iterable[str] = (),
+    lookups: Iterable[object] = (),
 ) -> set[str] | None:
     """The attributes that are to be read, by what Django has of ``only()`` and ``defer()``; ``None`` for all of them.
 

@@ -144,14 +144,14 @@ def _index_key(model: type[DynamoModel], index_key: IndexKey, values: Values) ->
     return _render(model, key.partition, values, PARTITION_KEY_LIMIT), _render(model, key.sort, values, SORT_KEY_LIMIT)
 
 
-def _render(model: type[DynamoModel], template: Template, values: Mapping[str, Any], limit: int) -> str:
+def _render(model: type[DynamoModel], template: Template, values: Mapping[str, object], limit: int) -> str:
     try:
         return template.render(values, limit=limit)
     except InvalidValue as error:
         raise type(error)(f"{model._meta.label}: {error}") from error
 
 
-def check_trash_key(model: type[DynamoModel], values: Mapping[str, Any]) -> None:
+def check_trash_key(model: type[DynamoModel], values: Mapping[str, object]) -> None:
     """Refuse a new object that could never be deleted softly: with its moment, its identity is a key in the trash."""
     for each in index_keys(model)[1]:
         try:
@@ -163,7 +163,7 @@ def check_trash_key(model: type[DynamoModel], values: Mapping[str, Any]) -> None
             ) from error
 
 
-def computed_key(model: type[DynamoModel], values: Mapping[str, Any]) -> ItemKey:
+def computed_key(model: type[DynamoModel], values: Mapping[str, object]) -> ItemKey:
     """The primary key that the values give; raises ``EmptyKeyPart`` by the missing attribute's name."""
     primary = registry.layout_of(model).primary
     return (

@@ -314,7 +314,7 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
 
     @classmethod
     def from_db(
-        cls, db: str | None, field_names: Collection[str], values: Collection[Any], *, fetch_mode: object = None
+        cls, db: str | None, field_names: Collection[str], values: Collection[object], *, fetch_mode: object = None
     ) -> Self:
         """The object of what was read of it. As with Django, an override is called for each object that is read.
 

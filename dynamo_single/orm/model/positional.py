@@ -18,7 +18,7 @@ _SAVE: dict[str, Any] = {"force_insert": False, "force_update": False, "using": 
 _WARNING: type[Warning] | None = getattr(deprecation, "RemovedInDjango60Warning", None)
 
 
-def save_options(args: tuple[Any, ...], by_name: tuple[Any, ...]) -> tuple[Any, ...]:
+def save_options(args: tuple[object, ...], by_name: tuple[object, ...]) -> tuple[Any, ...]:
     """The four options of ``save()``, of those that were given by position and those that were given by name."""
     most = len(_SAVE) if _WARNING is not None else 0
     if _WARNING is None or len(args) > most:

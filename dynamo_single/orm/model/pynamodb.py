@@ -156,7 +156,7 @@ class PynamoDBHooks(_Base):
             return super().count(*args, **options)
 
     @classmethod
-    def _refuse_index(cls, method: str, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+    def _refuse_index(cls, method: str, args: tuple[object, ...], options: dict[str, Any]) -> None:
         index = args[_INDEX_NAME] if len(args) > _INDEX_NAME else options.get("index_name")
         if index is not None:
             asked = f"{cls.__name__}.objects.using_index({index!r}).filter(...)"

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
         @classmethod
         def batch_get(
             cls,
-            items: Iterable[Any],
+            items: Iterable[object],
             consistent_read: bool | None = None,
             attributes_to_get: Sequence[str] | None = None,
         ) -> Iterator[Self]: ...

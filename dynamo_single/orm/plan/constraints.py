@@ -138,7 +138,7 @@ def _narrow_identities(
     return tuple(each for each in identities if _meets(comparisons, each, layout)) if comparisons else tuple(identities)
 
 
-def _item(values: Mapping[str, Any], layout: ModelLayout) -> NewItem:
+def _item(values: Mapping[str, object], layout: ModelLayout) -> NewItem:
     infos = ((layout.attributes[name], value) for name, value in values.items())
     return {info.stored: info.serialize(value) for info, value in infos}
 
@@ -190,7 +190,7 @@ def _meets(conditions: Iterable[Condition], values: Identity, layout: ModelLayou
     return all(matches(condition, _item(values, layout)) for condition in conditions)
 
 
-def _membership(attribute: str, values: tuple[Any, ...]) -> Compare:
+def _membership(attribute: str, values: tuple[object, ...]) -> Compare:
     return Compare(attribute, "exact", values[0]) if len(values) == 1 else Compare(attribute, "in", values)
 
 

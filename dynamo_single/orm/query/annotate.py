@@ -29,7 +29,7 @@ from dynamo_single.orm.where.arguments import asking
 Q = TypeVar("Q", bound=PlannedQuerySet[Any])
 
 
-def aggregate(queryset: PlannedQuerySet[Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+def aggregate(queryset: PlannedQuerySet[Any], args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, Any]:
     """The results of aggregates over the objects of a queryset."""
     computation = queryset._computation
     if computation is not None and computation.makes_rows:
@@ -44,7 +44,7 @@ def aggregate(queryset: PlannedQuerySet[Any], args: Sequence[Any], kwargs: Mappi
     return aggregates.aggregate(state_of(queryset).source(), measures) if measures else {}
 
 
-def annotate(queryset: Q, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Q:
+def annotate(queryset: Q, args: Sequence[object], kwargs: Mapping[str, object]) -> Q:
     """The same queryset with measures of each object, or after ``values()`` of each group of them."""
     expressions = aggregates.named(args, kwargs, "annotate")
     before = queryset._asked.computation
@@ -108,7 +108,7 @@ def _measure(queryset: PlannedQuerySet[Any], alias: str, expression: Any, *, gro
 
 
 def with_columns(
-    queryset: Q, before: Computation, fields: Sequence[Any], expressions: Mapping[str, Any], shape: Shape
+    queryset: Q, before: Computation, fields: Sequence[object], expressions: Mapping[str, object], shape: Shape
 ) -> Q:
     """``values()`` of what was computed ``before``: the names of the groups or of the objects, and the aliases."""
     model = queryset.model

@@ -36,12 +36,12 @@ BETWEEN = (
 )
 
 
-def key_of_one(queryset: StatefulQuerySet[Any], given: Mapping[str, Any]) -> ItemKey | None:
+def key_of_one(queryset: StatefulQuerySet[Any], given: Mapping[str, object]) -> ItemKey | None:
     """The primary key that the arguments of ``get()`` give; ``None`` where the ordinary way is to be taken."""
     return _key(queryset.model, given) if _asks_plainly(queryset) else None
 
 
-def keys_of_several(queryset: StatefulQuerySet[Any], pks: Sequence[Any]) -> Sequence[ItemKey] | None:
+def keys_of_several(queryset: StatefulQuerySet[Any], pks: Sequence[object]) -> Sequence[ItemKey] | None:
     """The primary keys of objects with these ``pk``, each once; ``None`` where the ordinary way is to be taken."""
     if not pks or len(pks) > MAX_KEYS or queryset.query.order_by or not _asks_plainly(queryset):
         return None
@@ -104,7 +104,7 @@ def _identity_of(model: type[DynamoModel]) -> Mapping[str, Any] | None:
     return {name: attributes[name] for name in layout.identity}
 
 
-def _key(model: type[DynamoModel], given: Mapping[str, Any]) -> ItemKey | None:
+def _key(model: type[DynamoModel], given: Mapping[str, object]) -> ItemKey | None:
     identity = _identity_of(model)
     if identity is None:
         return None
@@ -115,7 +115,7 @@ def _key(model: type[DynamoModel], given: Mapping[str, Any]) -> ItemKey | None:
         return None
 
 
-def _values(model: type[DynamoModel], identity: Mapping[str, Any], given: Mapping[str, Any]) -> Values | None:
+def _values(model: type[DynamoModel], identity: Mapping[str, Any], given: Mapping[str, object]) -> Values | None:
     """The values of the whole identity, if what is given is just that, in the form that is stored."""
     field = model._meta.pk
     if len(given) == 1 and "pk" in given:

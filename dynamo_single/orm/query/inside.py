@@ -17,7 +17,7 @@ from dynamo_single.orm.results.objects import DEFAULT_LIMIT
 Reading = Callable[[str, Any], list[Any]]
 
 
-def is_given(conditions: Iterable[Any]) -> bool:
+def is_given(conditions: Iterable[object]) -> bool:
     """Whether one of the conditions of ``filter()`` has a queryset of ours behind ``__in``."""
     for condition in conditions:
         if isinstance(condition, Q):

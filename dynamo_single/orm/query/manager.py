@@ -56,7 +56,7 @@ if TYPE_CHECKING:
         async def apage(self, size: int, cursor: str | None = None, *, max_requests: int | None = None) -> Page[M]: ...
         def bulk_create(
             self,
-            objs: Iterable[Any],
+            objs: Iterable[DynamoModel],
             batch_size: int | None = None,
             ignore_conflicts: bool = False,
             update_conflicts: bool = False,

@@ -222,7 +222,7 @@ class QuerySet(AwaitedQuerySet[M]):
             raise TypeError("'flat' is not valid when values_list is called with more than one field.")
         return self._with_columns(fields, {}, as_value if flat else as_named_tuple if named else as_tuple)
 
-    def _with_columns(self, fields: Sequence[Any], expressions: Mapping[str, Any], shape: Shape) -> Self:
+    def _with_columns(self, fields: Sequence[object], expressions: Mapping[str, object], shape: Shape) -> Self:
         if self._asked.computation is not None:
             return annotate.with_columns(self, self._asked.computation, fields, expressions, shape)
         clone = self._asking(replace(self._asked, columns=columns(self.model, fields, expressions, shape)))

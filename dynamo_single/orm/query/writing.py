@@ -15,7 +15,7 @@ from dynamo_single.later import Later
 from dynamo_single.orm.query.planned import PlannedQuerySet
 from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.results import objects
-from dynamo_single.orm.schema.kinds import M
+from dynamo_single.orm.schema.kinds import DynamoModel, M
 from dynamo_single.table.limits import MAX_ACTIONS
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class WritingQuerySet(PlannedQuerySet[M]):
 
     def bulk_create(
         self,
-        objs: Iterable[Any],
+        objs: Iterable[DynamoModel],
         batch_size: int | None = None,
         ignore_conflicts: bool = False,
         update_conflicts: bool = False,
@@ -94,7 +94,7 @@ class WritingQuerySet(PlannedQuerySet[M]):
         self._result_cache = None
         return creation.create(list(objs))
 
-    def bulk_update(self, objs: Iterable[Any], fields: Iterable[str], batch_size: int | None = None) -> int:
+    def bulk_update(self, objs: Iterable[DynamoModel], fields: Iterable[str], batch_size: int | None = None) -> int:
         """Save these attributes of each object, without signals, up to eight at once; the number of those still there.
 
         As ``save(update_fields=...)``, every key and unique value follows, and only what changed is sent.
@@ -154,7 +154,10 @@ class WritingQuerySet(PlannedQuerySet[M]):
             self._result_cache = None
 
     def update_or_create(
-        self, defaults: Mapping[str, Any] | None = None, create_defaults: Mapping[str, Any] | None = None, **kwargs: Any
+        self,
+        defaults: Mapping[str, object] | None = None,
+        create_defaults: Mapping[str, object] | None = None,
+        **kwargs: Any,
     ) -> tuple[M, bool]:
         """Update the object that matches, or create it; ``True`` if it was created."""
         updates = dict(defaults or {})

@@ -19,7 +19,6 @@ from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.reading import plans
 from dynamo_single.orm.reading.allowance import Allowance, allowance_of
 from dynamo_single.orm.reading.positions import (
-    Item,
     Narrowed,
     Position,
     Start,

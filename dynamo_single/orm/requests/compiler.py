@@ -81,7 +81,7 @@ def compile_plan(
     return tuple(Request("Query", {**_query(plan, condition), **paging}) for condition in plan.conditions)
 
 
-def with_page(request: Request, *, start_key: Mapping[str, Any] | None = None, limit: int | None = None) -> Request:
+def with_page(request: Request, *, start_key: Mapping[str, object] | None = None, limit: int | None = None) -> Request:
     """Give the request for the page after ``start_key``, the ``LastEvaluatedKey`` of the one before.
 
     ``limit`` is sent up to ``MAX_PAGE_ITEMS``.
@@ -148,7 +148,7 @@ def _consistency(plan: Plan) -> dict[str, Any]:
 
 
 def compile_batches(
-    keys: Sequence[ItemKey], table_name: str, options: Mapping[str, Any] = _STRONGLY
+    keys: Sequence[ItemKey], table_name: str, options: Mapping[str, object] = _STRONGLY
 ) -> tuple[Request, ...]:
     """BatchGetItems of the items under some keys, a hundred each; strongly consistent, unless ``options`` say else."""
     chunks = (keys[start : start + MAX_BATCH_KEYS] for start in range(0, len(keys), MAX_BATCH_KEYS))

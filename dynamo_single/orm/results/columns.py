@@ -96,23 +96,23 @@ def _keys_of_references(model: type[DynamoModel]) -> Iterator[tuple[Any, str]]:
             yield field, field.target_field.name
 
 
-def as_dict(names: Sequence[str], row: tuple[Any, ...]) -> dict[str, Any]:
+def as_dict(names: Sequence[str], row: tuple[object, ...]) -> dict[str, Any]:
     """A row of ``values()``."""
     return dict(zip(names, row, strict=True))
 
 
-def as_tuple(names: Sequence[str], row: tuple[Any, ...]) -> tuple[Any, ...]:
+def as_tuple(names: Sequence[str], row: tuple[object, ...]) -> tuple[Any, ...]:
     """A row of ``values_list()``."""
     return row
 
 
-def as_named_tuple(names: Sequence[str], row: tuple[Any, ...]) -> tuple[Any, ...]:
+def as_named_tuple(names: Sequence[str], row: tuple[object, ...]) -> tuple[Any, ...]:
     """A row of ``values_list(named=True)``: Django's named tuple, of which there is one class for the same names."""
     named: tuple[Any, ...] = create_namedtuple_class(*names)._make(row)
     return named
 
 
-def as_value(names: Sequence[str], row: tuple[Any, ...]) -> Any:
+def as_value(names: Sequence[str], row: tuple[object, ...]) -> Any:
     """A row of ``values_list(flat=True)``."""
     return row[0]
 

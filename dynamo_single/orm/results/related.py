@@ -155,7 +155,7 @@ def check_references(model: type[DynamoModel], names: Sequence[object]) -> None:
             current = references[step].related_model
 
 
-def fetch(objects: Sequence[Any], along: Along) -> None:
+def fetch(objects: Sequence[DynamoModel], along: Along) -> None:
     """Fill the references that ``select_related`` named: one BatchGetItem for each hundred of each reference."""
     if objects and along.references:
         models.prefetch_related_objects(objects, *along.references)

@@ -65,7 +65,7 @@ def attribute_fingerprint(attribute: Attribute[Any]) -> str:
     return attribute_text(attribute.attr_name, path, options, followed(attribute))
 
 
-def attribute_text(stored: str, path: str, options: Mapping[str, Any], follows: str) -> str:
+def attribute_text(stored: str, path: str, options: Mapping[str, object], follows: str) -> str:
     """The text of an attribute by its parts."""
     given = ",".join(f"{name}={options[name]!r}" for name in sorted(options))
     return shortened(" ".join(part for part in (stored, path, given, follows) if part))

@@ -68,7 +68,7 @@ def in_one_order(condition: object) -> Any:
     return condition
 
 
-def check_nesting(conditions: Iterable[Any]) -> None:
+def check_nesting(conditions: Iterable[object]) -> None:
     """Refuse conditions that are nested deeper than ``MAX_NESTING``, of a ``Q`` or of Django's where-tree.
 
     Django and this app walk through them by recursion. An expression of DynamoDB has room for no more either.
@@ -84,7 +84,7 @@ def check_nesting(conditions: Iterable[Any]) -> None:
     )
 
 
-def check_number(conditions: Collection[Any]) -> None:
+def check_number(conditions: Collection[object]) -> None:
     """Refuse a query of more conditions, each of a ``filter()`` or ``exclude()``, than an expression has operators.
 
     Django copies all of them for each further call, so that time grows with the square of their number.
@@ -97,7 +97,7 @@ def check_number(conditions: Collection[Any]) -> None:
         )
 
 
-def check_lists(conditions: Iterable[Any]) -> None:
+def check_lists(conditions: Iterable[object]) -> None:
     """Refuse what is no list where a lookup takes one; Django's error does not say in which condition."""
     for condition in conditions:
         if isinstance(condition, Q):

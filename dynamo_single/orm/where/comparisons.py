@@ -64,7 +64,7 @@ def read_lookup(model: type[DynamoModel], node: Any) -> Condition:
     return And(places) if operator == "isnull" and value else Or(places)
 
 
-def _several(model: type[DynamoModel], subject: Subject, operator: str, given: tuple[Any, ...]) -> Condition:
+def _several(model: type[DynamoModel], subject: Subject, operator: str, given: tuple[object, ...]) -> Condition:
     """A range or a list with attributes among its values, as one comparison of each."""
     operators = ("gte", "lte") if operator == "range" else ("exact",) * len(given)
     values = two_bounds(subject.name, given) if operator == "range" else given

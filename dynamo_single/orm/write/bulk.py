@@ -94,7 +94,7 @@ class Creation(Struct, frozen=True):
     together: int | None = None
     written: set[int] = field(default_factory=set)
 
-    def create(self, objects: Sequence[Any]) -> Created[Any]:
+    def create(self, objects: Sequence[DynamoModel]) -> Created[Any]:
         """Create the objects; nothing is sent if one of them is wrong, or two of them cannot both be stored."""
         result = Created(objects)
         new = [self._prepared(obj) for obj in objects]
@@ -258,7 +258,7 @@ def creation(
 
 def update(
     model: Any,
-    objs: Iterable[Any],
+    objs: Iterable[DynamoModel],
     fields: Iterable[str],
     batch_size: int | None,
     progress: Any,
@@ -303,7 +303,7 @@ def update(
     return sum(job.write_each(objects, write).values())
 
 
-def _check_together(model: type[DynamoModel], objects: Sequence[Any], only: frozenset[str]) -> None:
+def _check_together(model: type[DynamoModel], objects: Sequence[DynamoModel], only: frozenset[str]) -> None:
     """Raise for values that are wrong, for one object given twice, and for unique values that two of them need."""
     known: dict[Any, Any] = {}
     takers: dict[ItemKey, _New] = {}

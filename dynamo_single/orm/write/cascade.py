@@ -45,14 +45,14 @@ class Listing(Struct, frozen=True):
     conditions: Mapping[str, Any] = {}
     still: Callable[[Any], bool] | None = None
 
-    def queryset(self, pks: Sequence[Any]) -> Any:
+    def queryset(self, pks: Sequence[object]) -> Any:
         """Those of some parents: from the table, consistently, if their key is there, else from an index."""
         name = self.children.field.attname
         given = {name: pks[0]} if len(pks) == 1 else {f"{name}__in": list(pks)}
         found = self._everything().with_visibility(self.visibility).filter(**given, **self.conditions)
         return found.using_index("primary").consistent() if self.children.is_by_table else found
 
-    def again(self, found: Sequence[Any], pks: Sequence[Any]) -> list[Any]:
+    def again(self, found: Sequence[Any], pks: Sequence[object]) -> list[Any]:
         """What an index gave, looked up in the table, since an index may be behind."""
         name = self.children.field.attname
         fresh: list[Any] = []
@@ -118,7 +118,7 @@ def below(
     return found
 
 
-def _listed(listings: Sequence[Listing], pks: Sequence[Any], *, again: bool) -> Iterator[Any]:
+def _listed(listings: Sequence[Listing], pks: Sequence[object], *, again: bool) -> Iterator[Any]:
     """The children of some parents."""
     querysets = [each.queryset(pks) for each in listings]
     by_table = [queryset for each, queryset in zip(listings, querysets, strict=True) if each.children.is_by_table]
@@ -310,7 +310,7 @@ def _alias(obj: DynamoModel) -> str:
     return alias
 
 
-def counts(model: type[DynamoModel], objects: Sequence[Any]) -> tuple[int, dict[str, int]]:
+def counts(model: type[DynamoModel], objects: Sequence[DynamoModel]) -> tuple[int, dict[str, int]]:
     """How many objects, and how many of each model, as Django's ``delete()`` tells it."""
     found = {model._meta.label: 0}
     for obj in objects:

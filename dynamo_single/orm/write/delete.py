@@ -178,7 +178,7 @@ async def _latecomers(
     )
 
 
-def _announce(objects: Sequence[Any], origin: object, announced: set[ItemKey]) -> None:
+def _announce(objects: Sequence[DynamoModel], origin: object, announced: set[ItemKey]) -> None:
     """Send ``pre_delete`` once for each object, however often its deletion is begun anew."""
     for obj in objects:
         key = key_of(obj._stored)

@@ -66,7 +66,7 @@ class Writing(Struct):
         except DynamoSingleError as error:
             return Outcome(self.pk(unit), {}, error)
 
-    def together(self, units: Sequence[Any]) -> list[Outcome]:
+    def together(self, units: Sequence[object]) -> list[Outcome]:
         """Write objects in as few transactions as they fit into, one after the other; after a failure no more.
 
         What cannot join others, since it depends on what is not sent yet, begins another transaction; what cannot join
@@ -212,7 +212,7 @@ class _Group(Struct, eq=False):
         return found
 
 
-def chunks(units: Iterable[Any], writing: Writing, most: int) -> Iterator[list[Any]]:
+def chunks(units: Iterable[object], writing: Writing, most: int) -> Iterator[list[Any]]:
     """As many at a time as there is room for, and ``most`` at most; those before an error come before it."""
     rest = iter(units)
     while True:

@@ -15,6 +15,7 @@ from msgspec import Struct, field
 
 from dynamo_single.exceptions import BulkError, BulkIntegrityError, DynamoSingleError
 from dynamo_single.orm.requests import block as pending
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.write.grouping import Outcome, Write, Writing, chunks
 from dynamo_single.table import threads as parallel
 from dynamo_single.table.table import get_table, patience
@@ -47,11 +48,11 @@ class Job(Struct):
     held_back: list[Any] = field(default_factory=list)
     done: int = 0
 
-    def write_each(self, objects: Iterable[Any], write: Write) -> dict[str, int]:
+    def write_each(self, objects: Iterable[DynamoModel], write: Write) -> dict[str, int]:
         """Write each object by itself, or several in one transaction; see ``carry_out``."""
         return self.carry_out(objects, Writing(write, attrgetter("pk")))
 
-    def carry_out(self, units: Iterable[Any], writing: Writing) -> dict[str, int]:
+    def carry_out(self, units: Iterable[object], writing: Writing) -> dict[str, int]:
         """Write each unit's object; how many were written, by model. Raises ``BulkError``, or a lone error.
 
         Within an ``atomic()`` block everything joins that.
@@ -63,7 +64,7 @@ class Job(Struct):
 
     def run(
         self,
-        units: Iterable[Any],
+        units: Iterable[object],
         work: Callable[[Any], Sequence[Outcome]],
         pks: Callable[[Any], Iterable[Any]],
     ) -> dict[str, int]:
@@ -121,7 +122,7 @@ class Job(Struct):
     def _errors(self) -> list[DynamoSingleError]:
         return [*self.failed.values(), *([] if self.not_read is None else [self.not_read])]
 
-    def _error(self, not_tried: tuple[Any, ...]) -> Exception:
+    def _error(self, not_tried: tuple[object, ...]) -> Exception:
         errors = self._errors()
         if len(errors) == 1 and not self.written:
             return errors[0]

@@ -61,7 +61,7 @@ class Movable:
     move.alters_data = amove.alters_data = True  # type: ignore[attr-defined]  # templates call neither
 
 
-async def move(obj: Any, changes: Mapping[str, Any], pending: Block | None) -> None:
+async def move(obj: Any, changes: Mapping[str, object], pending: Block | None) -> None:
     """Set attributes and store the object under the key that they give: one transaction; a save if that is its own.
 
     Nothing is overwritten, and the old item has to be as it was read. If it fails, the object is as it was.

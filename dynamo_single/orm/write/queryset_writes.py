@@ -143,7 +143,9 @@ def _job(matches: Matches, verb: str, *signals: Any) -> Job:
     return Job(verb, matches.model, progress=matches.progress, threads=not heard, together=together)
 
 
-def _check_unique(model: type[DynamoModel], values: Mapping[str, Any], objects: Sequence[Any]) -> Iterator[Any]:
+def _check_unique(
+    model: type[DynamoModel], values: Mapping[str, object], objects: Sequence[DynamoModel]
+) -> Iterator[Any]:
     for rule in rules_of(model):
         given = tuple(values.get(name) for name in rule.fields)
         if len(objects) > 1 and not rule.name and not any(value in (None, "") for value in given):
@@ -185,7 +187,7 @@ class Assigned(Struct, frozen=True):
         return bool(self.values or self.changes)
 
 
-def read(model: type[DynamoModel], given: Mapping[str, Any]) -> Assigned:
+def read(model: type[DynamoModel], given: Mapping[str, object]) -> Assigned:
     """Check names and values, and that no two of them are about one place."""
     values: dict[str, Any] = {}
     changes: list[Change] = []

@@ -127,7 +127,7 @@ async def restore(obj: DynamoModel, terms: Terms, pending: Block | None) -> tupl
     return cascade.counts(type(obj), done)
 
 
-def _tell(signal: Signal, done: Sequence[Any]) -> None:
+def _tell(signal: Signal, done: Sequence[object]) -> None:
     for each in done:
         signal.send(sender=type(each), instance=each)
 

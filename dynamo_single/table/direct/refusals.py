@@ -46,7 +46,7 @@ def error_of(operation: str, answer: Answer, *, retries: int) -> ClientError:
     return ClientError(response, operation)  # type: ignore[arg-type]  # a plain dict, as botocore's own parser makes it
 
 
-def _reason(reason: Mapping[str, Any]) -> dict[str, Any]:
+def _reason(reason: Mapping[str, object]) -> dict[str, Any]:
     found = {name: value for name, value in reason.items() if value is not None}
     return {**found, "Item": ITEM.decoded(found["Item"])} if "Item" in found else found
 
@@ -59,6 +59,6 @@ def _content(answer: Answer) -> Mapping[str, Any]:
     return content if isinstance(content, dict) else {"message": answer.body.decode("utf-8", "replace")}
 
 
-def _code(answer: Answer, content: Mapping[str, Any]) -> str:
+def _code(answer: Answer, content: Mapping[str, object]) -> str:
     """The code without its namespace, such as ``ValidationException``; the status where nobody named one."""
     return str(content.get("__type", answer.status)).split(":", 1)[0].rsplit("#", 1)[-1]

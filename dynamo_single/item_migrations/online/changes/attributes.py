@@ -155,7 +155,7 @@ def converted_attribute(before: Snapshot, after: Snapshot, name: str, convert: C
 
 
 def _once(
-    forms: tuple[StoredAttribute, StoredAttribute], convert: Convert | None, value: Mapping[str, Any]
+    forms: tuple[StoredAttribute, StoredAttribute], convert: Convert | None, value: Mapping[str, object]
 ) -> Mapping[str, Any] | None:
     """A stored value of the first form in the second one; itself if it is so already."""
     one, other = forms

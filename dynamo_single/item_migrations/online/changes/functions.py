@@ -36,7 +36,7 @@ def changed_items(snapshot: Snapshot, function: Function) -> Task:
             raise InvalidValue(f"{', '.join(refused)} cannot be changed by a function.")
         return {name: value for name, value in found.items() if name not in fixed}
 
-    def with_values(item: Item, values: Mapping[str, Any]) -> dict[str, Any]:
+    def with_values(item: Item, values: Mapping[str, object]) -> dict[str, Any]:
         found = dict(item)
         for name, value in values.items():
             attribute = snapshot.attributes[name]

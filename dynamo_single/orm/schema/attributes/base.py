@@ -175,7 +175,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
             raise AttributeError(self.name)
         instance._forget(self.name)
 
-    def current(self, values: Mapping[str, Any]) -> object:
+    def current(self, values: Mapping[str, object]) -> object:
         """The value to store of an object with these values by attribute: its own, or what is computed of them."""
         return values.get(self.name)
 

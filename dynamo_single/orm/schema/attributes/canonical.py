@@ -102,7 +102,7 @@ class CanonicalAttribute(UnicodeAttribute[Literal[True]]):
         """The form of a text that is stored."""
         return FOLDS[self.fold](text)
 
-    def current(self, values: Mapping[str, Any]) -> str | None:
+    def current(self, values: Mapping[str, object]) -> str | None:
         """What the source's value gives now; ``None`` where it has none, or none that is text."""
         text = values.get(self.source)
         if isinstance(text, Promise):

@@ -6,7 +6,7 @@ They are plain values; this module must not know attributes, models or requests.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 
 class Operation:
@@ -14,7 +14,7 @@ class Operation:
 
     __slots__ = ("values",)
 
-    def __init__(self, values: Iterable[Any]) -> None:
+    def __init__(self, values: Iterable[object]) -> None:
         self.values = tuple(values)
 
     def __repr__(self) -> str:

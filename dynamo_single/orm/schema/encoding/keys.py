@@ -147,7 +147,7 @@ class Template(Struct, frozen=True):
                 raise _refusal(self.source, f"there is no attribute {name!r}")
         return replace(self, parts=tuple(replace(part, codec=codecs[part.name]) for part in self.parts))
 
-    def render(self, values: Mapping[str, Any], *, limit: int | None = None) -> str:
+    def render(self, values: Mapping[str, object], *, limit: int | None = None) -> str:
         """Write the key; a missing or empty value is an ``EmptyKeyPart``, over ``limit`` bytes an ``InvalidValue``."""
         key = self._written(values, len(self.parts))
         if limit is not None and (size := len(key) if key.isascii() else len(key.encode())) > limit:
@@ -157,14 +157,14 @@ class Template(Struct, frozen=True):
             )
         return key
 
-    def render_or_none(self, values: Mapping[str, Any], *, limit: int | None = None) -> str | None:
+    def render_or_none(self, values: Mapping[str, object], *, limit: int | None = None) -> str | None:
         """Write the key of an index, or ``None`` if a part is missing, so that the item stays out of the index."""
         try:
             return self.render(values, limit=limit)
         except EmptyKeyPart:
             return None
 
-    def prefix(self, values: Mapping[str, Any], count: int) -> str:
+    def prefix(self, values: Mapping[str, object], count: int) -> str:
         """Write the key up to the boundary after ``count`` values: ``ORDER#1#`` does not start ``ORDER#10#``."""
         return self._written(values, min(count, len(self.parts)))
 
@@ -180,7 +180,7 @@ class Template(Struct, frozen=True):
         """Whether the two templates can make one and the same key."""
         return self.pattern.is_read_by(other.pattern, wholly=True) is not False
 
-    def _written(self, values: Mapping[str, Any], count: int) -> str:
+    def _written(self, values: Mapping[str, object], count: int) -> str:
         """The key up to the boundary after ``count`` values."""
         text = ""
         for part in self.parts[:count]:

@@ -317,7 +317,7 @@ class IdentityField(TextField):
         """The instance's identity, or ``None`` while a value is missing."""
         return self.joined(getattr(instance, name) for name in self.names)
 
-    def joined(self, values: Iterable[Any]) -> str | None:
+    def joined(self, values: Iterable[object]) -> str | None:
         """The identity that the attributes' values make, in the key's order; ``None`` while one is missing."""
         given = list(values)
         if None in given or "" in given:

@@ -142,7 +142,7 @@ class Removing(Adding):
             setattr(obj, self.field.name, None)
             obj.save(update_fields=[self.field.name])
 
-    def _given_by_manager(self, objs: Sequence[Any]) -> Sequence[Any]:
+    def _given_by_manager(self, objs: Sequence[DynamoModel]) -> Sequence[Any]:
         """Those of some objects that the manager gives, as Django's ``remove()`` asks: it may hide some."""
         self._remove_prefetched_objects()
         manager: Any = self
