@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from django.core.management import load_command_class
 from django.core.management.base import BaseCommand
+from django.db.migrations.operations.base import Operation
 from msgspec.structs import fields
 
-from dynamo_single import conf, exceptions, models
+from dynamo_single import conf, exceptions, migrations, models
 from dynamo_single.orm.model import metaclass
 from dynamo_single.orm.query.unsupported import REFUSED
 from dynamo_single.table import names as physical
@@ -132,7 +133,8 @@ def test_the_physical_names_are_listed() -> None:
     """The stored layout has each name that the app writes."""
     written = {value for name, value in vars(physical).items() if name.isupper() and not name.endswith("PREFIX")}
     unused = {physical.CREATED_BY, physical.VERSION, physical.CLAIM_ITEM_TYPE}
-    unused |= {physical.MIGRATIONS, physical.CHECKPOINT_ITEM_TYPE}  # values, not names of attributes
+    # Values, and an attribute of the section about migrations.
+    unused |= {physical.MIGRATIONS, physical.CHECKPOINT_ITEM_TYPE, physical.MIGRATION_ITEM_TYPE, physical.APPLIED_AT}
     listed = {*names("stored-layout.md", "Attributes of an item"), *names("stored-layout.md", "Unique claims")}
     assert written - unused <= listed
 
@@ -148,6 +150,38 @@ def test_the_options_of_a_command_are_listed(command: str) -> None:
         (a.option_strings or [a.dest])[-1] for a in actions if a.dest not in {*COMMON_OPTIONS, "help", "version"}
     }
     assert set(names("commands.md", command)) == options
+
+
+def operations() -> dict[str, Any]:
+    """The operations that a migration file can name."""
+    public = {name: getattr(migrations, name) for name in migrations.__all__}
+    return {name: each for name, each in public.items() if issubclass(each, Operation)}
+
+
+def test_the_operations_are_listed_with_what_is_done_when() -> None:
+    """Each of them in one row."""
+    assert sorted(names("migrations.md", "What is done when")) == sorted(operations())
+
+
+def test_the_operations_are_listed_with_their_arguments() -> None:
+    """Those of the signature, in its order."""
+    listed = {
+        name: [argument.partition("=")[0] for argument in code(row[1])]
+        for row in table(REFERENCE / "migrations.md", "Arguments")
+        for name in code(row[0])
+    }
+    signatures = {name: [*inspect.signature(each.__init__).parameters][1:] for name, each in operations().items()}
+    assert listed == signatures
+
+
+def test_the_options_that_migrate_has_besides_are_listed() -> None:
+    """And ``--fake-initial``, which means more than Django's."""
+    parsers = (load_command_class(app, "migrate").create_parser("manage.py", "migrate") for app in _BOTH)
+    ours, djangos = ({each for a in parser._actions for each in a.option_strings} for parser in parsers)
+    assert set(names("migrations.md", "Commands")) == (ours - djangos) | {"--fake-initial"}
+
+
+_BOTH = ("dynamo_single", "django.core")
 
 
 def test_every_page_of_the_reference_is_checked_here_or_runs() -> None:
