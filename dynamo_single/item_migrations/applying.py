@@ -58,7 +58,7 @@ class Operation(Protocol):
     def stays_open(self, before: Snapshot, after: Snapshot) -> bool:
         """Whether it has to be finished."""
 
-    def difference(self, before: Snapshot, after: Snapshot, label: str) -> Difference:
+    def difference(self, before: Snapshot, after: Snapshot, labels: tuple[str, str]) -> Difference:
         """What changes of the form."""
 
     def indexes(self) -> Sequence[str]:
@@ -92,7 +92,7 @@ class Step:
     @property
     def difference(self) -> Difference:
         """What changes of what the table says."""
-        return self.operation.difference(self.before, self.after, self.label)
+        return self.operation.difference(self.before, self.after, (self.label_before, self.label))
 
     def change(self) -> OpenChange:
         """What the table keeps of it while it is open."""
@@ -159,7 +159,7 @@ def backwards(step: Step, schema_editor: Any) -> None:
         return
     change = step.change()
     _carry_out(step, "back", tasks)
-    back = Difference(step.after, step.before, step.label_before)
+    back = Difference(step.after, step.before, (step.label, step.label_before))
     _say(step, lambda form: back.finished(form, change), step.after.item_type, step.before.item_type)
 
 
@@ -239,15 +239,23 @@ def _say(
     step: Step, work: Callable[[StoredForm], StoredForm], item_type: str | None = None, new_type: str | None = None
 ) -> None:
     """Change what the table says of the model; of one that it says nothing of, all counts as filled."""
-    item_type = item_type or step.before.item_type
-    new_type = new_type or item_type
+    given = item_type or step.before.item_type
 
     def changed(state: TableState) -> TableState:
-        form = state.forms.get(item_type) or form_of(step.before, step.label_before)
-        without = state if new_type == item_type else state.with_form(item_type, None)
-        return without.with_form(new_type, work(form))
+        name = _type_of(state, step, given)
+        form = state.forms.get(name) or form_of(step.before, step.label_before)
+        target = name if new_type is None or name != given else new_type
+        without = state if target == name else state.with_form(name, None)
+        return without.with_form(target, work(form))
 
     knowledge.change(step.table, changed)
+
+
+def _type_of(state: TableState, step: Step, item_type: str) -> str:
+    """The type under which the table has the model's form: the old one while a move of its items is open."""
+    labels = {step.label, step.label_before}
+    found = (name for name, form in state.forms.items() if form.label in labels)
+    return item_type if item_type in state.forms else next(found, item_type)
 
 
 def printed(step: Step, lines: list[str]) -> None:

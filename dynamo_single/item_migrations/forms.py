@@ -49,7 +49,8 @@ class Difference:
 
     before: Snapshot
     after: Snapshot
-    label: str
+    #: The model's labels before and after.
+    labels: tuple[str, str]
     unfilled: tuple[str, ...] = ()
     held_back: tuple[str, ...] = ()
     as_before: Mapping[str, str] | None = None
@@ -94,8 +95,9 @@ class Difference:
         attributes = _without(form.attributes, gone["attributes"])
         return replace(
             form,
-            label=self.label.lower(),
-            primary=self.after.key_fingerprint("primary"),
+            # A later migration may have renamed the model, and begun to move its items.
+            label=self.labels[1] if form.label == self.labels[0] else form.label,
+            primary=self._primary(form),
             attributes=attributes,
             unfilled=tuple(name for name in form.unfilled if name in attributes),
             keys=_without(form.keys, gone["keys"]),
@@ -103,14 +105,14 @@ class Difference:
             opened=opened,
         )
 
+    def _primary(self, form: StoredForm) -> str:
+        one, other = (each.key_fingerprint("primary") for each in (self.before, self.after))
+        return other if form.primary == one else form.primary
+
     @property
     def _rules(self) -> tuple[list[str], list[str]]:
         one, other = ([*map(each.unique_fingerprint, each.unique)] for each in (self.before, self.after))
         return one, other
-
-    def turned(self, label: str) -> Difference:
-        """The way back."""
-        return Difference(self.after, self.before, label)
 
 
 def is_same(one: OpenChange, other: OpenChange) -> bool:

@@ -123,10 +123,10 @@ class AddAttribute(_AttributeOperation):
         """Take it out."""
         return (dropped_attribute(after, before, self.name),)
 
-    def difference(self, before: Snapshot, after: Snapshot, label: str) -> Difference:
+    def difference(self, before: Snapshot, after: Snapshot, labels: tuple[str, str]) -> Difference:
         """What is written into items may be missing until it is finished."""
         unfilled = (self.attribute.stored,) if self.open_tasks(before, after) else ()
-        return Difference(before, after, label, unfilled=unfilled)
+        return Difference(before, after, labels, unfilled=unfilled)
 
     def _again(self, name: str, attribute: StoredAttribute) -> AddAttribute:
         named: dict[str, Any] = {} if self.default is NOT_PROVIDED else {"default": self.default}
@@ -224,12 +224,12 @@ class RenameAttribute(_AttributeOperation):
         dropped = dropped_attribute(after, before, self.new_name)
         return (*_needless(before, self.old_name), copied, dropped, *_released(after, before, self.new_name))
 
-    def difference(self, before: Snapshot, after: Snapshot, label: str) -> Difference:
+    def difference(self, before: Snapshot, after: Snapshot, labels: tuple[str, str]) -> Difference:
         """Keys have the same texts under the new name; code that reads it has to wait until it is finished."""
         names = zip(before.access_keys, after.access_keys, strict=True)
         texts = {after.key_fingerprint(new): before.key_fingerprint(old) for old, new in names}
         held_back = (after.attributes[self.new_name].stored,) if self._moves(before, after) else ()
-        return Difference(before, after, label, held_back=held_back, as_before=texts)
+        return Difference(before, after, labels, held_back=held_back, as_before=texts)
 
     def _moves(self, before: Snapshot, after: Snapshot) -> bool:
         return before.attributes[self.old_name].stored != after.attributes[self.new_name].stored
@@ -322,11 +322,11 @@ class AlterAttribute(_AttributeOperation):
             return _filled(before, self.name, NOT_PROVIDED, None)
         return (converted_attribute(after, before, self.name),)
 
-    def difference(self, before: Snapshot, after: Snapshot, label: str) -> Difference:
+    def difference(self, before: Snapshot, after: Snapshot, labels: tuple[str, str]) -> Difference:
         """Code that reads another physical name has to wait until it is finished."""
         moved = before.attributes[self.name].stored != self.attribute.stored
         unfilled = (self.attribute.stored,) if self.default is not NOT_PROVIDED and not moved else ()
-        return Difference(before, after, label, unfilled, held_back=(self.attribute.stored,) if moved else ())
+        return Difference(before, after, labels, unfilled, held_back=(self.attribute.stored,) if moved else ())
 
     def _is_stored_otherwise(self, before: Snapshot, after: Snapshot) -> bool:
         return before.attribute_fingerprint(self.name) != after.attribute_fingerprint(self.name)

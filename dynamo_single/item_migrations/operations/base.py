@@ -91,9 +91,9 @@ class ItemsOperation(Operation):
         """Whether the change is over only after ``migrate --finish``."""
         return bool(self.finish_tasks(before, after) or self.drop_tasks(before, after))
 
-    def difference(self, before: Snapshot, after: Snapshot, label: str) -> Difference:
+    def difference(self, before: Snapshot, after: Snapshot, labels: tuple[str, str]) -> Difference:
         """What changes of what the table says of the model."""
-        return Difference(before, after, label)
+        return Difference(before, after, labels)
 
     def indexes(self) -> Sequence[str]:
         """The indexes that have to be there before an item is changed."""

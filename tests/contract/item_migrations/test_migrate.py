@@ -11,6 +11,8 @@ from django.core.management import CommandError
 
 from dynamo_single import models
 from dynamo_single.exceptions import FormNotApplied, KeyNotFilled, UniqueViolation
+from dynamo_single.item_migrations.forms import form_of
+from dynamo_single.item_migrations.snapshots import Snapshot
 from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.filled.states import StoredForm
 from dynamo_single.table import Request, Table
@@ -394,3 +396,27 @@ def test_a_migration_whose_file_is_gone_cannot_be_finished(app: History) -> None
     (app.folder / f"{app.files[-1]}.py").unlink()
     with pytest.raises(CommandError, match="Put its file back"):
         app.finish()
+
+
+def test_several_changes_are_finished_in_their_order(app: History, table: Table) -> None:
+    """A key, a move, a rename of the model and another key, none of which was finished before the next one began."""
+    fill(shop(app))
+    change(app, keys=BY_NAME)
+    change(app, keys=BY_NAME, primary=("S#{shop_id}", "#"), options={"item_type": "S"})
+    app.forget("Shop")
+    keys = {**BY_NAME, "by_town": models.IndexKey("gs2", "TOWN#{town}", "{shop_id}")}
+    declared = {"name": models.UnicodeAttribute(), "town": models.UnicodeAttribute(default="Bern")}
+    store = {"primary": ("S#{shop_id}", "#"), "bases": (models.SoftDeleteModel,), "options": {"item_type": "S"}}
+    app.model("Store", keys=BY_NAME, name=models.UnicodeAttribute(), **store)
+    app.make(answers=["y"])
+    new = app.model("Store", keys=keys, **store, **declared)
+    app.make()
+    app.migrate()
+    with pytest.raises(FormNotApplied):
+        list(new.objects.order_by("name"))
+    app.finish()
+    assert [each.name for each in new.objects.order_by("name")] == ["A", "B"]
+    assert [each.name for each in new.objects.filter(town="Bern")] == ["A", "B"]
+    assert [each.pk for each in new.deleted_objects.all()] == ["c"]
+    assert form(table, "S") == form_of(Snapshot.of(new), "histories.store")
+    assert list(verify()) == []
