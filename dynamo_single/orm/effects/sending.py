@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from dynamo_single.exceptions import (
     AlreadyExists,
@@ -22,12 +22,15 @@ from dynamo_single.orm.conditions.matching import normal
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.serialization import touched
-from dynamo_single.orm.requests.actions import Action, Check, Item, Update
+from dynamo_single.orm.requests.actions import Action, Check, Item, Update, key_of
 from dynamo_single.orm.requests.block import Block, Explain
 from dynamo_single.orm.requests.compiler import compile_action, compile_transaction
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table.limits import MAX_TRANSACTION_SIZE
 from dynamo_single.table.table import get_table
+
+#: The name under which the state of an object has the key that it was to be moved to, if no answer came.
+_UNANSWERED: Final = "_moved_without_an_answer"
 
 
 async def deliver(obj: DynamoModel, write: Write) -> Item:
@@ -42,11 +45,21 @@ async def deliver(obj: DynamoModel, write: Write) -> Item:
     try:
         answer = await carry_out(write.alias, [(action, write.explain) for action in write.actions])
     except (AlreadyExists, StaleObject, ConditionNotMet) as error:
-        found = write.carried_out(error)
+        unanswered = getattr(obj._state, _UNANSWERED, None) if write.is_move else None
+        found = write.carried_out(error, unanswered=unanswered)
         if found is None:
             raise
         return found
+    except BaseException as error:
+        if write.is_move and write.transition.after is not None and not _is_refusal(error):
+            setattr(obj._state, _UNANSWERED, key_of(write.transition.after))
+        raise
     return write.stored_after(answer.get("Attributes"))
+
+
+def _is_refusal(error: BaseException) -> bool:
+    """Whether DynamoDB said that nothing was written; after any other error nobody knows."""
+    return any(isinstance(each, ConditionFailed | TransactionCancelled) for each in (error, error.__cause__))
 
 
 def _undo(obj: DynamoModel, after: Item | None) -> Callable[[], None]:

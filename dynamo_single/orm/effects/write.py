@@ -25,7 +25,7 @@ from dynamo_single.orm.effects.write_errors import (
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.serialization import Values, is_same_item
 from dynamo_single.orm.plan.projection import PartialItem
-from dynamo_single.orm.requests.actions import Action, Item, Put
+from dynamo_single.orm.requests.actions import Action, Item, ItemKey, Put, key_of
 from dynamo_single.orm.requests.block import Entry, combined
 from dynamo_single.orm.requests.changes import Change, unmet
 from dynamo_single.orm.schema import registry
@@ -106,21 +106,27 @@ class Write(Struct, frozen=True, eq=False):
             return unmet_error(subject, missing, found)
         return stale(subject, found, before)
 
-    def carried_out(self, error: Exception) -> Item | None:
+    @property
+    def is_move(self) -> bool:
+        """Whether the object gets another primary key: its new item, and the deletion of the old one."""
+        return len(self.own) > 1
+
+    def carried_out(self, error: Exception, *, unanswered: ItemKey | None = None) -> Item | None:
         """The object's item, if an earlier attempt of this write was carried out and its answer lost; empty for none.
 
         What was found has to be what was to be written. Where another writer must not do the same unnoticed, under a
-        version or a caller's terms, it has to have been an attempt of the same request.
+        version or a caller's terms, it has to have been an attempt of the same request; and a move has to have been
+        tried by the same object: ``unanswered`` is the key that it was to get, by a request without an answer.
         """
         before, after = self.transition.before, self.transition.after
         if self.changes:
             return None
         if after is None:
             return {} if is_gone(error) and was_retried(error) else None
-        is_move = len(self.own) > 1
-        if not is_move and (before is None or self._is_held()) and not was_retried(error):
+        if not self.is_move and (before is None or self._is_held()) and not was_retried(error):
             return None
-        if is_move and not is_gone(error, place=1):
+        # A request that is sent again has its token, so that DynamoDB answers as it did.
+        if self.is_move and (unanswered != key_of(after) or not is_gone(error, place=1)):
             return None
         found = stored_instead(error)
         form = form_of(self.transition.subject.model)

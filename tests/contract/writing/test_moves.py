@@ -406,6 +406,34 @@ def test_a_move_whose_answer_was_lost_is_recognised(table: Table) -> None:
     assert stored(table) == after
 
 
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_move_that_another_writer_made_is_not_this_ones(table: Table, refused: bool) -> None:
+    """What stands there is the very same item, but this object never sent it, or was told that it was refused."""
+    member()
+    obj, other = Member.objects.get(pk="a"), Member.objects.get(pk="a")
+    if refused:
+        Member.objects.create(member_id="b", email="b@example.org")
+        with pytest.raises(AlreadyExists):
+            obj.move(member_id="b")
+        Member.objects.get(pk="b").hard_delete()
+    other.move(member_id="b")
+    before = stored(table)
+    with pytest.raises(AlreadyExists):
+        obj.move(member_id="b")
+    assert obj.pk == "a"
+    assert stored(table) == before
+
+
+def test_a_move_elsewhere_is_not_the_one_without_an_answer(table: Table) -> None:
+    """A request whose answer was lost says nothing of another move of the same object."""
+    obj, other = member(), Member.objects.get(pk="a")
+    with refuse("InternalServerError", operation="TransactWriteItems"), pytest.raises(RequestFailed):
+        obj.move(member_id="c")
+    other.move(member_id="b")
+    with pytest.raises(AlreadyExists):
+        obj.move(member_id="b")
+
+
 def test_an_item_of_somebody_else_is_not_taken_for_the_moved_one() -> None:
     """The old item is there still, so what stands under the new key is another object."""
     obj = Sample.objects.create(sample_id="a", text="same")
