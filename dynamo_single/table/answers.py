@@ -107,11 +107,14 @@ def read(
     """
     _check_head(status, headers, body)
     found = None if form is None else form.decoded(body)
-    if found is None:
+    if form is None or found is None:
         return _content(operation, params, body, capacity=capacity)
-    items, said = found
-    _check_members(operation, said, body, capacity=capacity, binary=True)
-    return TypedAnswer(said, items, partial(_content, operation, params, body, capacity=capacity))
+    typed = found.pop(form.member)
+    # Of the other members only keys could hold binary values, which are few.
+    _check_members(operation, found, body, capacity=capacity, binary=True, apart_from=form.member)
+    found[form.member] = typed
+    _check_asked_for(operation, params, found, body)
+    return TypedAnswer(found, form.member, partial(_content, operation, params, body, capacity=capacity))
 
 
 def _content(operation: str, params: Parameters, body: bytes, *, capacity: bool) -> dict[str, Any]:
@@ -124,18 +127,24 @@ def _content(operation: str, params: Parameters, body: bytes, *, capacity: bool)
     if operation in OPERATIONS:
         # Only an answer that holds one of the types of binary values is walked through.
         _check_members(operation, answer, body, capacity=capacity, binary=holds_binary(body))
-        if name := _asked_for(operation, params, answer):
-            raise NoAnswer(_lacking(operation, name, body))
+        _check_asked_for(operation, params, answer, body)
     return answer
 
 
-def _check_members(operation: str, answer: dict[str, Any], body: bytes, *, capacity: bool, binary: bool) -> None:
+def _check_asked_for(operation: str, params: Mapping[str, Any], answer: Mapping[str, Any], body: bytes) -> None:
+    if name := _asked_for(operation, params, answer):
+        raise NoAnswer(_lacking(operation, name, body))
+
+
+def _check_members(
+    operation: str, answer: dict[str, Any], body: bytes, *, capacity: bool, binary: bool, apart_from: str = ""
+) -> None:
     """Raise for a member that is missing or of another type; with ``binary`` decode the binary values of the others."""
     members = OPERATIONS[operation]
     for name, shape in members.all(capacity=capacity):
         if name in answer:
             answer[name] = _member(operation, name, shape, answer[name], binary=binary)
-        elif name in members.required or name == "ConsumedCapacity":
+        elif name != apart_from and (name in members.required or name == "ConsumedCapacity"):
             raise NoAnswer(_lacking(operation, name, body))
 
 

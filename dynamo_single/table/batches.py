@@ -17,6 +17,7 @@ from dynamo_single.exceptions import DynamoSingleError, Throttled
 from dynamo_single.table import flow, threads
 from dynamo_single.table.items import NewItem
 from dynamo_single.table.limits import MAX_BATCH_KEYS
+from dynamo_single.table.pages import PageForm
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table
 
@@ -64,12 +65,25 @@ def get_batches(table: Table, requests: Iterable[Request], wanted: Wanted) -> As
 
 async def get_batch(table: Table, request: Request) -> list[Item]:
     """The items of one request: asked again for unprocessed keys, after pauses that grow and are random."""
-    found: list[Item] = []
+    answers = await _answers(table, None, request)
+    return [item for answer in answers for item in answer["Responses"].get(table.name, ())]
+
+
+def get_answers(
+    table: Table, requests: Iterable[Request], wanted: Wanted, form: PageForm
+) -> AsyncGenerator[list[dict[str, Any]], None]:
+    """As ``get_batches()``, but the answers to each request, of which the items are decoded by a form."""
+    most = most_at_once(table)
+    return flow.in_order(partial(_answers, table, form), requests, at_once=lambda: min(most, wanted.batches))
+
+
+async def _answers(table: Table, form: PageForm | None, request: Request) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
     for attempt in range(BATCH_ATTEMPTS):
         if attempt:
             await flow.pause(_pause_before(attempt))
-        answer = await table.ask(request)
-        found += answer["Responses"].get(table.name, ())
+        answer = await table.ask(request, form)
+        found.append(answer)
         unprocessed = answer.get("UnprocessedKeys")
         if not unprocessed:
             return found

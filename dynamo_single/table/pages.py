@@ -1,4 +1,4 @@
-"""Pages of Query and Scan whose items are decoded into what their reader wants, and not into dicts of dicts.
+"""Answers to Query, Scan and BatchGetItem whose items are decoded into what their reader wants, not dicts of dicts.
 
 A reader gives a ``PageForm`` along with its request. What it is given back is a ``TypedAnswer``; or the answer as a
 plain dict, where the page is not as the form has it, or somebody else answered. This module must not know models.
@@ -11,10 +11,8 @@ from typing import Any
 
 import msgspec
 
-from dynamo_single.table.items import NewItem, Parameters
+from dynamo_single.table.items import NewItem
 from dynamo_single.table.shapes import ITEM
-
-Items = list[NewItem]
 
 #: How an answer says that it holds binary values, which JSON has no form for, and how both begin.
 _BINARY, _BEGINNING = (b'"B"', b'"BS"'), b'"B'
@@ -23,25 +21,26 @@ _decode = msgspec.json.Decoder().decode
 
 
 class PageForm:
-    """What the items of a page are decoded into: a type as msgspec takes it.
+    """What the items of a page are decoded into: a type as msgspec takes it; with ``batch`` those of a BatchGetItem.
 
     ``is_raw`` says that the type leaves binary values as they came, inside documents for instance: a page that holds
     one is not decoded by this form.
     """
 
-    __slots__ = ("_decode", "_is_raw")
+    __slots__ = ("_decode", "_is_raw", "_others", "member")
 
-    def __init__(self, item: Any, *, is_raw: bool) -> None:
-        members = [("Items", list[item]), ("Count", int), ("ScannedCount", int)]
-        optional = [(name, Any, msgspec.UNSET) for name in ("LastEvaluatedKey", "ConsumedCapacity")]
-        self._decode = msgspec.json.Decoder(msgspec.defstruct("Page", [*members, *optional])).decode
+    def __init__(self, item: Any, *, is_raw: bool, batch: bool = False) -> None:
+        #: The member that holds the items.
+        self.member = "Responses" if batch else "Items"
+        self._others = ("UnprocessedKeys",) if batch else ("Count", "ScannedCount", "LastEvaluatedKey")
+        self._others = (*self._others, "ConsumedCapacity")
+        held = (self.member, dict[str, list[item]] if batch else list[item])
+        others = [(name, Any, msgspec.UNSET) for name in self._others]
+        self._decode = msgspec.json.Decoder(msgspec.defstruct("Page", [held, *others])).decode
         self._is_raw = is_raw
 
-    def decoded(self, body: bytes) -> tuple[list[Any], dict[str, Any]] | None:
-        """The items of an answer and its other members; ``None`` if the body is not of this form.
-
-        What is no whole JSON, or holds fewer items than it says, is not either.
-        """
+    def decoded(self, body: bytes) -> dict[str, Any] | None:
+        """The members of an answer; ``None`` if the body is not of this form, or no whole JSON."""
         if self._is_raw and holds_binary(body):
             return None
         try:
@@ -51,50 +50,48 @@ class PageForm:
                 body.decode()
         except (ValueError, RecursionError):
             return None
-        if len(page.Items) != page.Count:
-            return None
-        said = {"Count": page.Count, "ScannedCount": page.ScannedCount}
-        for name in ("LastEvaluatedKey", "ConsumedCapacity"):
-            value = getattr(page, name)
-            if value is not msgspec.UNSET:
-                said[name] = value
-        return page.Items, said
+        members = ((name, getattr(page, name)) for name in (self.member, *self._others))
+        return {name: value for name, value in members if value is not msgspec.UNSET}
 
 
 class TypedAnswer(dict[str, Any]):
-    """An answer of which the items are ``typed``, as a form has them, and the other members lie in the dict itself."""
+    """An answer of which the items are ``typed``, as a form has them: those of a page, or of a batch by table.
 
-    __slots__ = ("_untyped", "typed")
+    The other members lie in the dict itself.
+    """
 
-    def __init__(self, said: Parameters, typed: list[Any], untyped: Callable[[], dict[str, Any]]) -> None:
-        super().__init__(said)
-        self.typed = typed
+    __slots__ = ("_member", "_untyped", "typed")
+
+    def __init__(self, members: dict[str, Any], member: str, untyped: Callable[[], dict[str, Any]]) -> None:
+        self.typed = members.pop(member)
+        super().__init__(members)
+        self._member = member
         self._untyped = untyped
 
-    def items_as_dicts(self) -> Items:
-        """The same items as dicts of dicts; the page is decoded again."""
-        found: Items = self._untyped()["Items"]
-        return found
-
     def as_plain(self) -> Mapping[str, Any]:
-        """The answer as any other one is; its items are decoded when they are asked for."""
-        return _Plain(self)
+        """The answer as any other one is; its items are decoded again, when they are asked for."""
+        return _Plain(self, self._member, self._untyped)
+
+
+def untyped(answer: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An answer with its items as dicts of dicts, whichever way it was decoded."""
+    return answer.as_plain() if isinstance(answer, TypedAnswer) else answer
 
 
 class _Plain(Mapping[str, Any]):
-    def __init__(self, answer: TypedAnswer) -> None:
-        self._answer = answer
-        self._items: Items | None = None
+    def __init__(self, answer: TypedAnswer, member: str, untyped: Callable[[], dict[str, Any]]) -> None:
+        self._answer, self._member, self._untyped = answer, member, untyped
+        self._items: Any = None
 
     def __getitem__(self, name: str) -> Any:
-        if name != "Items":
+        if name != self._member:
             return self._answer[name]
         if self._items is None:
-            self._items = self._answer.items_as_dicts()
+            self._items = self._untyped()[name]
         return self._items
 
     def __iter__(self) -> Iterator[str]:
-        yield "Items"
+        yield self._member
         yield from self._answer
 
     def __len__(self) -> int:

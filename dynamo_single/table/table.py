@@ -24,7 +24,7 @@ from dynamo_single.exceptions import Conflict, TableUnavailable, Throttled
 from dynamo_single.table import errors, flow, listeners, redirects, transport
 from dynamo_single.table.items import Parameters
 from dynamo_single.table.listeners import HEARD, INTERCEPTING
-from dynamo_single.table.pages import PageForm, TypedAnswer
+from dynamo_single.table.pages import PageForm, untyped
 from dynamo_single.table.pynamodb import PynamodbTable
 from dynamo_single.table.request import READS, Request
 
@@ -129,7 +129,7 @@ class Table:
             failure = transport.code_of(error)
             raise
         finally:
-            heard = response.as_plain() if isinstance(response, TypedAnswer) else response
+            heard = None if response is None else untyped(response)
             listeners.tell(operation, params, heard, time.perf_counter() - started, failure)
         return response
 
@@ -147,7 +147,7 @@ class Table:
             failure = transport.code_of(error)
             raise
         finally:
-            heard = response.as_plain() if isinstance(response, TypedAnswer) else response
+            heard = None if response is None else untyped(response)
             listeners.tell(operation, params, heard, time.perf_counter() - started, failure)
         return response
 

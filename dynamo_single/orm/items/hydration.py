@@ -65,12 +65,13 @@ def instance(model: Any, item: Item) -> Any:
     return _made(model, values_of(model, item), item, DEFAULT_DB_ALIAS)
 
 
-def page_reader(model: type[DynamoModel], read: Sequence[str]) -> PageReader | None:
+def page_reader(model: type[DynamoModel], read: Sequence[str], *, keyed: bool = False) -> PageReader | None:
     """What makes objects of whole pages, of which the physical names in ``read`` were read, or everything.
 
-    ``None`` for a model that makes objects itself, and where items cannot be decoded so.
+    ``keyed`` is said in ``objects_reader()``. ``None`` for a model that makes objects itself, and where items cannot be
+    decoded so.
     """
-    return None if model._has_from_db else objects_reader(model, read)
+    return None if model._has_from_db else objects_reader(model, read, keyed=keyed)
 
 
 def made_at_once(model: type[DynamoModel], reader: PageReader, items: Sequence[object]) -> list[Any] | None:

@@ -40,6 +40,9 @@ _INSIDES: dict[str, Any] = {
 }
 
 
+_KEY = (physical.PARTITION_KEY, physical.SORT_KEY)
+
+
 class PageReader(Struct, frozen=True, eq=False):
     """``make`` gives the results of the items of a page, if they were decoded by the ``form``.
 
@@ -83,29 +86,30 @@ def rows_reader(
     return PageReader(PageForm(decoded, is_raw=item.is_raw), _compiled("item", [f"add({row})"], item.known))
 
 
-def objects_reader(model: type[DynamoModel], read: Sequence[str]) -> PageReader | None:
+def objects_reader(model: type[DynamoModel], read: Sequence[str], *, keyed: bool = False) -> PageReader | None:
     """The objects of items of which the physical names in ``read`` were read; if there are none, everything.
 
-    ``None`` where the items cannot be decoded so.
+    ``keyed`` is about a BatchGetItem: the results are pairs of a primary key and an object. ``None`` where the items
+    cannot be decoded so.
     """
-    return _objects_reader(model, frozenset(read)) if read else _whole_reader(model)
+    return _partial_reader(model, frozenset(read), keyed) if read else _whole_reader(model, keyed)
 
 
 @cache
-def _whole_reader(model: type[DynamoModel]) -> PageReader | None:
-    return _reader_of_objects(model, registry.attributes_of(model), None)
+def _whole_reader(model: type[DynamoModel], keyed: bool) -> PageReader | None:
+    return _reader_of_objects(model, registry.attributes_of(model), None, keyed=keyed)
 
 
 @lru_cache(maxsize=1024)
-def _objects_reader(model: type[DynamoModel], read: frozenset[str]) -> PageReader | None:
-    attributes = registry.attributes_of(model)
-    return _reader_of_objects(model, {n: each for n, each in attributes.items() if each.attr_name in read}, read)
+def _partial_reader(model: type[DynamoModel], read: frozenset[str], keyed: bool) -> PageReader | None:
+    attributes = {name: each for name, each in registry.attributes_of(model).items() if each.attr_name in read}
+    return _reader_of_objects(model, attributes, read, keyed=keyed)
 
 
 def _reader_of_objects(
-    model: type[DynamoModel], attributes: Mapping[str, Attribute[Any]], read: frozenset[str] | None
+    model: type[DynamoModel], attributes: Mapping[str, Attribute[Any]], read: frozenset[str] | None, *, keyed: bool
 ) -> PageReader | None:
-    item = _Item(model, list(attributes.values()))
+    item = _Item(model, list(attributes.values()), _KEY if keyed else ())
     decoded = item.type()
     if decoded is None:
         return None
@@ -127,22 +131,27 @@ def _reader_of_objects(
         "state.db = database",
         "made = new(model)",
         f"made.__dict__ = {_dict(held)}",
-        "add(made)",
+        "add(((item.slot_1.S, item.slot_2.S), made))" if keyed else "add(made)",
     )
-    return PageReader(PageForm(msgspec.Raw, is_raw=item.is_raw), _compiled("raw", lines, item.known), signals=True)
+    form = PageForm(msgspec.Raw, is_raw=item.is_raw, batch=keyed)
+    return PageReader(form, _compiled("raw", lines, item.known), signals=True)
 
 
 class _Item:
     """What an item is decoded into, and the sources of some attributes' values of it.
 
-    ``is_raw`` says that binary values may stay as they came.
+    The type lies in the first slot, and ``texts`` in the next ones. ``is_raw`` says that binary values may stay as they
+    came.
     """
 
-    def __init__(self, model: type[DynamoModel], attributes: Sequence[Attribute[Any]]) -> None:
-        stored = list(dict.fromkeys((physical.ITEM_TYPE, *(each.attr_name for each in attributes))))
+    def __init__(
+        self, model: type[DynamoModel], attributes: Sequence[Attribute[Any]], texts: Sequence[str] = ()
+    ) -> None:
+        texts = (physical.ITEM_TYPE, *texts)
+        stored = list(dict.fromkeys((*texts, *(each.attr_name for each in attributes))))
         places = {name: f"slot_{number}" for number, name in enumerate(stored)}
         self._renamed = {place: name for name, place in places.items()}
-        self._types: dict[str, Any] = {places[physical.ITEM_TYPE]: _value_type("S")}
+        self._types: dict[str, Any] = {places[text]: _value_type("S") for text in texts}
         self.is_raw = False
         self.sources = []
         for position, attribute in enumerate(attributes):

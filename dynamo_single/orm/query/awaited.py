@@ -107,7 +107,7 @@ class AwaitedQuerySet(WritingQuerySet[M]):
             id_list = members(field_name, id_list)
             keys = by_key.keys_of_several(self, id_list) if field_name == "pk" else None
             if keys is not None:
-                return {obj.pk: obj for obj in await by_key.objects(self, keys)}
+                return await by_key.by_pk(self, keys)
         return await sync_to_async(self.in_bulk)(id_list, field_name=field_name)
 
     async def acount(self) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 from dynamo_single import clock
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.filled import knowledge
-from dynamo_single.orm.items import hydration
+from dynamo_single.orm.items import batches
 from dynamo_single.orm.items.native import are_ours
 from dynamo_single.orm.items.serialization import Values, computed_key
 from dynamo_single.orm.plan import planner
@@ -21,7 +21,6 @@ from dynamo_single.orm.plan.candidates import MAX_KEYS
 from dynamo_single.orm.plan.plan import Query
 from dynamo_single.orm.query.planned import ObjectIterable
 from dynamo_single.orm.query.state import StatefulQuerySet
-from dynamo_single.orm.reading import plans
 from dynamo_single.orm.requests.actions import ItemKey
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.fields import IdentityField
@@ -36,32 +35,52 @@ BETWEEN = (
 )
 
 
+#: The primary keys that ``pk``s give, with these and the values that they are made of.
+Keys = Mapping[ItemKey, tuple[Any, Values]]
+
+
 def key_of_one(queryset: StatefulQuerySet[Any], given: Mapping[str, object]) -> ItemKey | None:
     """The primary key that the arguments of ``get()`` give; ``None`` where the ordinary way is to be taken."""
-    return _key(queryset.model, given) if _asks_plainly(queryset) else None
+    found = _key_and_values(queryset.model, given) if _asks_plainly(queryset) else None
+    return None if found is None else found[0]
 
 
-def keys_of_several(queryset: StatefulQuerySet[Any], pks: Sequence[object]) -> Sequence[ItemKey] | None:
+def keys_of_several(queryset: StatefulQuerySet[Any], pks: Sequence[object]) -> Keys | None:
     """The primary keys of objects with these ``pk``, each once; ``None`` where the ordinary way is to be taken."""
     if not pks or len(pks) > MAX_KEYS or queryset.query.order_by or not _asks_plainly(queryset):
         return None
-    keys: dict[ItemKey, None] = {}
+    keys: dict[ItemKey, tuple[Any, Values]] = {}
     for pk in pks:
-        key = _key(queryset.model, {"pk": pk})
-        if key is None:
+        found = _key_and_values(queryset.model, {"pk": pk})
+        if found is None:
             return None
-        keys[key] = None
-    return tuple(keys)
+        keys[found[0]] = pk, found[1]
+    return keys
+
+
+async def by_pk(queryset: StatefulQuerySet[Any], keys: Keys) -> dict[Any, Any]:
+    """The objects under some keys by their ``pk``, in the order of the keys; requests as those of ``objects()``."""
+    return {_pk_of(obj, *keys[key]): obj for key, obj in await _found(queryset, tuple(keys))}
+
+
+def _pk_of(obj: Any, pk: Any, values: Values) -> Any:
+    """An object's ``pk``: the one that it was asked for by, unless its item says something else than its key."""
+    held = obj.__dict__
+    return pk if all(held.get(name) == value for name, value in values.items()) else obj.pk
 
 
 async def objects(queryset: StatefulQuerySet[Any], keys: Sequence[ItemKey]) -> list[Any]:
     """The objects under some keys, in their order: one GetItem for one, else one BatchGetItem for each hundred."""
+    return [obj for _, obj in await _found(queryset, keys)]
+
+
+async def _found(queryset: StatefulQuerySet[Any], keys: Sequence[ItemKey]) -> list[tuple[ItemKey, Any]]:
     model = queryset.model
     layout, asked = registry.layout_of(model), queryset._asked
     await knowledge.ask(layout)
     query = Query(layout, visibility=asked.visibility, consistent=asked.consistent)
     plan = planner.plan_of_keys(query, keys, now=None if layout.expires is None else clock.instant())
-    return [hydration.instance(model, item) for item in await plans.by_key(get_table(layout.alias), plan)]
+    return await batches.objects(model, get_table(layout.alias), plan)
 
 
 def _asks_plainly(queryset: StatefulQuerySet[Any]) -> bool:
@@ -104,13 +123,13 @@ def _identity_of(model: type[DynamoModel]) -> Mapping[str, Any] | None:
     return {name: attributes[name] for name in layout.identity}
 
 
-def _key(model: type[DynamoModel], given: Mapping[str, object]) -> ItemKey | None:
+def _key_and_values(model: type[DynamoModel], given: Mapping[str, object]) -> tuple[ItemKey, Values] | None:
     identity = _identity_of(model)
     if identity is None:
         return None
     try:
         values = _values(model, identity, given)
-        return None if values is None else computed_key(model, values)
+        return None if values is None else (computed_key(model, values), values)
     except InvalidValue:
         return None
 

@@ -140,7 +140,7 @@ class QuerySet(AwaitedQuerySet[M]):
             id_list = members(field_name, id_list)
             keys = by_key.keys_of_several(self, id_list) if field_name == "pk" else None
             if keys is not None:
-                return {obj.pk: obj for obj in run(by_key.objects(self, keys))}
+                return run(by_key.by_pk(self, keys))
         query: Any = self.query
         # The order of Meta.ordering would keep the keys from being read at once.
         asked_in_order = id_list is None or query.is_sliced or query.order_by

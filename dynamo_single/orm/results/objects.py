@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from dynamo_single import clock
 from dynamo_single.exceptions import InvalidValue, NoAccessPattern, NotSupported, TooManyMatches
 from dynamo_single.orm.filled import knowledge
-from dynamo_single.orm.items import hydration
+from dynamo_single.orm.items import batches, hydration
 from dynamo_single.orm.items.hydration import Item
 from dynamo_single.orm.items.page_readers import PageReader
 from dynamo_single.orm.items.partial import references, wanted
@@ -27,13 +27,14 @@ from dynamo_single.orm.plan import planner
 from dynamo_single.orm.plan.plan import InMemory, Plan
 from dynamo_single.orm.plan.projection import attributes_of, narrow, project
 from dynamo_single.orm.reading import plans, streams
+from dynamo_single.orm.requests.actions import ItemKey
 from dynamo_single.orm.results import related, sorting
 from dynamo_single.orm.results.state import QueryState
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.table.flow import Pages, iterate
-from dynamo_single.table.pages import TypedAnswer
+from dynamo_single.table.pages import TypedAnswer, untyped
 
 #: Results, some at a time.
 Results = AsyncGenerator[Iterable[Any], None]
@@ -166,6 +167,8 @@ def opened(state: QueryState) -> Results:
         members = related.members_of(state, found)
         if members is not None:
             return related.read(state, found, members)
+    if found.kind == "batch_get" and found.in_memory is None and state.asked.columns is None:
+        return _of_keys(state, found)
     made_by = page_reader(state, found)
     return _one_by_one(state, found) if made_by is None else _whole_pages(state, found, made_by)
 
@@ -194,6 +197,22 @@ def page_reader(state: QueryState, plan: Plan) -> PageReader | None:
     return hydration.page_reader(state.model, plan.projection)
 
 
+async def _of_keys(state: QueryState, plan: Plan) -> Results:
+    """The objects of several primary keys, from the beginning to the end of the slice."""
+    window, passed = state.window, 0
+
+    def object_of(found: tuple[ItemKey, Any]) -> Model:
+        return tell(state, batches.made(state.model, found[1]))
+
+    async with aclosing(batches.pages(state.model, state.table, plan, stop=window.stop)) as pages:
+        async for page in pages:
+            wanted = slice(max(window.start - passed, 0), None if window.stop is None else window.stop - passed)
+            passed += len(page)
+            yield map(object_of, page[wanted])
+            if window.stop is not None and passed >= window.stop:
+                return
+
+
 async def _whole_pages(state: QueryState, plan: Plan, made_by: PageReader) -> Results:
     """What a plan that comes in pages finds, from the beginning to the end of the slice, made page by page."""
     one_by_one, window, passed = reader(state), state.window, 0
@@ -209,8 +228,7 @@ async def _whole_pages(state: QueryState, plan: Plan, made_by: PageReader) -> Re
             if made is not None:
                 yield map(partial(tell, state), made) if state.known else made
             else:
-                items = answer.items_as_dicts() if isinstance(answer, TypedAnswer) else answer["Items"]
-                yield map(one_by_one, plans.as_read(plan, items[wanted]))
+                yield map(one_by_one, plans.as_read(plan, untyped(answer)["Items"][wanted]))
             if window.stop is not None and passed >= window.stop:
                 return
 

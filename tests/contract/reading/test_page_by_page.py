@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import pickle
 import tracemalloc
+from collections.abc import Mapping
+from contextvars import Context
 from typing import Any
 
 import pytest
@@ -35,7 +37,7 @@ def orders(table: Table) -> None:
 def change(table: Table, number: int, expression: str, **values: Any) -> None:
     """Let another writer change an order's item."""
     key = {name: {"S": getattr(Order(customer="c", number=number), f"{name}_key")} for name in ("partition", "sort")}
-    names = {"#t": "itemType", "#s": "status", "#x": "unknown"}
+    names = {"#t": "itemType", "#s": "status", "#x": "unknown", "#n": "number"}
     params: dict[str, Any] = {
         "Key": {"pk": key["partition"], "sk": key["sort"]},
         "UpdateExpression": expression,
@@ -203,3 +205,68 @@ def test_an_object_of_a_list_holds_less_than_three_thousand_bytes() -> None:
     finally:
         tracemalloc.stop()
     assert size / len(found) < 2800
+
+
+def test_objects_by_their_keys_are_held_and_written_like_others(table: Table) -> None:
+    """In the order of the keys, of as many as are there."""
+    change(table, 3, "SET #x = :x", x={"S": "kept"})
+    pks = ["c~~3", "c~~9", "c~~1", "c~~0"]
+    for found in (
+        Order.objects.in_bulk(pks).values(),
+        Order.objects.filter(pk__in=pks),
+        asked().only("status"),
+    ):
+        obj = next(iter(found))
+        assert type(vars(obj)["_stored"]) is not dict
+        assert (obj._stored, type(obj._stored)) == (obj._stored, type(obj._stored))
+        obj.status = f"{obj.status}!"
+        obj.save()
+    assert Order.objects.get(pk="c~~3")._stored["unknown"] == {"S": "kept"}
+    assert [each.status for each in asked()] == ["s0!", "s1", "s2", "s3!!", "s4"]
+    found = Order.objects.filter(pk__in=pks)
+    assert [each.number for each in found] == [3, 1, 0]
+    assert [each.number for each in found.all()[1:]] == [each.number for each in found.all()[1:3]] == [1, 0]
+
+
+def test_a_foreign_item_among_several_is_an_error_where_it_comes(table: Table) -> None:
+    """As it is in a list."""
+    change(table, 1, "SET #t = :t", t={"S": "Other"})
+    found = iter(Order.objects.filter(pk__in=["c~~0", "c~~1"]).iterator())
+    assert next(found).number == 0
+    with pytest.raises(UnexpectedItem, match="The item pk='CUSTOMER#c', sk='ORDER#p5001'"):
+        next(found)
+    with pytest.raises(UnexpectedItem):
+        Order.objects.in_bulk(["c~~0", "c~~1"])
+    assert list(Order.objects.in_bulk(["c~~0", "c~~2"])) == ["c~~0", "c~~2"]
+
+
+def test_what_is_left_out_of_a_batch_is_asked_for_again(table: Table) -> None:
+    """Until all of it is read; the parts may be decoded each in its way."""
+    asked_for: list[Any] = []
+
+    def half(operation: str, params: Mapping[str, Any]) -> Any:
+        keys = params["RequestItems"][table.name]["Keys"]
+        asked_for.append(keys)
+        if len(asked_for) > 1:
+            return None
+        items = Context().run(table.call, operation, {"RequestItems": {table.name: {"Keys": keys[:1]}}})
+        return {**items, "UnprocessedKeys": {table.name: {"Keys": keys[1:]}}}
+
+    with intercept(half):
+        assert list(Order.objects.in_bulk(["c~~0", "c~~1", "c~~2"])) == ["c~~0", "c~~1", "c~~2"]
+    assert [len(keys) for keys in asked_for] == [3, 2]
+
+
+def test_in_bulk_says_the_pk_of_an_item_that_does_not_fit_its_key(table: Table) -> None:
+    """What another writer made of it: the object's own ``pk``, as ever."""
+    change(table, 1, "SET #n = :n", n={"N": "7"})
+    assert list(Order.objects.in_bulk(["c~~0", "c~~1"])) == ["c~~0", "c~~7"]
+
+
+def test_those_who_listen_hear_the_items_of_a_batch(table: Table) -> None:
+    """By table, as in DynamoDB's answer."""
+    with capture_requests() as sent:
+        Order.objects.in_bulk(["c~~0", "c~~1"])
+    response = sent[0].response
+    assert response is not None
+    assert {item["status"]["S"] for item in response["Responses"][table.name]} == {"s0", "s1"}

@@ -18,12 +18,14 @@ from dynamo_single.orm.items.stored import PartialBytes
 from dynamo_single.orm.plan.projection import PartialItem
 from dynamo_single.orm.results.columns import as_dict, as_named_tuple, as_tuple, as_value, columns
 from dynamo_single.orm.schema import registry
+from dynamo_single.table import answers
 from dynamo_single.table.pages import item_of
 from tests.catalog.models import Order, Sample
 from tests.contract.model.test_round_trip import VALUES
 from tests.unit.declaring import declare, forgotten
 from tests.unit.items.test_readers import STORED
 
+HEAD = {"content-type": answers.CONTENT_TYPE + "0"}
 ATTRIBUTES = registry.attributes_of(Sample)
 #: Of any kind, whether an attribute reads it or not; often of another model, and with what no attribute knows.
 ITEMS = st.fixed_dictionaries(
@@ -46,7 +48,7 @@ def typed(reader: PageReader | None, items: list[Any]) -> list[Any] | None:
     """The items of an answer as the reader's form has them."""
     assert reader is not None
     found = reader.form.decoded(msgspec.json.encode({"Items": items, "Count": len(items), "ScannedCount": len(items)}))
-    return None if found is None else found[0]
+    return None if found is None else found["Items"]
 
 
 def made(reader: PageReader | None, items: list[Any], model: Any = Sample) -> list[Any] | None:
@@ -135,19 +137,48 @@ def test_a_page_with_an_item_that_is_not_as_usual_is_left_to_others(stored: Any)
         b"",
         b"[]",
         b'{"Items":[]}',
+        b'{"Items":{},"Count":0,"ScannedCount":0}',
         b'{"Items":[],"Count":1,"ScannedCount":1}',
         b'{"Items":[],"Count":"0","ScannedCount":0}',
+        b'{"Items":[],"Count":0,"ScannedCount":0,"LastEvaluatedKey":1}',
         b'{"Items":[1],"Count":1,"ScannedCount":1',
         b'{"Items":[{"other":{"S":"\xff"}}],"Count":1,"ScannedCount":1}',
         b'{"Items":[{"other":' + b"[" * 9999 + b"]" * 9999 + b'}],"Count":1,"ScannedCount":1}',
     ],
-    ids=range(8),
+    ids=range(10),
 )
-def test_what_is_no_page_is_not_taken_for_one(body: bytes) -> None:
-    """Nor where only what no attribute is made of is wrong."""
+def test_what_is_no_page_is_no_answer(body: bytes) -> None:
+    """Also where only what no attribute is made of is wrong."""
     for reader in (objects_reader(Order, ()), columns(Order, ["number"], {}, as_tuple).page_reader(Order)):
         assert reader is not None
-        assert reader.form.decoded(body) is None
+        with pytest.raises(answers.NoAnswer):
+            answers.read("Query", {}, 200, HEAD, body, capacity=False, form=reader.form)
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"Responses":{}}', b'{"UnprocessedKeys":{}}', b'{"Responses":[],"UnprocessedKeys":{}}']
+)
+def test_what_is_no_batch_is_no_answer(body: bytes) -> None:
+    """The table that was asked for has to be in it."""
+    reader = objects_reader(Order, (), keyed=True)
+    assert reader is not None
+    for content in (body, b'{"Responses":{},"UnprocessedKeys":{}}'):
+        with pytest.raises(answers.NoAnswer):
+            asked = {"RequestItems": {"table": {}}}
+            answers.read("BatchGetItem", asked, 200, HEAD, content, capacity=False, form=reader.form)
+
+
+@given(PAGES)
+def test_objects_of_a_batch_come_with_their_keys(items: list[Any]) -> None:
+    """By which they are put in order."""
+    keyed = [{**item, "pk": {"S": "a"}, "sk": {"S": str(number)}} for number, item in enumerate(items)]
+    reader = objects_reader(Sample, (), keyed=True)
+    assert reader is not None
+    answer = reader.form.decoded(msgspec.json.encode({"Responses": {"t": keyed}, "UnprocessedKeys": {}}))
+    found = None if answer is None else hydration.made_at_once(Sample, reader, answer["Responses"]["t"])
+    expected = outcome(lambda: [state_of(hydration.instance(Sample, item)) for item in keyed])
+    assert found is None or [key for key, _ in found] == [("a", str(number)) for number in range(len(keyed))]
+    assert found is None or repr([state_of(each) for _, each in found]) == expected
 
 
 def test_an_item_is_held_as_bytes_of_its_own() -> None:
