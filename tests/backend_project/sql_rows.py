@@ -72,6 +72,7 @@ def deleting() -> Any:
     from django.contrib.auth import get_user_model
 
     from dynamo_single import transactions
+    from dynamo_single.orm.schema.fields.columns import relations_from_sql
     from project.directory.models import Company, Person
     from tests.backend_project.parcels.models import Invoice, Label, Parcel, Token, Visit
 
@@ -115,7 +116,7 @@ def deleting() -> Any:
     Token.objects.create(key="k", user=user)
     found["other side"] = user.token.key
     user.delete()
-    found["user"] = rows()["tokens"]
+    found["user"] = [rows()["tokens"], [each.related_model._meta.label for each in relations_from_sql(type(user))]]
     stale = made("stale")
     found["refused"] = [
         raised(lambda: stale.hard_delete(condition=Company.name == "another")),

@@ -17,7 +17,7 @@ from django.db.models.signals import post_delete, pre_delete
 from django.db.models.sql import compiler
 
 from dynamo_single.orm.requests import block
-from dynamo_single.orm.schema.fields.columns import is_in_dynamodb, relations_from_sql
+from dynamo_single.orm.schema.fields.columns import LOG, has_sql, is_in_dynamodb, relations_from_sql
 
 #: Where an object keeps what goes along with it, from ``pre_delete`` to ``post_delete``.
 _ROWS: Final = "_sql_rows"
@@ -56,7 +56,7 @@ def _take(field: Any, target: Any) -> None:
         field.db_constraint = False
         # Migrations write the field as it is declared.
         field.deconstruct = partial(_as_declared, field)
-    if field.model._meta.apps is apps:
+    if field.model._meta.apps is apps and field.model._meta.label != LOG and has_sql():
         receiver = {"sender": target._meta.concrete_model, "dispatch_uid": "dynamo_single.sql_references"}
         pre_delete.connect(_collect, **receiver)
         post_delete.connect(_delete, **receiver)

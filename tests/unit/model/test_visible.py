@@ -6,13 +6,17 @@ from typing import Any
 
 import pytest
 from django.apps import apps
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth import get_user_model
 from django.core import checks
 from django.db import models as django_models
 from django.db.migrations.state import ModelState, ProjectState
+from django.db.models.signals import pre_delete
 
 from dynamo_single import models
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.orm.model import migration_state
+from dynamo_single.orm.schema.fields.columns import relations_from_sql
 from project.directory.models import Company, Person
 from tests.unit.declaring import declare, forgotten
 
@@ -85,3 +89,11 @@ def test_no_check_is_reported_twice() -> None:
     """Django calls ``Model.check()`` itself, and our check adds its own messages only."""
     found = checks.run_checks()
     assert len(found) == len(set(map(str, found)))
+
+
+def test_nothing_is_asked_of_sql_where_there_is_none() -> None:
+    """Django's log refers to the user, and deleting one asks for no rows and calls nobody."""
+    user = get_user_model()
+    assert LogEntry._meta.get_field("user").related_model is user
+    assert relations_from_sql(user) == []
+    assert not pre_delete.has_listeners(user)

@@ -7,12 +7,18 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from django.db import models
+from django.db import connections, models, router
+
+from dynamo_single.backend.router import uses_engine
 
 #: What follows a model's name in the place of an SQL table's: a database names it when SQL asks for the table.
 IN_DYNAMODB: Final = " (in DynamoDB)"
 #: How many characters of a ``pk`` a column holds: as many as every database of Django's can have in an index.
 LONGEST_PK: Final = 255
+#: Django's own log refers to the user, and holds nothing where users are in DynamoDB: the log is there too (E017).
+LOG: Final = "admin.LogEntry"
+#: The engine of Django's that stands for no database at all.
+_NO_DATABASE: Final = "django.db.backends.dummy"
 #: Whose ``pk`` is text, in fields of Django's.
 _TEXTS: Final = (models.CharField, models.TextField)
 
@@ -22,8 +28,17 @@ def is_in_dynamodb(model: Any) -> bool:
     return isinstance(model, type) and issubclass(model, models.Model) and model._meta.db_table.endswith(IN_DYNAMODB)
 
 
+def has_sql() -> bool:
+    """Whether any database of the project holds rows."""
+    return any(map(_holds_rows, connections.settings))
+
+
+def _holds_rows(alias: str) -> bool:
+    return not uses_engine(alias) and connections.settings[alias]["ENGINE"] != _NO_DATABASE
+
+
 def relations_from_sql(model: Any) -> list[Any]:
-    """The relations of SQL models to a model of ours."""
+    """The relations to a model of ours of SQL models that have rows."""
     return [
         related
         for related in model._meta.get_fields(include_hidden=True)
@@ -31,6 +46,8 @@ def relations_from_sql(model: Any) -> list[Any]:
         and not related.concrete
         and (related.one_to_one or related.one_to_many)
         and not is_in_dynamodb(related.related_model)
+        and related.related_model._meta.label != LOG
+        and _holds_rows(router.db_for_write(related.related_model))
     ]
 
 
