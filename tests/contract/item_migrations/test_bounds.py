@@ -1,0 +1,104 @@
+"""What work on items keeps to: the rates that it was given, the table's connections, and its memory."""
+
+from __future__ import annotations
+
+import threading
+import tracemalloc
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from dynamo_single.item_migrations.online import Options, Work, carry_out, forget
+from dynamo_single.item_migrations.online.changes.moves import renamed_parents
+from dynamo_single.item_migrations.online.work import Others
+from dynamo_single.orm.requests.actions import Action, Item
+from dynamo_single.table import SentRequest, Table, intercept, pace
+from dynamo_single.table.request import READS
+from tests.contract.item_migrations.things import DOUBLING, double, put, scanned, thing, work
+
+
+def test_every_request_keeps_to_the_rates(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before each read and each write of items the pace is asked, which knows what all threads have consumed."""
+    put(table, *map(thing, range(20)))
+    asked: list[float] = []
+
+    def no_pause(rate: pace.Rate) -> float:
+        asked.append(rate.consumed)
+        return 0.0
+
+    monkeypatch.setattr(pace.Rate, "pause", no_pause)
+    carry_out(DOUBLING, table, Options(segments=1, page=10))
+    assert len(asked) == 3 + 20  # three pages, with the checkpoints among the items, and a write for each thing
+    assert 0 == asked[0] < asked[-1]
+
+
+def test_the_units_of_a_report_are_those_of_the_requests(table: Table, sent: list[SentRequest]) -> None:
+    """Reads and writes each, of the items and of the checkpoints."""
+    put(table, *map(thing, range(20)))
+    sent.clear()
+    report = carry_out(DOUBLING, table, Options(segments=3, page=5))
+    counted = sent[2:]  # the two requests that take the work over come first
+    assert report.read_units == sum(each.consumed for each in counted if each.operation in READS)
+    writes = [each.consumed for each in counted if each.operation not in READS]
+    assert report.write_units == sum(writes)
+
+
+def test_as_many_threads_as_there_are_connections(table: Table) -> None:
+    """More segments than that are read one after the other."""
+    put(table, *map(thing, range(100)))
+    seen: set[str] = set()
+
+    def change(item: Item, others: Others) -> Sequence[Action]:
+        seen.add(threading.current_thread().name)
+        return double(item, others)
+
+    carry_out(work(change), table, Options(segments=64, page=10))
+    assert len(seen) <= table.settings.max_pool_connections
+    assert len(scanned(table)) == sum("double" in item for item in scanned(table).values()) == 100
+
+
+def pages(total: int, size: int) -> Any:
+    """Answers a Scan with so many items, none of which is stored anywhere."""
+
+    def interceptor(operation: str, params: Mapping[str, Any]) -> dict[str, Any] | None:
+        if operation != "Scan":
+            return None
+        start = params.get("ExclusiveStartKey", {}).get("pk", {}).get("S", "THING#-00001")
+        first = int(start.removeprefix("THING#")) + 1
+        items = [thing(number, text={"S": "x" * 200}) for number in range(first, min(first + size, total))]
+        answer: dict[str, Any] = {"Items": items, "Count": len(items), "ScannedCount": len(items)}
+        if first + size < total:
+            answer["LastEvaluatedKey"] = {name: items[-1][name] for name in ("pk", "sk")}
+        return answer
+
+    return interceptor
+
+
+def test_memory_does_not_grow_with_the_table(table: Table) -> None:
+    """Twenty times as many items take no more of it: a page is held at once."""
+
+    def peak(total: int) -> int:
+        forget(table, "shop", "0002_double")
+        with intercept(pages(total, 100)):
+            tracemalloc.start()
+            report = carry_out(work(lambda item, others: ()), table, Options(segments=1, page=100))
+            _, most = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+        assert report.matched == total
+        return most
+
+    peak(500)  # what is made once is not counted
+    assert peak(10_000) < 1.5 * peak(500)
+
+
+def test_what_went_along_with_a_parent_is_found(table: Table) -> None:
+    """Whatever type it is of itself, by the parent's old type."""
+    put(
+        table,
+        thing(1, deletedAt={"N": "1"}, deletedWith={"S": "Lamp#7"}),
+        thing(2, deletedAt={"N": "1"}, deletedWith={"S": "Lampion#7"}),
+    )
+    renaming = Work("shop", "0003", 0, "open", "Rename", renamed_parents("Lamp", "Light"))
+    assert carry_out(renaming, table).changed == 1
+    assert {item["deletedWith"]["S"] for item in scanned(table).values()} == {"Light#7", "Lampion#7"}
