@@ -12,7 +12,7 @@ export PYTHONUNBUFFERED := 1
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/pytest -q -n 2 --dist worksteal
 
-.PHONY: help run test test-fast test-deep test-versions test-django docs bench bench-full bench-partition bench-walks bench-tests bench-cpu check lint format install install-dev
+.PHONY: help run test test-fast test-deep test-versions test-django docs bench bench-full bench-partition bench-walks bench-tests bench-backfill bench-cpu check lint format install install-dev
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -52,6 +52,9 @@ bench-walks: install-dev ## count the calls, modules and moves of single operati
 
 bench-tests: install-dev ## measure what a test pays for its test table (half a minute)
 	@$(BIN)/python -m benchmarks.test_isolation.run
+
+bench-backfill: install-dev ## measure writing a key into every item, against PynamoDB (ten minutes; ITEMS="10000 200000")
+	@$(BIN)/python -m benchmarks.backfill.run $(ITEMS)
 
 bench-cpu: install-dev ## measure the client CPU of single operations against PynamoDB (a minute)
 	@$(BIN)/python -m benchmarks.client_cpu.run
