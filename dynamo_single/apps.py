@@ -33,6 +33,7 @@ _CHECKS: Final = {
     "auth.check_admin_logs": checks.Tags.admin,
     "auth.check_admin_sites": checks.Tags.admin,
     "auth.check_backends": checks.Tags.security,
+    "migrations.check_tables": checks.Tags.database,
     "models.check_models": checks.Tags.models,
     "settings.check_names": checks.Tags.security,
     "settings.check_session_engine": checks.Tags.security,
@@ -67,6 +68,7 @@ class DynamoSingleConfig(AppConfig):
             sys.exit(1)
         for name, tag in _CHECKS.items():
             checks.register(_check(name), tag)
+        checks.register(_check("migrations.check_apps"), checks.Tags.models, deploy=True)
         install_router()
         migration_state.install()
         sql_references.install()

@@ -75,8 +75,8 @@ TEMPLATES = [
     "accounts/sign_up.html",
 ]
 CHECKS = {
-    *(f"dynamo_single.E0{number:02}" for number in range(1, 22)),
-    *(f"dynamo_single.W90{number}" for number in range(1, 5)),
+    *(f"dynamo_single.E0{number:02}" for number in range(1, 23)),
+    *(f"dynamo_single.W90{number}" for number in range(1, 7)),
     "accounts.W001",
 }
 

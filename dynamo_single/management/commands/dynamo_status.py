@@ -8,14 +8,16 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from dynamo_single.management.base import TableCommand
+from dynamo_single.orm.filled import knowledge
 from dynamo_single.table import provisioning
+from dynamo_single.table.flow import run
 from dynamo_single.table.names import ITEM_TYPE
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table
 
 
 class Command(TableCommand):
-    """Print endpoint, keys, indexes, time to live and billing mode: two requests, more only with ``--count``."""
+    """Print endpoint, keys, indexes, time to live, billing and what is open: three requests, more with ``--count``."""
 
     help = "Shows the table: endpoint, region, keys, indexes, time to live, billing mode; on request the item counts."
 
@@ -45,6 +47,7 @@ class Command(TableCommand):
                     "It is not as the settings say; `manage.py dynamo_setup --check` lists what differs."
                 )
             )
+        self._migrations(table)
         if options["count"]:
             self._count(table)
 
@@ -59,6 +62,15 @@ class Command(TableCommand):
             units = table.get("ProvisionedThroughput", {})
             billing += f", {units.get('ReadCapacityUnits')} read and {units.get('WriteCapacityUnits')} write units"
         self._line("Billing", billing)
+
+    def _migrations(self, table: Table) -> None:
+        state = run(knowledge.state_of(table))
+        if state.owner:
+            self._line("Owner", state.owner)
+        for form in state.forms.values():
+            for change in form.opened:
+                said = f"{change.migration}: {change.parameters.get('label', '')}, until migrate --finish"
+                self.stdout.write(self.style.WARNING(f"{'Open change':<14} {said}"))
 
     def _count(self, table: Table) -> None:
         counts: Counter[str] = Counter()

@@ -120,11 +120,11 @@ async def _form(table: Table, layout: ModelLayout, *, is_open: bool = False) -> 
 
 
 def _is_asked_about(layout: ModelLayout, table: Table) -> bool:
-    return table.settings.migrations == "check" and _has_migrations(layout.label.partition(".")[0])
+    return table.settings.migrations == "check" and has_migrations(layout.label.partition(".")[0])
 
 
 @cache
-def _has_migrations(app_label: str) -> bool:
+def has_migrations(app_label: str) -> bool:
     """Whether an app has migrations; they are not imported, so that those of SQL models count too, but for Django's."""
     module, _ = MigrationLoader.migrations_module(app_label)
     if module is not None and module.startswith("django."):
@@ -209,7 +209,7 @@ def forget() -> None:
 def _forget(*, setting: str, **_: object) -> None:
     if setting in {"DYNAMO_SINGLE", "MIGRATION_MODULES"}:
         forget()
-        _has_migrations.cache_clear()
+        has_migrations.cache_clear()
 
 
 setting_changed.connect(_forget, dispatch_uid="dynamo_single.orm.filled")

@@ -187,10 +187,10 @@ def test_status_shows_the_table(table: Table) -> None:
         assert line in said
 
 
-def test_status_sends_two_requests_and_counts_only_when_asked(table: Table, sent: list[SentRequest]) -> None:
-    """Without --count no item is read."""
+def test_status_sends_three_requests_and_counts_only_when_asked(table: Table, sent: list[SentRequest]) -> None:
+    """Without --count one item is read: what the table says of itself."""
     run("dynamo_status")
-    assert [request.operation for request in sent] == ["DescribeTable", "DescribeTimeToLive"]
+    assert [request.operation for request in sent] == ["DescribeTable", "DescribeTimeToLive", "GetItem"]
 
 
 def test_count_reads_every_page_and_says_what_it_cost(table: Table, sent: list[SentRequest]) -> None:

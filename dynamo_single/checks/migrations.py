@@ -1,0 +1,69 @@
+"""Checks of migrations: what is open in a table, and models whose changes nobody would notice."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+from django.apps import AppConfig
+from django.core.checks import CheckMessage, Error, Warning
+
+from dynamo_single.conf import aliases
+from dynamo_single.exceptions import DynamoSingleError, ForeignTable
+from dynamo_single.orm.filled import knowledge
+from dynamo_single.orm.filled.states import refuse_foreign
+from dynamo_single.orm.schema import registry
+from dynamo_single.table.flow import run
+from dynamo_single.table.table import Table, get_table
+
+#: Packages whose models this project's own releases change; their users write no migrations for them.
+_SHIPPED = ("dynamo_single", "accounts")
+
+
+def check_tables(
+    app_configs: Sequence[AppConfig] | None = None, databases: Collection[str] | None = None, **kwargs: Any
+) -> list[CheckMessage]:
+    """W905: changes of items that are open; E022: a table of another project, or one that cannot be read.
+
+    For ``check --database`` and ``migrate``: one strongly consistent GetItem for each table.
+    """
+    return [each for alias in aliases() for each in _found(get_table(alias))] if databases else []
+
+
+def _found(table: Table) -> Iterator[CheckMessage]:
+    try:
+        state = run(knowledge.state_of(table))
+        refuse_foreign(table.settings, state)
+    except ForeignTable as error:
+        yield Error(str(error), id="dynamo_single.E022")
+        return
+    except DynamoSingleError:
+        return  # without a table nothing is open; what uses it says so
+    for form in state.forms.values():
+        for change in form.opened:
+            label = change.parameters.get("label", "")
+            yield Warning(
+                f"{change.migration} is not finished in the table {table.name!r}: {label}.",
+                hint="Once no older code runs any more: manage.py migrate --finish.",
+                obj=form.label,
+                id="dynamo_single.W905",
+            )
+
+
+def check_apps(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
+    """W906: an app with models of ours and without migrations. Sends nothing; for ``check --deploy``."""
+    labels = {model._meta.app_label for model in registry.all_models() if not _is_shipped(model)}
+    return [
+        Warning(
+            f"The app {label!r} has models in DynamoDB and no migrations: when its models change, stored items stay as "
+            "they are, and nobody notices.",
+            hint=f"manage.py makemigrations {label}, and for a table that has items already migrate --fake-initial.",
+            id="dynamo_single.W906",
+        )
+        for label in sorted(labels)
+        if not knowledge.has_migrations(label)
+    ]
+
+
+def _is_shipped(model: Any) -> bool:
+    return model.__module__.partition(".")[0] in _SHIPPED

@@ -1,0 +1,95 @@
+"""What is open in a table is said by ``check --database`` and by ``dynamo_status``."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+import pytest
+from django.apps import apps
+from django.core.management import call_command
+from django.test import override_settings
+from msgspec.structs import replace
+
+from dynamo_single.checks import migrations
+from dynamo_single.orm.filled import knowledge, present
+from dynamo_single.orm.filled.states import OpenChange
+from dynamo_single.orm.schema import registry
+from dynamo_single.table import Request, Table
+from dynamo_single.testing import assert_requests
+from tests.catalog.clubs import Club
+
+CHANGE = OpenChange("AddKey", "catalog.0002_by_town", {"number": "0", "label": "Add key by_town to Club on gs2"})
+
+
+@pytest.fixture
+def opened(table: Table) -> Iterator[Table]:
+    """The table with a change of clubs that is open."""
+    form = replace(present.form_of(registry.layout_of(Club)), opened=(CHANGE,))
+    knowledge.change(table, lambda state: state.with_form("Club", form))
+    yield table
+    knowledge.forget()
+
+
+def status() -> str:
+    """What ``dynamo_status`` prints."""
+    out = io.StringIO()
+    call_command("dynamo_status", stdout=out)
+    return out.getvalue()
+
+
+def test_the_status_names_what_is_open(opened: Table) -> None:
+    """And the way to end it."""
+    said = "Open change    catalog.0002_by_town: Add key by_town to Club on gs2, until migrate --finish"
+    assert said in status()
+
+
+def test_the_status_says_nothing_where_nothing_is_open(table: Table) -> None:
+    """Nor of an owner that there is not."""
+    assert "Open change" not in status()
+    assert "Owner" not in status()
+
+
+def test_the_check_of_databases_names_what_is_open(opened: Table) -> None:
+    """W905, for one GetItem a table."""
+    with override_settings(DYNAMO_SINGLE={"default": _url(opened)}), assert_requests(["GetItem"]):
+        (found,) = migrations.check_tables(databases=["default"])
+    assert (found.id, found.obj) == ("dynamo_single.W905", "catalog.club")
+    assert found.msg.startswith("catalog.0002_by_town is not finished in the table 'single-table': Add key by_town")
+
+
+def test_without_databases_nothing_is_sent(opened: Table) -> None:
+    """A plain ``check`` reads no table."""
+    with assert_requests(0):
+        assert migrations.check_tables() == []
+
+
+def test_a_table_of_another_project_is_an_error(opened: Table) -> None:
+    """E022 has the words of the error."""
+    knowledge.change(opened, lambda state: replace(state, owner="shop"))
+    with override_settings(DYNAMO_SINGLE={"default": f"{_url(opened)}&owner=blog"}):
+        (found,) = migrations.check_tables(databases=["default"])
+    assert found.id == "dynamo_single.E022"
+    assert "belongs to the project 'shop', and this one is 'blog'" in found.msg
+
+
+def test_a_table_that_is_not_there_has_nothing_open(table: Table) -> None:
+    """Commands that make one run checks before."""
+    table.send(Request("DeleteTable"))
+    with override_settings(DYNAMO_SINGLE={"default": _url(table)}):
+        assert migrations.check_tables(databases=["default"]) == []
+
+
+def test_an_app_without_migrations_is_told_before_it_is_deployed() -> None:
+    """W906 names it; the shipped apps are not the project's to migrate."""
+    told = [message.msg for message in migrations.check_apps() if message.id == "dynamo_single.W906"]
+    assert [text for text in told if "'catalog'" in text]
+    assert not [text for text in told if "'accounts'" in text]
+    with override_settings(MIGRATION_MODULES={"catalog": "tests.backend_project.shop.migrations"}):
+        assert not [message for message in migrations.check_apps() if "'catalog'" in message.msg]
+    assert apps.is_installed("tests.catalog")
+
+
+def _url(table: Table) -> str:
+    endpoint = str(table.settings.endpoint_url).replace("http", "dynamodb", 1)
+    return f"{endpoint}/{table.name}?region={table.settings.region}"
