@@ -11,12 +11,13 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import CommandError
+from django.db import connections
 from django.db.migrations.autodetector import MigrationAutodetector
 
 from dynamo_single.backend import record
 from dynamo_single.backend.router import uses_engine
 from dynamo_single.exceptions import ConfigurationError, DynamoSingleError
-from dynamo_single.item_migrations import finishing
+from dynamo_single.item_migrations import finishing, rehearsing
 from dynamo_single.item_migrations.applying import is_responsible
 from dynamo_single.item_migrations.autodetector import Autodetector
 from dynamo_single.item_migrations.finishing import has_items_to_change
@@ -84,6 +85,11 @@ class MigrateMixin(WithAutodetector):
         group.add_argument(
             "--finish", action="store_true", help="end what is open; say so once no old code writes any more"
         )
+        group.add_argument(
+            "--rehearse",
+            action="store_true",
+            help="write nothing: show what would become of some items as they are now",
+        )
         group.add_argument("--segments", type=int, default=4, help="parts of the table to read at once (%(default)s)")
         group.add_argument("--max-rcu", type=float, help="the most read units a second")
         group.add_argument("--max-wcu", type=float, help="the most write units a second")
@@ -96,11 +102,25 @@ class MigrateMixin(WithAutodetector):
         """Apply the migrations, and with ``--finish`` end what is open; otherwise say what is."""
         self.run = self._run(options)
         with running(self.run):
+            if options.get("rehearse"):
+                return self._rehearse(options)
             answer = super().handle(*args, **options)
             if options.get("check_unapplied") or not is_responsible(options["database"]):
                 return answer
             self._finish(options)
             return answer
+
+    def _rehearse(self, options: dict[str, Any]) -> None:
+        self.run.say("What would be done to the items, each operation by itself, as they are now:")
+        try:
+            plan = rehearsing.plan_of(
+                connections[options["database"]], options.get("app_label"), options.get("migration_name")
+            )
+            rehearsing.rehearse_plan(plan, self.run)
+            if options.get("finish"):
+                rehearsing.rehearse_finish(finishing.opened(), self.run)
+        except (KeyError, DynamoSingleError) as error:
+            raise CommandError(str(error)) from error
 
     def _run(self, options: dict[str, Any]) -> Run:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +12,10 @@ from django.db.migrations.loader import MigrationLoader
 from dynamo_single import clock
 from dynamo_single.backend import record
 from dynamo_single.backend.router import uses_engine
-from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.exceptions import ConfigurationError, TableNotFound
 from dynamo_single.item_migrations import applying, online
 from dynamo_single.item_migrations.run import Run
-from dynamo_single.item_migrations.state import SnapshotState, snapshot_in
+from dynamo_single.item_migrations.state import SnapshotState
 from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.filled.states import OpenChange
 from dynamo_single.table.flow import run
@@ -35,28 +36,37 @@ def has_items_to_change(migration: Any) -> bool:
     return any(getattr(operation, "changes_items", False) for operation in migration.operations)
 
 
-def _loader() -> MigrationLoader:
-    # Also those that a squashed one stands for: they have begun what is open.
+def loader() -> MigrationLoader:
+    """The migrations on disk, also those that a squashed one stands for: they have begun what is open."""
     return MigrationLoader(None, ignore_no_migrations=True, replace_migrations=False)
 
 
 def opened() -> list[Opened]:
-    """What is open, in the order in which it was begun: a GetItem for each table that has models with migrations."""
-    loader = _loader()
-    states = loader.project_state().models.values()
+    """What is open, in the order in which it was begun: a GetItem for each table that has models with migrations.
+
+    Nothing, without a request, if no migration has operations on items; and nothing without a table.
+    """
+    graph = loader()
+    if not any(map(has_items_to_change, graph.disk_migrations.values())):
+        return []
+    states = graph.project_state().models.values()
     found: list[Opened] = []
     for alias in sorted({state.snapshot.alias for state in states if isinstance(state, SnapshotState)}):
-        state = run(knowledge.state_of(get_table(alias)))
-        for item_type, form in state.forms.items():
-            found += (Opened(alias, item_type, change) for change in form.opened)
+        with suppress(TableNotFound):
+            state = run(knowledge.state_of(get_table(alias)))
+            for item_type, form in state.forms.items():
+                found += (Opened(alias, item_type, change) for change in form.opened)
     return sorted(found, key=lambda each: (each.change.migration, int(each.change.parameters["number"])))
 
 
-def finish(found: Opened, this: Run) -> None:
-    """End a change; raises ``ConfigurationError`` if its migration is not on disk any more."""
+def step_of(found: Opened) -> tuple[applying.Step, Any]:
+    """The operation that has begun a change, with its snapshots, and its migration.
+
+    Raises ``ConfigurationError`` if the migration is not on disk any more.
+    """
     app_label, _, name = found.change.migration.partition(".")
-    loader = _loader()
-    migration = loader.disk_migrations.get((app_label, name))
+    graph = loader()
+    migration = graph.disk_migrations.get((app_label, name))
     number = int(found.change.parameters["number"])
     operations = [] if migration is None else migration.operations
     if number >= len(operations) or type(operations[number]).__name__ != found.change.kind:
@@ -64,22 +74,35 @@ def finish(found: Opened, this: Run) -> None:
             f"{found.change.migration} has begun {found.change.parameters['label']!r}, and there is no such migration "
             "with that operation any more. Put its file back, finish, and remove it then."
         )
-    operation: Any = operations[number]
-    state = loader.project_state((app_label, name), at_end=False)
-    for each in operations[:number]:
-        each.state_forwards(app_label, state)
-    before = snapshot_in(state, app_label, operation.model_name)
-    operation.state_forwards(app_label, state)
-    after = snapshot_in(state, app_label, operation.name_after())
+    return steps_of(graph, migration)[number], migration
+
+
+def steps_of(graph: MigrationLoader, migration: Any) -> dict[int, applying.Step]:
+    """The operations of a migration that are on items, by their numbers, each with the snapshots around it."""
+    state = graph.project_state((migration.app_label, migration.name), at_end=False)
+    found: dict[int, applying.Step] = {}
+    for number, operation in enumerate(migration.operations):
+        before = state.models.get((migration.app_label, getattr(operation, "model_name", "").lower()))
+        operation.state_forwards(migration.app_label, state)
+        if getattr(operation, "changes_items", False) and isinstance(before, SnapshotState):
+            after = state.models.get((migration.app_label, operation.name_after().lower()))
+            if isinstance(after, SnapshotState):  # it is gone after RemoveModel, which has nothing to do to items
+                found[number] = applying.Step(operation, migration.app_label, before.snapshot, after.snapshot)
+    return found
+
+
+def finish(found: Opened, this: Run) -> None:
+    """End a change."""
+    step, migration = step_of(found)
     this.migration = migration
-    applying.finish(applying.Step(operation, app_label, before, after), found.change)
-    online.forget(get_table(found.alias), app_label, name)
+    applying.finish(step, found.change)
+    online.forget(get_table(found.alias), migration.app_label, migration.name)
 
 
 def note(migration: Any, this: Run, *, is_applied: bool) -> None:
     """Forget where the work of a migration was; beside an SQL database, let the table know that it is applied."""
     app_label, name = migration.app_label, migration.name
-    states = _loader().project_state((app_label, name)).models.values()
+    states = loader().project_state((app_label, name)).models.values()
     for alias in {state.snapshot.alias for state in states if isinstance(state, SnapshotState)}:
         online.forget(get_table(alias), app_label, name)
     if any(map(uses_engine, connections.settings)):

@@ -245,6 +245,7 @@ DJANGO = {
         "django.db.migrations.loader.MigrationLoader(connection, load=, ignore_no_migrations=, replace_migrations=)"
     ),
     "MigrationLoader.load_disk": "django.db.migrations.loader.MigrationLoader.load_disk(self)",
+    "MigrationExecutor": "django.db.migrations.executor.MigrationExecutor(connection)",
     "MigrationLoader.project_state": "django.db.migrations.loader.MigrationLoader.project_state(self, nodes=, at_end=)",
     "migrate.migration_progress_callback": (
         "django.core.management.commands.migrate.Command.migration_progress_callback(self, action, migration=, fake=)"

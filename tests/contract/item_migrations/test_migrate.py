@@ -420,3 +420,19 @@ def test_several_changes_are_finished_in_their_order(app: History, table: Table)
     assert [each.pk for each in new.deleted_objects.all()] == ["c"]
     assert form(table, "S") == form_of(Snapshot.of(new), "histories.store")
     assert list(verify()) == []
+
+
+def test_a_rehearsal_shows_items_before_and_after(app: History, table: Table) -> None:
+    """Nothing is written; neither what is to be applied, nor what is to be finished."""
+    fill(shop(app))
+    before = stored(table)
+    shop(app, BY_NAME, town=models.UnicodeAttribute(default="Bern"))
+    app.make()
+    said = app.migrate("--rehearse")
+    assert "2 of 3 items would change (all" in said
+    assert "SHOP#a / #METADATA: gs1pk missing -> 'SHOP', gs1sk missing -> 'A'" in said
+    assert "SHOP#a / #METADATA: town missing -> 'Bern'" in said
+    assert stored(table) == before
+    app.migrate()
+    assert "0 of 3 items would change" in app.migrate("--rehearse", "--finish")
+    assert len(form(table).opened) == 3

@@ -1,0 +1,83 @@
+"""A dry run of migrations: what they would do to the items as they are now, shown of some of them, without a write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from django.db.migrations.executor import MigrationExecutor
+
+from dynamo_single.item_migrations import finishing
+from dynamo_single.item_migrations.applying import Step
+from dynamo_single.item_migrations.online import Rehearsal, Sample, Task, rehearse
+from dynamo_single.item_migrations.run import Run
+
+#: How many items of each task are shown, and how many of the table are read.
+SHOWN: Final = 3
+READ: Final = 10_000
+
+
+def plan_of(connection: Any, app_label: str | None, name: str | None) -> list[Any]:
+    """The migrations that would be applied, in their order; none if it would go back."""
+    executor = MigrationExecutor(connection)
+    targets = executor.loader.graph.leaf_nodes(app_label)
+    if app_label and name:
+        targets = [(app_label, executor.loader.get_migration_by_prefix(app_label, name).name)]
+    return [migration for migration, backwards in executor.migration_plan(targets) if not backwards]
+
+
+def rehearse_plan(migrations: Iterable[Any], this: Run) -> None:
+    """Try what ``migrate`` would do, operation by operation: Scans of at most 10,000 items for each task."""
+    for migration in migrations:
+        for step in finishing.steps_of(finishing.loader(), migration).values():
+            _show(f"{migration}: {step.operation.describe()}", step, _tasks(step), this)
+
+
+def rehearse_finish(found: Iterable[finishing.Opened], this: Run) -> None:
+    """Try what ``migrate --finish`` would do."""
+    for each in found:
+        step, migration = finishing.step_of(each)
+        tasks = (
+            *step.operation.finish_tasks(step.before, step.after),
+            *step.operation.drop_tasks(step.before, step.after),
+        )
+        _show(f"{migration}: {step.operation.describe()}, at --finish", step, tasks, this)
+
+
+def _tasks(step: Step) -> tuple[Task, ...]:
+    operation, before, after = step.operation, step.before, step.after
+    tasks = (*operation.open_tasks(before, after),) or (*operation.finish_tasks(before, after),)
+    return (*tasks, *operation.drop_tasks(before, after))
+
+
+def _show(title: str, step: Step, tasks: Iterable[Task], this: Run) -> None:
+    this.say(f"  {title}")
+    for task in tasks:
+        found = rehearse(task, step.table, sample=SHOWN, most=READ, max_rcu=this.options.max_rcu)
+        for line in _lines(found):
+            this.say(f"    {line}")
+
+
+def _lines(found: Rehearsal) -> Iterator[str]:
+    of_all = "all" if found.complete else "the first"
+    read = f"{of_all} {found.scanned:,} of the table were read"
+    yield f"{found.changing:,} of {found.matched:,} items would change ({read})."
+    for sample in found.samples:
+        yield from _changes(sample)
+    for failure in found.failures:
+        yield f"{failure}"
+
+
+def _changes(sample: Sample) -> Iterator[str]:
+    for key, after in sample.after.items():
+        before = sample.before.get(key)
+        name = " / ".join(key)
+        if before is None or after is None:
+            yield f"{name}: {'is written' if before is None else 'is deleted'}"
+            continue
+        changed = [each for each in {**before, **after} if before.get(each) != after.get(each)]
+        yield f"{name}: " + ", ".join(f"{each} {_shown(before, each)} -> {_shown(after, each)}" for each in changed)
+
+
+def _shown(item: Mapping[str, Any], name: str) -> str:
+    return repr(next(iter(item[name].values()))) if name in item else "missing"
