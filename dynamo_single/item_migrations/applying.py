@@ -21,7 +21,7 @@ from dynamo_single.item_migrations.forms import Difference, form_of
 from dynamo_single.item_migrations.online import Task, Work, carry_out, ensure_indexes
 from dynamo_single.item_migrations.online.checkpoints import Segment
 from dynamo_single.item_migrations.online.segments import scan
-from dynamo_single.item_migrations.online.work import Phase
+from dynamo_single.item_migrations.online.work import Phase, mark_of
 from dynamo_single.item_migrations.snapshots import Snapshot
 from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.filled.states import OpenChange, StoredForm, TableState
@@ -103,7 +103,10 @@ class Step:
     def works(self, phase: Phase, tasks: Iterable[Task], *, first: int = 0) -> list[Work]:
         """The passes over the table that some tasks are."""
         migration, number = _place(self.operation)
-        label, mark = self.operation.describe(), f"{self.label} {self.operation.describe()}"
+        label, mark = (
+            self.operation.describe(),
+            mark_of(self.label, type(self.operation).__name__, self.before, self.after),
+        )
         return [
             Work(self.app_label, migration, number, phase, label, task, step=step, mark=mark)
             for step, task in enumerate(tasks, start=first)

@@ -143,7 +143,8 @@ def _signals(stop: threading.Event) -> Iterator[None]:
 
     def put_back() -> None:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            # A handler that was not set by Python cannot be put back.
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
     def end(number: int, frame: FrameType | None) -> None:
         stop.set()

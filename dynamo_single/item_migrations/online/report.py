@@ -120,10 +120,9 @@ class Tally:
         )
 
     def _seconds_left(self, scanned: int) -> float | None:
-        just_now = scanned - self._scanned_before
-        if just_now <= 0:
-            return None
-        left = max(0, self.expected - scanned)
+        just_now, left = scanned - self._scanned_before, self.expected - scanned
+        if just_now <= 0 or left < 0:
+            return None  # DynamoDB's count is an old one
         return left * (time.monotonic() - self.started) / just_now
 
     def report(self) -> Report:

@@ -6,6 +6,7 @@ an item that was written meanwhile, and so that doing a page twice does no harm.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
@@ -49,6 +50,11 @@ class Task:
     items: Condition
     change: Callable[[Item, Others], Sequence[Action]]
     wanted: Callable[[Item], Iterable[ItemKey]] = nothing_else
+
+
+def mark_of(*parts: object) -> str:
+    """A text that differs when one of some values does, as they are represented: snapshots, names, numbers."""
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)

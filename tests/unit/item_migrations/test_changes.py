@@ -21,6 +21,7 @@ from dynamo_single.item_migrations.online.changes.claims import needless_claims,
 from dynamo_single.item_migrations.online.changes.functions import changed_items
 from dynamo_single.item_migrations.online.changes.keys import index_pairs
 from dynamo_single.item_migrations.online.changes.moves import moved_items, renamed_parents
+from dynamo_single.item_migrations.online.work import mark_of
 from dynamo_single.item_migrations.snapshots import Snapshot
 from dynamo_single.orm.effects.claims import claim_item, claims_of
 from dynamo_single.orm.items.serialization import attributes_item, item_from
@@ -423,3 +424,12 @@ def test_what_went_along_with_a_parent_names_its_new_type() -> None:
     store = Store(lamp("1", deletedWith={"S": "Lamp#1"}), lamp("2", deletedWith={"S": "Lampion#1"}))
     store.done(renamed_parents("Lamp", "Light"))
     assert [item["deletedWith"]["S"] for item in store.items.values()] == ["Light#1", "Lampion#1"]
+
+
+def test_other_work_has_another_mark() -> None:
+    """A key that was edited after an interruption is not gone on with; the same one is, in another process too."""
+    texts = ["{name}", "{lamp_id}"]
+    marks = [mark_of("lamp", snapshot(), snapshot({"key": models.IndexKey("gs2", "LAMPS", text)})) for text in texts]
+    assert len({*marks}) == 2
+    assert marks[0] == mark_of("lamp", snapshot(), snapshot({"key": models.IndexKey("gs2", "LAMPS", "{name}")}))
+    assert "0x" not in repr(snapshot(BY_NAME, email=models.EmailAttribute(null=True, unique=True)))
