@@ -13,8 +13,6 @@ from inspect import iscoroutinefunction
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
-from asgiref.sync import sync_to_async
-
 from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.effects import sending
@@ -27,7 +25,7 @@ from dynamo_single.orm.requests.actions import ITEM_EXISTS, Action, Check, Item,
 from dynamo_single.orm.requests.block import Block, Entry
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.where import preconditions
-from dynamo_single.table.flow import run
+from dynamo_single.table.flow import local, run
 from dynamo_single.table.limits import MAX_TOKEN
 from dynamo_single.table.table import get_table
 
@@ -86,7 +84,7 @@ class Atomic:
     ) -> None:
         entered = self._entered.pop()
         if _leave(entered, failed=kind is not None):
-            _finish(entered.block)
+            run(_finished(entered.block))
 
     async def __aenter__(self) -> None:
         self.__enter__()
@@ -96,7 +94,7 @@ class Atomic:
     ) -> None:
         entered = self._entered.pop()
         if _leave(entered, failed=kind is not None):
-            await sync_to_async(_finish)(entered.block)
+            await _finished(entered.block)
 
 
 class _Entered:
@@ -133,14 +131,14 @@ def _leave(entered: _Entered, *, failed: bool) -> bool:
     return not failed
 
 
-def _finish(block: Block) -> None:
+async def _finished(block: Block) -> None:
     try:
-        run(sending.commit(block))
+        await sending.commit(block)
     except BaseException:
         block.discard()
         raise
     for callback in block.callbacks:
-        callback()
+        await local(callback)
 
 
 def on_commit(function: Callable[[], Any]) -> None:

@@ -133,7 +133,7 @@ def _from_db(model: type[DynamoModel], item: Item) -> DynamoModel:
     return result
 
 
-def reload(obj: DynamoModel) -> Any:
+async def reloaded(obj: DynamoModel) -> Any:
     """Read an object again, strongly consistent: one GetItem; raises the model's ``DoesNotExist``.
 
     What the ``atomic()`` block of this context puts whole is not read: it is known.
@@ -142,10 +142,15 @@ def reload(obj: DynamoModel) -> Any:
     alias, key = model._options.alias, _key(obj)
     item = put_whole(alias, [key])
     if item is None:
-        item = run(get_item(get_table(alias), key))
+        item = await get_item(get_table(alias), key)
     if item is None:
         raise model.DoesNotExist(f"{model._meta.label} with pk {obj.pk!r} is not stored (any more).")
     return instance(model, item)
+
+
+def reload(obj: DynamoModel) -> Any:
+    """``reloaded()`` in this thread."""
+    return run(reloaded(obj))
 
 
 def follow(obj: Any, fresh: Any, changed: Collection[str]) -> None:

@@ -18,6 +18,7 @@ from dynamo_single.orm.plan.projection import PartialItem
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.table.flow import run
 
 
 def named(model: type[DynamoModel], names: Sequence[object], method: str) -> list[str]:
@@ -123,7 +124,7 @@ def forget(obj: DynamoModel, name: str) -> None:
     obj._stored = PartialItem(kept, frozenset(read) - {stored})
 
 
-def complete(obj: Any, named: Collection[str] = ()) -> bool:
+async def completed(obj: Any, named: Collection[str] = ()) -> bool:
     """Read the rest of an object that was read in part: one GetItem, strongly consistent; ``True`` if it was sent.
 
     What was not set in memory, nor is ``named``, follows the item. What was set still counts as changed from what was
@@ -134,9 +135,14 @@ def complete(obj: Any, named: Collection[str] = ()) -> bool:
     if not is_partial(obj):
         return False
     kept = changed_in_memory(obj).union(named)
-    hydration.follow(obj, hydration.reload(obj), kept)
+    hydration.follow(obj, await hydration.reloaded(obj), kept)
     obj._stored = _as_read(type(obj), before, obj._stored, kept)
     return True
+
+
+def complete(obj: Any, named: Collection[str] = ()) -> bool:
+    """``completed()`` in this thread."""
+    return run(completed(obj, named))
 
 
 def _as_read(

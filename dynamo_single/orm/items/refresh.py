@@ -5,6 +5,7 @@ What is not asked for stays as it is in the object, and as it was read: a later 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Iterable
 from typing import Any
 
@@ -17,9 +18,10 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import declared
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names as physical
+from dynamo_single.table.flow import local
 
 
-def refresh(obj: DynamoModel, fields: Iterable[str] | None, queryset: Any) -> None:
+async def refresh(obj: DynamoModel, fields: Iterable[str] | None, queryset: Any) -> None:
     """Read an object again: one strongly consistent GetItem, or what ``queryset`` sends.
 
     ``fields`` are the names of the attributes that follow the item, and of relations, which forget what they read;
@@ -36,12 +38,15 @@ def refresh(obj: DynamoModel, fields: Iterable[str] | None, queryset: Any) -> No
         if not named:
             return
     if named is not None and queryset is None and named <= obj.get_deferred_fields():
-        _take(obj, hydration.reload(obj), obj.get_deferred_fields())
+        _take(obj, await hydration.reloaded(obj), obj.get_deferred_fields())
         return
     if queryset is not None and named is not None:
         # As in Django, what is named goes before what only() and defer() leave out.
         queryset = queryset.defer(None)
-    fresh = hydration.reload(obj) if queryset is None else queryset.get(pk=obj.pk)
+    if queryset is None:
+        fresh = await hydration.reloaded(obj)
+    else:
+        fresh = await local(functools.partial(queryset.get, pk=obj.pk))
     if named is None and not partial.is_partial(fresh):
         hydration.follow(obj, fresh, ())
     else:

@@ -19,6 +19,7 @@ from dynamo_single import clock
 from dynamo_single.exceptions import EmptyKeyPart, InvalidValue
 from dynamo_single.orm.conditions.matching import normal
 from dynamo_single.orm.items.held import values_held
+from dynamo_single.orm.items.native import are_plain
 from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
@@ -230,6 +231,13 @@ def _setting_themselves(model: type[DynamoModel]) -> tuple[Any, ...]:
     """The fields that may set their value themselves; Django's own only gives it."""
     fields = (field for field in model._meta.concrete_fields if hasattr(field, "attribute"))
     return tuple(field for field in fields if type(field).pre_save is not Field.pre_save)
+
+
+@cache
+def may_wait(model: type[DynamoModel]) -> bool:
+    """Whether a field may wait as it sets its value: for a storage, a request's user, or a project's own code."""
+    fields = _setting_themselves(model)
+    return any(getattr(field, "may_wait", False) or not are_plain(type(field), ("pre_save",)) for field in fields)
 
 
 def automatic_names(obj: DynamoModel) -> list[str]:

@@ -12,9 +12,10 @@ from asgiref.sync import sync_to_async
 from dynamo_single.later import Later
 from dynamo_single.orm.conditions.terms import Condition
 from dynamo_single.orm.effects.terms import NO_TERMS, Terms
+from dynamo_single.orm.items.native import are_plain, makes_objects
 from dynamo_single.orm.model.model import Abstract, Asked, Model
 from dynamo_single.orm.query.manager import Manager, SoftDeleteManager
-from dynamo_single.orm.requests.block import current
+from dynamo_single.orm.requests.block import Block, current
 from dynamo_single.orm.schema.attributes import AuthorAttribute, TimestampAttribute, UnicodeAttribute
 from dynamo_single.table import names
 from dynamo_single.table.flow import run
@@ -75,7 +76,10 @@ class SoftDeleteModel(Model):
         return self._delete_under(NO_TERMS if condition is None else self._demanding(condition))
 
     def _delete_under(self, terms: Terms, origin: object = None) -> tuple[int, dict[str, int]]:
-        return run(trash.delete(self, terms, current()))
+        return run(self._deleted(terms, current(), origin))
+
+    async def _deleted(self, terms: Terms, pending: Block | None, origin: object = None) -> tuple[int, dict[str, int]]:
+        return await trash.delete(self, terms, pending)
 
     def restore(self) -> tuple[int, dict[str, int]]:
         """Take the object out of the trash, and what went there along with it; the counts are by model.
@@ -89,7 +93,9 @@ class SoftDeleteModel(Model):
         return run(trash.restore(self, Terms(queried=condition), current()))
 
     async def arestore(self) -> tuple[int, dict[str, int]]:
-        """``restore()`` in a thread."""
-        return await sync_to_async(self.restore)()
+        """``restore()``, awaited unless a project's class has one of its own."""
+        if not (are_plain(type(self), ("restore",)) and makes_objects(type(self))):
+            return await sync_to_async(self.restore)()
+        return await trash.restore(self, NO_TERMS, current())
 
     restore.alters_data = arestore.alters_data = True  # type: ignore[attr-defined]  # templates call neither

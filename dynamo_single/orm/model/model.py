@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, MutableMapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from asgiref.sync import sync_to_async
 from django.core.checks import CheckMessage
 from django.core.exceptions import ValidationError
 from django.db import connections, models
 from django.db.models.base import ModelBase, ModelState
-from django.db.models.signals import post_init, post_save, pre_init, pre_save
+from django.db.models.signals import post_init, pre_init
 from pynamodb.expressions.condition import Condition as PynamoDBCondition
 
 from dynamo_single.exceptions import InvalidValue, NotSupported
@@ -24,6 +23,7 @@ from dynamo_single.orm.items import hydration, partial, refresh, serialization
 from dynamo_single.orm.items.held import AttributeValues
 from dynamo_single.orm.items.stored import StoredItem
 from dynamo_single.orm.model import validation
+from dynamo_single.orm.model.awaited import Awaited
 from dynamo_single.orm.model.metaclass import ModelMeta, Options
 from dynamo_single.orm.model.positional import check_force_insert, save_options
 from dynamo_single.orm.model.pynamodb import ItemType, KeyValue, PynamoDBHooks
@@ -34,8 +34,7 @@ from dynamo_single.orm.requests.changes import Change
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.encoding.shown import named
 from dynamo_single.orm.where import preconditions
-from dynamo_single.orm.write import create, save
-from dynamo_single.orm.write import delete as purging
+from dynamo_single.orm.write import save
 from dynamo_single.orm.write.intentions import Save
 from dynamo_single.orm.write.move import Movable
 from dynamo_single.table import names as physical
@@ -52,7 +51,7 @@ class Abstract:
     abstract = True
 
 
-class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=ModelMeta):  # noqa: DJ008 - abstract
+class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=ModelMeta):  # noqa: DJ008 - abstract
     """A model whose objects are items of the one table.
 
     Declare attributes, and the keys in ``class Keys``. Everything of Django's model API that DynamoDB can answer works;
@@ -125,6 +124,27 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
         ``force_update`` computes every key anew without a change too, for an index that is younger than the item.
         ``condition``, a ``Q`` or a condition of PynamoDB, has to hold of the stored item (``ConditionNotMet``).
         """
+        given = self._to_save(
+            *args,
+            force_insert=force_insert,
+            force_update=force_update,
+            using=using,
+            update_fields=update_fields,
+            condition=condition,
+        )
+        if given is not None:
+            self.save_base(**given)
+
+    def _to_save(
+        self,
+        *args: Any,
+        force_insert: bool | tuple[ModelBase, ...] = False,
+        force_update: bool = False,
+        using: str | None = None,
+        update_fields: Iterable[str] | None = None,
+        condition: Asked = None,
+    ) -> dict[str, Any] | None:
+        """What ``save()`` asks ``save_base()`` for; ``None`` for nothing."""
         if args:
             given = (force_insert, force_update, using, update_fields)
             force_insert, force_update, using, update_fields = save_options(args, given)
@@ -146,18 +166,14 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
                 "only if there is none with its key, without a condition."
             )
         if names is not None and not names and condition is None:
-            return
-        self.save_base(
-            using=using,
-            force_insert=bool(force_insert),
-            force_update=force_update,
-            update_fields=names,
-            condition=demanded,
-        )
-
-    async def asave(self, *args: object, **options: Any) -> None:
-        """``save()`` in a thread."""
-        await sync_to_async(self.save)(*args, **options)
+            return None
+        return {
+            "using": using,
+            "force_insert": bool(force_insert),
+            "force_update": force_update,
+            "update_fields": names,
+            "condition": demanded,
+        }
 
     @classmethod
     def check(cls, **kwargs: Any) -> list[CheckMessage]:
@@ -204,12 +220,7 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
         condition: Condition = EVERYTHING,
     ) -> None:
         """Save with Django's signals around it; ``raw`` (fixtures) replaces what is stored."""
-        cls = self._meta.concrete_model
-        names = None if update_fields is None else frozenset(update_fields)
-        pre_save.send(sender=cls, instance=self, raw=raw, using=using, update_fields=names)
-        updated = self._save_table(raw, cls, bool(force_insert), force_update, using, names, condition)
-        self._state.adding = False
-        post_save.send(sender=cls, instance=self, created=not updated, update_fields=names, raw=raw, using=using)
+        run(self._saved(raw, force_insert, force_update, using, update_fields, condition))
 
     def _save_table(
         self,
@@ -222,15 +233,7 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
         condition: Condition = EVERYTHING,
     ) -> bool:
         # Django's serializers call ``Model.save_base`` unbound, which ends here.
-        if raw:
-            return run(create.replace(self, current()))
-        if force_insert or (self._state.adding and not force_update and update_fields is None):
-            run(create.create(self, current()))
-            return False
-        names = None if update_fields is None else frozenset(update_fields)
-        terms = NO_TERMS if condition == EVERYTHING else Terms(demanded=condition)
-        run(save.save(self, Save(names, terms=terms, force=force_update and names is None), current()))
-        return True
+        return run(self._written(raw, cls, force_insert, force_update, using, update_fields, condition))
 
     # By keyword only: PynamoDB's condition in the first place would be dropped in silence.
     def delete(  # type: ignore[override]  # Django's are positional too
@@ -244,11 +247,11 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
         return self.hard_delete(condition=condition)
 
     async def adelete(self, **options: Any) -> tuple[int, dict[str, int]]:  # type: ignore[override]  # as above
-        """``delete()`` in a thread."""
-        return await sync_to_async(self.delete)(**options)
+        """``delete()``, awaited."""
+        return await self._adelete(**options)
 
     # Django passes this mark on from the first base that has the method, which is PynamoDB's. Templates call neither.
-    save.alters_data = delete.alters_data = asave.alters_data = adelete.alters_data = True  # type: ignore[attr-defined]
+    save.alters_data = delete.alters_data = adelete.alters_data = True  # type: ignore[attr-defined]
 
     def hard_delete(self, *, condition: Asked = None) -> tuple[int, dict[str, int]]:
         """Delete the item for good and release its unique values, with Django's signals around it.
@@ -258,11 +261,7 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
         """
         return self._hard_delete(self._demanding(condition))
 
-    async def ahard_delete(self, *, condition: Asked = None) -> tuple[int, dict[str, int]]:
-        """``hard_delete()`` in a thread."""
-        return await sync_to_async(self.hard_delete)(condition=condition)
-
-    hard_delete.alters_data = ahard_delete.alters_data = True  # type: ignore[attr-defined]  # templates call neither
+    hard_delete.alters_data = True  # type: ignore[attr-defined]  # templates do not call it
 
     @classmethod
     def _demanding(cls, condition: Asked) -> Terms:
@@ -283,7 +282,7 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
 
     def _hard_delete(self, terms: Terms, origin: object = None) -> tuple[int, dict[str, int]]:
         """Delete for good; the signals name ``origin``, which is the object itself unless it is given."""
-        return run(purging.delete(self, terms, current(), origin))
+        return run(self._hard_deleted(terms, current(), origin))
 
     def _delete_under(self, terms: Terms, origin: object = None) -> tuple[int, dict[str, int]]:
         """Delete as ``delete()`` does."""
@@ -340,7 +339,7 @@ class Model(Movable, PynamoDBHooks, PynamoDBModel, models.Model, metaclass=Model
         forgets what was prefetched. Without, everything follows that was read. A later save is held to what it was that
         the object had read.
         """
-        refresh.refresh(self, fields, from_queryset)
+        run(refresh.refresh(self, fields, from_queryset))
 
     def _forget(self, name: str) -> None:
         partial.forget(self, name)

@@ -33,7 +33,7 @@ else:
     pages = Later("dynamo_single.orm.results.pages")
 
 #: The methods that a twin passes by.
-_PASSED_BY = (*by_key.BETWEEN, "get", "count", "exists", "first", "last", "reverse", "in_bulk", "page")
+_PASSED_BY = (*by_key.BETWEEN, "_to_evaluate", "get", "count", "exists", "first", "last", "reverse", "in_bulk", "page")
 
 
 class AwaitedQuerySet(WritingQuerySet[M]):
@@ -45,7 +45,7 @@ class AwaitedQuerySet(WritingQuerySet[M]):
     def _is_native(self) -> bool:
         """Whether the loop may read by itself."""
         return (
-            native.are_ours(type(self), _PASSED_BY)
+            native.are_plain(type(self), _PASSED_BY)
             and native.makes_objects(self.model)
             and self._iterable_class in (ObjectIterable, RowIterable)
             and self._computation is None
@@ -135,6 +135,17 @@ class AwaitedQuerySet(WritingQuerySet[M]):
     async def alast(self) -> M | None:
         """``last()``, awaited."""
         return await _first_of(self.reverse()) if self._is_native() else await super().alast()
+
+    async def acreate(self, **kwargs: Any) -> M:
+        """``create()``, awaited."""
+        model = self.model
+        is_native = native.are_plain(type(self), ("create",)) and native.are_plain(model, ("__init__",))
+        # What is no attribute has Django's own error.
+        if not (is_native and native.makes_objects(model) and kwargs.keys() <= model._settable()):
+            return await super().acreate(**kwargs)
+        obj: M = model(**kwargs)
+        await obj.asave(force_insert=True, using=self.db)
+        return obj
 
     async def apage(self, size: int, cursor: str | None = None, *, max_requests: int | None = None) -> Page[M]:
         """``page()``, awaited."""

@@ -14,7 +14,7 @@ from dynamo_single import clock
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.items import batches
-from dynamo_single.orm.items.native import are_ours
+from dynamo_single.orm.items.native import owners_of
 from dynamo_single.orm.items.serialization import Values, computed_key
 from dynamo_single.orm.plan import planner
 from dynamo_single.orm.plan.candidates import MAX_KEYS
@@ -33,6 +33,8 @@ BETWEEN = (
     *("query", "filter", "order_by", "_filter_or_exclude", "_filter_or_exclude_inplace", "_chain", "_clone"),
     *("iterator", "_iterator", "_fetch_all", "__iter__", "__len__", "__getitem__"),
 )
+
+_OURS = ("dynamo_single", "django")
 
 
 #: The primary keys that ``pk``s give, with these and the values that they are made of.
@@ -85,7 +87,7 @@ async def _found(queryset: StatefulQuerySet[Any], keys: Sequence[ItemKey]) -> li
 
 def _asks_plainly(queryset: StatefulQuerySet[Any]) -> bool:
     """Whether a queryset asks for objects as they are stored, and nothing of a project's stands between."""
-    if queryset._iterable_class is not ObjectIterable or not are_ours(type(queryset), BETWEEN):
+    if queryset._iterable_class is not ObjectIterable or not _nothing_between(type(queryset)):
         return False
     asked, query = queryset._asked, queryset.query
     # Without soft delete there are no deleted objects, and nothing is sent.
@@ -111,6 +113,13 @@ def _asks_plainly(queryset: StatefulQuerySet[Any]) -> bool:
         or asked.distinct
         or asked.inside
     )
+
+
+@cache
+def _nothing_between(queryset_class: type[Any]) -> bool:
+    """Whether all that lies between a question and its objects is this app's or Django's own."""
+    owners = owners_of(queryset_class, BETWEEN)
+    return all(owner is None or owner.__module__.partition(".")[0] in _OURS for owner in owners)
 
 
 @cache

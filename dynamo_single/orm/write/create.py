@@ -16,8 +16,8 @@ from dynamo_single.orm.effects.together import effects_of
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.held import values_held
-from dynamo_single.orm.items.partial import complete
-from dynamo_single.orm.items.serialization import Values, item_from, set_automatic
+from dynamo_single.orm.items.partial import completed
+from dynamo_single.orm.items.serialization import Values, item_from, may_wait, set_automatic
 from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.orm.requests.block import Block
 from dynamo_single.orm.schema import registry
@@ -64,14 +64,17 @@ async def new_item(obj: DynamoModel, pending: Block | None, *, raw: bool = False
     """The item and the values of an object that is to be created, which gets its identifier and automatic values."""
     model = type(obj)
     if obj._stored is not None:
-        await local(partial(complete, obj))
+        await completed(obj)
     _make_identity(obj)
     form, effects = form_of(model), effects_of(model)
     if form.asks(values_held(obj)):
         assignments.refuse_changes(obj, "A new object has none: give it a value.")
     values = obj.__dict__
     if not raw:
-        set_automatic(obj, add=True)
+        if may_wait(model):
+            await local(partial(set_automatic, obj, add=True))
+        else:
+            set_automatic(obj, add=True)
         for effect in effects:
             values.update(effect.stamp(None))
     for effect in effects:
@@ -96,7 +99,7 @@ async def replace(obj: Any, pending: Block | None) -> bool:
         for effect in effects_of(type(obj)):
             await effect.catch_up(obj, pending)
     except AlreadyExists:
-        stored = await local(partial(hydration.reload, obj))
+        stored = await hydration.reloaded(obj)
         obj._stored = stored._stored
         # What is kept in step is so already; a fixture says how it was.
         for kept in (*registry.counters_of(type(obj)), *registry.copied_of(type(obj))):

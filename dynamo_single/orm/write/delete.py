@@ -25,7 +25,8 @@ from dynamo_single.orm.effects.together import effects_of
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.effects.write_errors import is_gone
 from dynamo_single.orm.items import hydration, versions
-from dynamo_single.orm.items.partial import changed_in_memory, complete
+from dynamo_single.orm.items.native import notify
+from dynamo_single.orm.items.partial import changed_in_memory, completed
 from dynamo_single.orm.plan.projection import PartialItem
 from dynamo_single.orm.requests.actions import Check, Delete, Item, ItemKey, key_of
 from dynamo_single.orm.requests.block import Block, Entry
@@ -58,19 +59,19 @@ async def delete(
         if cascade.followers(type(obj), for_good=True):
             await _with_children(obj, terms, done, pending, origin)
         else:
-            await local(partial(_announce, [obj], origin, set()))
+            await notify(pre_delete, obj._meta.concrete_model, instance=obj, using=None, origin=origin)
             if await _alone(obj, terms, pending):
                 done.append(obj)
     finally:
-        await local(partial(_tell, origin, done))
+        await _tell(origin, done)
     obj._state.adding = True
     return cascade.counts(type(obj), done)
 
 
-def _tell(origin: object, done: Sequence[Any]) -> None:
+async def _tell(origin: object, done: Sequence[Any]) -> None:
     for each in done:
         each._state.adding = True
-        post_delete.send(sender=each._meta.concrete_model, instance=each, using=None, origin=origin)
+        await notify(post_delete, each._meta.concrete_model, instance=each, using=None, origin=origin)
 
 
 async def remove(obj: DynamoModel, terms: Terms, pending: Block | None) -> int:
@@ -101,7 +102,7 @@ async def _is_whole(obj: DynamoModel) -> bool:
     """Read the rest of an object that was read in part; ``False`` if it is not there any more."""
     try:
         if isinstance(obj._stored, PartialItem):
-            await local(partial(complete, obj))
+            await completed(obj)
     except type(obj).DoesNotExist:
         return False
     return True
@@ -134,7 +135,7 @@ async def _with_children(
         if not await local(removal.read_counters):
             return
         below = await local(partial(cascade.below, obj, listings, again=attempt > 0, for_good=True))
-        await local(partial(_announce, [*below, obj], origin, announced))
+        await _announce([*below, obj], origin, announced)
         steps = [*(_Removal(each, Terms()) for each in reversed(below)), removal]
         roots = [hydration.instance(type(each), each._stored) for each in (obj, *below)] if pending is None else []
         work = Cascade(steps, _guards(obj, terms))
@@ -163,7 +164,7 @@ async def _latecomers(
         late = await local(partial(cascade.below, first, listings, again=True, for_good=True, also=others))
         if not late:
             return
-        await local(partial(_announce, late, origin, announced))
+        await _announce(late, origin, announced)
         roots += [hydration.instance(type(each), each._stored) for each in late]
         work = Cascade([_Removal(each, Terms()) for each in reversed(late)])
         try:
@@ -178,13 +179,13 @@ async def _latecomers(
     )
 
 
-def _announce(objects: Sequence[DynamoModel], origin: object, announced: set[ItemKey]) -> None:
+async def _announce(objects: Sequence[DynamoModel], origin: object, announced: set[ItemKey]) -> None:
     """Send ``pre_delete`` once for each object, however often its deletion is begun anew."""
     for obj in objects:
         key = key_of(obj._stored)
         if key not in announced:
             announced.add(key)
-            pre_delete.send(sender=obj._meta.concrete_model, instance=obj, using=None, origin=origin)
+            await notify(pre_delete, obj._meta.concrete_model, instance=obj, using=None, origin=origin)
 
 
 class _Removal(Step):

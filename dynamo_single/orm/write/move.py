@@ -22,7 +22,8 @@ from dynamo_single.orm.effects.together import effects_of
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.held import hold_only, values_held
-from dynamo_single.orm.items.partial import complete
+from dynamo_single.orm.items.native import are_plain, makes_objects, notify
+from dynamo_single.orm.items.partial import completed
 from dynamo_single.orm.items.serialization import Values, computed_key
 from dynamo_single.orm.plan.plan import Visibility
 from dynamo_single.orm.plan.projection import PartialItem
@@ -54,9 +55,12 @@ class Movable:
         """
         run(move(self, changes, current()))
 
-    async def amove(self, **changes: Any) -> None:
-        """``move()`` in a thread."""
-        await sync_to_async(self.move)(**changes)
+    async def amove(self: Any, **changes: Any) -> None:
+        """``move()``, awaited unless a project's class has one of its own."""
+        if are_plain(self.__class__, ("move",)) and makes_objects(type(self)):
+            await move(self, changes, current())
+        else:
+            await sync_to_async(self.move)(**changes)
 
     move.alters_data = amove.alters_data = True  # type: ignore[attr-defined]  # templates call neither
 
@@ -73,13 +77,13 @@ async def move(obj: Any, changes: Mapping[str, object], pending: Block | None) -
     if unknown:
         raise TypeError(f"{model._meta.object_name}.move() got an unexpected keyword argument {unknown[0]!r}.")
     if isinstance(obj._stored, PartialItem):
-        await local(partial(complete, obj))
+        await completed(obj)
     before = _state(obj)
     try:
         for name, value in changes.items():
             setattr(obj, name, value)
-        announced = {"sender": model, "instance": obj, "raw": False, "using": None, "update_fields": None}
-        await local(partial(pre_save.send, **announced))
+        announced = {"instance": obj, "raw": False, "using": None, "update_fields": None}
+        await notify(pre_save, model, **announced)
         assignments.refuse_changes(obj, "move() puts a new item, for which it is not computed: save() it before.")
         identity = form_of(model).prepared(obj.__dict__, obj._stored, model._identity)
         if computed_key(model, identity) == key_of(obj._stored):
@@ -89,7 +93,7 @@ async def move(obj: Any, changes: Mapping[str, object], pending: Block | None) -
     except BaseException:
         _set_state(obj, before)
         raise
-    await local(partial(post_save.send, created=False, **announced))
+    await notify(post_save, model, created=False, **announced)
 
 
 def _state(obj: DynamoModel) -> _State:

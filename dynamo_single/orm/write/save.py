@@ -26,7 +26,7 @@ from dynamo_single.orm.effects.write_errors import is_gone, stored_instead
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.held import hold_only, values_held
-from dynamo_single.orm.items.partial import changed_in_memory, complete
+from dynamo_single.orm.items.partial import changed_in_memory, completed
 from dynamo_single.orm.items.serialization import Values
 from dynamo_single.orm.plan.projection import PartialItem
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, Check, Item, ItemKey, key_of
@@ -52,7 +52,7 @@ async def save(obj: DynamoModel, wanted: Save, pending: Block | None) -> None:
     """
     form = form_of(type(obj))
     if form.files and not wanted.raw:
-        form.store_files(obj, wanted.only)
+        await local(partial(form.store_files, obj, wanted.only))
     named = _named(obj, wanted)
     if form.asks(values_held(obj)):
         wanted = replace(wanted, changes=(*wanted.changes, *assignments.of_object(obj, wanted.only)))
@@ -206,9 +206,9 @@ async def _stored_item(obj: DynamoModel, named: Collection[str]) -> Item:
     """The item as it was read; read now, if the object has none or a part of it: what is ``named`` stays."""
     try:
         if obj._stored is None:
-            obj = await local(partial(hydration.reload, obj))
+            obj = await hydration.reloaded(obj)
         elif isinstance(obj._stored, PartialItem):
-            await local(partial(complete, obj, named))
+            await completed(obj, named)
     except type(obj).DoesNotExist as error:
         raise StaleObject(
             f"{Subject(obj).name} is not stored, so there is nothing to update; nothing was written."
@@ -315,7 +315,7 @@ async def only_if(
             except StaleObject as error:
                 if is_gone(error):
                     return False
-                fresh = await local(partial(_reloaded, obj))
+                fresh = await _reloaded(obj)
                 if fresh is None or not matches(condition, fresh._stored, registry.layout_of(type(obj))):
                     return False
                 if last_try:
@@ -331,8 +331,8 @@ async def only_if(
             hold_only(obj, as_it_was[1])
 
 
-def _reloaded(obj: DynamoModel) -> Any:
+async def _reloaded(obj: DynamoModel) -> Any:
     try:
-        return hydration.reload(obj)
+        return await hydration.reloaded(obj)
     except type(obj).DoesNotExist:
         return None

@@ -26,7 +26,8 @@ from dynamo_single.orm.effects.together import effects_of
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.held import hold_only, values_held
-from dynamo_single.orm.items.partial import changed_in_memory, complete
+from dynamo_single.orm.items.native import notify
+from dynamo_single.orm.items.partial import changed_in_memory, completed
 from dynamo_single.orm.items.serialization import Values, key_of_pk
 from dynamo_single.orm.plan.projection import PartialItem
 from dynamo_single.orm.requests.actions import Action, Check, Item, key_of
@@ -100,7 +101,7 @@ async def delete(obj: DynamoModel, terms: Terms, pending: Block | None) -> tuple
     except type(obj).DoesNotExist:
         pass  # somebody else deleted it for good
     finally:
-        await local(partial(_tell, post_soft_delete, done))
+        await _tell(post_soft_delete, done)
     return cascade.counts(type(obj), done)
 
 
@@ -123,13 +124,13 @@ async def restore(obj: DynamoModel, terms: Terms, pending: Block | None) -> tupl
             )
         raise
     finally:
-        await local(partial(_tell, post_restore, done))
+        await _tell(post_restore, done)
     return cascade.counts(type(obj), done)
 
 
-def _tell(signal: Signal, done: Sequence[object]) -> None:
+async def _tell(signal: Signal, done: Sequence[object]) -> None:
     for each in done:
-        signal.send(sender=type(each), instance=each)
+        await notify(signal, type(each), instance=each)
 
 
 def along_with(obj: DynamoModel) -> list[Any]:
@@ -155,10 +156,10 @@ async def _carry_out(
     the object that are not saved stay as they are.
     """
     prepare = _deletion if into_trash else _restoration
-    is_fresh = isinstance(obj._stored, PartialItem) and await local(partial(complete, obj))
+    is_fresh = isinstance(obj._stored, PartialItem) and await completed(obj)
     for attempt in range(ATTEMPTS):
         if not is_fresh and _is_in_trash(obj) == into_trash:
-            await local(partial(_read_again, obj))
+            await _read_again(obj)
             is_fresh = True
         if is_fresh and not matches(terms.queried, obj._stored, registry.layout_of(type(obj))):
             return
@@ -171,7 +172,7 @@ async def _carry_out(
         except StaleObject as error:
             outdated = error.expected != error.found and work.failed is obj and terms.queried == EVERYTHING
             as_it_was = obj._stored, values_held(obj)
-            await local(partial(_read_again, obj))
+            await _read_again(obj)
             is_fresh = True
             if into_trash and any(each is obj for each in work.done):
                 raise  # restored after its own transaction: what is below it is no matter of this deletion any more
@@ -316,6 +317,6 @@ def _mark(obj: DynamoModel) -> str:
     return f"{type(obj)._options.item_type}#{obj.pk}"
 
 
-def _read_again(obj: DynamoModel) -> None:
+async def _read_again(obj: DynamoModel) -> None:
     changed = changed_in_memory(obj).difference(_MARKS)
-    hydration.follow(obj, hydration.reload(obj), changed)
+    hydration.follow(obj, await hydration.reloaded(obj), changed)

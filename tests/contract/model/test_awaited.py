@@ -10,12 +10,14 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from django.db.models.signals import post_init
+from django.db.models.signals import post_init, post_save
 
 from dynamo_single import models
 from dynamo_single.table import Table, transport
 from dynamo_single.testing import assert_requests, capture_requests
+from dynamo_single.transactions import atomic
 from project.directory.models import Company, Person
+from tests.catalog.models import Order
 
 PEOPLE = 200
 
@@ -77,6 +79,142 @@ def test_the_loop_reads_itself(name: str) -> None:
     with assert_requests(operations), awaited() as found:
         asyncio.run(result(ask()))
     assert found == operations
+
+
+async def person() -> Person:
+    """A person that was read."""
+    return await Person.all_objects.aget(pk="c1~~mike")
+
+
+async def changed() -> None:
+    """A person saved with another name."""
+    found = await person()
+    found.name = "Michael"
+    await found.asave()
+
+
+async def trashed_and_back() -> None:
+    """A person put into the trash and restored."""
+    found = await person()
+    await found.adelete()
+    await found.arestore()
+
+
+async def several() -> None:
+    """Two companies in one transaction."""
+    async with atomic():
+        await Company.objects.acreate(company_id="c8", name="Eight")
+        await Company.objects.acreate(company_id="c9", name="Nine")
+
+
+WRITES: dict[str, tuple[Callable[[], Any], list[str]]] = {
+    "acreate": (lambda: Company.objects.acreate(company_id="c9", name="New"), ["PutItem"]),
+    "acreate with a unique value": (
+        lambda: Person.objects.acreate(company_id="c1", person_id="x", name="X", email="x@example.com"),
+        ["TransactWriteItems"],
+    ),
+    "asave": (changed, ["GetItem", "UpdateItem"]),
+    "arefresh_from_db": (lambda: Person(company_id="c1", person_id="mike").arefresh_from_db(), ["GetItem"]),
+    "atomic": (several, ["TransactWriteItems"]),
+    "trash": (trashed_and_back, ["GetItem", "UpdateItem", "TransactWriteItems"]),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_the_loop_writes_itself(name: str) -> None:
+    """Every request of a write that nothing else follows from is awaited."""
+    ask, operations = WRITES[name]
+    with assert_requests(operations), awaited() as found:
+        asyncio.run(result(ask()))
+    assert found == operations
+
+
+def test_deleting_for_good_is_awaited() -> None:
+    """Of a model without children."""
+
+    async def ask() -> None:
+        order = await Order.objects.acreate(customer="c", number=1)
+        await order.adelete()
+
+    with assert_requests(["PutItem", "DeleteItem"]), awaited() as found:
+        asyncio.run(ask())
+    assert found == ["PutItem", "DeleteItem"]
+
+
+def test_an_overridden_save_is_called_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that a test puts in the place of ours after the class was looked at."""
+    threads: list[int] = []
+
+    def save(self: Company, *args: Any, **options: Any) -> None:
+        threads.append(threading.get_ident())
+        super(Company, self).save(*args, **options)
+
+    async def ask() -> None:
+        await Company(company_id="c8", name="Eight").asave()
+        monkeypatch.setattr(Company, "save", save)
+        await Company(company_id="c9", name="Nine").asave()
+
+    with assert_requests(["PutItem", "PutItem"]), awaited() as found:
+        asyncio.run(ask())
+    assert found == ["PutItem"]
+    assert len(threads) == 1
+    assert threading.get_ident() not in threads
+
+
+def test_receivers_of_a_write_are_called_where_they_may_wait() -> None:
+    """A synchronous one in a thread, an asynchronous one in the loop; the write itself is awaited."""
+    heard: list[tuple[str, bool]] = []
+
+    def synchronous(**kwargs: Any) -> None:
+        heard.append(("synchronous", threading.get_ident() == here))
+
+    async def asynchronous(**kwargs: Any) -> None:
+        heard.append(("asynchronous", threading.get_ident() == here))
+
+    here = threading.get_ident()
+    post_save.connect(synchronous, sender=Company)
+    post_save.connect(asynchronous, sender=Company)
+    try:
+        with awaited() as found:
+            asyncio.run(result(Company.objects.acreate(company_id="c9", name="New")))
+    finally:
+        post_save.disconnect(synchronous, sender=Company)
+        post_save.disconnect(asynchronous, sender=Company)
+    assert found == ["PutItem"]
+    assert sorted(heard) == [("asynchronous", True), ("synchronous", False)]
+
+
+def test_creations_overlap() -> None:
+    """All of them are under way together."""
+
+    async def ask() -> None:
+        with gathering(20):
+            await asyncio.gather(
+                *(Company.objects.acreate(company_id=f"n{number}", name="New") for number in range(20))
+            )
+
+    with assert_requests(["PutItem"] * 20):
+        asyncio.run(ask())
+
+
+def test_a_cancelled_save_says_that_its_outcome_is_unknown() -> None:
+    """The object is as it was before, so that the same save can be repeated after reading."""
+
+    async def never(*args: Any) -> Any:
+        await asyncio.sleep(60)
+
+    async def ask() -> Company:
+        made = Company(company_id="c9", name="New")
+        with mock.patch("dynamo_single.table.transport.asend", never):
+            task = asyncio.ensure_future(made.asave())
+            await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError) as caught:
+                await task
+        assert "may have been carried out" in caught.value.__notes__[0]
+        return made
+
+    assert asyncio.run(ask())._state.adding
 
 
 @contextmanager

@@ -21,7 +21,6 @@ INHERITED = {
     "abulk_update",
     "aaggregate",
     "acontains",
-    "acreate",
     "adelete",
     "aearliest",
     "aexplain",

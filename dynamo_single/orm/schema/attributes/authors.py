@@ -31,6 +31,9 @@ def current_author() -> Any:
 class AuthorField(fields.ReferenceField):
     """A reference to the user that is set by itself, once."""
 
+    #: Who it is may have to be read.
+    may_wait = True
+
     def pre_save(self, model_instance: Any, add: bool) -> Any:
         """The user of the context, for a new object; raises ``NotSupported`` if somebody else was set by hand."""
         given = model_instance.__dict__.get(self.attname)

@@ -16,6 +16,9 @@ from dynamo_single.orm.schema.fields.fields import DynamoField
 class FileField(DynamoField, models.FileField):  # type: ignore[misc]  # see descriptor_class
     """A file in a storage."""
 
+    #: The storage may be another server.
+    may_wait = True
+
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
         """Put what was uploaded into the storage; what is no file is left for the attribute to refuse."""
         held = getattr(model_instance, self.attname)

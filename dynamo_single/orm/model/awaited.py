@@ -1,0 +1,130 @@
+"""An object's methods as coroutines, and their asynchronous twins, which await them in the event loop.
+
+Where a project's class has such a method itself, the twin is that method in a thread, as Django's is. A synchronous
+receiver of a signal alone is called in a thread, and the rest is awaited.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.db.models.base import ModelBase
+from django.db.models.signals import post_save, pre_save
+
+from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
+from dynamo_single.orm.effects.terms import NO_TERMS, Terms
+from dynamo_single.orm.items import native, refresh
+from dynamo_single.orm.items.native import are_plain, notify
+from dynamo_single.orm.requests.block import Block, current
+from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.write import create, save
+from dynamo_single.orm.write import delete as purging
+from dynamo_single.orm.write.intentions import Save
+from dynamo_single.table.flow import local
+
+_TO_SAVE = ("save", "save_base", "_save_table", "get_deferred_fields")
+_TO_DELETE = ("delete", "hard_delete", "_hard_delete", "_delete_under")
+_TO_READ = ("refresh_from_db", "get_deferred_fields")
+
+
+class Awaited:
+    """The coroutines of an object's methods, and the twins."""
+
+    async def _saved(
+        self: Any,
+        raw: bool = False,
+        force_insert: bool | tuple[ModelBase, ...] = False,
+        force_update: bool = False,
+        using: str | None = None,
+        update_fields: Iterable[str] | None = None,
+        condition: Condition = EVERYTHING,
+    ) -> None:
+        cls: Any = self._meta.concrete_model
+        names = None if update_fields is None else frozenset(update_fields)
+        await notify(pre_save, cls, instance=self, raw=raw, using=using, update_fields=names)
+        asked = (raw, cls, bool(force_insert), force_update, using, names, condition)
+        if are_plain(self.__class__, ("_save_table",)):
+            updated = await self._written(*asked)
+        else:
+            updated = await local(functools.partial(self._save_table, *asked))
+        self._state.adding = False
+        await notify(post_save, cls, instance=self, created=not updated, update_fields=names, raw=raw, using=using)
+
+    async def _written(
+        self: Any,
+        raw: bool,
+        cls: Any,
+        force_insert: bool,
+        force_update: bool,
+        using: str | None,
+        update_fields: Iterable[str] | None,
+        condition: Condition,
+    ) -> bool:
+        """Write the item; ``False`` if there was none before."""
+        if raw:
+            return await create.replace(self, current())
+        if force_insert or (self._state.adding and not force_update and update_fields is None):
+            await create.create(self, current())
+            return False
+        names = None if update_fields is None else frozenset(update_fields)
+        terms = NO_TERMS if condition == EVERYTHING else Terms(demanded=condition)
+        await save.save(self, Save(names, terms=terms, force=force_update and names is None), current())
+        return True
+
+    async def _hard_deleted(
+        self: Any, terms: Terms, pending: Block | None, origin: Any = None
+    ) -> tuple[int, dict[str, int]]:
+        return await purging.delete(self, terms, pending, origin)
+
+    async def _deleted(
+        self: Any, terms: Terms, pending: Block | None, origin: Any = None
+    ) -> tuple[int, dict[str, int]]:
+        return await self._hard_deleted(terms, pending, origin)  # type: ignore[no-any-return]
+
+    async def asave(self: Any, *args: Any, **options: Any) -> None:
+        """``save()``, awaited."""
+        if not _is_native(self, _TO_SAVE):
+            await sync_to_async(self.save)(*args, **options)
+            return
+        given = self._to_save(*args, **options)
+        if given is not None:
+            await self._saved(**given)
+
+    async def _adelete(self: Any, **options: Any) -> tuple[int, dict[str, int]]:
+        if not _is_native(self, _TO_DELETE):
+            deleted: tuple[int, dict[str, int]] = await sync_to_async(self.delete)(**options)
+            return deleted
+        return await self._deleted(self._demanding(_condition_of(**options)), current())  # type: ignore[no-any-return]
+
+    async def ahard_delete(self: Any, *, condition: Any = None) -> tuple[int, dict[str, int]]:
+        """``hard_delete()``, awaited."""
+        if not _is_native(self, _TO_DELETE):
+            deleted: tuple[int, dict[str, int]] = await sync_to_async(self.hard_delete)(condition=condition)
+            return deleted
+        return await self._hard_deleted(self._demanding(condition), current())  # type: ignore[no-any-return]
+
+    async def arefresh_from_db(
+        self: Any, using: str | None = None, fields: Iterable[str] | None = None, from_queryset: Any = None
+    ) -> None:
+        """``refresh_from_db()``, awaited; what a queryset reads, it reads in a thread."""
+        if not _is_native(self, _TO_READ):
+            await sync_to_async(self.refresh_from_db)(using, fields, from_queryset)
+            return
+        await refresh.refresh(self, fields, from_queryset)
+
+
+def _is_native(obj: DynamoModel, names: tuple[str, ...]) -> bool:
+    return native.are_plain(obj.__class__, names) and native.makes_objects(type(obj))
+
+
+def _condition_of(*, using: str | None = None, keep_parents: bool = False, condition: Any = None) -> Any:
+    """The condition among the options of ``delete()``."""
+    return condition
+
+
+# Templates call none of them.
+Awaited.asave.alters_data = True  # type: ignore[attr-defined]
+Awaited.ahard_delete.alters_data = True  # type: ignore[attr-defined]
