@@ -5,6 +5,7 @@ import sys
 from typing import Any
 
 import django
+from asgiref.sync import async_to_sync
 from django.core.management import call_command
 from django.test import Client
 from django.test.utils import setup_test_environment
@@ -117,6 +118,9 @@ def deleting() -> Any:
     found["other side"] = user.token.key
     user.delete()
     found["user"] = [rows()["tokens"], [each.related_model._meta.label for each in relations_from_sql(type(user))]]
+    awaited = made("awaited")
+    async_to_sync(awaited.ahard_delete)()
+    found["awaited"] = [Company.objects.filter(pk="awaited").exists(), rows()]
     stale = made("stale")
     found["refused"] = [
         raised(lambda: stale.hard_delete(condition=Company.name == "another")),

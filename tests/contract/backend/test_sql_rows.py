@@ -126,6 +126,13 @@ def test_rows_go_when_a_block_is_sent(deleting: Any) -> None:
     assert deleting["in a block"] == [False, ["stays", "held"]]
 
 
+def test_rows_go_with_an_awaited_deletion(deleting: Any) -> None:
+    """Where the deletion is awaited, SQL is asked in its own thread."""
+    exists, rows = deleting["awaited"]
+    assert not exists
+    assert left(rows, "awaited") == NONE
+
+
 def test_a_token_goes_with_its_user(deleting: Any) -> None:
     """A one-to-one relation has its other side on the user; Django's own log holds nothing of users in DynamoDB."""
     assert (deleting["other side"], deleting["user"]) == ("k", [[], ["parcels.Token"]])

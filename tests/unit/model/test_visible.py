@@ -15,8 +15,9 @@ from django.db.models.signals import pre_delete
 
 from dynamo_single import models
 from dynamo_single.backend.errors import is_stored_in_dynamodb
+from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.model import migration_state
-from dynamo_single.orm.schema.fields.columns import relations_from_sql
+from dynamo_single.orm.schema.fields.columns import column_of, relations_from_sql
 from project.directory.models import Company, Person
 from tests.unit.declaring import declare, forgotten
 
@@ -97,3 +98,39 @@ def test_nothing_is_asked_of_sql_where_there_is_none() -> None:
     assert LogEntry._meta.get_field("user").related_model is user
     assert relations_from_sql(user) == []
     assert not pre_delete.has_listeners(user)
+
+
+def test_a_migration_knows_no_objects(rendered: Any) -> None:
+    """A function of a migration that asks for them is told what to do in its place."""
+    with pytest.raises(NotSupported, match=r"directory\.Company .* exclude\(\) was asked for.*ChangeItems.*--fake"):
+        rendered.get_model("directory.Company").objects.exclude(name="x")
+
+
+@pytest.mark.parametrize(
+    ("attribute", "column"),
+    [
+        (models.UnicodeAttribute(), "CharField"),
+        (models.IdAttribute(), "CharField"),
+        (models.SlugAttribute(), "CharField"),
+        (models.IntegerAttribute(), "BigIntegerField"),
+        (models.UUIDAttribute(), "UUIDField"),
+        (models.ReferenceAttribute(Company), "CharField"),
+        (models.ReferenceAttribute("catalog.Ledgered"), "BigIntegerField"),
+        (models.NumberAttribute(), None),
+        (models.DateAttribute(), None),
+        (models.TimestampAttribute(), None),
+        (models.IPAddressAttribute(), None),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_the_column_that_refers_to_a_primary_key(attribute: Any, column: str | None) -> None:
+    """Each kind of key that an SQL database gives back as it is has one, in the class and in the state."""
+    with forgotten():
+        key = "k_id" if isinstance(attribute, models.ReferenceAttribute) else "k"
+        model = declare("Keyed", (f"KEYED#{{{key}}}", "#X"), k=attribute)
+        found = column_of(model._meta.pk)
+        in_state = ModelState.from_model(model, exclude_rels=True).fields.get(model._meta.pk.name)
+    assert (None if found is None else type(found).__name__) == column
+    if column is not None:
+        assert type(in_state).__name__ == column
+        assert in_state.primary_key
