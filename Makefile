@@ -64,9 +64,10 @@ check: lint ## lint, import contract and types, without tests
 	@$(BIN)/python -m tests.typing_imports
 	@$(BIN)/mypy
 
-lint: install-dev ## ruff's rules and its formatting
+lint: install-dev ## ruff's rules, its formatting, and words that tests/prose.py lists
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
+	@$(BIN)/python -m tests.prose
 
 format: install-dev ## let ruff rewrite what it can
 	@$(BIN)/ruff check --fix

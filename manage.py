@@ -12,7 +12,7 @@ if __name__ == "__main__":
     try:
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:
-        # A wrong value in the environment is said in one line, as wrong arguments are.
+        # A wrong value in the environment is reported in one line, as wrong arguments are.
         if "--traceback" in sys.argv:
             raise
         sys.exit(f"ImproperlyConfigured: {error}")

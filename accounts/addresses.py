@@ -21,7 +21,7 @@ from accounts.models import User
 from dynamo_single import clock, transactions
 from dynamo_single.exceptions import StaleObject, UniqueViolation
 
-#: How often a link is followed anew because another writer changed the user meanwhile.
+#: How often a link is followed again because another writer changed the user meanwhile.
 ATTEMPTS = 5
 
 

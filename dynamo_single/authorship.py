@@ -44,7 +44,7 @@ def _acting(who: Callable[[], Any]) -> Iterator[None]:
 class CurrentUserMiddleware:
     """Objects that are made while a request is answered are made by its user.
 
-    Put it behind ``AuthenticationMiddleware``. The user is asked for only when an object is made, so that other
+    Put it after ``AuthenticationMiddleware``. The user is asked for only when an object is made, so that other
     requests do not read it. An anonymous one is nobody. What a streamed response makes while it is read counts too.
     Works in synchronous and asynchronous projects.
     """

@@ -211,7 +211,7 @@ class BulkError(DynamoSingleError, DatabaseError):
     """Writing many objects failed midway; what is written stays.
 
     ``written`` and ``not_tried`` are the ``pk`` of objects, ``failed`` the error of each ``pk`` that failed. An object
-    of which nothing is said did not meet the conditions, or was not read.
+    of which nothing is reported did not meet the conditions, or was not read.
     """
 
     def __init__(

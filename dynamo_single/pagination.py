@@ -37,7 +37,7 @@ class CursorPage(django_paginator.Page):  # type: ignore[type-arg]  # not generi
 
     @property
     def next_cursor(self) -> str | None:
-        """The cursor of the page behind this one."""
+        """The cursor of the page after this one."""
         return self.page.next_cursor
 
     @property
@@ -46,7 +46,7 @@ class CursorPage(django_paginator.Page):  # type: ignore[type-arg]  # not generi
         return self.page.previous_cursor
 
     def has_next(self) -> bool:
-        """Whether there is a page behind this one."""
+        """Whether there is a page after this one."""
         return self.page.has_next
 
     def has_previous(self) -> bool:
@@ -54,7 +54,7 @@ class CursorPage(django_paginator.Page):  # type: ignore[type-arg]  # not generi
         return self.page.has_previous
 
     def next_page_number(self) -> str:  # type: ignore[override]  # a cursor for Django's number
-        """The cursor of the page behind this one; ``EmptyPage`` if there is none."""
+        """The cursor of the page after this one; ``EmptyPage`` if there is none."""
         return _existing(self.next_cursor)
 
     def previous_page_number(self) -> str:  # type: ignore[override]  # as above

@@ -181,7 +181,7 @@ class StoredPermissions(_Base):
     def _permissions(self, user_obj: Any, obj: object, source: str) -> set[str]:
         if not _may_have_any(user_obj, obj):
             return set()
-        # The names are Django's, so that who deletes them to read anew finds them.
+        # The names are Django's, so that who deletes them to read again finds them.
         cache = f"_{source}_perm_cache"
         if not hasattr(user_obj, cache):
             setattr(user_obj, cache, _read(user_obj, source))

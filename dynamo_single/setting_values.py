@@ -1,4 +1,4 @@
-"""Reading a setting that is a dict: each key has a reader, and what is wrong is told by the key and what is allowed.
+"""Reading a setting that is a dict: each key has a reader; what is wrong is reported with the key and what is allowed.
 
 This module must not know any setting.
 """

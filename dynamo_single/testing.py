@@ -225,7 +225,7 @@ def local_engine(*, alias: str = "default", root: Path | None = None, engine: En
 def setup_table(alias: str = "default") -> Table:
     """An empty table that is as the settings say: for a fixture that each test uses. On a local engine only.
 
-    A table that is so already, and holds 100 items at most, is emptied in a few milliseconds; any other is made anew.
+    A table that is so already, and holds 100 items at most, is emptied in a few milliseconds; any other is made again.
     """
     table = get_table(alias)
     fits = table.settings.is_local and not provisioning.differences(table.settings, provisioning.observe(table))

@@ -15,7 +15,7 @@ from dynamo_single.table import SentRequest, Table, capture_requests
 from dynamo_single.testing import local_engine, setup_table
 from tests.deep import IS_DEEP
 
-# Some machines forbid Python to keep what it compiled: every process of the tests would compile Django anew.
+# Some machines forbid Python to keep what it compiled: every process of the tests would compile Django again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 

@@ -16,7 +16,7 @@ CHUNK = 1 << 16
 
 
 class Raw(Side):
-    """GetItem and Query of the shorter list; nothing that would have to be made anew each time."""
+    """GetItem and Query of the shorter list; nothing that would have to be made again each time."""
 
     name = "raw socket"
 

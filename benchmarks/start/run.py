@@ -1,6 +1,6 @@
 """What does it cost to start, and to send the first request?
 
-``python -m benchmarks.start.run [--size SIZE] [--json FILE]`` starts Python anew for each measurement, with
+``python -m benchmarks.start.run [--size SIZE] [--json FILE]`` starts Python again for each measurement, with
 bytecode that is there already, and prints CPU: imports and ``django.setup()``, and the first GetItem after them, with
 the client that it makes. People run this on Lambda.
 """

@@ -127,7 +127,7 @@ def _say_instead(request: Any, text: str) -> None:
 
 
 def said_instead(request: object, message: object, level: int | str) -> Any:
-    """What is said in the place of a message of success: after a move to the trash, that it was one."""
+    """What is shown in the place of a message of success: after a move to the trash, that it was one."""
     if level != messages.SUCCESS:
         return message
     return request.__dict__.pop("_said_of_trash", message)

@@ -28,7 +28,7 @@ from dynamo_single.orm.write import job
 
 #: The most groups of one user: all of them are read by one BatchGetItem, and go with the user in one transaction.
 MAX_GROUPS = 90
-#: How often a change of a user's groups is made anew because another writer was faster.
+#: How often a change of a user's groups is made again because another writer was faster.
 ATTEMPTS = 8
 #: What the two managers write with.
 WRITERS = {f"{prefix}{name}" for prefix in ("", "a") for name in ("add", "remove", "set", "clear", "create")} | {

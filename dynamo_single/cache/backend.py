@@ -122,7 +122,7 @@ class DynamoCache(BaseCache):
         return value if self._store.add_once(entry) else self.get(key, value, version)
 
     def touch(self, key: object, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None) -> bool:
-        """Set a value's timeout anew; ``False`` if there is none: one GetItem and one UpdateItem."""
+        """Set a value's timeout again; ``False`` if there is none: one GetItem and one UpdateItem."""
         return self._store.touch(self._place(key, version), self._version(version), self._valid_until(timeout))
 
     def incr(self, key: object, delta: int = 1, version: int | None = None) -> int:

@@ -113,7 +113,7 @@ class Store(Struct, frozen=True):
     def put(self, entry: Entry, version: int | None) -> None:
         """Write an entry, its parts first: one PutItem, and the parts.
 
-        If the cache was cleared and the key set again since the entry's generation was read, it is written anew.
+        If the cache was cleared and the key set again since the entry's generation was read, it is written again.
         """
         for _ in range(ATTEMPTS):
             found = self._put(entry, stored.is_not_later(entry.generation))

@@ -93,7 +93,7 @@ def _cloning(clone: Method) -> Method:
             return
         if multiprocessing.get_start_method() != "fork":
             raise ImproperlyConfigured(
-                "Parallel tests beside an SQL database need processes that are forked: a process that is started anew "
+                "Parallel tests beside an SQL database need processes that are forked: a process that is started again "
                 "would use the test table of the others. Run them without --parallel, or with pytest-xdist."
             )
         asked = _arguments(clone, self, args, kwargs)

@@ -1,6 +1,6 @@
 """The test tables of a run: made on the local engine that runs, or on one that is started, and removed at the end.
 
-Each table that ``DYNAMO_SINGLE`` names gets one: ``test_`` before its name, and what tells parallel runs apart behind
+Each table that ``DYNAMO_SINGLE`` names gets one: ``test_`` before its name, and what tells parallel runs apart after
 it. A table that is not on this machine is never touched: its test table is made on a local engine.
 """
 

@@ -1,4 +1,4 @@
-"""Bringing a table up to what the settings say: the definition as a value, the differences, and their mending.
+"""Bringing a table up to what the settings say: the definition as a value, the differences, and their repair.
 
 ``differences`` is pure over DynamoDB's own descriptions. ``apply`` sends DescribeTable, CreateTable, UpdateTable and
 UpdateTimeToLive; it adds, and never deletes anything. Must not know models or commands.
@@ -107,13 +107,13 @@ class TableDefinition(Struct, frozen=True):
 class Difference(Struct, frozen=True):
     """One way in which the table is not as the settings say.
 
-    ``mend`` is ``"automatic"`` where ``apply`` does it, ``"impossible"`` where only the sentence's way out helps, and
+    ``repair`` is ``"automatic"`` where ``apply`` does it, ``"impossible"`` where only the sentence's way out helps, and
     ``"unneeded"`` where everything works all the same.
     """
 
     kind: Kind
     sentence: str
-    mend: Literal["automatic", "impossible", "unneeded"] = "automatic"
+    repair: Literal["automatic", "impossible", "unneeded"] = "automatic"
     subject: str = ""
 
 
@@ -135,7 +135,7 @@ def observe(table: Table) -> Observed:
 
 
 def differences(settings: TableSettings, observed: Observed) -> list[Difference]:
-    """What differs, in the order of mending; empty if nothing does. Pure."""
+    """What differs, in the order of repair; empty if nothing does. Pure."""
     definition = TableDefinition(settings)
     if observed.table is None:
         missing = Difference("table", f"The table {settings.table_name!r} does not exist at {settings.place}.")
@@ -155,28 +155,28 @@ def apply(
     patience: float = PATIENCE,
     only: Callable[[Difference], bool] = lambda _: True,
 ) -> list[Difference]:
-    """Mend every difference, one at a time, and wait until the table is usable; returns what was mended.
+    """Repair every difference, one at a time, and wait until the table is usable; returns what was repaired.
 
-    Safe to repeat and to run in two processes at once. What cannot be mended is a ``TableMismatch`` before anything is
-    changed. With ``only`` the other differences are left as they are.
+    Safe to repeat and to run in two processes at once. What cannot be repaired is a ``TableMismatch`` before anything
+    is changed. With ``only`` the other differences are left as they are.
     """
     definition = TableDefinition(table.settings)
     deadline = time.monotonic() + patience
     pause = _FIRST_PAUSE
-    mended: list[Difference] = []
+    repaired: list[Difference] = []
     while True:
         observed = observe(table)
         found = [each for each in differences(table.settings, observed) if only(each)]
         refuse(table.settings, found)
-        step = next((each for each in found if each.mend == "automatic"), None)
+        step = next((each for each in found if each.repair == "automatic"), None)
         busy = _busy(observed.table)
         if step is None and not busy:
-            return mended
+            return repaired
         # A description may lag behind the change: wait for what was already asked for.
-        if step is not None and not busy and step not in mended:
+        if step is not None and not busy and step not in repaired:
             report(step)
-            _mend(table, definition, step, observed.table or {})
-            mended.append(step)
+            _repair(table, definition, step, observed.table or {})
+            repaired.append(step)
             pause = _FIRST_PAUSE
             continue
         if time.monotonic() > deadline:
@@ -194,7 +194,7 @@ def recreate(table: Table) -> Table:
     if not table.settings.is_local:
         raise NotSupported(
             f"The table {table.name!r} at {table.settings.place} is not deleted: only a table of a local engine, at a "
-            "loopback address, can be made anew."
+            "loopback address, can be made again."
         )
     with contextlib.suppress(TableNotFound):
         table.send(Request("DeleteTable"))
@@ -203,8 +203,8 @@ def recreate(table: Table) -> Table:
 
 
 def refuse(settings: TableSettings, found: Sequence[Difference]) -> None:
-    """Raise ``TableMismatch`` if one of the differences cannot be mended."""
-    if fatal := [each.sentence for each in found if each.mend == "impossible"]:
+    """Raise ``TableMismatch`` if one of the differences cannot be repaired."""
+    if fatal := [each.sentence for each in found if each.repair == "impossible"]:
         raise TableMismatch(
             f"The table {settings.table_name!r} at {settings.place} cannot be brought up to the settings, and nothing "
             f"was changed. {' '.join(fatal)}"
@@ -216,7 +216,7 @@ def key_schema(pair: tuple[str, str]) -> list[dict[str, str]]:
     return [{"AttributeName": pair[0], "KeyType": "HASH"}, {"AttributeName": pair[1], "KeyType": "RANGE"}]
 
 
-def _mend(table: Table, definition: TableDefinition, step: Difference, described: Description) -> None:
+def _repair(table: Table, definition: TableDefinition, step: Difference, described: Description) -> None:
     if step.kind == "table":
         request = definition.create()
     elif step.kind == "billing mode":

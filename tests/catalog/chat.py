@@ -63,7 +63,7 @@ class ChatChannel(models.Model):
 
 
 class ChatMessage(models.AuthoredModel):
-    """What was said, in the order of time."""
+    """What was written, in the order of time."""
 
     chat_id = models.UnicodeAttribute(attr_name="chatId")
     message_id = models.IdAttribute(attr_name="msgId")

@@ -13,7 +13,7 @@ from dynamo_single.table import Request, SentRequest, Table
 
 BACKEND = "dynamo_single.cache.DynamoCache"
 
-#: Calls of each method that takes one key: the arguments behind the key.
+#: Calls of each method that takes one key: the arguments after the key.
 USES: list[tuple[str, tuple[Any, ...]]] = [
     ("get", ()),
     ("set", (1,)),

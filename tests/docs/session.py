@@ -29,7 +29,7 @@ def expectations(source: str, statements: list[ast.stmt]) -> dict[int, str]:
         line = token.start[0]
         place = max((n for n, statement in enumerate(statements) if statement.lineno <= line), default=None)
         if place is None or (statements[place].end_lineno or 0) > line:
-            raise SyntaxError(f"line {line}: '{ARROW}' stands behind or below a whole statement")
+            raise SyntaxError(f"line {line}: '{ARROW}' stands after or below a whole statement")
         found.setdefault(place, []).append(token.string.removeprefix(ARROW).removeprefix(" ").rstrip())
     return {place: "\n".join(lines) for place, lines in found.items()}
 

@@ -109,7 +109,7 @@ def engine_url() -> object:
         ("1 / 0  # -> TypeError: ...", "got\nZeroDivisionError: division by zero"),
         ("1  # -> ZeroDivisionError: ...", "got\n1"),
         ("assert 1 == 2", "AssertionError"),
-        ("for x in [1]:\n    x  # -> 1\n    x", "stands behind or below a whole statement"),
+        ("for x in [1]:\n    x  # -> 1\n    x", "stands after or below a whole statement"),
         ("if", "invalid syntax"),
     ],
 )

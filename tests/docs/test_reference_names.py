@@ -138,7 +138,7 @@ def test_the_pages_name_something() -> None:
     ],
 )
 def test_what_a_page_names_is_found(text: str, names: set[str], tmp_path: Path) -> None:
-    """In the text, in every kind of block, and behind the name that an import gives."""
+    """In the text, in every kind of block, and after the name that an import gives."""
     page = tmp_path / "page.md"
     page.write_text(text)
     assert named(page) == names

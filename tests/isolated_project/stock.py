@@ -170,7 +170,7 @@ class ByHand(TransactionTestCase):
     """What a test may do besides."""
 
     def test_a_process(self) -> None:
-        """Write in a process that is started anew, with the settings of the project."""
+        """Write in a process that is started again, with the settings of the project."""
         command = "from tests.isolated_project.stock import write; write()"
         subprocess.run(  # noqa: S603 - our own command
             [sys.executable, "-m", "django", "shell", "--command", command], check=True

@@ -284,7 +284,7 @@ class Notes(CursorListMixin, ListView[Note]):
 
 
 class NoteAdmin(DynamoModelAdmin[Note]):
-    """A user's admin, of a model that is said to checkers as well."""
+    """A user's admin, of a model that checkers know as well."""
 
     list_display = ("text", "stars")
 
@@ -296,7 +296,7 @@ class NoteAdmin(DynamoModelAdmin[Note]):
 
 @admin.register(Firm)
 class FirmAdmin(DynamoModelAdmin):
-    """A user's admin, whose model is said to Django alone."""
+    """A user's admin, whose model Django alone knows."""
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Firm]:
         return super().get_queryset(request).using_index("by_town")

@@ -58,7 +58,7 @@ class Space:
         soft_delete: bool = False,
         expires: str | None = None,
     ) -> ModelLayout:
-        """Add a model; ``attributes`` maps names to kinds, with a ``?`` behind what may be missing."""
+        """Add a model; ``attributes`` maps names to kinds, with a ``?`` after what may be missing."""
         soft_delete = soft_delete or trash is not None
         kinds = {name: kind.rstrip("?") for name, kind in attributes.items()}
         infos = {

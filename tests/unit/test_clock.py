@@ -56,7 +56,7 @@ MAY_ASK = {
     # How fast a table is read, for the rate that a user asked for.
     ("dynamo_single/item_migrations/online/carrying.py", "time.monotonic"),
     ("dynamo_single/item_migrations/online/report.py", "time.monotonic"),
-    # How often it is said how far work is.
+    # How often it is stated how far work is.
     ("dynamo_single/item_migrations/run.py", "time.monotonic"),
     ("dynamo_single/table/pace.py", "time.monotonic"),
 }

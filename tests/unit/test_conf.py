@@ -153,7 +153,7 @@ def test_credentials_in_an_address_are_refused_and_not_repeated(value: Any) -> N
     ],
 )
 def test_the_setting_itself_may_be_wrong(value: Any, told: str) -> None:
-    """A missing setting or alias is told with a value that would work, or with those there are."""
+    """A missing setting or alias is reported with a value that would work, or with those there are."""
     with override_settings(DYNAMO_SINGLE=value), pytest.raises(ConfigurationError) as caught:
         table_settings()
     assert told in str(caught.value)
@@ -198,7 +198,7 @@ def test_the_thresholds_of_costs_have_defaults() -> None:
     ],
 )
 def test_wrong_thresholds_of_costs_name_the_key(value: Any, message: str) -> None:
-    """Each mistake is told with the setting, and what it takes."""
+    """Each mistake is reported with the setting, and what it takes."""
     with override_settings(DYNAMO_SINGLE_COSTS=value), pytest.raises(ConfigurationError) as caught:
         cost_settings()
     assert message in str(caught.value)

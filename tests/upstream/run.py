@@ -6,7 +6,7 @@
 
 ``--write`` rewrites the list: what passes goes, what fails keeps its reason, and what is new stands under the reason
 that ``proposals`` has for such an error, or under ``?`` until somebody finds one. A reason's number of tests only
-falls, unless ``--raise`` is said.
+falls, unless ``--raise`` is given.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def compare(outcomes: Outcomes, listed: expectations.Expectations, apps: Sequenc
 
 
 def rewrite(outcomes: Outcomes, listed: expectations.Expectations, apps: Sequence[str], *, more: bool) -> None:
-    """Write the list anew, with the reasons that it has."""
+    """Write the list again, with the reasons that it has."""
     reasons = {name: proposed(outcomes[name]["error"]) or expectations.UNEXPLAINED for name in failed(outcomes)}
     listed.update(RELEASE, apps, reasons)
     counts = listed.counts()

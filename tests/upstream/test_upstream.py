@@ -30,7 +30,7 @@ def test_every_reason_is_a_line_of_the_limitations() -> None:
 
 
 def test_a_known_fault_is_one_that_tests_fail_for() -> None:
-    """One that was mended is taken out of the limitations."""
+    """One that was repaired is taken out of the limitations."""
     assert expectations.lines_of_limitations("## Known faults") <= set(LISTED.counts())
 
 

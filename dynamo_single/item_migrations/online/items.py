@@ -1,6 +1,6 @@
 """One item brought up to date: its change is sent under the conditions of what was read, and live traffic wins.
 
-A change that is refused because something was written meanwhile is made anew, of the item as it is then. This module
+A change that is refused because something was written meanwhile is made again, of the item as it is then. This module
 must not know where items come from.
 """
 

@@ -1,4 +1,4 @@
-"""What is said of work: before it begins, while it goes on, and of what failed. Sends one DescribeTable."""
+"""What is reported of work: before it begins, while it goes on, and of what failed. Sends one DescribeTable."""
 
 from __future__ import annotations
 

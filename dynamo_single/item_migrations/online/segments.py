@@ -54,7 +54,7 @@ class Walk:
     def _is_lost(self, segment: Segment, answer: dict[str, Any]) -> bool:
         """Whether a local engine ended a segment because the item that it was to go on after has been deleted.
 
-        Dynoxide 1.2.1 does so in a parallel Scan. The segment is begun anew, which changes nothing twice.
+        Dynoxide 1.2.1 does so in a parallel Scan. The segment is begun again, which changes nothing twice.
         """
         ended = answer["ScannedCount"] == 0 and "LastEvaluatedKey" not in answer
         parallel = self.checkpoints.run.segments > 1 and self.sender.table.settings.is_local

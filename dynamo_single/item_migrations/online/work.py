@@ -63,7 +63,7 @@ class Work:
 
     ``app``, ``migration``, ``number`` (of the operation in its migration) and ``phase`` name the checkpoints; where an
     operation has several passes in a phase, ``step`` counts them. ``mark`` is a text that differs when the task does:
-    checkpoints of another one are begun anew. ``label`` says in a line what is done.
+    checkpoints of another one are begun again. ``label`` says in a line what is done.
     """
 
     app: str

@@ -25,7 +25,7 @@ from dynamo_single.verification.walk import Finding, repair, verify
 
 
 class Command(TableCommand):
-    """Writes index keys, claims, folded and other copies, derived items and counters anew where they are not right."""
+    """Writes index keys, claims, folded and other copies, derived items and counters again where they are not right."""
 
     help = (
         "Reads the whole table, and writes what follows from stored objects where it is missing or wrong: after a new "
@@ -54,7 +54,7 @@ class Command(TableCommand):
                 counts["walked"] += counts.pop("read", 0)
         if self.stderr.isatty():
             self.stderr.write("\r", ending="")
-        summary = f"{counts['walked']} items read by {costs.requests} requests, {counts['written']} written anew"
+        summary = f"{counts['walked']} items read by {costs.requests} requests, {counts['written']} written again"
         if counts["left"]:
             raise CommandError(f"{summary}, {counts['left']} left. Run it again, or look with manage.py dynamo_verify.")
         self.stdout.write(self.style.SUCCESS(f"{summary}."))

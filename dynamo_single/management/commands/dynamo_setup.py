@@ -44,11 +44,11 @@ class Command(TableCommand):
     def _check(self, table: Table) -> None:
         found = provisioning.differences(table.settings, provisioning.observe(table))
         self._note(found)
-        wrong = [each for each in found if each.mend != "unneeded"]
+        wrong = [each for each in found if each.repair != "unneeded"]
         for each in wrong:
             self.stdout.write(self.style.WARNING(each.sentence))
         if wrong:
-            way_out = "Run dynamo_setup." if all(each.mend == "automatic" for each in wrong) else ""
+            way_out = "Run dynamo_setup." if all(each.repair == "automatic" for each in wrong) else ""
             raise CommandError(f"The table {table.name!r} is not as the settings say. {way_out}".strip())
         self.stdout.write(self.style.SUCCESS(f"The table {table.name!r} is as the settings say."))
 
@@ -56,7 +56,7 @@ class Command(TableCommand):
         found = provisioning.differences(table.settings, provisioning.observe(table))
         provisioning.refuse(table.settings, found)
         self._note(found)
-        steps = [each for each in found if each.mend == "automatic"]
+        steps = [each for each in found if each.repair == "automatic"]
         for each in steps:
             self.stdout.write(f"Would {_deed(table.settings, each)}.")
         if not steps:
@@ -79,12 +79,12 @@ class Command(TableCommand):
 
     def _note(self, found: list[Difference]) -> None:
         for each in found:
-            if each.mend == "unneeded":
+            if each.repair == "unneeded":
                 self.stdout.write(self.style.NOTICE(f"Note: {each.sentence}"))
 
 
 def _deed(settings: TableSettings, step: Difference) -> str:
-    """What mending a difference means, to follow "would" and "going to"."""
+    """What the repair of a difference means, to follow "would" and "going to"."""
     if step.kind == "table":
         return f"create the table {settings.table_name!r} with the indexes {', '.join(settings.indexes) or '(none)'}"
     if step.kind == "index":

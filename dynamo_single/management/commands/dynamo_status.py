@@ -41,7 +41,7 @@ class Command(TableCommand):
         status, attribute = observed.ttl.get("TimeToLiveStatus", "unknown"), observed.ttl.get("AttributeName")
         self._line("Time to live", f"{status} on {attribute}" if attribute else status)
         found = provisioning.differences(table.settings, observed)
-        if any(each.mend != "unneeded" for each in found):
+        if any(each.repair != "unneeded" for each in found):
             self.stdout.write(
                 self.style.WARNING(
                     "It is not as the settings say; `manage.py dynamo_setup --check` lists what differs."

@@ -69,7 +69,7 @@ class Stored(Struct, frozen=True):
     """One comparison in the item's own names and values, which needs no model to be understood.
 
     Operators: ``= < <= > >= between in begins_with contains exists missing canonical type``, and ``size`` with each of
-    the first five behind it.
+    the first five after it.
     """
 
     name: str

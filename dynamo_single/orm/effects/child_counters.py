@@ -1,7 +1,7 @@
 """Counters of children: what is added to a parent's counter when a child is written.
 
 The sum is in the child's own transaction, so that a counter is exact however many write at once. This module compares
-items; only what counts anew reads.
+items; only what counts again reads.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Unique values: the claim items that hold them, and which of them a write takes and gives free.
+"""Unique values: the claim items that hold them, and which of them a write takes and releases.
 
 A claim is an item of its own that carries its owner's key. It is written in the same transaction as the owner, so that
 two objects can never hold the same values; which of two racing writers loses is decided by DynamoDB.
@@ -98,15 +98,15 @@ def claims_of(model: type[DynamoModel], item: Item | None) -> dict[Rule, ItemKey
 
 
 def actions(model: type[DynamoModel], before: Item | None, after: Item | None) -> list[Action]:
-    """The claims to take and to give free when one item becomes the other; ``None`` is an item that is not there.
+    """The claims to take and to release when one item becomes the other; ``None`` is an item that is not there.
 
-    Those to give free are the ones that ``before`` knows of: another writer's must not be left behind, so the write
+    Those to release are the ones that ``before`` knows of: another writer's must not be left behind, so the write
     itself has to be held to what was read. Where the two have different keys, the claims change hands.
     """
     old, new = claims_of(model, before), claims_of(model, after)
     former = None if before is None or after is None or key_of(before) == key_of(after) else key_of(before)
     renewed = former is not None or _expiry(before) != _expiry(after)
-    # With its owner a claim has expired too, and may be another's by now: nothing is left to be given free.
+    # With its owner a claim has expired too, and may be another's by now: nothing is left to be released.
     to_free = before is not None and not has_expired(before)
     found: list[Action] = []
     for rule in {**old, **new}:

@@ -42,7 +42,7 @@ class Copies(Effect):
         *,
         lenient: bool,
     ) -> Values:
-        """The copies of what is referred to anew: one GetItem for each source; the others stay as they are stored.
+        """The copies of what is referred to again: one GetItem for each source; the others stay as they are stored.
 
         Raises ``MissingReference`` for a source that is not stored; ``lenient`` leaves its copies empty.
         """

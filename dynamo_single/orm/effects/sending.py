@@ -1,6 +1,7 @@
 """Sending an object's write: one request for one action, one transaction for several, or a place in a block.
 
-Whatever fails is told as an error of the object whose action it was. This module must not know how actions are made.
+Whatever fails is reported as an error of the object whose action it was. This module must not know how actions are
+made.
 """
 
 from __future__ import annotations

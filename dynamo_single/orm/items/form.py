@@ -216,8 +216,8 @@ class ItemForm(Struct, frozen=True, eq=False):
     def after(self, before: Item, held: Values, changed: Values) -> NewItem:
         """The item with some attributes changed; the others stay to the letter, missing ones missing.
 
-        A set has several spellings, and a default that was only shown is not written. Every index key is computed anew,
-        so that a write fills an index that is younger than the item.
+        A set has several spellings, and a default that was only shown is not written. Every index key is computed
+        again, so that a write fills an index that is younger than the item.
         """
         item = {name: dict(before[name]) for name in _KEY}
         item[names.ITEM_TYPE] = {"S": self.model._options.item_type}

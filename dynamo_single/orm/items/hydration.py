@@ -68,7 +68,7 @@ def instance(model: Any, item: Item) -> Any:
 def page_reader(model: type[DynamoModel], read: Sequence[str], *, keyed: bool = False) -> PageReader | None:
     """What makes objects of whole pages, of which the physical names in ``read`` were read, or everything.
 
-    ``keyed`` is said in ``objects_reader()``. ``None`` for a model that makes objects itself, and where items cannot be
+    ``keyed`` is that of ``objects_reader()``. ``None`` for a model that makes objects itself, and where items cannot be
     decoded so.
     """
     return None if model._has_from_db else objects_reader(model, read, keyed=keyed)

@@ -67,7 +67,7 @@ def value_reader(model: type[DynamoModel], name: str) -> Callable[[Stored], Any]
 def absent_value(attribute: Attribute[Any]) -> Any:
     """The value of an attribute that a stored item lacks, perhaps since it is older than the attribute.
 
-    The attribute's default, but nothing that is made anew with each reading, such as an identifier.
+    The attribute's default, but nothing that is made again with each reading, such as an identifier.
     """
     default = attribute.field_options["default"]
     made = callable(default) and default not in (dict, list, set)

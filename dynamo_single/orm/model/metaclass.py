@@ -115,7 +115,7 @@ class ModelMeta(MetaModel, ModelBase):
         namespace.setdefault("DoesNotExist", ObjectMissing)
         cls: Any = ModelBase.__new__(mcs, name, bases, namespace, **kwargs)
         if not parents:
-            # Behind all managers of all models, so that it is never the default one.
+            # After all managers of all models, so that it is never the default one.
             cls.add_to_class(BASE_MANAGER, BaseManager())
         if concrete:
             ask_for_app()

@@ -121,7 +121,7 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, models.Model, metacl
 
         A new object is created under the condition that no item has its key (``AlreadyExists``); a loaded one sends
         only what changed, and nothing if nothing did. One request; one transaction if a unique attribute is involved.
-        ``force_update`` computes every key anew without a change too, for an index that is younger than the item.
+        ``force_update`` computes every key again without a change too, for an index that is younger than the item.
         ``condition``, a ``Q`` or a condition of PynamoDB, has to hold of the stored item (``ConditionNotMet``).
         """
         given = self._to_save(
@@ -150,8 +150,8 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, models.Model, metacl
             force_insert, force_update, using, update_fields = save_options(args, given)
         if using is not None and using not in connections:
             raise NotSupported(
-                f"save(using={using!r}): there is no such alias in DATABASES. Which table a model is stored in is said "
-                "by class Meta: table."
+                f"save(using={using!r}): there is no such alias in DATABASES. The table of a model "
+                "is chosen by class Meta: table."
             )
         check_force_insert(type(self), force_insert)
         if force_insert and (force_update or update_fields):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dynamo_single.orm.model.pynamodb_model import BatchWrite
     from dynamo_single.orm.model.pynamodb_model import PynamoDBModel as _Base
 else:
-    # PynamoDB's class comes behind this one among a model's bases.
+    # PynamoDB's class comes after this one among a model's bases.
     _Base = object
 
 

@@ -92,9 +92,9 @@ def _ways_out(query: Query, constraints: Constraints, in_any_order: AccessKey | 
     elif query.using_index is not None:
         return
     elif query.allow_scan and query.ordering:
-        yield "leave order_by() out, or say .allow_in_memory() too: allow_scan() is said, but a scan has no order"
+        yield "leave order_by() out, or call .allow_in_memory() too: the scan that allow_scan() allows has no order"
     elif query.allow_scan:
-        yield "compare exactly: allow_scan() is said, but a filter cannot compare canonical forms"
+        yield "compare exactly: the filter of the scan that allow_scan() allows cannot compare canonical forms"
     else:
         without = " and leave order_by() out" if query.ordering else ""
         yield f"say .allow_scan(){without}: it reads, and pays for, every item of the table"

@@ -36,7 +36,7 @@ class Sort(Struct, frozen=True):
     missing_first: bool | None = None
 
     def __str__(self) -> str:
-        """As ``order_by()`` takes it, and where missing values go if that was said."""
+        """As ``order_by()`` takes it, and where missing values go if that was given."""
         where = {None: "", True: " (missing values first)", False: " (missing values last)"}[self.missing_first]
         return f"{'-' if self.descending else ''}{self.attribute}{where}"
 

@@ -192,7 +192,7 @@ def _refuse_missing(query: Query, constraints: Constraints) -> None:
 
 
 def _check_names(query: Query) -> None:
-    """A name or a value that is wrong is told as such, whichever key would have been used."""
+    """A name or a value that is wrong is reported as such, whichever key would have been used."""
     check(query.where, query.layout)
     layout = query.layout
     keys = (*layout.keys, *(() if layout.trash is None else (layout.trash,)))

@@ -1,7 +1,7 @@
 """One part of a sort key narrowed by comparisons: the bounds of the keys that hold just the values asked for.
 
 Every character of a written value is ``$`` or higher and every separator that keeps the order is lower, so that
-``P + value + "$"`` lies behind all keys of exactly that value and in front of those of every higher one, and is itself
+``P + value + "$"`` lies after all keys of exactly that value and in front of those of every higher one, and is itself
 never a key. DynamoDB takes one condition on the sort key: BETWEEN if there are two bounds.
 """
 
@@ -55,7 +55,7 @@ def narrow(part: KeyPart, prefix: str, comparisons: Sequence[Compare]) -> Narrow
 
 
 def _bounds(part: KeyPart, prefix: str, comparison: Compare) -> Iterable[_Bound]:
-    # In front of a separator, the keys of one value are all those between the value and the value with "$" behind.
+    # In front of a separator, the keys of one value are all those between the value and the value with "$" after.
     after = ESCAPE if part.terminator else ""
     try:
         if comparison.operator == "gte":

@@ -15,7 +15,7 @@ from dynamo_single.orm.results.state import Along
 from dynamo_single.table.limits import MAX_BATCH_KEYS
 from dynamo_single.table.listeners import SentRequest, listening
 
-#: How many requests are told one by one before the rest is only counted.
+#: How many requests are reported one by one before the rest is only counted.
 SHOWN = 20
 
 

@@ -18,7 +18,7 @@ Reading = Callable[[str, Any], list[Any]]
 
 
 def is_given(conditions: Iterable[object]) -> bool:
-    """Whether one of the conditions of ``filter()`` has a queryset of ours behind ``__in``."""
+    """Whether one of the conditions of ``filter()`` has a queryset of ours after ``__in``."""
     for condition in conditions:
         if isinstance(condition, Q):
             if is_given(condition.children):

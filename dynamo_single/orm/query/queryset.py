@@ -58,7 +58,7 @@ class QuerySet(AwaitedQuerySet[M]):
     def explain(self, *, format: str | None = None, execute: bool = False, **options: Any) -> str:
         """Say which requests will be sent, why, and what they read for nothing. Sends nothing.
 
-        With ``execute`` the queryset is evaluated, and what it gives is thrown away: each request is told with the
+        With ``execute`` the queryset is evaluated, and what it gives is thrown away: each request is reported with the
         items and capacity units that it took, those of ``select_related`` and ``prefetch_related`` too.
         """
         if format is not None or options:
@@ -168,7 +168,7 @@ class QuerySet(AwaitedQuerySet[M]):
         """What Django does by itself, ``FETCH_ONE``; it has more modes since 6.1, which are refused."""
         if fetch_mode is not getattr(models, "FETCH_ONE", None):
             raise NotSupported(
-                f"fetch_mode({fetch_mode!r}) is not supported: an object reads what is missing for itself alone. "
+                f"fetch_mode({fetch_mode!r}) is not supported: each object reads what it lacks by itself. "
                 "select_related() and prefetch_related() read it for all at once, and only() says what is read."
             )
         return self._chain()
@@ -202,7 +202,7 @@ class QuerySet(AwaitedQuerySet[M]):
     # pages
 
     def cursor_for(self, obj: DynamoModel, *, before: bool = False) -> str:
-        """The cursor of the page that begins behind an object, or ``before`` it ends; sends nothing.
+        """The cursor of the page that begins after an object, or ``before`` it ends; sends nothing.
 
         The object has to be one of the queryset's, as it was read.
         """
@@ -275,7 +275,7 @@ class QuerySet(AwaitedQuerySet[M]):
             raise TypeError(f"Cannot call {name}() after .values() or .values_list()")
 
     def union(self, *other_qs: object, all: bool = False) -> Self:
-        """What any of the querysets gives, each object once: the same as ``|``; ordered anew by ``order_by()``."""
+        """What any of the querysets gives, each object once: the same as ``|``; ordered again by ``order_by()``."""
         if all:
             raise NotSupported("union(all=True) is not supported: an object comes once. Chain lists in Python instead.")
         united: Any = self

@@ -1,7 +1,7 @@
 """The state of a queryset: what was asked, held as one value, and all that an evaluation has to know, made of it.
 
 Django's own ``sql.Query`` holds the rest and is never compiled to SQL. Django changes it in place, so ``state_of``
-reads it anew for each evaluation; what comes after that is given the value (``results.state``) and no queryset.
+reads it again for each evaluation; what comes after that is given the value (``results.state``) and no queryset.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class StatefulQuerySet(models.QuerySet[M]):
     def _merge_sanity_check(self, other: Any) -> None:
         if self._asked != other._asked or self._asked.computation is not None:
             raise NotSupported(
-                "Querysets of different kinds (live and deleted, values and objects, or one that has a queryset behind "
+                "Querysets of different kinds (live and deleted, values and objects, or one that has a queryset after "
                 "__in) cannot be combined."
             )
         check_nesting((self.query.where, other.query.where))

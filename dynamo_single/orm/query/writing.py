@@ -78,8 +78,8 @@ class WritingQuerySet(PlannedQuerySet[M]):
         """Create objects without signals: one request or transaction each, up to eight at once, none over an item.
 
         What two of them cannot both have is found before anything is sent. ``ignore_conflicts`` leaves out what exists;
-        ``update_conflicts`` sets ``update_fields`` of it, or writes whole objects over it. ``in_transactions`` is said
-        in the method of that name; ``batch_size`` then bounds the objects of one.
+        ``update_conflicts`` sets ``update_fields`` of it, or writes whole objects over it. ``in_transactions`` is the
+        method of that name; with it ``batch_size`` bounds the objects of one.
         """
         creation = bulk.creation(
             self.model,

@@ -37,7 +37,7 @@ _SHOWN = 20
 
 
 class Cursor(Struct, frozen=True):
-    """The page that begins behind a position, or ``backward`` the one that ends in front of it."""
+    """The page that begins after a position, or ``backward`` the one that ends in front of it."""
 
     position: Position
     backward: bool = False

@@ -126,7 +126,7 @@ def as_read(plan: Plan, found: Sequence[Item]) -> Sequence[Item]:
 async def count(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None) -> int:
     """The number of matching items; queries and scans only count, they return no item.
 
-    An item of another type, where only this model's should be, is ``UnexpectedItem`` as it is when it is read. Behind a
+    An item of another type, where only this model's should be, is ``UnexpectedItem`` as it is when it is read. After a
     filter nobody can tell whether it matched: there it is not counted.
     """
     block.check_plan(table.settings.alias, plan)

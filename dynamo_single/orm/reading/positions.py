@@ -1,7 +1,7 @@
 """Places in the order of a plan: where one page ends and the next begins, and how reading goes on from there.
 
 The order of a plan is that of its streams: the key conditions of a query, the keys of a batch, or the one of a scan; a
-union has those of its parts. A place is told by one item alone, so that it can be made of any item and read from in
+union has those of its parts. One item alone says which place it is, so that it can be made of any item and read from in
 both directions. Nothing is sent, and no model is known.
 """
 
@@ -68,7 +68,7 @@ def within(part: Plan, offset: int, position: Position) -> Position:
 
 
 def outermost(plan: Plan, *, backward: bool) -> Position:
-    """The place where reading begins: in front of everything, or behind it."""
+    """The place where reading begins: in front of everything, or after it."""
     return Position(stream_count(plan) if backward else 0)
 
 

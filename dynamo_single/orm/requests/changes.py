@@ -1,6 +1,6 @@
 """Changes that DynamoDB makes of what is stored: sums, longer lists, other sets, and places inside maps and lists.
 
-A change is a value in the item's own names. Here it is said what it needs of the item, and what it makes of one, as
+A change is a value in the item's own names. This module says what it needs of the item, and what it makes of one, as
 DynamoDB does. This module must not know models, Django's expressions or requests.
 """
 
@@ -85,7 +85,7 @@ class Change(Struct, frozen=True):
             return ()
         last = self.place.path[-1]
         kind = self.place.within().stored("type", {"S": "L" if isinstance(last, int) else "M"})
-        # DynamoDB would put a value for a place behind the end at the end.
+        # DynamoDB would put a value for a place after the end at the end.
         return (kind, self.place.stored("exists")) if isinstance(last, int) and self.operator != "remove" else (kind,)
 
     def _operands(self) -> tuple[Condition, ...]:
@@ -162,7 +162,7 @@ def _put(container: Any, path: tuple[str | int, ...], value: StoredValue | None)
     if value is not None:
         inner[last] = value
     elif isinstance(last, int):
-        del inner[last : last + 1]  # DynamoDB too ignores what lies behind the end
+        del inner[last : last + 1]  # DynamoDB too ignores what lies after the end
     else:
         inner.pop(last, None)
 

@@ -101,7 +101,7 @@ def read_measure(
     elif not expression.distinct and attribute in registry.layout_of(model).identity:
         attribute = None
     condition = EVERYTHING if resolved.filter is None else read_where(model, _condition_of(resolved))
-    # A wrong value is told before anything is read.
+    # A wrong value is reported before anything is read.
     lower(condition, registry.layout_of(model))
     return Measure(
         alias,

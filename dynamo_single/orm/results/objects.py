@@ -277,9 +277,9 @@ async def checked(state: QueryState, found: Pages[Item], limit: int | None) -> P
                 continue
             yield page[: limit - first]
             raise TooManyMatches(
-                f"{state.label}: more than {limit} objects match, and allow_in_memory(limit={limit}) was said. Nothing "
-                "was cut off, so there is no result. Ask for fewer objects, allow more, or add a key that "
-                "answers this.",
+                f"{state.label}: more than {limit} objects match, which is as many as allow_in_memory(limit={limit}) "
+                "allows. Nothing was cut off, so there is no result. Ask for fewer objects, allow more, or add a key "
+                "that answers this.",
                 limit=limit,
             )
 
@@ -292,7 +292,7 @@ def first_limit(state: QueryState, plan: Plan) -> int | None:
 
 
 def _page_limit(plan: Plan, limit: int | None) -> int | None:
-    """How many items a plan's request may read before it is known that too many match, if that can be said."""
+    """How many items a plan's request may read before it is known that too many match, if that is known."""
     # Where a filter drops items, a Limit would only make more and smaller pages of the same reading.
     return limit + 1 if limit is not None and plans.limit_is_exact(plan) else None
 

@@ -35,7 +35,7 @@ MAX_SIZE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Page(Sequence[T], Generic[T]):
-    """Some objects of a query in their order, and the cursors of the pages before and behind them.
+    """Some objects of a query in their order, and the cursors of the pages before and after them.
 
     ``ended_by_budget`` says that ``max_requests`` ended the page, which may be short or empty then; its next cursor, or
     if it was read backwards its previous one, goes on where reading ended. ``requests`` and ``consumed`` are what was
@@ -51,7 +51,7 @@ class Page(Sequence[T], Generic[T]):
 
     @property
     def has_next(self) -> bool:
-        """Whether there is a page behind this one."""
+        """Whether there is a page after this one."""
         return self.next_cursor is not None
 
     @property
@@ -163,13 +163,13 @@ def _check_number(name: str, value: object, most: int | None) -> None:
 
 
 def _ends(plan: Plan, begin: Cursor, reading: Reading, size: int) -> tuple[Position | None, Position | None]:
-    """Where the page before ends and where the page behind begins, if there may be such pages."""
+    """Where the page before ends and where the page after begins, if there may be such pages."""
     given = reading.found[:size]
     if begin.backward:
         before = given[-1].position if len(reading.found) > size else reading.stopped
         if begin.position == positions.outermost(plan, backward=True):
             return before, None
-        # If nothing was found and nothing stopped the reading, the page behind begins at the very beginning.
+        # If nothing was found and nothing stopped the reading, the page after begins at the very beginning.
         rest = reading.stopped or positions.outermost(plan, backward=False)
         return before, given[0].position if given else rest
     after = given[-1].position if len(reading.found) > size else reading.stopped

@@ -28,7 +28,7 @@ _ORDERED_TYPES = ("S", "N", "B", "BOOL")
 
 
 def read_sorting(model: type[DynamoModel], names: Iterable[OrderName]) -> tuple[Sort, ...]:
-    """The order of ``order_by()`` or ``Meta.ordering``, with where missing values go if that was said and matters."""
+    """The order of ``order_by()`` or ``Meta.ordering``, with where missing values go if that was given and matters."""
     found: dict[str, Sort] = {}
     for name in names:
         plain = without_missing(model, name)

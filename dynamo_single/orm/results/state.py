@@ -1,6 +1,6 @@
 """What a queryset asks, as one frozen value that is given to the functions that answer it.
 
-``query.state`` makes it anew for each evaluation, since Django changes its own description of a query in place. The
+``query.state`` makes it again for each evaluation, since Django changes its own description of a query in place. The
 value stands here, since rows, pages and related objects are made of it and ``results`` must not import ``query``. This
 module must not know querysets.
 """
@@ -47,7 +47,7 @@ class Asked(Struct, frozen=True):
     columns: Columns | None = None
     computation: Computation | None = None
     distinct: bool = False
-    #: Conditions that have querysets behind ``__in``, and whether each is negated: these are read first.
+    #: Conditions that have querysets after ``__in``, and whether each is negated: these are read first.
     inside: tuple[tuple[bool, Q], ...] = ()
     #: An order by ``pk`` alone is given up for the one of the key that is read.
     in_key_order: bool = False

@@ -31,7 +31,7 @@ class Children(Generic[M]):
     reads it and all of its people with one Query if their keys share the company's partition.
 
     With ``cascade`` the children are deleted and restored with their parent: into the trash and out of it if they have
-    soft delete, and for good. It is so by itself where both sides have soft delete, and else it is not.
+    soft delete, and for good. That is the default where both sides have soft delete.
     """
 
     def __init__(self, model: str | type[M], *, field: str | None = None, cascade: bool | None = None) -> None:
@@ -103,7 +103,7 @@ class Children(Generic[M]):
 
     def queryset_of(self, pk: Any) -> Any:
         """The children of the object with a ``pk``, as the relation gives them; ``None`` if a manager narrows them."""
-        # As Django does it: the default manager's class, made anew, without what the manager was made with.
+        # As Django does it: the default manager's class, made again, without what the manager was made with.
         manager = self.model._default_manager.__class__()
         manager.model = self.model
         queryset = manager.get_queryset()

@@ -1,4 +1,4 @@
-"""The arguments of ``filter()``: wrong names and lists are told before Django trips over them.
+"""The arguments of ``filter()``: wrong names and lists are reported before Django trips over them.
 
 This module knows Django's ``Q`` and must not know plans or querysets.
 """
@@ -55,7 +55,7 @@ def raise_unknown(model: type[DynamoModel], error: FieldError) -> NoReturn:
 
 
 def in_one_order(condition: object) -> Any:
-    """The same condition, with the members of a set behind ``in`` in an order that no process has for itself alone.
+    """The same condition, with the members of a set after ``in`` in one order, the same in every process.
 
     Requests are sent in the order of a list, and a cursor of one process has to be good in another.
     """

@@ -142,7 +142,7 @@ def _span_of(part: DatePart) -> Spans[int]:
 
 
 def _begin(value: int | datetime.date, further: int = 0) -> int:
-    """The first day of a year or the day itself, or of what comes ``further`` behind it."""
+    """The first day of a year or the day itself, or of what comes ``further`` after it."""
     if isinstance(value, datetime.date):
         return value.toordinal() + further
     year = value + further

@@ -100,7 +100,7 @@ def subject_of(model: type[DynamoModel], side: Any) -> Subject:
     if sized:
         side = side.lhs
     while isinstance(side, json.KeyTransform | Size):
-        # Behind "size" there are further steps, so it is no size but a key of that name.
+        # After "size" there are further steps, so it is no size but a key of that name.
         steps.insert(0, side.key_name if isinstance(side, json.KeyTransform) else "size")
         side = side.lhs
     if not isinstance(side, Col):

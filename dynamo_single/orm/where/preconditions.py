@@ -1,7 +1,7 @@
 """Conditions that a caller gives along with a write: Django's ``Q``, or a condition of PynamoDB, as a value of ours.
 
-Both are checked as a filter's are, so that a name or a value that is wrong is told before anything is sent. This module
-sends nothing.
+Both are checked as a filter's are, so that a name or a value that is wrong is reported before anything is sent. This
+module sends nothing.
 """
 
 from __future__ import annotations

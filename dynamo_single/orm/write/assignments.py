@@ -28,7 +28,7 @@ from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.encoding.values import checked_text, to_attribute_value
 from dynamo_single.orm.schema.kinds import DynamoModel
 
-#: Behind this, an expression would ask DynamoDB for more than it does.
+#: After this, an expression would ask DynamoDB for more than it does.
 MAX_OPERANDS = 2
 _WAY_OUT = "Read the object, compute in Python, and save it under a condition: save(condition=Q(...))"
 

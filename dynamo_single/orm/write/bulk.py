@@ -1,7 +1,7 @@
 """``bulk_create()`` and ``bulk_update()``: many objects that the caller has, checked together before anything is sent.
 
-Each is written by itself under its own conditions; nothing is overwritten unless that was said. This module must not
-know how many are written at once.
+Each is written by itself under its own conditions; nothing is overwritten unless that was asked for. This module must
+not know how many are written at once.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from dynamo_single.table.table import get_table
 
 T = TypeVar("T")
 
-#: How often an object is created or updated anew because another writer deleted or made it meanwhile.
+#: How often an object is created or updated again because another writer deleted or made it meanwhile.
 ATTEMPTS = 3
 
 

@@ -39,7 +39,7 @@ async def create(obj: DynamoModel, pending: Block | None, *, raw: bool = False, 
     prepared = [] if new is None else [new]
 
     async def attempt() -> None:
-        # Made anew where a source has changed since.
+        # Made again where a source has changed since.
         item, values = prepared.pop() if prepared else await new_item(obj, pending, raw=raw)
         await _send(obj, item, values, pending, raw=raw)
 

@@ -180,7 +180,7 @@ async def _latecomers(
 
 
 async def _announce(objects: Sequence[DynamoModel], origin: object, announced: set[ItemKey]) -> None:
-    """Send ``pre_delete`` once for each object, however often its deletion is begun anew."""
+    """Send ``pre_delete`` once for each object, however often its deletion is begun again."""
     for obj in objects:
         key = key_of(obj._stored)
         if key not in announced:

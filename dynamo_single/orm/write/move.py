@@ -111,7 +111,7 @@ async def _move(obj: DynamoModel, wanted: _State, as_it_was: _State, pending: Bl
     _set_state(obj, wanted)
     values, item = await _new_item(obj, effects, pending)
     target = hydration.instance(model, item)
-    # What is told of the old item is told with its ``pk``, and a block that is discarded leaves the object as it was.
+    # What is reported of the old item has its ``pk``, and a block that is discarded leaves the object as it was.
     _set_state(obj, as_it_was)
     await local(partial(_refuse_orphans, obj))
     await local(partial(_refuse_rows, obj))

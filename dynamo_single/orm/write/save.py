@@ -40,7 +40,7 @@ from dynamo_single.table.flow import local
 
 T = TypeVar("T")
 
-#: How often a write is begun anew because a source of its copies, or a holder of them, was changed meanwhile.
+#: How often a write is begun again because a source of its copies, or a holder of them, was changed meanwhile.
 SOURCE_ATTEMPTS = 5
 
 

@@ -42,7 +42,7 @@ from dynamo_single.signals import post_restore, post_soft_delete
 from dynamo_single.table import names
 from dynamo_single.table.flow import local
 
-#: How often a step is begun anew because another writer was faster.
+#: How often a step is begun again because another writer was faster.
 ATTEMPTS = 3
 #: What an object that is brought back loses, as far as it has it.
 _MARKS = (registry.DELETED_AT, registry.DELETED_WITH, registry.PURGE_AT)

@@ -83,7 +83,7 @@ class InTestCase(Behaviour, TestCase):
         type(self).ran += 1
 
     def test_data_is_made_before_each_test(self) -> None:
-        """Nothing is rolled back between tests, so data is made anew for each."""
+        """Nothing is rolled back between tests, so data is made again for each."""
         self.assertEqual(self.made, self.ran)
 
 

@@ -278,7 +278,7 @@ def test_the_methods_are_asynchronous_too(ann: User, ben: User, writers: Group, 
 
 
 def test_an_outdated_user_can_join_and_leave(ann: User, writers: Group, readers: Group, table: Table) -> None:
-    """Another writer's change is neither lost nor undone: the user is read again, and the change made anew."""
+    """Another writer's change is neither lost nor undone: the user is read again, and the change made again."""
     other = User.objects.get(pk="1")
     other.groups.add(writers)
     with assert_requests([*TRANSACTION, "GetItem", *TRANSACTION]):
@@ -375,7 +375,7 @@ def test_members_are_read_by_key(ann: User, ben: User, writers: Group) -> None:
 
 
 def test_members_are_looked_up_once_for_an_update(ann: User, ben: User, writers: Group) -> None:
-    """What is to be written is found by one reading, and a value that is wrong is told before it."""
+    """What is to be written is found by one reading, and a value that is wrong is reported before it."""
     writers.user_set.add(ann, ben)
     with assert_requests(["Query", "BatchGetItem", "UpdateItem", "UpdateItem"]):
         assert writers.user_set.update(first_name="A") == 2

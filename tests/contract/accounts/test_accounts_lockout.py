@@ -381,7 +381,7 @@ def test_a_connection_without_an_address_is_told(caplog: pytest.LogCaptureFixtur
     assert "CLIENT_ADDRESS_HEADER" not in caplog.text
 
 
-# what is said
+# what is stated
 
 
 @pytest.mark.parametrize("identifier", ["Mike", "nobody"])

@@ -162,7 +162,7 @@ def test_a_right_password_is_hashed_once_too(mike: User) -> None:
 
 
 def test_an_old_hash_is_renewed_on_login(mike: User, settings: Any) -> None:
-    """The hasher that is preferred now writes the password anew, on the user's one item."""
+    """The hasher that is preferred now writes the password again, on the user's one item."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.PBKDF2PasswordHasher", *settings.PASSWORD_HASHERS]
     assert authenticate(username="Mike", password=PASSWORD) == mike
     mike.refresh_from_db()
@@ -261,7 +261,7 @@ def test_mail_goes_to_the_users_address(mike: User, mailoutbox: Any) -> None:
     assert mailoutbox[0].to == ["user1@example.com"]
 
 
-# what is allowed, and what is said
+# what is allowed, and what is stated
 
 
 @pytest.mark.parametrize(

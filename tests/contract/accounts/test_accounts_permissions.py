@@ -42,7 +42,7 @@ def ann(table: Table) -> User:
 
 
 def again() -> User:
-    """Ann, read anew."""
+    """Ann, read again."""
     return User.objects.consistent().get(pk="1")
 
 

@@ -63,7 +63,7 @@ def test_signing_up(client: Client, mailoutbox: Any, sent: Sent) -> None:
 
 
 def test_who_does_not_know_the_password_is_told_nothing(client: Client) -> None:
-    """That an address waits for its confirmation is said to nobody else."""
+    """That an address waits for its confirmation is shown to nobody else."""
     sign_up(client)
     assert "confirm your" not in log_in(client, "Mike", "wrong").content.decode()
 

@@ -116,7 +116,7 @@ def test_deleting_moves_to_the_trash_and_restoring_brings_back(pages: Pages, acm
 
 
 def test_the_question_names_the_children_that_go_along(pages: Pages, acme: Company) -> None:
-    """Before a deletion and before one for good; afterwards parent and children are where they were said to go."""
+    """Before a deletion and before one for good; afterwards parent and children are where the page said."""
     mike = Person.objects.create(company=acme, name="Mike")
     for question in ("to the trash?", "for good?"):
         page = pages.get(f"{COMPANY}{acme.pk}/delete/")
@@ -264,7 +264,7 @@ def test_every_page_of_the_demo_opens(pages: Pages, acme: Company) -> None:
 
 
 def test_a_page_of_nothing_leads_to_the_index(pages: Pages) -> None:
-    """An object that is not there is said to be missing, as in Django."""
+    """An object that is not there is reported as missing, as in Django."""
     response = pages.get(f"{COMPANY}company-0/change/", sends=["GetItem"])
     assert response.headers["Location"] == "/admin/"
     assert pages.post(f"{COMPANY}company-0/restore/").headers["Location"] == "/admin/"

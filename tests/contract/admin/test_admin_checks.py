@@ -46,7 +46,7 @@ def test_the_admins_of_the_project_are_answered() -> None:
     ],
 )
 def test_what_no_key_answers_is_told(options: dict[str, Any], told: list[str]) -> None:
-    """Orders, searches and filters are told by their option; what a method decides is not known."""
+    """Orders, searches and filters are reported by their option; what a method decides is not known."""
     assert found(Company, **options) == told
 
 

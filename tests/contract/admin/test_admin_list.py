@@ -18,7 +18,7 @@ from tests.contract.conftest import Pages, text_of
 
 COMPANY = "directory/company/"
 PERSON = "directory/person/"
-#: The button beside the actions; the same release that moved actions to an object's own page called it anew.
+#: The button beside the actions; the same release that moved actions to an object's own page called it again.
 RUN = "Run" if hasattr(admin, "ActionLocation") else "Go"
 
 

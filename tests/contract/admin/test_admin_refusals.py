@@ -154,7 +154,7 @@ def test_a_table_that_is_not_there_is_not_waited_for(pages: Pages) -> None:
 
 
 def test_a_throttled_save_is_a_page_of_its_own(pages: Pages) -> None:
-    """A save that DynamoDB puts off is told as such, and nothing is written."""
+    """A save that DynamoDB puts off is reported as such, and nothing is written."""
     with refuse("ProvisionedThroughputExceededException", operation="PutItem"):
         response = pages.post(f"{COMPANY}add/", {"name": "Acme", **NO_INLINES})
     assert response.status_code == 503

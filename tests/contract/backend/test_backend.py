@@ -282,7 +282,7 @@ def test_the_router_is_installed_once() -> None:
 
 
 def test_flush_finds_the_router_after_a_test_with_routers_of_its_own() -> None:
-    """Django makes the list of routers anew then, and asks it when the end of a test has flushed."""
+    """Django makes the list of routers again then, and asks it when the end of a test has flushed."""
     with override_settings(DATABASE_ROUTERS=[]):
         pass
     connection.ops.sql_flush(no_style(), [])

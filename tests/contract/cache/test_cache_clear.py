@@ -187,7 +187,7 @@ def test_an_add_never_takes_what_was_added_after_a_clear(cache: Any) -> None:
 
 
 def test_an_add_may_follow_what_a_clear_took(cache: Any) -> None:
-    """What was set in between is cleared again: then add() reads the generation anew and writes."""
+    """What was set in between is cleared again: then add() reads the generation again and writes."""
 
     def others() -> None:
         cache.clear()
@@ -200,7 +200,7 @@ def test_an_add_may_follow_what_a_clear_took(cache: Any) -> None:
 
 
 def test_a_default_made_before_a_clear_is_not_kept(cache: Any) -> None:
-    """get_or_set() gives it to its caller, and the next one makes it anew."""
+    """get_or_set() gives it to its caller, and the next one makes it again."""
 
     def default() -> str:
         cache.clear()

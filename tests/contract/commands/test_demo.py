@@ -138,7 +138,7 @@ def test_the_demo_makes_no_superuser_beside_another(tmp_path: Path, ports: tuple
     ],
 )
 def test_a_wrong_port_is_one_line(tmp_path: Path, web_port: str, dynamo_port: str, message: str) -> None:
-    """A port that cannot be is told by the name of the variable, without a traceback, and nothing is started."""
+    """A port that cannot be is reported by the name of the variable, without a traceback, and nothing is started."""
     with demo(tmp_path / "demo.sqlite", web_port, dynamo_port) as running:
         assert running.process.wait(SECONDS) == 1
         printed = running.printed()

@@ -115,7 +115,7 @@ def test_a_fixture_without_pk_makes_a_new_object(label: str, fields: dict[str, A
 
 
 def test_an_object_is_copied_by_forgetting_its_pk() -> None:
-    """Django's way to copy an object: the identifier is made anew, and everything else is kept."""
+    """Django's way to copy an object: the identifier is made again, and everything else is kept."""
     person = Person.objects.create(company_id="c1", name="Mike")
     first = person.pk
     person.pk = None

@@ -1,4 +1,4 @@
-"""What is open in a table is said by ``check --database`` and by ``dynamo_status``."""
+"""What is open in a table is reported by ``check --database`` and by ``dynamo_status``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the checker finds of copies and counters, and ``dynamo_rebuild`` writes anew."""
+"""What the checker finds of copies and counters, and ``dynamo_rebuild`` writes again."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_healthy_table_has_no_findings(john: ChatUser) -> None:
     john.username = "Jack"
     john.save()
     assert list(verify()) == []
-    assert rebuild().endswith("0 written anew.\n")
+    assert rebuild().endswith("0 written again.\n")
 
 
 def test_a_stale_copy_is_found_and_written_with_its_keys(john: ChatUser, table: Table) -> None:
@@ -69,7 +69,7 @@ def test_a_stale_copy_is_found_and_written_with_its_keys(john: ChatUser, table: 
     )
     change(table, "USER#1", "#METADATA#CHAT", "SET username = :name", name={"S": "Jim"})
     assert not repair(found["PROFILES#1", "k"])
-    assert rebuild().endswith("2 written anew.\n")
+    assert rebuild().endswith("2 written again.\n")
     assert item(table, "SERVER#s", "USER#1")["gs2sk"] == {"S": "Jim#1"}
     assert_consistent()
 
@@ -139,7 +139,7 @@ def test_everything_else_is_rebuilt_too(table: Table) -> None:
     """Folded copies and the keys that name them, as after a new declaration."""
     Resident.objects.create(resident_id="r", last_name="Ünal")
     change(table, "RESIDENT#r", "#METADATA", "REMOVE lastNameCanonical, gs1pk, gs1sk")
-    assert "2 written anew" in rebuild("catalog.Resident")
+    assert "2 written again" in rebuild("catalog.Resident")
     assert item(table, "RESIDENT#r", "#METADATA")["gs1sk"] == {"S": "unal#r"}
 
 

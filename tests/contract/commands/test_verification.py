@@ -324,7 +324,7 @@ def test_what_somebody_has_to_decide_has_no_repair(
 
 
 def test_a_primary_key_that_the_attributes_do_not_give(table: Table) -> None:
-    """It is told with the key that they give."""
+    """It is reported with the key that they give."""
     Seat.objects.create(seat_id="1", hall="A")
     put(table, {**get(table, ("SEAT#1", "#METADATA")), "pk": {"S": "SEAT#x"}})
     (finding,) = verify()

@@ -162,7 +162,7 @@ def test_a_rule_that_is_not_filled_finds_no_object_by_its_claim(say: Say) -> Non
 
 
 def test_what_was_open_is_asked_again_after_a_while(say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process notices that a migration has ended without being started anew."""
+    """A process notices that a migration has ended without being started again."""
     monkeypatch.setattr(knowledge, "REFRESH", 0.0)
     say(keys={}, rules={})
     with pytest.raises(KeyNotFilled):

@@ -32,7 +32,7 @@ def tab(obj: Any, **typed: Any) -> dict[str, Any]:
 
 
 def sent(obj: Any, data: dict[str, Any]) -> Any:
-    """The form of a view that has read the object anew."""
+    """The form of a view that has read the object again."""
     return Form(data, instance=Ledgered.objects.get(pk=obj.pk))
 
 

@@ -221,7 +221,7 @@ def test_a_question_that_no_key_answers_is_refused_as_such() -> None:
 
 
 def test_one_match_too_many_is_an_error() -> None:
-    """There is no result of a part of the matches; the limit holds for a slice too if both are said."""
+    """There is no result of a part of the matches; the limit holds for a slice too if both are given."""
     assert of_a().allow_in_memory(3).aggregate(Sum("number")) == {"number__sum": 6}
     for too_many in (of_a().allow_in_memory(2), of_a().allow_in_memory(2)[:3]):
         with pytest.raises(TooManyMatches, match="more than 2 objects match"):

@@ -363,7 +363,7 @@ def test_children_are_counted_by_one_query_for_each_object(companies: None) -> N
 
 
 def test_children_are_not_counted_without_a_bound(companies: None) -> None:
-    """The refusal says what it would cost; one match too many is told before any count is sent."""
+    """The refusal says what it would cost; one match too many is reported before any count is sent."""
     counted = Company.objects.annotate(n=Count("people"))
     with assert_requests([]), pytest.raises(NotSupported, match="by one Query for each object"):
         list(counted)

@@ -139,7 +139,7 @@ def test_a_key_that_serves_the_order_is_used_as_ever() -> None:
 
 
 def test_where_missing_values_go_matters_only_where_there_can_be_any() -> None:
-    """An attribute that no item lacks is ordered by its key, whatever is said of missing values."""
+    """An attribute that no item lacks is ordered by its key, wherever missing values were to go."""
     plain = Order.objects.filter(customer="a").order_by("number")
     said = Order.objects.filter(customer="a").order_by(F("number").asc(nulls_last=True))
     assert said.explain() == said.allow_in_memory().explain() == plain.explain()
@@ -172,8 +172,8 @@ def test_one_match_too_many_is_an_error(sent: list[SentRequest], query: dict[str
         list(found.allow_in_memory(2)[:1])
     assert raised.value.limit == 2
     assert str(raised.value) == (
-        "catalog.Order: more than 2 objects match, and allow_in_memory(limit=2) was said. Nothing was cut off, so "
-        "there is no result. Ask for fewer objects, allow more, or add a key that answers this."
+        "catalog.Order: more than 2 objects match, which is as many as allow_in_memory(limit=2) allows. Nothing "
+        "was cut off, so there is no result. Ask for fewer objects, allow more, or add a key that answers this."
     )
     # Without a filter no more is read than shows that it is too much; with one a Limit would only make more requests.
     assert [request.params.get("Limit") for request in sent] == ([None] if query else [3])
@@ -207,7 +207,7 @@ def test_an_unknown_name_is_told_as_such() -> None:
 
 
 def test_explain_says_what_is_sorted_and_how_much() -> None:
-    """The order is told with the limit, and the request with the ``Limit`` that it will have."""
+    """The order is reported with the limit, and the request with the ``Limit`` that it will have."""
     with assert_requests([]):
         text = of_a().order_by("status", F("total").desc(nulls_last=True)).reverse().explain()
     assert (

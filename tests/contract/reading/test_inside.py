@@ -1,4 +1,4 @@
-"""A queryset behind ``__in`` is read first, up to a limit, and its values are what the other one asks by."""
+"""A queryset after ``__in`` is read first, up to a limit, and its values are what the other one asks by."""
 
 from __future__ import annotations
 

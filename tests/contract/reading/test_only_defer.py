@@ -192,7 +192,7 @@ def test_names_are_those_of_fields_and_attributes() -> None:
     ],
 )
 def test_wrong_names_are_refused(query: Any, error: type[Exception], message: str) -> None:
-    """What cannot be read by itself is told by name, before anything is sent."""
+    """What cannot be read by itself is reported by name, before anything is sent."""
     with assert_requests(0), pytest.raises(error) as raised:
         query()
     assert message in str(raised.value)

@@ -243,7 +243,7 @@ def test_a_page_of_an_ordered_union_reads_on_from_the_position(sent: list[SentRe
     sent.clear()
     page = queryset.page(3, queryset.cursor_for(pages[2][1]))
     assert [each.slot for each in page] == [22, 23, 24]
-    # What begins with 0 is over by now, and what begins with 2 is read behind the object.
+    # What begins with 0 is over by now, and what begins with 2 is read after the object.
     assert [(request.params["Limit"], request.response["ScannedCount"]) for request in sent] == [(4, 4), (5, 5)]
 
 
@@ -481,7 +481,7 @@ def test_the_asynchronous_twin() -> None:
 
 @pytest.mark.usefixtures("companies")
 def test_a_page_from_any_object(sent: list[SentRequest]) -> None:
-    """The page behind an object and the one before it; making the cursors sends nothing."""
+    """The page after an object and the one before it; making the cursors sends nothing."""
     queryset = Company.objects.all()
     company = Company.objects.get(pk="c3")
     sent.clear()

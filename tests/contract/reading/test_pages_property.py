@@ -211,7 +211,7 @@ def test_what_is_left_alone_is_given_once(entries: list[dict[str, Any]], walk: d
 def test_pages_begin_and_end_at_any_object(
     entries: list[dict[str, Any]], walk: dict[str, Any], place: int, size: int
 ) -> None:
-    """The cursors of an object give what comes behind it and what comes before it, without the object itself."""
+    """The cursors of an object give what comes after it and what comes before it, without the object itself."""
     fill(entries)
     queryset = ask(walk)
     objects = list(queryset)

@@ -72,7 +72,7 @@ def test_null_in_a_document_is_a_value() -> None:
 
 
 def test_equal_json_is_found_however_it_was_written() -> None:
-    """JSON text has one form: the order of keys and the zeros behind a number do not count."""
+    """JSON text has one form: the order of keys and the zeros after a number do not count."""
     Sample.objects.create(sample_id="s", json={"b": [Decimal("1.50"), 2.0], "a": {"y": 1, "x": None}})
     assert found(json={"a": {"x": None, "y": Decimal("1.0")}, "b": [1.5, 2]}) == ["s"]
     assert found(json__in=[1, {"a": {"x": None, "y": 1}, "b": [1.5, 2]}]) == ["s"]
@@ -149,7 +149,7 @@ def test_a_key_may_be_called_size() -> None:
 
 @pytest.mark.parametrize("size", [1.5, "1", True])
 def test_a_size_is_a_whole_number(size: Any) -> None:
-    """Anything else is told before it is sent."""
+    """Anything else is reported before it is sent."""
     with pytest.raises(InvalidValue, match="size is compared with whole numbers"):
         found(words__size=size)
 
@@ -247,7 +247,7 @@ def test_a_moment_between_two_milliseconds_is_compared_as_it_is(lookup: str, val
 
 
 def test_a_time_to_live_is_compared_to_the_second() -> None:
-    """Half a second behind a stored second is later than it."""
+    """Half a second after a stored second is later than it."""
     expires = datetime(2100, 1, 1, tzinfo=UTC)
     Ticket.objects.create(code="t", expires_at=expires)
     half = expires + timedelta(milliseconds=500)

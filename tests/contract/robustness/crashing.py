@@ -22,7 +22,7 @@ MANY = 130
 
 
 class Crash(BaseException):
-    """The process has ended: nothing that comes behind it is carried out."""
+    """The process has ended: nothing that comes after it is carried out."""
 
 
 @contextmanager

@@ -166,7 +166,7 @@ def children_counted(process: int) -> int:
 
 
 def versioned(process: int) -> tuple[int, int]:
-    """Read a number, add one, and save; anew where another writer was faster; how often it was saved, and refused."""
+    """Read a number, add one, and save; again where another writer was faster; how often it was saved, and refused."""
     done = refused = 0
     while done < 20:
         ledger = loaded(Ledger, "l")

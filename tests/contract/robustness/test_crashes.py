@@ -1,4 +1,4 @@
-"""The process ends between any two requests of a write, and another process does the same anew."""
+"""The process ends between any two requests of a write, and another process does the same again."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ CASES = [
 
 
 def completed(case: Case, before: Items, wanted: Items, table: Table) -> None:
-    """Do the same anew, as a process does that knows nothing of the first one."""
+    """Do the same again, as a process does that knows nothing of the first one."""
     if case.once:
         # One transaction: it was carried out, or nothing of it was.
         assert timeless(items_of(table)) in (before, wanted)
@@ -207,11 +207,11 @@ def test_what_a_crash_leaves_is_completed_by_the_same_write(table: Table, case: 
         with pytest.raises(Crash), crash_behind(number):
             case.write()
         between = {finding.kind for finding in verify()}
-        assert between <= {"copies due", "copy"}, f"behind {number} requests"
-        assert "copy" not in between or "copies due" in between, f"nobody knows of it, behind {number} requests"
+        assert between <= {"copies due", "copy"}, f"after {number} requests"
+        assert "copy" not in between or "copies due" in between, f"nobody knows of it, after {number} requests"
         completed(case, before, wanted, table)
-        assert timeless(items_of(table)) == wanted, f"behind {number} requests"
-        assert [*verify()] == [], f"behind {number} requests"
+        assert timeless(items_of(table)) == wanted, f"after {number} requests"
+        assert [*verify()] == [], f"after {number} requests"
 
 
 @pytest.mark.parametrize("case", [each for each in CASES if "copies" in each.name], ids=lambda case: case.name)
@@ -228,7 +228,7 @@ def test_what_a_crash_leaves_of_copies_is_completed_by_a_command(table: Table, c
         with pytest.raises(Crash), crash_behind(number):
             case.write()
         call_command("dynamo_rebuild", verbosity=0)
-        assert timeless(items_of(table)) in (before, wanted), f"behind {number} requests"
+        assert timeless(items_of(table)) in (before, wanted), f"after {number} requests"
         assert [*verify()] == []
 
 

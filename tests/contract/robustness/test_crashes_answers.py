@@ -109,7 +109,7 @@ def test_a_write_whose_answer_is_lost_is_repeated_by_the_same_object(table: Tabl
 
 
 def test_processes_that_are_killed(table: Table) -> None:
-    """Whenever they end, the checker finds only copies that are due, and dynamo_rebuild mends them."""
+    """Whenever they end, the checker finds only copies that are due, and dynamo_rebuild repairs them."""
     club(40)
     user(MANY)
     some_members()

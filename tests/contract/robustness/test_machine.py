@@ -1,6 +1,6 @@
 """Any sequence of writes, by objects that are fresh and by objects that are not, against a model in memory.
 
-Behind every step the table holds what the model holds, and the checker finds nothing. A write either does what it does
+After every step the table holds what the model holds, and the checker finds nothing. A write either does what it does
 to the model, or raises an error whose reason the model has. ``MACHINE_EXAMPLES`` sets how many sequences are tried (8
 in a normal run, 25 in a deep one).
 """
@@ -170,7 +170,7 @@ class Volumes(VolumeSteps):
                 world.put(created)
         touched = [claim for each in changed for claim in each]
         must |= {NotSupported} if len(touched) > len({*touched}) else set()
-        # One object gives free what another one takes: each is right, and both are about one claim.
+        # One object releases what another one takes: each is right, and both are about one claim.
         may = {UniqueViolation} if NotSupported in must else set()
         as_they_were = {pk: obj._stored for pk, obj in objects.items()}
         if fails:

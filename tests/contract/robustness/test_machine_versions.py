@@ -63,7 +63,7 @@ class Versions(RuleBasedStateMachine):
         return Ledgered.all_objects.get(number=keys[choice % len(keys)]) if keys else None
 
     def stale(self, obj: Any) -> tuple[Errors, Errors]:
-        """The reasons that a write of an object must fail for, and may: versions begin anew where keys are used again.
+        """The reasons that a write of an object must fail for, and may: versions begin again where keys are used again.
 
         An object that is gone is none that is written over.
         """

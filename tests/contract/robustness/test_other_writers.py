@@ -404,7 +404,7 @@ def test_fixtures_keep_automatic_timestamps(table: Table) -> None:
     [({"name": "n" * 100, "company_id": "c" * 2100}, "2048"), ({"company_id": "x", "name": "n"}, "cannot change")],
 )
 def test_full_clean_finds_what_a_key_cannot_hold(values: dict[str, str], message: str) -> None:
-    """A form is told before save() would refuse: too long a key, or another primary key."""
+    """A form is reported before save() would refuse: too long a key, or another primary key."""
     company = Company.objects.create(company_id="c1", name="Acme")
     for name, value in values.items():
         setattr(company, name, value)

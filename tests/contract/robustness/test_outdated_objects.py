@@ -132,7 +132,7 @@ def expired() -> Coupon:
 
 
 def test_an_expired_object_can_be_deleted_though_its_value_is_anothers(table: Table, expired: Coupon) -> None:
-    """Its claim has expired with it, so there is none to give free."""
+    """Its claim has expired with it, so there is none to release."""
     assert expired.delete() == (1, {"catalog.Coupon": 1})
     assert claims(table) == {"UNIQUE#Coupon#email#a@example.org": "COUPON#new"}
     assert_consistent()

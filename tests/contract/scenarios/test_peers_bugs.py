@@ -220,7 +220,7 @@ def test_an_update_of_something_else_makes_keys_of_undefined(table: Table, write
 
 @pytest.mark.parametrize("write", UPDATES)
 def test_two_writers_of_two_parts_leave_a_key_that_fits_neither(table: Table, write: Callable[..., None]) -> None:
-    """OneTable 517: whoever is slower computes the key anew, or is told so."""
+    """OneTable 517: whoever is slower computes the key again, or is told so."""
     meeting()
     done: list[str] = []
 
@@ -289,7 +289,7 @@ def test_a_transaction_is_sent_before_its_end(table: Table) -> None:
 
 
 def test_an_unchanged_value_is_its_own_conflict(table: Table) -> None:
-    """OneTable 206: saving everything anew is no violation."""
+    """OneTable 206: saving everything again is no violation."""
     obj = meeting(room="blue")
     obj.save(force_update=True)
     obj.save(update_fields=["room", "topic"])
@@ -541,7 +541,7 @@ def test_after_a_failure_nobody_knows_what_to_repeat() -> None:
 
 
 def test_one_key_twice_in_a_batch_fails_as_a_whole() -> None:
-    """PynamoDB 1243: duplicates are told before anything is sent, left out, or the last one wins, as it was said."""
+    """PynamoDB 1243: duplicates are reported before anything is sent, left out, or the last one wins, as asked for."""
     given = [Ticket(code="a"), Ticket(code="b"), Ticket(code="a")]
     with assert_requests(0), pytest.raises(AlreadyExists, match=r"two catalog\.Ticket objects with pk 'a'"):
         Ticket.objects.bulk_create(given)

@@ -107,7 +107,7 @@ def test_renaming_a_user_is_one_transaction_and_renaming_a_server_one_item(table
 
 @pytest.mark.usefixtures("chat")
 def test_messages_of_one_instant_keep_apart_and_in_order(table: Table) -> None:
-    """The time stands in the sort key as text that sorts, with the identifier behind it."""
+    """The time stands in the sort key as text that sorts, with the identifier after it."""
     moments: list[tuple[Any, str]] = [(NOON, "b"), (NOON + datetime.timedelta(seconds=1), "c"), (NOON, "a")]
     with transactions.atomic():
         for sent_at, name in moments:

@@ -24,7 +24,7 @@ def people(request: HttpRequest, limit: int) -> HttpResponse:
 def again(request: HttpRequest) -> HttpResponse:
     """A company that is read, saved, and read twice more."""
     company = Company.objects.get(pk="c1")
-    company.name = "Anew"
+    company.name = "Again"
     company.save()
     Company.objects.get(pk="c1")
     return HttpResponse(Company.objects.get(pk="c1").name)
@@ -33,7 +33,7 @@ def again(request: HttpRequest) -> HttpResponse:
 def saved(request: HttpRequest) -> HttpResponse:
     """A company that is read, saved, and read once more."""
     company = Company.objects.get(pk="c1")
-    company.name = "Anew"
+    company.name = "Again"
     company.save()
     company.refresh_from_db()
     return HttpResponse(company.name)

@@ -136,7 +136,7 @@ def test_a_cancelled_read_says_nothing(caplog: pytest.LogCaptureFixture) -> None
 
 
 def test_one_that_is_cancelled_while_it_waits_for_a_connection_takes_none() -> None:
-    """The one behind it comes to its turn."""
+    """The one after it comes to its turn."""
     with scripted() as server, reaching(server, MAX_POOL_CONNECTIONS=1):
 
         async def ask() -> list[Any]:

@@ -211,7 +211,7 @@ def test_http_requests_at_once_are_counted_apart(caplog: pytest.LogCaptureFixtur
 
 
 def test_an_aborted_request_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """What ends without an answer is told as such."""
+    """What ends without an answer is reported as such."""
 
     def leave(request: HttpRequest) -> HttpResponse:
         Company.objects.get(pk="c1")

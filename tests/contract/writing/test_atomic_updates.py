@@ -435,7 +435,7 @@ def test_a_condition_that_does_not_hold_is_not_counted(stock: Stock) -> None:
 
 
 def test_each_object_of_a_query_is_changed(stock: Stock) -> None:
-    """Several objects are read, and each is changed by itself; one that cannot be is told with its ``pk``."""
+    """Several objects are read, and each is changed by itself; one that cannot be is reported with its ``pk``."""
     Stock.objects.create(code="t", qty=1)
     assert Stock.objects.filter(rank__in=[0, 5]).update(qty=F("qty") + 1) == 2
     assert sorted(Stock.objects.values_list("qty", flat=True)) == [2, 8]
@@ -474,7 +474,7 @@ def test_a_block_that_fails_leaves_the_expression(stock: Stock) -> None:
 
 
 def test_a_block_whose_change_cannot_be_made_says_so(stock: Stock) -> None:
-    """What is missing is told as outside of a block, and none of the block is written."""
+    """What is missing is reported as outside of a block, and none of the block is written."""
     stock.spare = None
     stock.save()
     with pytest.raises(InvalidValue, match="has no spare, which"), transactions.atomic():

@@ -83,7 +83,7 @@ def test_objects_are_written_page_by_page(
 
 
 def test_an_object_that_moves_ahead_in_its_index_is_written_once(sent: list[SentRequest]) -> None:
-    """An update that puts objects behind the page that is being read does not meet them again."""
+    """An update that puts objects after the page that is being read does not meet them again."""
     Order.objects.bulk_create(orders(25))
     sent.clear()
     later = datetime(2025, 1, 1, tzinfo=UTC)

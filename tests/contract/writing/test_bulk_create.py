@@ -154,7 +154,7 @@ def test_within_a_block_all_are_one_transaction() -> None:
 def test_what_is_wrong_is_found_before_anything_is_sent(
     given: Callable[[], list[Any]], error: type[Exception], message: str
 ) -> None:
-    """Wrong values, and two objects that need one key, are told by name; nothing is written."""
+    """Wrong values, and two objects that need one key, are reported by name; nothing is written."""
     with assert_requests(0), pytest.raises(error) as raised:
         Member.objects.bulk_create(given())
     assert message in str(raised.value)

@@ -1,4 +1,4 @@
-"""Conditions that a caller gives along with a write: held to by DynamoDB, told with the object as it is."""
+"""Conditions that a caller gives along with a write: held to by DynamoDB, reported with the object as it is."""
 
 from __future__ import annotations
 
@@ -243,12 +243,12 @@ def test_an_overridden_save_hands_it_on() -> None:
 
 @pytest.mark.parametrize("save", [{"force_update": True}, {}])
 def test_force_update_with_a_condition(stock: Stock, save: Mapping[str, Any]) -> None:
-    """All keys are written anew under the condition."""
+    """All keys are written again under the condition."""
     with pytest.raises(ConditionNotMet):
         stock.save(condition=Q(qty=4), **save)
 
 
 def test_models_without_the_attribute_say_so(stock: Stock) -> None:
-    """A name that is wrong is told before anything is sent."""
+    """A name that is wrong is reported before anything is sent."""
     with assert_requests(0), pytest.raises(UnknownField, match="nothing"):
         rename(stock, Q(nothing=1))

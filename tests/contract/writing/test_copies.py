@@ -30,7 +30,7 @@ from tests.catalog.chat import ChatInvitation, ChatMembership, ChatProfile, Chat
 
 pytestmark = pytest.mark.usefixtures("table")
 
-#: What a rename of a user sends before and behind its write: memberships live and deleted, invitations, profiles.
+#: What a rename of a user sends before and after its write: memberships live and deleted, invitations, profiles.
 LOOKS = ["Query"] * 4
 LOOKS_AGAIN = ["Query"] * 3
 
@@ -138,7 +138,7 @@ def test_a_new_reference_brings_its_own_copy(table: Table) -> None:
 
 
 def test_a_source_that_changes_between_reading_and_writing_is_read_again(john: ChatUser, table: Table) -> None:
-    """The check fails, and the creation is begun anew: a copy is never stale at birth."""
+    """The check fails, and the creation is begun again: a copy is never stale at birth."""
     with (
         changed_before("TransactWriteItems", lambda: rename_behind_backs(table, "Jack")),
         assert_requests(["GetItem", "UpdateItem", "TransactWriteItems", "GetItem", "TransactWriteItems"]),
@@ -259,7 +259,7 @@ def test_a_rename_within_a_block_is_one_transaction(john: ChatUser, table: Table
 
 
 def test_a_holder_and_its_source_in_one_block(table: Table) -> None:
-    """The copy is that of the pending source, without a request for it; a rename behind it is refused."""
+    """The copy is that of the pending source, without a request for it; a rename after it is refused."""
     with assert_requests(["TransactWriteItems"]), transactions.atomic():
         user = ChatUser.objects.create(user_id="9", username="Nine")
         ChatProfile.objects.create(user=user, kind="k")
@@ -292,7 +292,7 @@ def test_a_holder_that_is_made_during_a_rename_is_found_behind_it(john: ChatUser
 
 
 def test_a_holder_that_changes_during_a_rename_is_read_again(john: ChatUser, table: Table) -> None:
-    """The rename is begun anew with the membership as it is now."""
+    """The rename is begun again with the membership as it is now."""
     (membership,) = join(john, "a")
     john.username = "Jack"
     with changed_before("TransactWriteItems", membership.delete):

@@ -86,7 +86,7 @@ def test_a_reference_is_set_to_an_object() -> None:
 
 
 def test_claims_change_their_owner(table: Table) -> None:
-    """Values that stay belong to the new item, changed ones are claimed anew, and the old are free."""
+    """Values that stay belong to the new item, changed ones are claimed again, and the old are free."""
     obj = member()
     with assert_requests(["TransactWriteItems"]):
         obj.move(member_id="b", badge=2)
@@ -150,7 +150,7 @@ def test_the_key_that_it_has_is_a_save() -> None:
 
 
 def test_signals_are_those_of_a_save() -> None:
-    """Handlers are told before and after, the new key set both times."""
+    """Handlers are called before and after, the new key set both times."""
     told: list[tuple[Any, ...]] = []
 
     def note(signal: Any, instance: Any, **arguments: Any) -> None:
@@ -191,7 +191,7 @@ def test_a_move_within_a_block(table: Table) -> None:
 
 
 def test_derived_objects_follow(table: Table) -> None:
-    """Items that follow from the object are written anew for its new key, and refer to nothing old."""
+    """Items that follow from the object are written again for its new key, and refer to nothing old."""
     essay = Essay.objects.create(essay_id="a", title="on moving house")
     with assert_requests(["TransactWriteItems"]):
         essay.move(essay_id="b", title="on moving")
@@ -230,7 +230,7 @@ def test_counters_and_copies_follow() -> None:
 
 
 def test_values_that_are_unique_together_move_with_their_owner() -> None:
-    """Every kind of claim changes its owner, and a condition decides anew."""
+    """Every kind of claim changes its owner, and a condition decides again."""
     seat = Seat.objects.create(seat_id="a", hall="h", row=1, guest="Anna", code="x", status="taken")
     seat.move(seat_id="b", row=2)
     assert_consistent()

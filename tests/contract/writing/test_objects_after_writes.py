@@ -1,4 +1,4 @@
-"""What an object knows once it was written: also one that was never read, and one whose write had to be begun anew."""
+"""What an object knows once it was written: also one that was never read, and one whose write had to be begun again."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_an_object_that_was_not_read_is_stored_once_it_is_saved_without_a_change
 
 
 def test_a_computed_value_that_stays_the_same_takes_the_place_of_its_expression(table: Table) -> None:
-    """Another attribute is written; the next save does not compute anew."""
+    """Another attribute is written; the next save does not compute again."""
     stock = Stock.objects.create(code="s", rank=3)
     stock.rank, stock.note = F("rank") + 0, "n"
     stock.save()

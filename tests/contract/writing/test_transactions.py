@@ -280,14 +280,14 @@ def test_an_item_is_written_once(acme: Company) -> None:
 
 
 def test_more_than_a_hundred_actions_are_refused() -> None:
-    """The limit is told before anything is sent."""
+    """The limit is reported before anything is sent."""
     with assert_requests(0), pytest.raises(NotSupported, match="101 actions"), transactions.atomic():
         for number in range(101):
             Order.objects.create(customer="a", number=number)
 
 
 def test_more_than_four_megabytes_are_refused() -> None:
-    """The size of all items together is told before anything is sent."""
+    """The size of all items together is reported before anything is sent."""
     with assert_requests(0), pytest.raises(NotSupported, match="4194304"), transactions.atomic():
         for number in range(12):
             Order.objects.create(customer="a", number=number, status="x" * 380_000)

@@ -136,7 +136,7 @@ def test_two_who_each_change_another_part_do_not_both_win(table: Table) -> None:
 
 
 def test_a_queryset_cannot_give_one_pair_to_several() -> None:
-    """Told before anything is written; one of the two values alone may be the same for all."""
+    """Reported before anything is written; one of the two values alone may be the same for all."""
     for number in (1, 2):
         Seat.objects.create(seat_id=str(number), hall="A", row=number)
     with pytest.raises(NotSupported, match="hall, row is unique, and 2 objects match: they cannot all have"):

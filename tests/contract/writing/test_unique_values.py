@@ -147,7 +147,7 @@ def test_a_value_that_was_claimed_already_by_the_same_object_is_taken(table: Tab
 
 
 def test_two_objects_of_one_block_cannot_have_one_value() -> None:
-    """It is a violation as any other, told before anything is sent; what they have besides is not looked at."""
+    """It is a violation as any other, reported before anything is sent; what they have besides is not looked at."""
     with assert_requests(0), pytest.raises(UniqueViolation, match="email"), transactions.atomic():
         Member.objects.create(email="a@example.org")
         Member.objects.create(email="A@example.org")

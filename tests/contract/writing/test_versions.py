@@ -1,4 +1,4 @@
-"""``VersionAttribute``: counted by every write, and a writer who read an older one is told with both."""
+"""``VersionAttribute``: counted by every write, and a writer who read an older one is refused with both."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def test_a_version_is_not_set_by_hand(ledger: Ledger) -> None:
 
 
 def test_a_condition_comes_before_the_version(ledger: Ledger) -> None:
-    """A caller's condition that does not hold is told as such, with the stored object."""
+    """A caller's condition that does not hold is reported as such, with the stored object."""
     Ledger.objects.filter(code="l").update(total=1)
     ledger.note = "x"
     with pytest.raises(ConditionNotMet) as raised:

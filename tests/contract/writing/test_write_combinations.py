@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("table")
 
 
 def outliving(work: Callable[[], Any]) -> None:
-    """Runs a coroutine in a task that is begun within a block and awaited behind it."""
+    """Runs a coroutine in a task that is begun within a block and awaited after it."""
 
     async def run() -> None:
         ended = asyncio.Event()

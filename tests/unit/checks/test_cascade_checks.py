@@ -1,4 +1,4 @@
-"""What is said at start-up about children that cannot go along, and about ``Meta.purge_after``."""
+"""What is reported at start-up about children that cannot go along, and about ``Meta.purge_after``."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def test_an_attribute_of_a_class_that_is_no_model(attribute: Any) -> None:
 
 
 def test_an_attribute_that_the_model_declares_itself() -> None:
-    """What a mixin has and the model declares anew is stored."""
+    """What a mixin has and the model declares again is stored."""
     mixin = type("Named", (), {"extra": models.UnicodeAttribute()})
     own = models.UnicodeAttribute()
     model = declare("Mixed", ("MIXED#{x}", "#X"), bases=(mixin, models.Model), x=models.IdAttribute(), extra=own)

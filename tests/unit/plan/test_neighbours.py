@@ -130,7 +130,7 @@ def compare_decisions(layout: ModelLayout, where: Condition) -> None:
 @settings(max_examples=examples(150, 600), suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_decisions_are_those_of_the_characters(data: st.DataObject) -> None:
-    """For any templates and any values, each range is said to be shared exactly if its characters say so."""
+    """For any templates and any values, each range is shared by the rule exactly if its characters say so."""
     for layout in data.draw(spaces()):
         kinds = {name: info.type for name, info in layout.attributes.items() if name in "pqab"}
         drawn = [data.draw(comparisons(name, _kind(layout, name))) for name in kinds]

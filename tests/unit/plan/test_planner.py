@@ -127,7 +127,7 @@ QUERIES = [
         ("EVENT#s", "between", "n4994~", "p5005"),
         "everything",
     ),
-    # Ranges behind a literal.
+    # Ranges after a literal.
     (
         EVENT,
         {"kind": "k", "at__gte": JANUARY},

@@ -247,7 +247,7 @@ def row(item: Mapping[str, Any], ordering: list[str]) -> list[Any]:
 @settings(max_examples=examples(50, 150), deadline=None)
 @given(bounds=st.lists(st.tuples(st.sampled_from(["lt", "lte", "gt", "gte"]), names), min_size=1, max_size=3))
 def test_bounds_of_text_are_exact(separator: str, bounds: list[tuple[str, str]]) -> None:
-    """Every combination of bounds finds the values between them, last part or not, behind a prefix or not."""
+    """Every combination of bounds finds the values between them, last part or not, after a prefix or not."""
     values = ["a", "a#", "a#b", "ab", "b", "a b", "A", "$", "é", "\x00", "~"]
     for head in ("", "P#", "P_"):
         template = head + "{v}" + (separator + "{w}" if separator else "")

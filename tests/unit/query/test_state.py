@@ -60,7 +60,7 @@ def test_what_is_asked_is_one_reference() -> None:
     ],
 )
 def test_querysets_that_ask_differently_are_not_combined(ask: Callable[[Any], Any]) -> None:
-    """What one side asks by a method cannot be said of what both give."""
+    """What one side asks by a method does not hold for what both give."""
     with pytest.raises(NotSupported, match="cannot be combined"):
         _ = Company.objects.all() | ask(Company.objects.all())
 

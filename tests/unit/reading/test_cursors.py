@@ -224,7 +224,7 @@ CONDITIONS = st.one_of(
 
 
 def reads(condition: KeyCondition, sort: str) -> bool:
-    """What DynamoDB reads, written out anew."""
+    """What DynamoDB reads, written out again."""
     operator, operands = condition.operator, condition.operands
     if operator == "begins_with":
         return sort.startswith(operands[0])

@@ -153,7 +153,7 @@ def test_refusal(compile_: Any, message: str) -> None:
 
 
 def test_an_item_over_400_kb_is_refused() -> None:
-    """An item that is too large is told with its size, alone and in a transaction."""
+    """An item that is too large is reported with its size, alone and in a transaction."""
     item = {**KEY_VALUES, "text": {"S": "x" * 409_600}}
     for compile_ in (lambda: compile_action(Put(item)), lambda: compile_transaction([Put(item)], "table", "t")):
         with pytest.raises(

@@ -87,7 +87,7 @@ def test_a_text_choice_is_stored_as_its_value(given: str, text: str) -> None:
     ],
 )
 def test_a_refusal_begins_with_the_attribute(name: str, value: Any, message: str) -> None:
-    """Whatever cannot be stored is told as an ``InvalidValue`` of that attribute."""
+    """Whatever cannot be stored is reported as an ``InvalidValue`` of that attribute."""
     with pytest.raises(InvalidValue) as raised:
         attribute(name).to_attribute_value(value)
     assert str(raised.value).startswith(message)

@@ -90,7 +90,7 @@ def test_parsing_refuses(source: str, reason: str) -> None:
 
 
 def test_index_key_needs_an_index() -> None:
-    """Forgetting the index's name is told by what was given in its place."""
+    """Forgetting the index's name is reported by what was given in its place."""
     with pytest.raises(ConfigurationError, match=r"IndexKey\('PERSON#\{x\}', ...\): the first argument names"):
         IndexKey("PERSON#{x}", "A", "B")
 

@@ -1,4 +1,4 @@
-"""Values written into keys: injective, escaped, and sorting as the values do, also with more key behind them."""
+"""Values written into keys: injective, escaped, and sorting as the values do, also with more key after them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def bound(source: str, **kinds: str) -> Template:
 @example(("number", -1.2, -1.23), "x", "x", "#")
 @example(("number", 1, Decimal("1.01")), "x", "x", "#")
 def test_keys_sort_as_the_values(pair: tuple[str, Any, Any], behind: str, other: str, separator: str) -> None:
-    """Keys sort by the value first, whatever stands behind it."""
+    """Keys sort by the value first, whatever stands after it."""
     kind, first, second = pair
     template = bound("P#{a}" + separator + ("{b}" if separator else ""), a=kind, b="text")
     one, two = template.render({"a": first, "b": behind}), template.render({"a": second, "b": other})

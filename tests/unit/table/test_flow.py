@@ -45,7 +45,7 @@ def test_work_may_run_a_loop_of_its_own() -> None:
 
 
 def test_an_error_passes_through() -> None:
-    """It is the caller's, and nothing counts as run behind it."""
+    """It is the caller's, and nothing counts as run after it."""
 
     async def fails() -> None:
         raise ValueError("wrong")
@@ -56,7 +56,7 @@ def test_an_error_passes_through() -> None:
 
 
 def test_awaiting_something_else_is_a_fault_of_ours() -> None:
-    """A coroutine that really waits cannot be run: that is said at once, and nothing hangs."""
+    """A coroutine that really waits cannot be run: that is reported at once, and nothing hangs."""
 
     async def waits() -> None:
         await asyncio.sleep(0)

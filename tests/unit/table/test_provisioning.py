@@ -1,4 +1,4 @@
-"""What a table has to look like, and what is said of one that does not; no engine is asked."""
+"""What a table has to look like, and what is reported of one that does not; no engine is asked."""
 
 from __future__ import annotations
 
@@ -94,11 +94,11 @@ def test_the_right_table_has_no_differences() -> None:
 def test_a_missing_table_is_created_and_gets_its_time_to_live() -> None:
     """Both steps are automatic, the table first."""
     found = differences(SETTINGS, Observed(None, {}))
-    assert [(each.kind, each.mend) for each in found] == [("table", "automatic"), ("time to live", "automatic")]
+    assert [(each.kind, each.repair) for each in found] == [("table", "automatic"), ("time to live", "automatic")]
 
 
 @pytest.mark.parametrize(
-    ("table", "ttl", "kind", "mend", "told"),
+    ("table", "ttl", "kind", "repair", "told"),
     [
         (changed(GlobalSecondaryIndexes=[]), TTL, "index", "automatic", "The index 'gs1' is missing."),
         (
@@ -161,11 +161,11 @@ def test_a_missing_table_is_created_and_gets_its_time_to_live() -> None:
     ],
 )
 def test_each_difference_says_what_it_is_and_what_can_be_done(
-    table: dict[str, Any], ttl: dict[str, Any], kind: str, mend: str, told: str
+    table: dict[str, Any], ttl: dict[str, Any], kind: str, repair: str, told: str
 ) -> None:
-    """One difference, one sentence, and whether dynamo_setup can mend it."""
+    """One difference, one sentence, and whether dynamo_setup can repair it."""
     (found,) = differences(SETTINGS, Observed(table, ttl))
-    assert (found.kind, found.mend) == (kind, mend)
+    assert (found.kind, found.repair) == (kind, repair)
     assert told in found.sentence
 
 
@@ -173,7 +173,7 @@ def test_capacity_that_auto_scaling_may_have_set_is_only_noted() -> None:
     """Another capacity than the settings' is reported and left alone."""
     table = changed(BillingModeSummary={}, ProvisionedThroughput={"ReadCapacityUnits": 50, "WriteCapacityUnits": 6})
     (found,) = differences(PROVISIONED, Observed(table, TTL))
-    assert (found.kind, found.mend) == ("capacity", "unneeded")
+    assert (found.kind, found.repair) == ("capacity", "unneeded")
 
 
 def test_a_new_index_keeps_the_known_attribute_definitions() -> None:
@@ -191,7 +191,7 @@ def test_a_new_index_keeps_the_known_attribute_definitions() -> None:
     assert [update["Create"]["IndexName"] for update in params["GlobalSecondaryIndexUpdates"]] == ["gs2"]
 
 
-def test_what_cannot_be_mended_is_refused_as_one_error() -> None:
+def test_what_cannot_be_repaired_is_refused_as_one_error() -> None:
     """TableMismatch holds every sentence that has no automatic remedy."""
     table = changed(GlobalSecondaryIndexes=[index(Projection={"ProjectionType": "KEYS_ONLY"})])
     found = differences(SETTINGS, Observed(table, {**TTL, "AttributeName": "ttl"}))

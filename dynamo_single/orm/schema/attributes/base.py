@@ -72,7 +72,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
         if isinstance(named, type) and not issubclass(named, DynamoField):
             cls.field_class = type(named.__name__, (DynamoField, named), {"__module__": named.__module__})
 
-    if not TYPE_CHECKING:  # what an attribute takes is said by its __init__()
+    if not TYPE_CHECKING:  # what an attribute takes is stated by its __init__()
 
         def __new__(cls, *args: object, **options: Any) -> Any:
             """Refuse Django's options that no attribute takes, whichever attribute it is."""

@@ -101,7 +101,7 @@ class CopiedAttribute(StandIn[Any]):
         return duplicate
 
     def copy(self) -> Self:
-        """One whose source is looked up anew."""
+        """One whose source is looked up again."""
         duplicate = super().copy()
         for name in ("reference_field", "source", "target"):
             duplicate.__dict__.pop(name, None)

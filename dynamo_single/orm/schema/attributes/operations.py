@@ -28,7 +28,7 @@ class Operation:
 
 
 class Append(Operation):
-    """Put values behind the stored list, or make one of them."""
+    """Put values after the stored list, or make one of them."""
 
     __slots__ = ()
 

@@ -139,7 +139,7 @@ class ReferenceAttribute(StandIn[M, Nullable]):
         return duplicate
 
     def copy(self) -> Self:
-        """One whose target is looked up anew."""
+        """One whose target is looked up again."""
         duplicate = super().copy()
         duplicate.__dict__.pop("target", None)
         return duplicate

@@ -1,7 +1,7 @@
 """How one value is written inside a key: unable to forge a separator, and sorting as the value does.
 
 Every character of a written value is ``$`` (0x24) or higher, and the usual separator ``#`` (0x23) is below them all:
-a value that another one continues sorts in front of it, also with more key behind. DynamoDB sorts keys by their UTF-8
+a value that another one continues sorts in front of it, also with more key after. DynamoDB sorts keys by their UTF-8
 bytes, which is Python's own order of ``str``. This module must not know templates, models or requests.
 """
 

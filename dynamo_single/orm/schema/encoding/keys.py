@@ -90,7 +90,7 @@ class KeyPart(Struct, frozen=True):
     @property
     def ordered(self) -> bool:
         """Whether keys that differ in this part first sort as its values do."""
-        # A terminator above the escape character would sort behind the characters of a longer value.
+        # A terminator above the escape character would sort after the characters of a longer value.
         return self.bound.ordered and self.terminator < ESCAPE
 
     @property
@@ -201,7 +201,7 @@ def can_collide(first: tuple[Template, Template], second: tuple[Template, Templa
 
 
 def prefix_end(prefix: str) -> str:
-    """Give a text behind every key that starts with a prefix and in front of all higher ones; itself never a key."""
+    """Give a text that sorts after every key with a prefix and in front of all higher ones; it is never a key."""
     if prefix.endswith(SEPARATOR):
         return prefix[:-1] + ESCAPE
     return prefix + LAST

@@ -353,7 +353,7 @@ class IdentityDescriptor:
             setattr(instance, name, part)
 
     def _forget(self, instance: object) -> None:
-        """``pk = None`` is Django's way to a copy: what is made on creation is made anew."""
+        """``pk = None`` is Django's way to a copy: what is made on creation is made again."""
         meta: Any = self.field.model._meta
         made = [name for name in self.field.names if meta.get_field(name).has_default()]
         if not made:
