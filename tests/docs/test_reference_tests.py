@@ -39,8 +39,9 @@ def uses_deep(path: Path) -> bool:
 
 
 def numbers(path: Path) -> Iterator[tuple[int, int]]:
-    """The numbers of examples, in the normal run and in the deep one."""
+    """The numbers of examples, in the normal run and in the deep one, where both are written as numbers."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "examples":
             normal, deep, *_ = node.args
-            yield ast.literal_eval(normal), ast.literal_eval(deep)
+            if isinstance(deep, ast.Constant):
+                yield ast.literal_eval(normal), ast.literal_eval(deep)

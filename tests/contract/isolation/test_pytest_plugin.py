@@ -41,11 +41,13 @@ def test_two_hundred_tests_write_the_same_keys(running: Development, settings: s
     assert running.state() == before
 
 
-@pytest.mark.parametrize("settings", ["settings", "settings_sql"])
-def test_djangos_classes_run_under_pytest(running: Development, settings: str) -> None:
+@pytest.mark.parametrize(
+    ("settings", "workers"), [("settings", "0"), ("settings_sql", "2"), pytest.param("settings", "2", marks=deep)]
+)
+def test_djangos_classes_run_under_pytest(running: Development, settings: str, workers: str) -> None:
     """Test classes are joined in the same way."""
     before = running.state()
-    said = running.pytest("-n", "2", CLASSES, settings=settings)
+    said = running.pytest("-n", workers, CLASSES, settings=settings)
     assert "39 passed" in said
     assert said.endswith("ended with 0"), said
     assert running.state() == before

@@ -8,17 +8,21 @@ from contextlib import contextmanager
 from typing import Any
 
 from dynamo_single.table import Request
+from dynamo_single.table.limits import MAX_ACTIONS
 from dynamo_single.testing import intercept, setup_table
 from tests.catalog.chat import ChatChannel, ChatMembership, ChatProfile, ChatServer, ChatUser
 from tests.catalog.models import Member
 from tests.catalog.seats import Essay, Seat
 from tests.catalog.stocks import Ledger, Stock
+from tests.deep import examples
 
 Items = dict[tuple[str, str], dict[str, Any]]
 Step = Callable[[], Any]
 
+#: How many actions a transaction takes: in a normal run fewer than DynamoDB's hundred, so that fewer objects are many.
+ROOM = examples(25, MAX_ACTIONS)
 #: More holders, or children, than one transaction takes.
-MANY = 130
+MANY = examples(33, 130)
 
 
 class Crash(BaseException):

@@ -12,8 +12,11 @@ from dynamo_single.table import Request, Table, get_table
 from dynamo_single.testing import intercept, setup_table
 from tests.catalog.clubs import Club, Player
 from tests.contract.clubs import SIZES, club, items
+from tests.deep import examples
 
-pytestmark = pytest.mark.usefixtures("table")
+pytestmark = pytest.mark.usefixtures("table", "small_transactions")
+#: Players of a club whose deletion is one transaction, and of one whose deletion is four.
+FEW, MANY = examples(6, SIZES[0]), examples(38, SIZES[1])
 
 
 class Crash(Exception):
@@ -62,7 +65,7 @@ def timeless(found: Mapping[tuple[str, str], dict[str, Any]]) -> list[dict[str, 
 
 
 @pytest.mark.parametrize("afterwards", [False, True])
-@pytest.mark.parametrize(("size", "count"), [(SIZES[0], 1), (SIZES[1], 4)])
+@pytest.mark.parametrize(("size", "count"), [(FEW, 1), (MANY, 4)])
 @pytest.mark.parametrize("verb", ["delete", "restore", "hard_delete"])
 def test_what_is_interrupted_is_completed_by_repeating_it(
     table: Table, verb: str, size: int, count: int, afterwards: bool
@@ -92,7 +95,7 @@ def test_what_is_interrupted_is_completed_by_repeating_it(
 @pytest.mark.parametrize("number", [1, 2, 3, 4])
 def test_an_interrupted_deletion_can_be_taken_back(table: Table, number: int) -> None:
     """``restore()`` brings back what went to the trash until then, so that nothing has changed."""
-    club(SIZES[1])
+    club(MANY)
     before = items(table)
     with pytest.raises(Crash), crash(number, afterwards=True):
         Club.objects.get(pk="c").delete()
@@ -102,7 +105,7 @@ def test_an_interrupted_deletion_can_be_taken_back(table: Table, number: int) ->
 
 def test_an_object_in_memory_says_what_is_stored() -> None:
     """After a failure in the middle a parent that is in the trash says so, and is completed by the same object."""
-    made = club(SIZES[1])
+    made = club(MANY)
     with pytest.raises(Crash), crash(2):
         made.delete()
     assert made.is_deleted

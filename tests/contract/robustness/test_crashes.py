@@ -38,7 +38,7 @@ from tests.contract.robustness.crashing import (
     user,
 )
 
-pytestmark = pytest.mark.usefixtures("table")
+pytestmark = pytest.mark.usefixtures("table", "small_transactions")
 
 #: Members that are written in bulk: more than are written at the same time.
 BULK = [f"m{number:02}" for number in range(14)]
