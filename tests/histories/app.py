@@ -55,7 +55,7 @@ class History:
             call_command(command, *arguments, stdout=out, stderr=out, no_color=True, **options)
         self._unload()
         # What a process of the project's would find when it starts.
-        knowledge._has_migrations.cache_clear()
+        knowledge.has_migrations.cache_clear()
         knowledge.forget()
         assert list(given) == [], "questions that were not asked"
         return out.getvalue()

@@ -1,0 +1,89 @@
+"""``migrate`` and ``migrate --finish`` that end at any request go on when they are run again, to the same end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dynamo_single import models
+from dynamo_single.item_migrations.forms import form_of
+from dynamo_single.item_migrations.snapshots import Snapshot
+from dynamo_single.orm.filled import knowledge
+from dynamo_single.table import Request, Table, intercept
+from dynamo_single.table.flow import run
+from dynamo_single.verification import verify
+from tests.histories.app import History, history
+
+
+class Killed(BaseException):
+    """What ends a process, and no handler of errors hears of."""
+
+
+@contextmanager
+def killed_at(number: int) -> Iterator[None]:
+    """Within the block the request of this number, and all after it, is not sent: the process has ended."""
+    sent = 0
+    lock = threading.Lock()
+
+    def count(operation: str, params: Any) -> None:
+        nonlocal sent
+        with lock:
+            sent += 1
+            if sent >= number:
+                raise Killed
+
+    with intercept(count), pytest.raises(Killed):
+        yield
+
+
+def shop(app: History, **attributes: Any) -> Any:
+    """The model as it is declared from now on."""
+    return app.model(bases=(models.SoftDeleteModel,), **attributes)
+
+
+@pytest.mark.parametrize("number", [1, 6, 13, 22])
+@pytest.mark.parametrize("command", ["migrate", "finish"])
+def test_a_migration_that_was_killed_goes_on(tmp_path: Path, table: Table, command: str, number: int) -> None:
+    """A key, a default, a unique rule, a removed attribute, and a value that is stored otherwise."""
+    with history(tmp_path) as app:
+        old = shop(
+            app,
+            name=models.UnicodeAttribute(),
+            gone=models.UnicodeAttribute(null=True),
+            size=models.UnicodeAttribute(null=True),
+        )
+        app.make()
+        app.migrate()
+        for name in "abc":
+            old.objects.create(shop_id=name, name=name.upper(), gone="x", size="7")
+        old.objects.get(shop_id="c").delete()
+        new = shop(
+            app,
+            keys={"by_name": models.IndexKey("gs1", "SHOP", "{name}")},
+            name=models.UnicodeAttribute(unique=True),
+            size=models.IntegerAttribute(null=True),
+            town=models.TimestampAttribute(null=True),
+            qty=models.IntegerAttribute(default=1),
+        )
+        app.make()
+        arguments = ("--segments", "1", "--take-over")
+        if command == "finish":
+            app.migrate(*arguments)
+            with killed_at(number):
+                app.migrate("--finish", *arguments, grace=0.0)
+        else:
+            with killed_at(number):
+                app.migrate(*arguments)
+            app.migrate(*arguments)
+        app.migrate("--finish", *arguments, grace=0.0)
+        assert [(each.name, each.size, each.qty) for each in new.objects.order_by("name")] == [("A", 7, 1), ("B", 7, 1)]
+        assert [each.name for each in new.deleted_objects.all()] == ["C"]
+        items = table.send(Request("Scan"))["Items"]
+        assert [each["pk"]["S"] for each in items if "gone" in each] == []
+        assert run(knowledge.state_of(table)).forms["Shop"] == form_of(Snapshot.of(new), "histories.shop")
+        assert list(verify()) == []
