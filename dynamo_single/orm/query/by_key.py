@@ -67,8 +67,7 @@ async def by_pk(queryset: StatefulQuerySet[Any], keys: Keys) -> dict[Any, Any]:
 
 def _pk_of(obj: Any, pk: Any, values: Values) -> Any:
     """An object's ``pk``: the one that it was asked for by, unless its item says something else than its key."""
-    held = obj.__dict__
-    return pk if all(held.get(name) == value for name, value in values.items()) else obj.pk
+    return pk if values.items() <= obj.__dict__.items() else obj.pk
 
 
 async def objects(queryset: StatefulQuerySet[Any], keys: Sequence[ItemKey]) -> list[Any]:
