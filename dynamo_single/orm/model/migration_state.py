@@ -6,7 +6,7 @@ not know what a migration does.
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from django.db import models
 from django.db.migrations.state import ModelState
@@ -14,6 +14,9 @@ from pynamodb.models import Model as PynamoDBModel
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.schema.fields.columns import column_of
+
+#: A stand-in's manager, where a field is called ``objects``.
+_MANAGER: Final = "stand_ins"
 
 
 def install() -> None:
@@ -56,7 +59,7 @@ class _PlainState(ModelState):
     def render(self, apps: Any) -> Any:
         """The stand-in, whose manager refuses every query."""
         made: Any = super().render(apps)
-        made.objects = Refusing(f"{self.app_label}.{self.name}")
+        setattr(made, _MANAGER if "objects" in self.fields else "objects", Refusing(f"{self.app_label}.{self.name}"))
         return made
 
 
@@ -68,7 +71,8 @@ def _as_plain_model(state: Any, model: Any) -> Any:
         state.fields[model._meta.pk.name] = column
     # What is named by a label is the model that a proxy stands for, which is in the state as well.
     state.bases = tuple(base for base in state.bases if isinstance(base, str)) or (models.Model,)
-    state.managers = []
+    # Django demands a manager of another name where a field has this one.
+    state.managers = [(_MANAGER, models.Manager())] if "objects" in state.fields else []
     state.options.pop("base_manager_name", None)
     state.options.pop("default_manager_name", None)
     return state

@@ -73,6 +73,16 @@ def test_the_state_of_a_model_with_managers_of_its_own_has_none() -> None:
     assert ModelState.from_model(Person).managers == []
 
 
+def test_an_attribute_may_be_called_objects() -> None:
+    """Django demands another name for the manager then, of the model and of what stands for it."""
+    with forgotten():
+        declare(
+            "Room", ("ROOM#{r}", "#X"), r=models.IdAttribute(), objects=models.ListAttribute(), rows=models.Manager()
+        )
+        found = ProjectState.from_apps(apps).apps.get_model("catalog.Room")
+    assert found._meta.get_field("objects").name == "objects"
+
+
 def test_an_app_without_migrations_is_rendered_too() -> None:
     """``migrate`` renders such apps from their classes, without relations."""
     labels = {config.label for config in apps.get_app_configs()}
