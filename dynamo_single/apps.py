@@ -20,7 +20,7 @@ from django.utils.module_loading import import_string
 
 from dynamo_single.backend.router import install_router, uses_engine
 from dynamo_single.backend.writes import Writes
-from dynamo_single.conf import aliases, cost_settings, table_settings
+from dynamo_single.conf import aliases, cost_settings, default_fetch_mode, table_settings
 from dynamo_single.exceptions import ConfigurationError
 
 _CACHE: Final = "dynamo_single.cache.DynamoCache"
@@ -91,6 +91,7 @@ def _check_settings() -> None:
     for alias in aliases():
         table_settings(alias)
     cost_settings()
+    default_fetch_mode()
     for alias in filter(uses_engine, connections.settings):
         Writes(alias, connections.settings[alias]).check_options()
     for alias, cache in settings.CACHES.items():

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from functools import cache, partial
-from typing import Any, Literal, NoReturn
+from typing import Any, Final, Literal, NoReturn, cast, get_args
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.conf import ENVIRONMENT_VARIABLE
@@ -35,6 +35,9 @@ from dynamo_single.setting_values import (
 
 BillingMode = Literal["PAY_PER_REQUEST", "PROVISIONED"]
 Transport = Literal["direct", "botocore"]
+#: For whom something that was not read with an object is read, once it is touched.
+FetchModeName = Literal["one", "peers", "raise"]
+FETCH_MODES: Final = get_args(FetchModeName)
 #: Whether a table is asked which migrations its items have gone through.
 Migrations = Literal["check", "trust"]
 
@@ -112,6 +115,15 @@ def cost_settings() -> CostSettings:
     return CostSettings(**values)
 
 
+@cache
+def default_fetch_mode() -> FetchModeName:
+    """``DYNAMO_SINGLE_FETCH_MODE``, or ``"one"``; read once, and again after a test has set it."""
+    found = getattr(django_settings, "DYNAMO_SINGLE_FETCH_MODE", "one")
+    if found not in FETCH_MODES:
+        raise ConfigurationError(f"DYNAMO_SINGLE_FETCH_MODE must be one of {', '.join(map(repr, FETCH_MODES))}.")
+    return cast(FetchModeName, found)
+
+
 def table_settings(alias: str = "default") -> TableSettings:
     """The settings of one alias; read once, and again after a test has overridden ``DYNAMO_SINGLE``."""
     return _read(alias)
@@ -153,6 +165,8 @@ def _forget(*, setting: str, **_: Any) -> None:
         _read.cache_clear()
     if setting == "DYNAMO_SINGLE_COSTS":
         cost_settings.cache_clear()
+    if setting == "DYNAMO_SINGLE_FETCH_MODE":
+        default_fetch_mode.cache_clear()
 
 
 setting_changed.connect(_forget, dispatch_uid="dynamo_single.conf")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.core import exceptions
 from django.core.exceptions import (
     FieldError,
     ImproperlyConfigured,
@@ -55,6 +56,13 @@ class ImmutableAttribute(NotSupported):
 
 def _immutable(label: str, field: str) -> ImmutableAttribute:
     return ImmutableAttribute(label=label, field=field)
+
+
+class FetchBlocked(DynamoSingleError, getattr(exceptions, "FieldFetchBlocked", FieldError)):  # type: ignore[misc]
+    """Something that was not read with an object is touched, and its fetch mode is ``FETCH_RAISE``.
+
+    It derives from Django's ``FieldFetchBlocked``, which Django has since 6.1.
+    """
 
 
 class NoAccessPattern(NotSupported):

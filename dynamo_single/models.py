@@ -46,8 +46,12 @@ from dynamo_single.orm.schema.attributes.djangos import missing_name
 from dynamo_single.orm.schema.attributes.operations import REMOVE, AddToSet, Append, Prepend, RemoveFromSet
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.encoding.keys import IndexKey, Key
+from dynamo_single.orm.schema.fields.fetching import FETCH_ONE, FETCH_PEERS, FETCH_RAISE
 
 __all__ = [
+    "FETCH_ONE",
+    "FETCH_PEERS",
+    "FETCH_RAISE",
     "REMOVE",
     "AddToSet",
     "Append",

@@ -95,6 +95,10 @@ DJANGO = {
     "ImageField.update_dimension_fields": (
         "django.db.models.ImageField.update_dimension_fields(self, instance, force=True)"
     ),
+    "ForwardManyToOneDescriptor": "django.db.models.fields.related_descriptors.ForwardManyToOneDescriptor",
+    "ForwardOneToOneDescriptor": "django.db.models.fields.related_descriptors.ForwardOneToOneDescriptor",
+    "FetchMode": ">=6 django.db.models.fetch_modes.FetchMode",
+    "QuerySet._fetch_mode": ">=6 django.db.models.QuerySet()._fetch_mode",
     "ReverseOneToOneDescriptor": "django.db.models.fields.related_descriptors.ReverseOneToOneDescriptor",
     "ReverseOneToOneDescriptor.get_queryset": (
         "django.db.models.fields.related_descriptors.ReverseOneToOneDescriptor.get_queryset(self, instance=)"

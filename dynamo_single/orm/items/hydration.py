@@ -10,7 +10,6 @@ from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS
 from django.db.models import DEFERRED
-from django.db.models.base import ModelState
 from django.db.models.signals import post_init, pre_init
 
 from dynamo_single import clock
@@ -23,6 +22,7 @@ from dynamo_single.orm.reading.plans import get_item
 from dynamo_single.orm.requests.actions import ItemKey, key_of
 from dynamo_single.orm.requests.block import put_whole
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.fields.fetching import ObjectState
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
@@ -106,7 +106,7 @@ def _made(model: type[DynamoModel], values: dict[str, Any], item: Item | None, d
     if listened_to:
         pre_init.send(sender=model, args=(), kwargs={})
     result = model.__new__(model)
-    values["_state"] = state = ModelState()
+    values["_state"] = state = ObjectState()
     state.adding = False
     state.db = db
     values["_stored"] = item

@@ -13,13 +13,13 @@ from typing import Any, Literal
 
 import msgspec
 from django.db import DEFAULT_DB_ALIAS
-from django.db.models.base import ModelState
 from msgspec import Struct
 
 from dynamo_single.orm.items.readers import is_read_whole, names_of, value_source
 from dynamo_single.orm.items.stored import NAME, PartialBytes
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
+from dynamo_single.orm.schema.fields.fetching import ObjectState
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names as physical
@@ -117,7 +117,7 @@ def _reader_of_objects(
         "decode": msgspec.json.Decoder(decoded).decode,
         "model": model,
         "new": model.__new__,
-        "State": ModelState,
+        "State": ObjectState,
         "database": DEFAULT_DB_ALIAS,
         "partial": PartialBytes,
         "read": read,

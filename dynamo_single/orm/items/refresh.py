@@ -6,19 +6,21 @@ What is not asked for stays as it is in the object, and as it was read: a later 
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from dynamo_single.orm.items import hydration, partial
 from dynamo_single.orm.items.held import values_held
 from dynamo_single.orm.items.serialization import index_keys, index_names, known_names, stored_name
 from dynamo_single.orm.plan.projection import PartialItem
-from dynamo_single.orm.requests.actions import Item
+from dynamo_single.orm.reading.plans import get_items
+from dynamo_single.orm.requests.actions import Item, key_of
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import declared
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names as physical
-from dynamo_single.table.flow import local
+from dynamo_single.table.flow import local, run
+from dynamo_single.table.table import get_table
 
 
 async def refresh(obj: DynamoModel, fields: Iterable[str] | None, queryset: Any) -> None:
@@ -57,6 +59,20 @@ async def refresh(obj: DynamoModel, fields: Iterable[str] | None, queryset: Any)
         obj._prefetched_objects_cache = {}
         _forget_those_that_refer(obj, (each.get_accessor_name() for each in obj._meta.related_objects))
     obj._state.adding = False
+
+
+def read_rest(objects: Sequence[DynamoModel]) -> None:
+    """Read what some objects of one model have not got yet: one BatchGetItem for each hundred, strongly consistent.
+
+    An object that is gone stays as it is.
+    """
+    keys = {key_of(obj._stored): obj for obj in objects if obj._stored is not None}
+    if not keys:
+        return
+    model = type(objects[0])
+    found = run(get_items(get_table(model._options.alias), list(keys)))
+    for key, item in found.items():
+        _take(keys[key], hydration.instance(model, item), keys[key].get_deferred_fields())
 
 
 def _attributes(obj: DynamoModel, fields: Iterable[str]) -> set[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from django.core.checks import CheckMessage
 from django.core.exceptions import ValidationError
 from django.db import connections, models
-from django.db.models.base import ModelBase, ModelState
+from django.db.models.base import ModelBase
 from django.db.models.signals import post_init, pre_init
 from pynamodb.expressions.condition import Condition as PynamoDBCondition
 
@@ -33,6 +33,7 @@ from dynamo_single.orm.requests.block import current
 from dynamo_single.orm.requests.changes import Change
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.encoding.shown import named
+from dynamo_single.orm.schema.fields.fetching import ObjectState
 from dynamo_single.orm.where import preconditions
 from dynamo_single.orm.write import save
 from dynamo_single.orm.write.intentions import Save
@@ -89,7 +90,7 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, models.Model, metacl
         if cls._meta.abstract:
             raise TypeError("Abstract models cannot be instantiated.")
         pre_init.send(sender=cls, args=args, kwargs=kwargs)
-        self._state = ModelState()
+        self._state = ObjectState()
         self._stored = None
         for field in self._meta.concrete_fields:
             if field.attname not in kwargs and field.name not in kwargs and hasattr(field, "attribute"):
@@ -319,7 +320,7 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, models.Model, metacl
 
         ``field_names`` and ``values`` are those of the attributes that were read, and of ``identity`` where the primary
         key is made of several. What an override sets to another value counts as set since it was read. Related objects
-        are fetched one by one, whatever ``fetch_mode`` (Django 6.1) is.
+        are fetched by the queryset's mode, which it lets the object know itself, whatever ``fetch_mode`` is.
         """
         result: Self = hydration.loaded(cls, db, list(field_names), values)  # type: ignore[arg-type]  # Django's name
         return result
@@ -340,6 +341,10 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, models.Model, metacl
         the object had read.
         """
         run(refresh.refresh(self, fields, from_queryset))
+
+    @classmethod
+    def _read_rest(cls, objects: Sequence[Self]) -> None:
+        refresh.read_rest(objects)
 
     def _forget(self, name: str) -> None:
         partial.forget(self, name)

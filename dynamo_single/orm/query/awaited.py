@@ -72,7 +72,7 @@ class AwaitedQuerySet(WritingQuerySet[M]):
         if self._result_cache is None and self._is_native():
             self._result_cache = [each async for each in objects.aread(await self._known_state())]
             along = along_of(self)
-            if along.references:
+            if along:
                 await local(partial(related.fetch, self._result_cache, along))
         if self._result_cache is None or (self._prefetch_related_lookups and not self._prefetch_done):
             await sync_to_async(self._fetch_all)()

@@ -23,6 +23,7 @@ from dynamo_single.orm.query.planned import ObjectIterable
 from dynamo_single.orm.query.state import StatefulQuerySet
 from dynamo_single.orm.requests.actions import ItemKey
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.fields.fetching import mark, to_tell
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.where import folding
@@ -81,7 +82,10 @@ async def _found(queryset: StatefulQuerySet[Any], keys: Sequence[ItemKey]) -> li
     await knowledge.ask(layout)
     query = Query(layout, visibility=asked.visibility, consistent=asked.consistent)
     plan = planner.plan_of_keys(query, keys, now=None if layout.expires is None else clock.instant())
-    return await batches.objects(model, get_table(layout.alias), plan)
+    found = await batches.objects(model, get_table(layout.alias), plan)
+    if (mode := to_tell(queryset._fetch_mode)) is not None:
+        mark([obj for _, obj in found], mode)
+    return found
 
 
 def _asks_plainly(queryset: StatefulQuerySet[Any]) -> bool:

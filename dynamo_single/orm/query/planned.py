@@ -20,6 +20,7 @@ from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.query import inside, streaming
 from dynamo_single.orm.query.state import StatefulQuerySet, along_of, state_of
 from dynamo_single.orm.results import computation, objects, related
+from dynamo_single.orm.schema.fields.fetching import default_mode
 from dynamo_single.orm.schema.kinds import M
 from dynamo_single.orm.where.arguments import check_lists, check_nesting, check_number, in_one_order, raise_unknown
 
@@ -78,6 +79,7 @@ class PlannedQuerySet(StatefulQuerySet[M]):
     def __init__(self, model: Any = None, query: Any = None, using: str | None = None, hints: Any = None) -> None:
         super().__init__(model, query, using, hints)
         self._iterable_class = ObjectIterable
+        self._fetch_mode = default_mode()
 
     def _filter_or_exclude_inplace(self, negate: bool, args: Any, kwargs: Any) -> None:
         conditions = (*args, *kwargs.items())
@@ -122,6 +124,7 @@ class PlannedQuerySet(StatefulQuerySet[M]):
         for queryset, found in zip(querysets, together.read(list(map(state_of, querysets))), strict=True):
             if found is not None:
                 queryset._result_cache = found
+                related.fetch(found, along_of(queryset))
 
     def _iterator(self, use_chunked_fetch: bool, chunk_size: int | None) -> Iterator[Any]:
         return streaming.iterate(self._iterable_class(self), along_of(self), chunk_size)

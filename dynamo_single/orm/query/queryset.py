@@ -164,15 +164,6 @@ class QuerySet(AwaitedQuerySet[M]):
         """Always: a key's order has a place for every item. Django asks since 6.1, and would else order by ``pk``."""
         return True
 
-    def fetch_mode(self, fetch_mode: object) -> Self:
-        """What Django does by itself, ``FETCH_ONE``; it has more modes since 6.1, which are refused."""
-        if fetch_mode is not getattr(models, "FETCH_ONE", None):
-            raise NotSupported(
-                f"fetch_mode({fetch_mode!r}) is not supported: each object reads what it lacks by itself. "
-                "select_related() and prefetch_related() read it for all at once, and only() says what is read."
-            )
-        return self._chain()
-
     def reverse(self) -> Self:
         """The opposite order; without an order, the chosen key's read backwards."""
         if self.query.is_sliced:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from django.db import connections, models
+from django.db.models.query import ModelIterable
 from django.db.models.sql import Query
 from msgspec.structs import replace
 
@@ -22,6 +23,7 @@ from dynamo_single.orm.results import objects
 from dynamo_single.orm.results.computation import Computation
 from dynamo_single.orm.results.state import NOTHING_ALONG, Along, Asked, QueryState, Window
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.fields.fetching import FetchMode, checked, to_tell
 from dynamo_single.orm.schema.kinds import DynamoModel, M
 from dynamo_single.orm.where import folding, tree
 from dynamo_single.orm.where.arguments import check_nesting
@@ -46,6 +48,8 @@ class StatefulQuerySet(models.QuerySet[M]):
     _progress: Progress | None = None
     #: How many objects a bulk operation writes in one transaction at most; ``None`` for each by itself.
     _together: int | None = None
+    #: For whom is read what is touched later; Django's own name since 6.1.
+    _fetch_mode: FetchMode
     # Private to Django.
     _chain: Callable[[], Self]
     _known_related_objects: dict[Any, dict[Any, models.Model]]
@@ -103,6 +107,17 @@ class StatefulQuerySet(models.QuerySet[M]):
         """
         return self._asking(replace(self._asked, in_memory=objects.checked_limit(limit)))
 
+    def fetch_mode(self, fetch_mode: FetchMode) -> Self:
+        """For whom a reference, or an attribute that ``only()`` left out, is read once it is touched.
+
+        ``FETCH_ONE``: for that object. ``FETCH_PEERS``: for all objects of this result that have not got it, by a
+        BatchGetItem for each hundred. ``FETCH_RAISE``: ``FetchBlocked``. ``DYNAMO_SINGLE_FETCH_MODE`` says what holds
+        without it.
+        """
+        clone = self._chain()
+        clone._fetch_mode = checked(fetch_mode)
+        return clone
+
     def with_visibility(self, visibility: Visibility) -> Self:
         """``live`` objects, ``deleted`` ones, or ``all``."""
         return self._asking(replace(self._asked, visibility=visibility))
@@ -121,6 +136,7 @@ class StatefulQuerySet(models.QuerySet[M]):
         clone._asked = self._asked
         clone._progress = self._progress
         clone._together = self._together
+        clone._fetch_mode = self._fetch_mode
         return clone
 
     def _merge_sanity_check(self, other: Any) -> None:
@@ -192,11 +208,12 @@ def _where(model: type[DynamoModel], query: Query) -> Condition:
 def along_of(queryset: StatefulQuerySet[Any]) -> Along:
     """What is read along with the objects of a queryset; of rows there are no related objects."""
     wanted, prefetched = queryset.query.select_related, queryset._prefetch_related_lookups
+    mode = to_tell(queryset._fetch_mode) if issubclass(queryset._iterable_class, ModelIterable) else None
     if not wanted or queryset._asked.columns is not None:
-        return Along(prefetched=prefetched) if prefetched else NOTHING_ALONG
+        return Along(prefetched=prefetched, mode=mode) if prefetched or mode else NOTHING_ALONG
     if wanted is True:
-        return Along(implied=_implied(queryset.model, queryset.query), prefetched=prefetched)
-    return Along(named=tuple("__".join(path) for path in _paths(wanted)), prefetched=prefetched)
+        return Along(implied=_implied(queryset.model, queryset.query), prefetched=prefetched, mode=mode)
+    return Along(named=tuple("__".join(path) for path in _paths(wanted)), prefetched=prefetched, mode=mode)
 
 
 def _implied(model: type[DynamoModel], query: Query) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from dynamo_single.orm.effects.unique_rules import rules_of
 from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.encoding.shown import shown
+from dynamo_single.orm.schema.fields.fetching import mark, to_tell
 from dynamo_single.table.flow import run
 
 
@@ -54,5 +55,6 @@ def the_one(queryset: Any, attribute: str, value: object) -> Any:
     found = by_claim(model, attribute, value)
     if found is None:
         raise model.DoesNotExist(f"No {model._meta.label} has {attribute} {shown(value)}.")
+    mark([found], to_tell(queryset._fetch_mode))
     given = not queryset.query.where.children and queryset._gives_all([found])
     return found if given else queryset.get(pk=found.pk)

@@ -25,6 +25,7 @@ from dynamo_single.orm.reading import plans
 from dynamo_single.orm.results.state import Along, QueryState
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
+from dynamo_single.orm.schema.fields.fetching import mark
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.table import names
@@ -124,6 +125,7 @@ async def read(state: QueryState, plan: Plan, wanted: Mapping[str, Member]) -> P
         return
     root._prefetched_objects_cache = {}
     for name, member in wanted.items():
+        mark(children[name], state.along.mode)
         if not member.forward:
             children[name].reverse()
         for child in children[name]:
@@ -156,7 +158,11 @@ def check_references(model: type[DynamoModel], names: Sequence[object]) -> None:
 
 
 def fetch(objects: Sequence[DynamoModel], along: Along) -> None:
-    """Fill the references that ``select_related`` named: one BatchGetItem for each hundred of each reference."""
+    """Fill the references that ``select_related`` named: one BatchGetItem for each hundred of each reference.
+
+    The objects know their fetch mode then, and each other if it asks for that.
+    """
+    mark(objects, along.mode)
     if objects and along.references:
         models.prefetch_related_objects(objects, *along.references)
 

@@ -23,6 +23,7 @@ from dynamo_single.orm.results.columns import Columns
 from dynamo_single.orm.results.computation import Computation, distinct_rows
 from dynamo_single.orm.results.sorting import OrderName, without_missing
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.fields.fetching import FetchMode
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.orm.where import tree
@@ -92,13 +93,20 @@ class Along(Struct, frozen=True):
     """What is read along with the objects: references by ``select_related()``, anything by ``prefetch_related()``.
 
     ``named`` are the paths that ``select_related()`` was given, and ``implied`` those that it means without any.
+    ``mode`` says for whom is read what was not, once it is touched, if the objects have to be told.
     """
 
     named: tuple[str, ...] = ()
     implied: tuple[str, ...] = ()
     prefetched: tuple[str | Prefetch[Any], ...] = ()
+    mode: FetchMode | None = None
 
     def __bool__(self) -> bool:
+        return self.reads or self.mode is not None
+
+    @property
+    def reads(self) -> bool:
+        """Whether anything is read."""
         return bool(self.named or self.implied or self.prefetched)
 
     @property

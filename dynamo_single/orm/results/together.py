@@ -66,7 +66,14 @@ def read(states: Sequence[QueryState]) -> list[list[Any] | None]:
 def _plan(state: QueryState) -> Plan | None:
     """The plan of a queryset of whole objects, if it reads all of their kind in some partitions of the table."""
     asked = state.asked
-    special = (asked.columns, asked.allow_reads, asked.in_memory, state.computation, state.loading[0], state.along)
+    special = (
+        asked.columns,
+        asked.allow_reads,
+        asked.in_memory,
+        state.computation,
+        state.loading[0],
+        state.along.reads,
+    )
     if state.is_empty or any(special) or state.window != ALL_MATCHES:
         return None
     try:

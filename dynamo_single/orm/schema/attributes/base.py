@@ -20,6 +20,7 @@ from dynamo_single.exceptions import ConfigurationError, InvalidValue
 from dynamo_single.orm.schema.attributes.djangos import check_options
 from dynamo_single.orm.schema.attributes.operations import Operation
 from dynamo_single.orm.schema.encoding.shown import shown
+from dynamo_single.orm.schema.fields.fetching import LeftOut, fetch
 from dynamo_single.orm.schema.fields.fields import DynamoField
 
 T = TypeVar("T")
@@ -163,7 +164,9 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
     def missing_value(self, instance: Any) -> Any:
         """The value of an instance that has none: it is read now if ``only()`` or ``defer()`` left it out."""
         if instance._stored is not None:
-            instance.refresh_from_db(fields=[self.name])
+            fetch(LeftOut(self.name, self.field), instance)
+            if self.name not in instance.__dict__:
+                raise type(instance).DoesNotExist(f"{shown(instance)} is not stored (any more).")
         return instance.__dict__.get(self.name)
 
     def __set__(self, instance: object, value: T | Combinable | Operation | None) -> None:

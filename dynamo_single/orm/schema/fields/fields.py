@@ -24,6 +24,7 @@ from dynamo_single import clock
 from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.schema.encoding.keys import join_identity, split_identity
 from dynamo_single.orm.schema.fields.columns import column_of
+from dynamo_single.orm.schema.fields.fetching import ForwardDescriptor
 from dynamo_single.orm.schema.fields.fixtures import FixtureDecoder, from_fixture, to_fixture
 from dynamo_single.orm.schema.fields.forms import DocumentFormField, SetFormField, shown_once_stored
 from dynamo_single.orm.schema.fields.lookups import AttributeType, Canonical, Size
@@ -255,6 +256,7 @@ class ReferenceField(DynamoField, models.ForeignKey[Any, Any]):  # type: ignore[
     """A foreign key to forms and to the admin; the stored attribute is the other object's ``pk``."""
 
     related_accessor_class: Any = ReverseDescriptor
+    forward_related_accessor_class: Any = ForwardDescriptor
 
     def get_prep_value(self, value: object) -> object:
         """The other object's ``pk`` in its stored form."""

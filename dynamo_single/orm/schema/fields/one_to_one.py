@@ -5,11 +5,14 @@ Django asks a database for the object that refers to another one. Here its claim
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from django.db import models
+from django.db.models import prefetch_related_objects
 from django.db.models.fields.related_descriptors import ReverseOneToOneDescriptor
 
+from dynamo_single.orm.schema.fields.fetching import FETCH_ONE, ForwardOneDescriptor, fetch, in_mode_of, mode_of
 from dynamo_single.orm.schema.fields.fields import ReferenceField
 
 
@@ -32,9 +35,39 @@ class ReverseOneDescriptor(ReverseOneToOneDescriptor):  # type: ignore[type-arg]
     The answer is kept on the object. Where there is none it is ``RelatedObjectDoesNotExist``, after one GetItem.
     """
 
+    def __get__(self, instance: Any, cls: Any = None) -> Any:
+        """The other object, by the mode of this one; peers are read along only where their keys say which they are."""
+        if instance is not None and not self.related.is_cached(instance) and instance._is_pk_set():
+            mode = mode_of(instance)
+            if mode.track_peers and not self.related.field.primary_key:
+                self.fetch_one(instance)
+            elif mode is not FETCH_ONE:
+                fetch(self, instance)
+        return super().__get__(instance, cls)
+
+    @property
+    def field(self) -> Any:
+        """The relation, which is called as the accessor is."""
+        return self.related
+
+    def fetch_one(self, instance: Any) -> None:
+        """Two GetItems, or one where the place is the whole primary key, or where there is none."""
+        related = self.related
+        asked = related.field.get_forward_related_filter(instance)
+        found = None
+        with suppress(related.related_model.DoesNotExist):
+            found = self.get_queryset(instance=instance).get(**asked)
+            related.field.set_cached_value(found, instance)
+        related.set_cached_value(instance, found)
+
+    def fetch_many(self, instances: Any) -> None:
+        """One BatchGetItem for each hundred."""
+        missing = [each for each in instances if not self.related.is_cached(each)]
+        prefetch_related_objects(missing, self.related.get_accessor_name() or "")
+
     def get_queryset(self, **hints: Any) -> Any:
         """For one object what finds the other by its claim; for ``prefetch_related()`` a queryset, by a key."""
-        queryset: Any = super().get_queryset(**hints)
+        queryset = in_mode_of(hints.get("instance"), super().get_queryset(**hints))
         return ByClaim(queryset, self.related.field) if "instance" in hints else queryset
 
     def get_prefetch_querysets(self, instances: Any, querysets: Any = None) -> Any:
@@ -46,3 +79,4 @@ class OneToOneField(ReferenceField, models.OneToOneField):  # type: ignore[type-
     """A one-to-one relation to forms and to the admin."""
 
     related_accessor_class = ReverseOneDescriptor
+    forward_related_accessor_class = ForwardOneDescriptor

@@ -14,6 +14,7 @@ from django.utils.functional import cached_property
 
 from dynamo_single.exceptions import StaleObject
 from dynamo_single.orm.schema.encoding.shown import shown
+from dynamo_single.orm.schema.fields.fetching import in_mode_of
 from dynamo_single.orm.schema.kinds import DynamoModel
 
 
@@ -74,6 +75,7 @@ class Adding:
 
     def _apply_rel_filters(self, queryset: Any) -> Any:
         behind: Any = super()
+        queryset = in_mode_of(self.instance, queryset)
         if not queryset.query.is_sliced:
             return behind._apply_rel_filters(queryset)
         whole, start, stop = _without_slice(queryset)

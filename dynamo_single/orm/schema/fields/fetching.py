@@ -1,0 +1,196 @@
+"""What was not read with an object and is touched: a reference's object, or an attribute that ``only()`` left out.
+
+The fetch mode of the queryset that gave the object says for whom it is read: for this object, for all objects of the
+result, or not at all. An object has it in ``_state``, as Django 6.1 keeps it, and its peers by weak references: none of
+them lives longer for it. This module must not know requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+from weakref import ref
+
+import django
+from django.db.models import prefetch_related_objects
+from django.db.models.base import ModelState
+from django.db.models.fields.related_descriptors import ForwardManyToOneDescriptor, ForwardOneToOneDescriptor
+
+from dynamo_single.conf import default_fetch_mode
+from dynamo_single.exceptions import FetchBlocked, NotSupported, PendingWrite
+
+if TYPE_CHECKING or django.VERSION >= (6, 1):
+    from django.db.models import FETCH_ONE as FETCH_ONE
+    from django.db.models import FETCH_PEERS as FETCH_PEERS
+    from django.db.models import FETCH_RAISE as FETCH_RAISE
+    from django.db.models.fetch_modes import FetchMode as FetchMode
+else:
+    from dynamo_single.orm.schema.fields.fetch_modes import FETCH_ONE, FETCH_PEERS, FETCH_RAISE, FetchMode
+
+_BY_NAME = {"one": FETCH_ONE, "peers": FETCH_PEERS, "raise": FETCH_RAISE}
+
+
+class _DefaultMode:
+    """The mode of an object that no queryset has given another one."""
+
+    def __get__(self, instance: Any, owner: Any = None) -> FetchMode:
+        return default_mode()
+
+
+class ObjectState(ModelState):
+    """Django's state of an object; what it knows of its peers is neither pickled nor copied, as since Django 6.1."""
+
+    fetch_mode = _DefaultMode()
+    peers = ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "peers"}
+
+
+class Fetcher(Protocol):
+    """What reads one kind of thing, of one object or of several."""
+
+    @property
+    def field(self) -> Any:
+        """What it is called by."""
+
+    def fetch_one(self, instance: Any) -> None:
+        """Read it for one object; raises what it raises if it is not there."""
+
+    def fetch_many(self, instances: Sequence[Any]) -> None:
+        """Read it for all of these that have it not; what is not there is left out."""
+
+
+def checked(mode: Any) -> FetchMode:
+    """A mode that a queryset is given; anything else is ``NotSupported``."""
+    if isinstance(mode, FetchMode):
+        return mode
+    raise NotSupported(
+        f"fetch_mode({mode!r}) is not supported: FETCH_ONE, FETCH_PEERS and FETCH_RAISE of dynamo_single.models are."
+    )
+
+
+def default_mode() -> FetchMode:
+    """The mode of a queryset that was given none: ``DYNAMO_SINGLE_FETCH_MODE``."""
+    return _BY_NAME[default_fetch_mode()]
+
+
+def mode_of(instance: Any) -> FetchMode:
+    """The mode of an object."""
+    mode: FetchMode = getattr(instance._state, "fetch_mode", FETCH_ONE)
+    return mode
+
+
+def to_tell(mode: FetchMode) -> FetchMode | None:
+    """The mode of a result, if its objects have to be told: they know the default, but not their peers."""
+    return mode if mode.track_peers or mode is not default_mode() else None
+
+
+def mark(objects: Sequence[Any], mode: FetchMode | None) -> None:
+    """Let the objects of one result know their mode, and each other if it asks for that."""
+    if mode is None:
+        return
+    peers = [ref(obj) for obj in objects] if mode.track_peers else ()
+    for obj in objects:
+        state = obj._state
+        state.fetch_mode = mode
+        if peers:
+            state.peers = peers
+
+
+def fetch(fetcher: Fetcher, instance: Any) -> None:
+    """Read something for an object, by its mode; raises ``FetchBlocked`` where that says so.
+
+    Where peers cannot be read in an ``atomic()`` block, since a write is pending for one of them, it is for one alone.
+    """
+    mode = mode_of(instance)
+    if mode is FETCH_ONE:
+        fetcher.fetch_one(instance)
+        return
+    if mode is FETCH_RAISE:
+        name = f"{type(instance).__qualname__}.{fetcher.field.name}"
+        raise FetchBlocked(
+            f"Fetching of {name} blocked. It was not read with the object, and FETCH_RAISE keeps it so. "
+            "Read it along: relations by select_related() and prefetch_related(), attributes by naming them in only()."
+        )
+    try:
+        mode.fetch(fetcher, instance)
+    except PendingWrite:
+        fetcher.fetch_one(instance)
+
+
+class FetchedForward:
+    """A reference's descriptor: what Django's does, by the object's mode on every release. Django's is behind it."""
+
+    field: Any
+
+    def __get__(self, instance: Any, cls: Any = None) -> Any:
+        behind: Any = super()
+        if instance is not None and self._is_missing(instance) and mode_of(instance) is not FETCH_ONE:
+            fetch(self, instance)
+            if not self.field.is_cached(instance):
+                self.fetch_one(instance)  # which says that it is not there
+        return behind.__get__(instance, cls)
+
+    def _is_missing(self, instance: Any) -> bool:
+        return not self.field.is_cached(instance) and instance.__dict__.get(self.field.attname) is not None
+
+    def get_queryset(self, **hints: Any) -> Any:
+        """What the other object is read by, in the same mode."""
+        behind: Any = super()
+        return in_mode_of(hints.get("instance"), behind.get_queryset(**hints))
+
+    def get_prefetch_querysets(self, instances: Any, querysets: Any = None) -> Any:
+        """What several of them are read by, in the same mode."""
+        behind: Any = super()
+        return behind.get_prefetch_querysets(instances, querysets or [self.get_queryset(instance=instances[0])])
+
+    def fetch_one(self, instance: Any) -> None:
+        """One GetItem; raises ``DoesNotExist``."""
+        descriptor: Any = self
+        related = descriptor.get_object(instance)
+        self.field.set_cached_value(instance, related)
+        if not self.field.remote_field.multiple:
+            self.field.remote_field.set_cached_value(related, instance)
+
+    def fetch_many(self, instances: Any) -> None:
+        """One BatchGetItem for each hundred different objects."""
+        missing = [each for each in instances if self._is_missing(each)]
+        prefetch_related_objects(missing, self.field.name)
+        for each in missing:
+            # Django takes what is not there for none, which a reference to something is not.
+            if self.field.get_cached_value(each, default=None) is None:
+                self.field.delete_cached_value(each)
+                each._state.peers = ()
+
+
+class ForwardDescriptor(FetchedForward, ForwardManyToOneDescriptor):  # type: ignore[type-arg]  # not generic at run time
+    """``person.company``."""
+
+
+class ForwardOneDescriptor(FetchedForward, ForwardOneToOneDescriptor):  # type: ignore[type-arg]  # as above
+    """``restaurant.place``."""
+
+
+class LeftOut:
+    """An attribute that ``only()`` or ``defer()`` left out."""
+
+    def __init__(self, name: str, field: Any) -> None:
+        self.name = name
+        self.field = field
+
+    def fetch_one(self, instance: Any) -> None:
+        """One GetItem; raises ``DoesNotExist``."""
+        instance.refresh_from_db(fields=[self.name])
+
+    def fetch_many(self, instances: Sequence[Any]) -> None:
+        """One BatchGetItem for each hundred objects, which have everything then."""
+        missing = [each for each in instances if self.name not in each.__dict__ and each._stored is not None]
+        type(instances[0])._read_rest(missing)
+
+
+def in_mode_of(instance: Any, queryset: Any) -> Any:
+    """A queryset in the mode of the object whose relation it is for; one of SQL has modes since Django 6.1."""
+    if instance is None or not hasattr(queryset, "fetch_mode") or mode_of(instance) is queryset._fetch_mode:
+        return queryset
+    return queryset.fetch_mode(mode_of(instance))
