@@ -158,7 +158,7 @@ def _check_children(model: type[DynamoModel]) -> Iterator[Error]:
             yield from _check_cascade(model, children)
 
 
-def _check_cascade(model: type[DynamoModel], children: Children[Any]) -> Iterator[Error]:
+def _check_cascade(model: type[DynamoModel], children: Children) -> Iterator[Error]:
     """E014: children of which nobody said whether they go along with their parent, or that cannot."""
     child, own, other = children.model, registry.has_soft_delete(model), registry.has_soft_delete(children.model)
     name, parent, label, short = children.name, model._meta.object_name, child._meta.label, child._meta.object_name

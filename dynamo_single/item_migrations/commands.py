@@ -147,7 +147,7 @@ class MigrateMixin(WithAutodetector):
             self._is_line_open = False
         self.stdout.write(line)
 
-    def migration_progress_callback(self, action: str, migration: Any = None, fake: bool = False) -> None:
+    def migration_progress_callback(self, action: str, migration: object = None, fake: bool = False) -> None:
         """Note which migration it is; once it is applied or taken back, forget where its work was."""
         command: Any = super()
         if action.endswith("_start"):

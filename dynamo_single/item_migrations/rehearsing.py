@@ -26,7 +26,7 @@ def plan_of(connection: Any, app_label: str | None, name: str | None) -> list[An
     return [migration for migration, backwards in executor.migration_plan(targets) if not backwards]
 
 
-def rehearse_plan(migrations: Iterable[Any], this: Run) -> None:
+def rehearse_plan(migrations: Iterable[object], this: Run) -> None:
     """Try what ``migrate`` would do, operation by operation: Scans of at most 10,000 items for each task."""
     for migration in migrations:
         for step in finishing.steps_of(finishing.loader(), migration).values():

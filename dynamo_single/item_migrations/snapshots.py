@@ -173,7 +173,7 @@ class Snapshot(Written):
             )
         return str(self.attributes[name].attribute(name).key_kind)
 
-    def _unique_attributes(self, rule: UniqueRule) -> list[Attribute[Any]]:
+    def _unique_attributes(self, rule: UniqueRule) -> list[Attribute]:
         made = [self.attributes[name].attribute(name) for name in rule.attributes]
         for each in made:
             each.canonical = each.name in rule.canonical

@@ -62,7 +62,7 @@ class StoredAttribute(Written):
     counted: str = ""
 
     @classmethod
-    def of(cls, attribute: Attribute[Any], *, required: bool) -> StoredAttribute:
+    def of(cls, attribute: Attribute, *, required: bool) -> StoredAttribute:
         """What is stored of a declared attribute; ``ConfigurationError`` if its class cannot be made again."""
         kind, options = form_of(attribute)
         absent = absent_value(attribute)
@@ -81,11 +81,11 @@ class StoredAttribute(Written):
         found.attribute(attribute.name)
         return found
 
-    def attribute(self, name: str) -> Attribute[Any]:
+    def attribute(self, name: str) -> Attribute:
         """An attribute of this form that belongs to no model: it encodes and decodes."""
         kind: Any = attribute_class(self.kind)
         try:
-            made: Attribute[Any] = kind(**self.options)
+            made: Attribute = kind(**self.options)
         except TypeError as error:
             raise ConfigurationError(
                 f"A {self.kind} cannot be made of {dict(self.options)} for a migration ({error}). Let its "
@@ -105,7 +105,7 @@ class StoredAttribute(Written):
         return FOLDS[self.fold](text) if isinstance(text, str) else None
 
     @cached_property
-    def _nameless(self) -> Attribute[Any]:
+    def _nameless(self) -> Attribute:
         return self.attribute(self.stored)
 
     def text(self, follows: str) -> str:

@@ -16,6 +16,7 @@ from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.query.state import InKeyOrder, state_of
 from dynamo_single.orm.results import objects
 from dynamo_single.orm.results.state import QueryState
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table
@@ -66,7 +67,7 @@ class ScanningAlias(InKeyOrder):
         ordered = super().queryset_of(queryset)
         return _Scanned(self, ordered) if queryset.model in self.unlisted else ordered
 
-    def objects_along(self, model: Any) -> Iterator[Any]:
+    def objects_along(self, model: type[DynamoModel]) -> Iterator[Any]:
         """At the first call the objects of a model and of the others in its table: one Scan, page by page."""
         table = self.unlisted[model].state.table
         if table.settings.alias in self.read:

@@ -131,7 +131,7 @@ def _content(operation: str, params: Parameters, body: bytes, *, capacity: bool)
     return answer
 
 
-def _check_asked_for(operation: str, params: Mapping[str, Any], answer: Mapping[str, Any], body: bytes) -> None:
+def _check_asked_for(operation: str, params: Mapping[str, object], answer: Mapping[str, object], body: bytes) -> None:
     if name := _asked_for(operation, params, answer):
         raise NoAnswer(_lacking(operation, name, body))
 

@@ -73,7 +73,7 @@ class TypedAnswer(dict[str, Any]):
         return _Plain(self, self._member, self._untyped)
 
 
-def untyped(answer: Mapping[str, Any]) -> Mapping[str, Any]:
+def untyped(answer: Mapping[str, object]) -> Mapping[str, Any]:
     """An answer with its items as dicts of dicts, whichever way it was decoded."""
     return answer.as_plain() if isinstance(answer, TypedAnswer) else answer
 

@@ -40,7 +40,7 @@ def _with(stored: StoredAttribute) -> frozenset[str]:
     return frozenset({f"attribute:{stored.source}"} if stored.source else ())
 
 
-def _filled(after: Snapshot, name: str, default: Any, compute: Compute | None) -> tuple[Task, ...]:
+def _filled(after: Snapshot, name: str, default: object, compute: Compute | None) -> tuple[Task, ...]:
     """The task that writes an attribute where it is missing; none if nothing says what, or another command does."""
     attribute = after.attributes[name]
     if attribute.copied or attribute.counted:

@@ -14,6 +14,7 @@ from dynamo_single.backend.router import uses_engine
 from dynamo_single.orm.items.serialization import key_of_pk
 from dynamo_single.orm.reading import plans
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table.flow import run
 from dynamo_single.table.table import get_table
 
@@ -21,7 +22,7 @@ from dynamo_single.table.table import get_table
 class _Waiting:
     """An object that copies from what may come later: it is held in memory until all fixtures are loaded."""
 
-    def __init__(self, command: Command, obj: Any) -> None:
+    def __init__(self, command: Command, obj: DynamoModel) -> None:
         self.command = command
         self.obj = obj
 
@@ -60,7 +61,7 @@ class Command(loaddata.Command):
         return saved
 
 
-def _lacks_source(obj: Any) -> bool:
+def _lacks_source(obj: DynamoModel) -> bool:
     """Whether a copy is of what is not stored yet; a GetItem for each copy.
 
     A key may need the copy, and in the trash no key finds it when its source comes.

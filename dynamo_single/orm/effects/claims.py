@@ -27,13 +27,13 @@ from dynamo_single.table.items import NewItem
 from dynamo_single.table.table import get_table
 
 
-def unique_attributes(model: type[DynamoModel]) -> dict[str, Attribute[Any]]:
+def unique_attributes(model: type[DynamoModel]) -> dict[str, Attribute]:
     """The attributes that decide about claims: what is unique, alone or together, and what a condition looks at."""
     stored = {name for rule in rules_of(model) for name in rule.stored_names}
     return {name: each for name, each in registry.attributes_of(model).items() if each.attr_name in stored}
 
 
-def claim_key(model: type[DynamoModel], attribute: Attribute[Any], value: object) -> ItemKey:
+def claim_key(model: type[DynamoModel], attribute: Attribute, value: object) -> ItemKey:
     """The key of the claim on a value of an attribute that is unique by itself."""
     return rule_of(model, attribute).key((value,))
 
@@ -81,7 +81,7 @@ def violation(subject: Subject, item: Item, action: Action) -> UniqueViolation |
     return None
 
 
-def rule_of(model: type[DynamoModel], attribute: Attribute[Any]) -> Rule:
+def rule_of(model: type[DynamoModel], attribute: Attribute) -> Rule:
     """The rule of an attribute that is unique by itself; raises ``ConfigurationError`` for another one."""
     for rule in rules_of(model):
         if rule.fields == (attribute.name,) and not rule.name:
@@ -192,7 +192,7 @@ def holder_by(claim: Item | None) -> ItemKey | None:
     return None if claim is None or has_expired(claim) else owner_of(claim)
 
 
-def owner_item(model: type[DynamoModel], attribute: Attribute[Any], value: object) -> Item | None:
+def owner_item(model: type[DynamoModel], attribute: Attribute, value: object) -> Item | None:
     """The stored item that holds a unique value: two GetItems, strongly consistent; one if nobody holds it."""
     owner = holder(model, claim_key(model, attribute, value))
     return None if owner is None else run(plans.get_item(get_table(model._options.alias), owner))

@@ -56,7 +56,7 @@ class Subject(Struct, frozen=True, eq=False):
         return lambda: _name(model, field.joined(held) if isinstance(field, IdentityField) else held[0])
 
 
-def _name(model: Any, pk: Any) -> str:
+def _name(model: type[DynamoModel], pk: object) -> str:
     return f"{model._meta.label} with pk {pk!r}"
 
 

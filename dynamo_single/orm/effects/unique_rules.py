@@ -40,7 +40,7 @@ class Rule(Struct, frozen=True, eq=False):
     """
 
     model: Any
-    attributes: tuple[Attribute[Any], ...]
+    attributes: tuple[Attribute, ...]
     condition: Condition = EVERYTHING
     constraint: UniqueConstraint | None = None
 
@@ -108,7 +108,7 @@ class Rule(Struct, frozen=True, eq=False):
         return " and ".join(f"{name} {value!r}" for name, value in zip(self.fields, values, strict=True))
 
 
-def key_of_claim(item_type: str, attributes: Sequence[Attribute[Any]], name: str, values: Sequence[object]) -> ItemKey:
+def key_of_claim(item_type: str, attributes: Sequence[Attribute], name: str, values: Sequence[object]) -> ItemKey:
     """The key of a claim on the values of some attributes; ``name`` is the constraint's, if it has a condition."""
     parts: dict[str, Any] = {"item_type": item_type}
     codecs = {"item_type": codec_for("text")}
@@ -140,7 +140,7 @@ def claims_between(item_type: str, attributes: Sequence[str], name: str) -> tupl
     return prefix, prefix_end(prefix), fits
 
 
-def rule_fingerprint(attributes: Sequence[Attribute[Any]], name: str, condition: Condition) -> str:
+def rule_fingerprint(attributes: Sequence[Attribute], name: str, condition: Condition) -> str:
     """The text of a rule by its parts: ``email:text:canonical``, ``hall:text,row:number one_seat ('=', ...)``."""
     texts = (
         f"{each.attr_name}:{each.key_kind}{':canonical' if each.canonical and each.key_kind == 'text' else ''}"
@@ -150,7 +150,7 @@ def rule_fingerprint(attributes: Sequence[Attribute[Any]], name: str, condition:
     return shortened(" ".join(part for part in (",".join(texts), name, condition_text) if part))
 
 
-def _normal(attribute: Attribute[Any], value: object) -> object:
+def _normal(attribute: Attribute, value: object) -> object:
     if not isinstance(value, str):
         return value
     return canonical(value) if attribute.canonical else unicodedata.normalize("NFC", value)
@@ -231,7 +231,7 @@ def _declared(model: Any) -> Iterator[Rule]:
         yield Rule(model, attributes, _condition(model, constraint), constraint)
 
 
-def _attributes(model: type[DynamoModel], fields: Sequence[str], where: str) -> tuple[Attribute[Any], ...]:
+def _attributes(model: type[DynamoModel], fields: Sequence[str], where: str) -> tuple[Attribute, ...]:
     attributes = registry.attributes_of(model)
     found = []
     for name in fields:

@@ -58,6 +58,6 @@ async def pages(
             yield batch
 
 
-def made(model: type[DynamoModel], found: Any) -> Any:
+def made(model: type[DynamoModel], found: object) -> Any:
     """An object; of an item it is made now, or an error."""
     return hydration.instance(model, found) if isinstance(found, dict) else found

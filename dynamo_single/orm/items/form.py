@@ -70,7 +70,7 @@ class ItemForm(Struct, frozen=True, eq=False):
 
     model: Any
     alias: str
-    attributes: Mapping[str, Attribute[Any]]
+    attributes: Mapping[str, Attribute]
     stored: Mapping[str, str]
     known: frozenset[str]
     identity: tuple[str, ...]

@@ -13,6 +13,7 @@ from typing import Any
 from django.db.models.signals import post_init, pre_init
 from django.dispatch import Signal
 
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table.flow import apart, is_run
 
 #: Where methods are that a coroutine of ours does the same as. Other faces of this app, such as ``auth``, add to them.
@@ -37,7 +38,7 @@ def owners_of(cls: type[Any], names: Iterable[str]) -> Iterator[type[Any] | None
     return (next((each for each in cls.__mro__ if name in vars(each)), None) for name in names)
 
 
-def makes_objects(model: Any) -> bool:
+def makes_objects(model: type[DynamoModel]) -> bool:
     """Whether nothing of a project is called when an object is made of an item: no ``from_db()``, and no receiver."""
     return not (model._has_from_db or pre_init.has_listeners(model) or post_init.has_listeners(model))
 

@@ -107,7 +107,7 @@ def _partial_reader(model: type[DynamoModel], read: frozenset[str], keyed: bool)
 
 
 def _reader_of_objects(
-    model: type[DynamoModel], attributes: Mapping[str, Attribute[Any]], read: frozenset[str] | None, *, keyed: bool
+    model: type[DynamoModel], attributes: Mapping[str, Attribute], read: frozenset[str] | None, *, keyed: bool
 ) -> PageReader | None:
     item = _Item(model, list(attributes.values()), _KEY if keyed else ())
     decoded = item.type()
@@ -144,9 +144,7 @@ class _Item:
     came.
     """
 
-    def __init__(
-        self, model: type[DynamoModel], attributes: Sequence[Attribute[Any]], texts: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, model: type[DynamoModel], attributes: Sequence[Attribute], texts: Sequence[str] = ()) -> None:
         texts = (physical.ITEM_TYPE, *texts)
         stored = list(dict.fromkeys((*texts, *(each.attr_name for each in attributes))))
         places = {name: f"slot_{number}" for number, name in enumerate(stored)}

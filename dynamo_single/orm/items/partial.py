@@ -124,7 +124,7 @@ def forget(obj: DynamoModel, name: str) -> None:
     obj._stored = PartialItem(kept, frozenset(read) - {stored})
 
 
-async def completed(obj: Any, named: Collection[str] = ()) -> bool:
+async def completed(obj: DynamoModel, named: Collection[str] = ()) -> bool:
     """Read the rest of an object that was read in part: one GetItem, strongly consistent; ``True`` if it was sent.
 
     What was not set in memory, nor is ``named``, follows the item. What was set still counts as changed from what was

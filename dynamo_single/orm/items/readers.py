@@ -64,7 +64,7 @@ def value_reader(model: type[DynamoModel], name: str) -> Callable[[Stored], Any]
     return lambda item: read(item)[0]
 
 
-def absent_value(attribute: Attribute[Any]) -> Any:
+def absent_value(attribute: Attribute) -> Any:
     """The value of an attribute that a stored item lacks, perhaps since it is older than the attribute.
 
     The attribute's default, but nothing that is made again with each reading, such as an identifier.
@@ -93,7 +93,7 @@ def _row_reader(model: type[DynamoModel], names: tuple[str, ...]) -> Callable[[S
     return _compiled(f"({entries})", attributes, lambda item: tuple(read(item) for read in slow))
 
 
-def _values_reader(attributes: Mapping[str, Attribute[Any]]) -> Callable[[Stored], Values]:
+def _values_reader(attributes: Mapping[str, Attribute]) -> Callable[[Stored], Values]:
     chosen = list(attributes.values())
     sources = zip(attributes, (_source(position, each) for position, each in enumerate(chosen)), strict=True)
     slow = {name: _slow_reader(each) for name, each in attributes.items()}
@@ -101,7 +101,7 @@ def _values_reader(attributes: Mapping[str, Attribute[Any]]) -> Callable[[Stored
     return _compiled(f"{{{entries}}}", chosen, lambda item: {name: read(item) for name, read in slow.items()})
 
 
-def _slow_reader(attribute: Attribute[Any]) -> Callable[[Stored], Any]:
+def _slow_reader(attribute: Attribute) -> Callable[[Stored], Any]:
     stored = attribute.attr_name
 
     def read(item: Stored) -> Any:
@@ -111,12 +111,12 @@ def _slow_reader(attribute: Attribute[Any]) -> Callable[[Stored], Any]:
     return read
 
 
-def _source(position: int, attribute: Attribute[Any]) -> str:
+def _source(position: int, attribute: Attribute) -> str:
     """The source of one attribute's value; ``get`` is the item's."""
     return value_source(position, attribute, f"get({attribute.attr_name!r})", f"found[{attribute.attr_type!r}]")
 
 
-def value_source(position: int, attribute: Attribute[Any], value: str, inside: str) -> str:
+def value_source(position: int, attribute: Attribute, value: str, inside: str) -> str:
     """The source of an attribute's value, by what ``names_of()`` gives.
 
     ``value`` is the source of the AttributeValue, or ``None``; ``inside`` that of what is in one, which is ``found``.
@@ -129,12 +129,12 @@ def value_source(position: int, attribute: Attribute[Any], value: str, inside: s
     return f"{found} if (found := {value}) is not None else {absent}"
 
 
-def is_read_whole(attribute: Attribute[Any]) -> bool:
+def is_read_whole(attribute: Attribute) -> bool:
     """Whether an attribute reads AttributeValues in a way of its own, and not what is inside of one."""
     return type(attribute).from_attribute_value is not Attribute.from_attribute_value
 
 
-def names_of(attributes: Sequence[Attribute[Any]]) -> dict[str, Any]:
+def names_of(attributes: Sequence[Attribute]) -> dict[str, Any]:
     """What the sources of some attributes' values name; each attribute has its position among them."""
     known: dict[str, Any] = {"Decimal": Decimal, "integer": _integer, "number": _number, "absent": absent_value}
     for position, attribute in enumerate(attributes):
@@ -146,7 +146,7 @@ def names_of(attributes: Sequence[Attribute[Any]]) -> dict[str, Any]:
     return known
 
 
-def _compiled(result: str, attributes: Sequence[Attribute[Any]], slow: Callable[[Stored], R]) -> Callable[[Stored], R]:
+def _compiled(result: str, attributes: Sequence[Attribute], slow: Callable[[Stored], R]) -> Callable[[Stored], R]:
     """The function that gives a ``result``; ``slow`` gives the same one of any item, or raises."""
     known = names_of(attributes)
     exec(f"def read(get):\n    return {result}\n", known)  # noqa: S102 - literals and positions, as said above

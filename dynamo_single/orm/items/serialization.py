@@ -56,7 +56,7 @@ def touched(obj: DynamoModel, held: Values) -> set[str]:
     return found
 
 
-def is_same(attribute: Attribute[Any], value: object, other: object) -> bool:
+def is_same(attribute: Attribute, value: object, other: object) -> bool:
     """Whether two prepared values are stored alike: to Python ``True`` equals 1, in a document they differ."""
     if value is None or other is None:
         return value is other
@@ -85,7 +85,7 @@ def _writers(model: type[DynamoModel]) -> tuple[tuple[str, str, Callable[[Any], 
     return tuple((name, each.attr_name, writer_of(each)) for name, each in attributes.items())
 
 
-def writer_of(attribute: Attribute[Any]) -> Callable[[Any], dict[str, Any]]:
+def writer_of(attribute: Attribute) -> Callable[[Any], dict[str, Any]]:
     """What gives the AttributeValue of a value that is prepared already, and not ``None``: it is not prepared again."""
     if type(attribute).to_attribute_value is not Attribute.to_attribute_value:
         return attribute.to_attribute_value

@@ -120,7 +120,7 @@ def _is_native(obj: DynamoModel, names: tuple[str, ...]) -> bool:
     return native.are_plain(obj.__class__, names) and native.makes_objects(type(obj))
 
 
-def _condition_of(*, using: str | None = None, keep_parents: bool = False, condition: Any = None) -> Any:
+def _condition_of(*, using: str | None = None, keep_parents: bool = False, condition: object = None) -> Any:
     """The condition among the options of ``delete()``."""
     return condition
 

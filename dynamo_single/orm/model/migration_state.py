@@ -14,6 +14,7 @@ from pynamodb.models import Model as PynamoDBModel
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.schema.fields.columns import column_of
+from dynamo_single.orm.schema.kinds import DynamoModel
 
 #: A stand-in's manager, where a field is called ``objects``.
 _MANAGER: Final = "stand_ins"
@@ -63,7 +64,7 @@ class _PlainState(ModelState):
         return made
 
 
-def _as_plain_model(state: Any, model: Any) -> Any:
+def _as_plain_model(state: Any, model: type[DynamoModel]) -> Any:
     state.__class__ = _PlainState
     # What foreign keys of SQL models refer to; a relation is left out of the state of an app without migrations.
     column = column_of(model._meta.pk, primary_key=True)

@@ -18,6 +18,7 @@ from django.db.models.sql import compiler
 
 from dynamo_single.orm.requests import block
 from dynamo_single.orm.schema.fields.columns import LOG, has_sql, is_in_dynamodb, relations_from_sql
+from dynamo_single.orm.schema.kinds import DynamoModel
 
 #: Where an object keeps what goes along with it, from ``pre_delete`` to ``post_delete``.
 _ROWS: Final = "_sql_rows"
@@ -29,7 +30,7 @@ def install() -> None:
     if getattr(contribute, "_of_dynamo_single", False):
         return
 
-    def contribute_to_related_class(self: Any, cls: Any, related: Any) -> None:
+    def contribute_to_related_class(self: object, cls: Any, related: Any) -> None:
         contribute(self, cls, related)
         _take(self, cls)
 
@@ -88,12 +89,12 @@ class _Rows(Collector):
 class _AllRows(_Rows):
     """The same, with every row."""
 
-    def can_fast_delete(self, objs: Any, from_field: Any = None) -> bool:
+    def can_fast_delete(self, objs: Any, from_field: object = None) -> bool:
         """Nothing is left to the database unseen."""
         return False
 
 
-def rows_along(obj: Any) -> tuple[list[Any], list[Any]]:
+def rows_along(obj: DynamoModel) -> tuple[list[Any], list[Any]]:
     """The rows of SQL models that would be deleted with an object, and those that keep it from being deleted."""
     found: list[Any] = []
     protecting: list[Any] = []
@@ -108,12 +109,12 @@ def rows_along(obj: Any) -> tuple[list[Any], list[Any]]:
     return found, protecting
 
 
-def _aliases(model: Any) -> list[str]:
+def _aliases(model: type[DynamoModel]) -> list[str]:
     """The databases that hold rows of models that refer to one of ours."""
     return sorted({router.db_for_write(related.related_model) for related in relations_from_sql(model)})
 
 
-def _collect(sender: Any, instance: Any, origin: Any, **kwargs: Any) -> None:
+def _collect(sender: Any, instance: object, origin: Any, **kwargs: Any) -> None:
     """Read the rows that refer to an object. ``PROTECT`` and ``RESTRICT`` refuse its deletion before it is sent."""
     rows = []
     for alias in _aliases(sender):
@@ -124,7 +125,7 @@ def _collect(sender: Any, instance: Any, origin: Any, **kwargs: Any) -> None:
     instance.__dict__[_ROWS] = rows
 
 
-def _delete(sender: Any, instance: Any, **kwargs: Any) -> None:
+def _delete(sender: object, instance: object, **kwargs: Any) -> None:
     """Do to the rows what their ``on_delete`` says, once the object is gone: in an ``atomic()`` block after that."""
     for collector in instance.__dict__.pop(_ROWS, ()):
         pending = block.current()

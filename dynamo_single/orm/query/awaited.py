@@ -93,7 +93,7 @@ class AwaitedQuerySet(WritingQuerySet[M]):
             async for each in found:
                 yield each
 
-    async def aget(self, *args: Any, **kwargs: Any) -> M:
+    async def aget(self, *args: object, **kwargs: Any) -> M:
         """``get()``, awaited."""
         if not self._is_native():
             return await super().aget(*args, **kwargs)
@@ -169,11 +169,11 @@ class AwaitedQuerySet(WritingQuerySet[M]):
         """
         return run(self._paged(size, cursor, max_requests))
 
-    def _two(self, args: Any, kwargs: Any) -> Any:
+    def _two(self, args: object, kwargs: object) -> Any:
         """The queryset of the one object that is asked for, and of a second one if there are several."""
         raise NotImplementedError
 
-    def _only(self, found: list[M], args: Any, kwargs: Any) -> M:
+    def _only(self, found: list[M], args: object, kwargs: object) -> M:
         """The one object that was found."""
         raise NotImplementedError
 

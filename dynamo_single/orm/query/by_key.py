@@ -66,7 +66,7 @@ async def by_pk(queryset: StatefulQuerySet[Any], keys: Keys) -> dict[Any, Any]:
     return {_pk_of(obj, *keys[key]): obj for key, obj in await _found(queryset, tuple(keys))}
 
 
-def _pk_of(obj: Any, pk: Any, values: Values) -> Any:
+def _pk_of(obj: DynamoModel, pk: object, values: Values) -> Any:
     """An object's ``pk``: the one that it was asked for by, unless its item says something else than its key."""
     return pk if values.items() <= obj.__dict__.items() else obj.pk
 

@@ -117,7 +117,7 @@ class QuerySet(AwaitedQuerySet[M]):
             clone.query.set_limits(high=2)
         return clone
 
-    def _only(self, found: list[M], args: Any, kwargs: Any) -> M:
+    def _only(self, found: list[M], args: object, kwargs: object) -> M:
         if len(found) == 1:
             return found[0]
         label = self.model._meta.label
@@ -125,7 +125,7 @@ class QuerySet(AwaitedQuerySet[M]):
             raise self.model.DoesNotExist(f"No {label} matches {_shown(args, kwargs)}.")
         raise self.model.MultipleObjectsReturned(f"More than one {label} matches {_shown(args, kwargs)}.")
 
-    def _the_one(self, attribute: str, value: Any) -> Any:
+    def _the_one(self, attribute: str, value: object) -> Any:
         """The object with a value of a unique attribute, by its claim or by its primary key."""
         return unique.the_one(self, attribute, value)
 

@@ -58,7 +58,7 @@ class Measure(Struct, frozen=True):
 class Tally:
     """Adds up one measure, value by value, and gives its result in Django's type of it."""
 
-    def __init__(self, measure: Measure, attribute: Attribute[Any] | None) -> None:
+    def __init__(self, measure: Measure, attribute: Attribute | None) -> None:
         self.measure = measure
         self.attribute = attribute
         self._count = 0
@@ -106,7 +106,7 @@ class Tally:
         return float(Fraction(self._total) / self._count)
 
 
-def comparable(attribute: Attribute[Any] | None, value: object) -> Hashable:
+def comparable(attribute: Attribute | None, value: object) -> Hashable:
     """A form of an attribute's value that is equal for equal values, and can be hashed and, of a scalar, ordered."""
     if isinstance(value, datetime):
         return clock.in_utc(value)
@@ -118,7 +118,7 @@ def comparable(attribute: Attribute[Any] | None, value: object) -> Hashable:
     return form
 
 
-def checked_default(function: Function, attribute: Attribute[Any], value: object) -> Any:
+def checked_default(function: Function, attribute: Attribute, value: object) -> Any:
     """A default in the type of the result that it stands for; raises ``InvalidValue`` for another kind of value."""
     if value is None:
         return None
@@ -137,7 +137,7 @@ def _exact(value: float | Decimal) -> Decimal:
     return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
 
 
-def _in_form(attribute: Attribute[Any] | None, number: Decimal) -> Decimal | float:
+def _in_form(attribute: Attribute | None, number: Decimal) -> Decimal | float:
     """A sum as the attribute's own values are."""
     if isinstance(attribute, DecimalAttribute):
         return number

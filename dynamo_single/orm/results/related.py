@@ -67,7 +67,7 @@ def members_of(state: QueryState, plan: Plan) -> Mapping[str, Member] | None:
     return found
 
 
-def _member(plan: Plan, children: Children[Any]) -> Member | None:
+def _member(plan: Plan, children: Children) -> Member | None:
     """The children as their relation lists them, if it does so by reading the partition from one end to the other."""
     (identity,) = plan.layout.identity
     constraints = gather(plan.query.where, plan.layout)
@@ -84,7 +84,7 @@ def _member(plan: Plan, children: Children[Any]) -> Member | None:
     return Member(children.model, children.field, listing.forward)
 
 
-def _shares_partition(own: ModelLayout, children: Children[Any]) -> bool:
+def _shares_partition(own: ModelLayout, children: Children) -> bool:
     other = registry.layout_of(children.model)
     # The reference holds the whole pk: it is what the partition is made of only if the pk is this one value.
     of_pk = other.primary.partition.variables == (children.field.attname,) == own.identity

@@ -52,7 +52,7 @@ def without_missing(model: type[DynamoModel], name: OrderName) -> OrderName:
 
 def check_orderable(model: type[DynamoModel], name: str, what: str) -> None:
     """Refuse values that have no order: documents, sets and JSON."""
-    attribute: Attribute[Any] = registry.attributes_of(model)[name]
+    attribute: Attribute = registry.attributes_of(model)[name]
     if isinstance(attribute, JSONAttribute) or attribute.attr_type not in _ORDERED_TYPES:
         raise NotSupported(
             f"{model._meta.label}: {what} cannot take {name}, a {type(attribute).__name__}: its values have no order. "

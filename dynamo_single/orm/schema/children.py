@@ -133,7 +133,7 @@ class Children(Generic[M]):
         return ChildrenManager
 
 
-def declared(model: type[DynamoModel]) -> tuple[Children[Any], ...]:
+def declared(model: type[DynamoModel]) -> tuple[Children, ...]:
     """The children that a model declares, or inherits the declaration of."""
     found: dict[str, Any] = {}
     for owner in reversed(model.__mro__):

@@ -59,7 +59,7 @@ def _template(template: Template, stored: Mapping[str, str]) -> str:
     return "".join((*parts, template.tail))
 
 
-def attribute_fingerprint(attribute: Attribute[Any]) -> str:
+def attribute_fingerprint(attribute: Attribute) -> str:
     """The text of an attribute: its physical name, the class that encodes it, and what its value follows from."""
     path, options = form_of(attribute)
     return attribute_text(attribute.attr_name, path, options, followed(attribute))
@@ -71,7 +71,7 @@ def attribute_text(stored: str, path: str, options: Mapping[str, object], follow
     return shortened(" ".join(part for part in (stored, path, given, follows) if part))
 
 
-def followed(attribute: Attribute[Any]) -> str:
+def followed(attribute: Attribute) -> str:
     """What the app itself computes a value from, by physical names; empty if it does not."""
     if isinstance(attribute, CanonicalAttribute):
         source = registry.attributes_of(attribute.field.model)[attribute.source]
@@ -81,7 +81,7 @@ def followed(attribute: Attribute[Any]) -> str:
     return f"count({attribute.children})" if isinstance(attribute, CounterAttribute) else ""
 
 
-def form_of(attribute: Attribute[Any]) -> tuple[str, dict[str, Any]]:
+def form_of(attribute: Attribute) -> tuple[str, dict[str, Any]]:
     """The class that encodes an attribute's values, and its options: of a reference, those of the key it stores.
 
     The class is the plainest one of this app that stores the same, by its name in ``dynamo_single.models``; one of a
@@ -96,7 +96,7 @@ def form_of(attribute: Attribute[Any]) -> tuple[str, dict[str, Any]]:
     return path, attribute.stored_options()
 
 
-def attribute_class(path: str) -> type[Attribute[Any]]:
+def attribute_class(path: str) -> type[Attribute]:
     """The class that ``form_of`` named; raises ``ConfigurationError`` if there is none of that name any more."""
     found = getattr(declared, path, None) if "." not in path else _imported(path)
     if not (isinstance(found, type) and issubclass(found, Attribute)):

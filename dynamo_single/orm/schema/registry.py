@@ -72,13 +72,13 @@ def model_of_type(alias: str, item_type: str) -> type[DynamoModel] | None:
     return None
 
 
-def attributes_of(model: type[DynamoModel]) -> dict[str, Attribute[Any]]:
+def attributes_of(model: type[DynamoModel]) -> dict[str, Attribute]:
     """The model's own attributes by Python name, in the order of declaration."""
     return _attributes_of(model)
 
 
 @cache
-def _attributes_of(model: type[DynamoModel]) -> dict[str, Attribute[Any]]:
+def _attributes_of(model: type[DynamoModel]) -> dict[str, Attribute]:
     return {
         field.attname: field.attribute
         for field in model._meta.concrete_fields
@@ -266,14 +266,14 @@ class _LayoutBuilder:
         infos[ITEM_TYPE] = AttributeInfo(ITEM_TYPE, names.ITEM_TYPE, "S", True, lambda value: {"S": value})
         return infos
 
-    def is_required(self, attribute: Attribute[Any]) -> bool:
+    def is_required(self, attribute: Attribute) -> bool:
         if isinstance(attribute, CanonicalAttribute):
             return not attribute.may_be_blank and self.is_required(self.attributes[attribute.source])
         if isinstance(attribute, CopiedAttribute):
             return not attribute.reference_field.null and self.is_required(attribute.source)
         return not attribute.null and not self.may_be_empty(attribute)
 
-    def may_be_empty(self, attribute: Attribute[Any]) -> bool:
+    def may_be_empty(self, attribute: Attribute) -> bool:
         # A blank=True text may be saved empty; an identifier is made on creation although forms leave it blank.
         in_primary = attribute.name in attribute.field.model._identity
         made = isinstance(attribute, IdAttribute)

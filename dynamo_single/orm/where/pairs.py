@@ -85,7 +85,7 @@ class _Form(Struct, frozen=True):
         return self.type in ORDERED_TYPES and self.kind is not JSONAttribute
 
 
-def _form_of(attribute: Attribute[Any]) -> _Form:
+def _form_of(attribute: Attribute) -> _Form:
     while isinstance(attribute, StandIn):
         attribute = attribute.target
     if isinstance(attribute, IntegerAttribute):

@@ -37,7 +37,7 @@ class Target(Struct, frozen=True):
     """What is set: an attribute, or a place in it; ``said`` is its name as it was given."""
 
     model: Any
-    attribute: Attribute[Any]
+    attribute: Attribute
     place: Place
     said: str
 
@@ -255,7 +255,7 @@ def _check_copy(target: Target, source: Target) -> None:
     )
 
 
-def _is_alike(one: Attribute[Any], other: Attribute[Any]) -> bool:
+def _is_alike(one: Attribute, other: Attribute) -> bool:
     if one.field.is_relation or other.field.is_relation:
         return bool(one.field.related_model is other.field.related_model)
     if one.attr_type == "N" and one.key_kind == other.key_kind == "number":
@@ -285,7 +285,7 @@ def target_of(model: type[DynamoModel], name: str) -> Target:
     return Target(model, field.attribute, Place(field.attribute.attr_name, _path(model, field.attribute, steps)), name)
 
 
-def _path(model: type[DynamoModel], attribute: Attribute[Any], steps: Iterable[str]) -> tuple[str | int, ...]:
+def _path(model: type[DynamoModel], attribute: Attribute, steps: Iterable[str]) -> tuple[str | int, ...]:
     path: list[str | int] = []
     for number, step in enumerate(steps):
         checked_text(step, path=f"a place in {attribute.name}")

@@ -66,16 +66,16 @@ class Listing(Struct, frozen=True):
         return self.children.model._base_manager.order_by()
 
 
-ListingsOf = Callable[[Children[Any]], Iterable[Listing]]
+ListingsOf = Callable[[Children], Iterable[Listing]]
 
 
-def followers(model: type[DynamoModel], *, for_good: bool = False) -> tuple[Children[Any], ...]:
+def followers(model: type[DynamoModel], *, for_good: bool = False) -> tuple[Children, ...]:
     """The children that go along: into the trash those that have one, ``for_good`` all that cascade."""
     return _followers(model, for_good, registry.generation)
 
 
 @lru_cache(maxsize=1024)
-def _followers(model: type[DynamoModel], for_good: bool, generation: int) -> tuple[Children[Any], ...]:
+def _followers(model: type[DynamoModel], for_good: bool, generation: int) -> tuple[Children, ...]:
     return tuple(
         children
         for children in declared(model)

@@ -67,7 +67,7 @@ def compute(subject: Subject, changes: Sequence[Change], before: Item) -> tuple[
     return values, join(as_stored(before, name) for name in sorted(operand_names(changes)))
 
 
-def _value(attribute: Attribute[Any], stored: Mapping[str, Any] | None) -> object:
+def _value(attribute: Attribute, stored: Mapping[str, Any] | None) -> object:
     if stored is None:
         return None
     # A sum need not be what the attribute takes, as a whole number: then it is a wrong value, not a wrong item.

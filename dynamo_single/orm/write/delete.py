@@ -113,7 +113,7 @@ def along_with(obj: DynamoModel) -> list[Any]:
     return cascade.below(obj, listings, for_good=True)
 
 
-def listings(children: Children[Any]) -> list[Listing]:
+def listings(children: Children) -> list[Listing]:
     """The children that are live and those in the trash."""
     if children.is_by_table or not registry.has_soft_delete(children.model):
         return [Listing(children, "all")]

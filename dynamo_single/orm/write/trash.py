@@ -82,7 +82,7 @@ class Batch(Struct, frozen=True):
         check = Check(key_of(obj._stored), Stored(names.DELETED_AT, "=", (moment,)))
         return cascade.guard(name, check, partial(_restored_meanwhile, name))
 
-    def listings(self, children: Children[Any]) -> list[Listing]:
+    def listings(self, children: Children) -> list[Listing]:
         """The children that are in the trash with this batch."""
         conditions = {registry.DELETED_WITH: self.mark, registry.DELETED_AT: self.moment}
         return [Listing(children, "deleted", conditions, _is_in_trash)]
@@ -138,7 +138,7 @@ def along_with(obj: DynamoModel) -> list[Any]:
     return cascade.below(obj, _live)
 
 
-def _live(children: Children[Any]) -> list[Listing]:
+def _live(children: Children) -> list[Listing]:
     return [Listing(children, "live")]
 
 
@@ -193,7 +193,7 @@ def _deletion(obj: DynamoModel, terms: Terms, *, again: bool) -> Cascade:
     interrupted = _is_in_trash(obj)
     batch = Batch.of(obj) if interrupted else Batch.begun_with(obj)
 
-    def listings_of(children: Children[Any]) -> list[Listing]:
+    def listings_of(children: Children) -> list[Listing]:
         completes = interrupted and cascade.followers(children.model)
         return [*_live(children), *(batch.listings(children) if completes else ())]
 
@@ -219,7 +219,7 @@ def _restoration(obj: DynamoModel, terms: Terms, *, again: bool) -> Cascade:
 async def _latecomers(obj: DynamoModel, batch: Batch | None, done: list[Any]) -> None:
     """Bring back what another deletion of the object put into the trash meanwhile, as far as a key shows it by now."""
 
-    def listings_of(children: Children[Any]) -> list[Listing]:
+    def listings_of(children: Children) -> list[Listing]:
         found = _live(children) if cascade.followers(children.model) else []
         return [*found, *(batch.listings(children) if batch is not None else ())]
 

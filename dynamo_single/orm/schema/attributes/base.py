@@ -23,9 +23,11 @@ from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.fields.fetching import LeftOut, fetch
 from dynamo_single.orm.schema.fields.fields import DynamoField
 
-T = TypeVar("T")
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault  # Python's own since 3.13
+
+    #: The values of an attribute; an ``Attribute`` alone is one of any values.
+    T = TypeVarWithDefault("T", default=Any)
 
     #: What an attribute is declared with as ``null``: ``Literal[True]`` makes its values ``T | None``. A class derived
     #: of one that says nothing about it has ``bool``, and values of ``T``.
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     #: The same where ``null=True`` goes without saying.
     Absent = TypeVarWithDefault("Absent", Literal[True], Literal[False], bool, default=Literal[True], covariant=True)
 else:
+    T = TypeVar("T")
     Null = Absent = TypeVar("Null")
 
 NOT_PROVIDED = models.NOT_PROVIDED

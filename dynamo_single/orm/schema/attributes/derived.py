@@ -64,7 +64,7 @@ class CopiedAttribute(StandIn[Any]):
         return self.reference_field.related_model._meta.concrete_model
 
     @cached_property
-    def source(self) -> Attribute[Any]:
+    def source(self) -> Attribute:
         """The attribute that is copied; raises ``ConfigurationError`` for one that cannot be."""
         label = self.field.model._meta.label
         if self.reference_field is None:
@@ -78,7 +78,7 @@ class CopiedAttribute(StandIn[Any]):
             if isinstance(getattr(field, "attribute", None), Attribute)
             for name in (field.name, field.attname)
         }
-        found: Attribute[Any] | None = known.get(self.attribute)
+        found: Attribute | None = known.get(self.attribute)
         if found is None or isinstance(found, CopiedAttribute | CounterAttribute):
             why = "is kept by the app itself" if found is not None else "is not an attribute of a model in DynamoDB"
             name = model if isinstance(model, str) else model._meta.label
@@ -94,9 +94,9 @@ class CopiedAttribute(StandIn[Any]):
         return found
 
     @cached_property
-    def target(self) -> Attribute[Any]:
+    def target(self) -> Attribute:
         """The source's attribute under this one's name."""
-        duplicate: Attribute[Any] = self.source.copy()
+        duplicate: Attribute = self.source.copy()
         duplicate.name = self.name
         return duplicate
 

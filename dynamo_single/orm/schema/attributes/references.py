@@ -25,7 +25,7 @@ else:
     M = Nullable = TypeVar("M")
 
 #: For references to models in SQL: the attribute that stores a key of each of Django's field types.
-SQL_KEYS: dict[str, type[Attribute[Any]]] = {
+SQL_KEYS: dict[str, type[Attribute]] = {
     "AutoField": IntegerAttribute,
     "BigAutoField": IntegerAttribute,
     "SmallAutoField": IntegerAttribute,
@@ -120,11 +120,11 @@ class ReferenceAttribute(StandIn[M, Nullable]):
         }
 
     @cached_property
-    def target(self) -> Attribute[Any]:
+    def target(self) -> Attribute:
         """The attribute that stores the other model's ``pk``."""
         field: Any = self.field.target_field
         if isinstance(field, fields.IdentityField):
-            target: Attribute[Any] = UnicodeAttribute()
+            target: Attribute = UnicodeAttribute()
         elif isinstance(field, fields.DynamoField):
             target = field.attribute
         elif field.get_internal_type() in SQL_KEYS:

@@ -215,7 +215,7 @@ class DecimalAttribute(Attribute[Decimal, Null]):
         return Decimal(inner)
 
 
-def exact_number(attribute: Attribute[Any], value: object) -> Decimal:
+def exact_number(attribute: Attribute, value: object) -> Decimal:
     """The value as a finite ``Decimal`` that DynamoDB can hold."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str):
         raise attribute.refuse(value)

@@ -62,7 +62,7 @@ _REMEMBERED = frozenset({str, int})
 
 
 @lru_cache(maxsize=512)
-def _encoded(write: Callable[[Any], str], value: Any, terminator: str) -> str:
+def _encoded(write: Callable[[Any], str], value: object, terminator: str) -> str:
     return escape(write(value), terminator)
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 class DynamoField(models.Field):  # type: ignore[type-arg]  # not generic at run time
     """What every field here has in common: its attribute, and the model's primary key in the place of ``id``."""
 
-    attribute: Attribute[Any]
+    attribute: Attribute
 
     def descriptor_class(self, field: Any) -> Any:  # type: ignore[override]  # Django calls it; any callable will do
         """The attribute, under its Python name; Django's own in the models of a migration's state, which have none."""
@@ -307,7 +307,7 @@ class IdentityField(TextField):
         return None if value is None else str(value)
 
     @cached_property
-    def attributes(self) -> tuple[Attribute[Any], ...]:
+    def attributes(self) -> tuple[Attribute, ...]:
         """The attributes that it is made of, in the key's order."""
         meta: Any = self.model._meta
         return tuple(meta.get_field(name).attribute for name in self.names)
