@@ -44,20 +44,27 @@ class Child:
         wanted = {"arguments": [*arguments], "cwd": str(cwd), "env": {**env}}
         socket.send_fds(self._connection, [b"+"], [stdin, stdout, stderr])
         self._connection.sendall(json.dumps(wanted).encode() + b"\n")
-        self._answers = self._connection.makefile()
-        self.pid = int(self._answers.readline())
+        self.pid = self._number()
 
     def wait(self, timeout: float = SECONDS) -> int:
         """Its exit code, or the number of its signal below zero; raises ``subprocess.TimeoutExpired``."""
         if self.returncode is None:
             self._connection.settimeout(timeout)
             try:
-                self.returncode = int(self._answers.readline())
+                self.returncode = self._number()
             except TimeoutError:
                 raise subprocess.TimeoutExpired(self.args, timeout) from None
-            self._answers.close()
             self._connection.close()
         return self.returncode
+
+    def _number(self) -> int:
+        """The next line of the server, byte by byte: what is read after a timeout has to go on where it was."""
+        line = b""
+        while not line.endswith(b"\n"):
+            more = self._connection.recv(1)
+            assert more, "The server of children has ended: see its error."
+            line += more
+        return int(line)
 
     def kill(self) -> None:
         """End it at once, if it runs."""
