@@ -5,7 +5,8 @@ Samples only: the first items that one page of a Scan gives. ``manage.py dynamo_
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from dynamo_single.exceptions import InvalidValue, MigrationIncomplete
@@ -24,29 +25,29 @@ SAMPLES: Final = 1_000
 PAGES: Final = 20
 
 
-def _sample(table: Table, snapshot: Snapshot) -> list[Item]:
-    """The model's items among the first pages that have any: at most 20 Scans of 1,000 items each."""
+@dataclass(frozen=True)
+class Look:
+    """A model's items among the first pages of a table that have any; ``complete`` if the table has no more pages."""
+
+    items: tuple[Item, ...]
+    complete: bool
+
+
+def look(table: Table, snapshot: Snapshot) -> Look:
+    """Look for items of a model: at most 20 Scans of 1,000 items each."""
     task = Task(of_type(snapshot.item_type), lambda item, others: ())
     segment = Segment(0)
     for _ in range(PAGES):
         answer = table.send(scan(task, segment, 1, SAMPLES))
-        if answer["Items"]:
-            return list(answer["Items"])
         last = answer.get("LastEvaluatedKey")
-        if last is None:
-            break
+        if answer["Items"] or last is None:
+            return Look(tuple(answer["Items"]), complete=last is None)
         segment = Segment(0, position=key_of(last))
-    return []
+    return Look((), complete=False)
 
 
-def has_items(table: Table, snapshot: Snapshot) -> bool:
-    """Whether the table holds items of a model, as far as its first 20,000 items show."""
-    return bool(_sample(table, snapshot))
-
-
-def check_samples(table: Table, snapshot: Snapshot, say: Callable[[str], None]) -> None:
+def check_samples(table: Table, snapshot: Snapshot, found: Sequence[Item], say: Callable[[str], None]) -> None:
     """Refuse items that are not as a snapshot says, by their keys; raises ``MigrationIncomplete``."""
-    found = _sample(table, snapshot)
     wrong = [(key_of(item), reason) for item in found for reason in _differences(table, snapshot, item)]
     if not wrong:
         say(f"    {snapshot.item_type}: {len(found):,} items looked at, all of them as the migration says.")

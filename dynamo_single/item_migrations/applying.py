@@ -182,24 +182,31 @@ def finish(step: Step, change: OpenChange) -> None:
 
 
 def added(step: Step, schema_editor: Any, *, adopt: bool = False) -> None:
+    """Let the table know a model, as ``add`` does."""
+    if not schema_editor.collect_sql:
+        add(step, schema_editor.connection.alias, adopt=adopt)
+
+
+def add(step: Step, alias: str, *, adopt: bool = False) -> None:
     """Let the table know a model: every key, rule and attribute counts as filled, as there are no items yet.
 
     If there are some, of a table that is older than migrations, they are adopted after a check of samples, or refused.
     """
-    if schema_editor.collect_sql or not is_responsible(schema_editor.connection.alias) or is_recorded(step):
+    if not is_responsible(alias) or is_recorded(step):
         return
     known = run(knowledge.state_of(step.table)).forms.get(step.after.item_type)
     if known is not None:
         return
-    if adoption.has_items(step.table, step.after):
+    found = adoption.look(step.table, step.after)
+    if found.items:
         if not (adopt or runs.current().adopt):
             raise ConfigurationError(
                 f"{step.table.name} holds items of type {step.after.item_type} already, which no migration has made. "
                 "If they are of this model as the migration has it, run migrate --fake-initial: it looks at samples, "
                 "and counts them as made by it."
             )
-        adoption.check_samples(step.table, step.after, runs.current().say)
-    else:
+        adoption.check_samples(step.table, step.after, found.items, runs.current().say)
+    elif found.complete:
         runs.current().added.add((step.app_label, step.label))
     _say(step, lambda form: form_of(step.after, step.label))
 

@@ -100,7 +100,7 @@ class MigrateMixin(WithAutodetector):
 
     def handle(self, *args: Any, **options: Any) -> Any:
         """Apply the migrations, and with ``--finish`` end what is open; otherwise say what is."""
-        self.run = self._run(options)
+        self.run, self.database = self._run(options), options["database"]
         with running(self.run):
             if options.get("rehearse"):
                 return self._rehearse(options)
@@ -155,6 +155,9 @@ class MigrateMixin(WithAutodetector):
         command.migration_progress_callback(action, migration, fake)
         self._is_line_open = action.endswith("apply_start")
         if action in ("apply_success", "unapply_success") and has_items_to_change(migration):
+            if fake and self.run.adopt:
+                self.run.say("")
+                finishing.adopt(migration, self.database)
             finishing.note(migration, self.run, is_applied=action == "apply_success")
 
     def _finish(self, options: dict[str, Any]) -> None:

@@ -8,12 +8,14 @@ from typing import Any
 
 from django.db import connections
 from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
 
 from dynamo_single import clock
 from dynamo_single.backend import record
 from dynamo_single.backend.router import uses_engine
-from dynamo_single.exceptions import ConfigurationError, TableNotFound
+from dynamo_single.exceptions import ConfigurationError, DynamoSingleError, TableNotFound
 from dynamo_single.item_migrations import applying, online
+from dynamo_single.item_migrations.operations.models import AddModel
 from dynamo_single.item_migrations.run import Run
 from dynamo_single.item_migrations.state import SnapshotState
 from dynamo_single.orm.filled import knowledge
@@ -97,6 +99,22 @@ def finish(found: Opened, this: Run) -> None:
     this.migration = migration
     applying.finish(step, found.change)
     online.forget(get_table(found.alias), migration.app_label, migration.name)
+
+
+def adopt(migration: Any, alias: str) -> None:
+    """Let the table know the models of a migration that Django found applied, since their SQL tables are there.
+
+    ``migrate --fake-initial`` records such a migration without its operations. Items are looked at as always; if they
+    are not as it says, it is not recorded.
+    """
+    try:
+        for operation in migration.operations:
+            if isinstance(operation, AddModel):
+                step = applying.Step(operation, migration.app_label, operation.snapshot, operation.snapshot)
+                applying.add(step, alias, adopt=True)
+    except DynamoSingleError:
+        MigrationRecorder(connections[alias]).record_unapplied(migration.app_label, migration.name)
+        raise
 
 
 def note(migration: Any, this: Run, *, is_applied: bool) -> None:

@@ -39,7 +39,7 @@ class Run:
     migration: Any = None
     #: The migrations that the table says were applied, beside an SQL database that has a record of its own.
     recorded: Collection[tuple[str, str]] = ()
-    #: The models that this run has added to a table without items of them: nobody else knows of them yet.
+    #: The models that this run has added to a table that was read to its end without items of them.
     added: set[tuple[str, str]] = field(default_factory=set)
     _estimated: set[str] = field(default_factory=set)
     _said: float = 0.0

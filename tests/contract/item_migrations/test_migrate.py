@@ -436,3 +436,18 @@ def test_a_rehearsal_shows_items_before_and_after(app: History, table: Table) ->
     app.migrate()
     assert "0 of 3 items would change" in app.migrate("--rehearse", "--finish")
     assert len(form(table).opened) == 3
+
+
+def test_a_table_that_was_not_read_to_its_end_is_not_taken_for_a_new_one(
+    app: History, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rest may hold items of the model: the key that the same run adds stays open."""
+    change(app, keys=BY_NAME)
+    setup_table()
+    for number in range(3):
+        key = {"pk": {"S": f"OTHER#{number}"}, "sk": {"S": "#"}}
+        table.send(Request("PutItem", {"Item": {**key, "itemType": {"S": "Other"}}}))
+    monkeypatch.setattr("dynamo_single.item_migrations.adoption.SAMPLES", 1)
+    monkeypatch.setattr("dynamo_single.item_migrations.adoption.PAGES", 2)
+    assert "Add key by_name" in app.migrate()
+    assert len(form(table).opened) == 2

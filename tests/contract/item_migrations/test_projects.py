@@ -123,6 +123,23 @@ def test_sql_models_and_ours_migrate_together(project: Project, table: Table) ->
     assert "[X] 0002_second" in again[1]
 
 
+def test_a_migration_whose_sql_tables_are_there_is_adopted_as_well(project: Project, table: Table) -> None:
+    """Django records it without its operations; the items are looked at all the same."""
+    project.said("makemigrations shops", "migrate --fake-initial", "migrate shops zero --fake")
+    state = {"pk": {"S": "MIGRATIONS"}, "sk": {"S": "#STATE"}}
+    table.send(Request("DeleteItem", {"Key": state}))
+    item = {"pk": {"S": "SHOP#b"}, "sk": {"S": "#METADATA"}, "itemType": {"S": "Shop"}, "shop_id": {"S": "other"}}
+    table.send(Request("PutItem", {"Item": item}))
+    ((code, _, said),) = project.run("migrate --fake-initial")
+    assert (code, "SHOP#b / #METADATA: its key should be SHOP#other / #METADATA" in said) == (1, True)
+    assert "[ ] 0001_initial" in project.said("showmigrations shops")[0]
+    table.send(Request("DeleteItem", {"Key": {"pk": {"S": "SHOP#b"}, "sk": {"S": "#METADATA"}}}))
+    (said,) = project.said("migrate --fake-initial")
+    assert "FAKED" in said
+    assert "Shop: 1 items looked at" in said
+    assert "Item" in table.send(Request("GetItem", {"Key": state}))
+
+
 TESTS = """
 from django.test import TestCase
 from shops.models import Shop, Visit
