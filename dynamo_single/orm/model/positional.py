@@ -27,7 +27,7 @@ def save_options(args: tuple[object, ...], by_name: tuple[object, ...]) -> tuple
     if not isinstance(args[0], bool | int | tuple | type):
         # PynamoDB's first argument is a condition, which would be true and create, without being asked.
         raise TypeError("Model.save() takes force_insert in the first place, and a condition by name: condition=...")
-    warnings.warn("Passing positional arguments to save() is deprecated", _WARNING, stacklevel=3)
+    warnings.warn("Passing positional arguments to save() is deprecated", _WARNING, stacklevel=4)
     for (name, default), _, named in zip(_SAVE.items(), args, by_name, strict=False):
         if named is not default:
             raise TypeError(f"Model.save() got multiple values for argument '{name}'")
