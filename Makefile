@@ -12,7 +12,7 @@ export PYTHONUNBUFFERED := 1
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/pytest -q -n 2 --dist worksteal
 
-.PHONY: help run test test-fast test-deep test-versions test-django docs bench bench-full bench-partition bench-walks bench-tests bench-backfill bench-cpu check lint format install install-dev
+.PHONY: help run test test-fast test-deep test-transports test-versions test-django docs bench bench-full bench-partition bench-walks bench-tests bench-backfill bench-cpu check lint format install install-dev
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -28,6 +28,9 @@ test-fast: install-dev ## the tests that need no engine (half a minute)
 
 test-deep: check ## all tests with their long cases and large numbers of examples, before a release (docs/reference/tests.md)
 	@TEST_DEEP=1 $(PYTEST)
+
+test-transports: install-dev ## run the tests on botocore's request path, as `make test` runs them on our own (a quarter of an hour)
+	@TEST_TRANSPORT=botocore $(PYTEST) tests/contract tests/docs
 
 test-versions: node_modules/installed ## run the tests on every supported Python and Django that is here (ONLY=3.12-django6.1, ARGS=tests/unit)
 	@$(PYTHON) tests/versions.py $(ARGS)
