@@ -6,7 +6,7 @@ import re
 
 #: ``(a part of the error, the bold words of the line)``; the first that is found.
 PROPOSALS = (
-    (r"fetch_mode\(", "Fetch modes"),
+    (r"fetch_mode\(", "Fetch modes."),
     (
         r"contenttypes\.|'NoneType' object has no attribute '(all|add)'|user_permissions|groups\)|auth.Permission",
         "Permissions and groups",
