@@ -165,7 +165,7 @@ def test_renaming_in_python_alone_changes_no_fingerprint() -> None:
         with forgotten():
             keys = {"by_title": models.IndexKey("gs1", literal, f"{{{name}}}")}
             attributes = {name: models.UnicodeAttribute(attr_name="t")}
-            return Snapshot.of(declare("Book", ("B#{id}", "#"), keys, id=models.IdAttribute(), **attributes))
+            return Snapshot.of(declare("Renamed", ("B#{id}", "#"), keys, id=models.IdAttribute(), **attributes))
 
     before, after, other = snapshot("title", "T"), snapshot("name", "T"), snapshot("title", "U")
     assert before.key_fingerprint("by_title") == after.key_fingerprint("by_title") == "gs1 T {t:text}"
