@@ -466,7 +466,8 @@ def test_credentials_that_expire_are_renewed(transport: Transport, tmp_path: Pat
     config = tmp_path / "config"
     config.write_text(f"[default]\ncredential_process = {sys.executable} {process}\n")
     environment = {"AWS_CONFIG_FILE": str(config), "AWS_PROFILE": "default"}
-    with mock.patch.dict(os.environ, environment), scripted() as server, reaching(server, transport):
+    # The time limit is this test's own: a client that an earlier one has made for the same port would be used again.
+    with mock.patch.dict(os.environ, environment), scripted() as server, reaching(server, transport, READ_TIMEOUT=9.5):
         transport.send(GET)
         transport.send(GET)
     first, second = (re.findall("Credential=KEY([0-9]+)/", each["authorization"]) for each, _ in server.requests)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -18,6 +19,7 @@ from dynamo_single.orm.effects.claims import claims_of
 from dynamo_single.orm.effects.unique_rules import rules_of
 from dynamo_single.orm.items.hydration import values_of
 from dynamo_single.orm.items.serialization import attributes_item, computed_key, key_attributes
+from dynamo_single.orm.requests.actions import ItemKey
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fingerprints import attribute_fingerprint, form_of, key_fingerprints
 from tests.catalog.models import Coupon, Member, Sample
@@ -59,6 +61,14 @@ def outcome(function: Any, *arguments: Any) -> Any:
         return type(error)
 
 
+def claims(found: Callable[[], dict[tuple[str, ...], ItemKey]]) -> dict[tuple[str, ...], ItemKey] | None:
+    """The claims; none where a value cannot have one, such as a text of which nothing is left when it is folded."""
+    try:
+        return found()
+    except InvalidValue:
+        return None
+
+
 @given(objects())
 def test_values_keys_and_claims_are_those_of_the_model(given: tuple[str, dict[str, Any]]) -> None:
     """Of any values, also those that a key refuses."""
@@ -68,8 +78,8 @@ def test_values_keys_and_claims_are_those_of_the_model(given: tuple[str, dict[st
     assert snapshot.values_of(item) == values_of(model, item)
     assert outcome(snapshot.primary_key, values) == outcome(computed_key, model, values)
     assert outcome(snapshot.index_attributes, values) == outcome(key_attributes, model, values)
-    ours = {rule.attributes: key for rule, key in snapshot.claims(item).items()}
-    assert ours == {rule.fields: key for rule, key in claims_of(model, item).items()}
+    ours = claims(lambda: {rule.attributes: key for rule, key in snapshot.claims(item).items()})
+    assert ours == claims(lambda: {rule.fields: key for rule, key in claims_of(model, item).items()})
 
 
 @pytest.mark.parametrize("label", MODELS)
