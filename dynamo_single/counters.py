@@ -20,6 +20,7 @@ from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import Condition, Or, Stored
 from dynamo_single.orm.effects import together
+from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.items import hydration, versions
 from dynamo_single.orm.items.expiry import free
 from dynamo_single.orm.items.form import item_of
@@ -53,6 +54,7 @@ def add(obj: M, *numbers: str, seen: M | None = None, at_most: int | None = None
     for name in numbers:
         if getattr(obj, name) is None:
             raise InvalidValue(f"{model._meta.label}.{name} is None: set it to what is to be added.")
+    knowledge.missing(registry.layout_of(model))
     item = item_of(obj)
     if seen is not None:
         if at_most is not None:

@@ -14,6 +14,7 @@ from django.db.models.signals import post_init, pre_init
 
 from dynamo_single import clock
 from dynamo_single.exceptions import UnexpectedItem
+from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.items.held import values_held
 from dynamo_single.orm.items.page_readers import PageReader, objects_reader
 from dynamo_single.orm.items.readers import values_reader
@@ -139,6 +140,7 @@ async def reloaded(obj: DynamoModel) -> Any:
     What the ``atomic()`` block of this context puts whole is not read: it is known.
     """
     model = type(obj)
+    await knowledge.ask(registry.layout_of(model))
     alias, key = model._options.alias, _key(obj)
     item = put_whole(alias, [key])
     if item is None:

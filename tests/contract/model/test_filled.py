@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from dynamo_single import counters
 from dynamo_single.exceptions import FormNotApplied, KeyNotFilled, NoAccessPattern, UnexpectedItem
 from dynamo_single.orm.effects.unique_rules import rules_of
 from dynamo_single.orm.filled import knowledge, present, states
@@ -20,6 +21,7 @@ from dynamo_single.table import Request, Table
 from dynamo_single.table.flow import run
 from dynamo_single.testing import assert_requests
 from tests.catalog.clubs import Club
+from tests.catalog.models import Sample
 
 #: Migrations, which make the tests' models ones that are asked about.
 MIGRATED = {"catalog": "tests.backend_project.shop.migrations"}
@@ -151,6 +153,22 @@ def test_items_of_another_form_are_neither_read_nor_written(
     say(**changes)
     with pytest.raises(FormNotApplied, match=f"{said}.*manage.py migrate"):
         ask()
+    assert len(table.send(Request("Scan"))["Items"]) == 1
+
+
+def test_an_object_is_not_read_again_in_another_form(say: Say) -> None:
+    """Who has read it before the items changed is told, too."""
+    club = Club.objects.create(club_id="c", name="Acme")
+    say(attributes={"title": "S text"})
+    with pytest.raises(FormNotApplied):
+        club.refresh_from_db()
+
+
+def test_nothing_is_added_to_a_number_in_another_form(say: Say, table: Table) -> None:
+    """``counters.add()`` writes past the ways of an object."""
+    say("Sample", label="catalog.sample")
+    with pytest.raises(FormNotApplied):
+        counters.add(Sample(sample_id="s", integer=1), "integer")
     assert len(table.send(Request("Scan"))["Items"]) == 1
 
 
