@@ -73,17 +73,14 @@ def recorded() -> dict[Name, datetime]:
         "ExpressionAttributeValues": {":p": {"S": names.MIGRATIONS}, ":s": {"S": _PREFIX}},
         "ConsistentRead": True,
     }
-    while True:
-        try:
-            answer = get_table(DEFAULT_DB_ALIAS).send(Request("Query", params))
-        except TableNotFound:
-            return {}
-        for item in answer["Items"]:
-            app, _, name = item[names.SORT_KEY]["S"].removeprefix(_PREFIX).partition("#")
-            found[app, name] = parse_datetime(item[names.APPLIED_AT]["S"]) or clock.now()
-        if not (last := answer.get("LastEvaluatedKey")):
-            return found
-        params["ExclusiveStartKey"] = last
+    try:
+        for answer in get_table(DEFAULT_DB_ALIAS).pages(Request("Query", params)):
+            for item in answer["Items"]:
+                app, _, name = item[names.SORT_KEY]["S"].removeprefix(_PREFIX).partition("#")
+                found[app, name] = parse_datetime(item[names.APPLIED_AT]["S"]) or clock.now()
+    except TableNotFound:
+        return {}
+    return found
 
 
 def recorded_if_any() -> dict[Name, datetime]:

@@ -80,13 +80,9 @@ def _unguarded(work: Callable[[], T]) -> T:
 
 def _read(table: Table) -> Contents:
     found: dict[tuple[str, str], Item] = {}
-    params: dict[str, Any] = {"ConsistentRead": True}
-    while True:
-        answer = table.send(Request("Scan", params))
+    for answer in table.pages(Request("Scan", {"ConsistentRead": True})):
         found |= {_key(item): item for item in answer["Items"]}
-        if not (last := answer.get("LastEvaluatedKey")):
-            return found
-        params = {"ConsistentRead": True, "ExclusiveStartKey": last}
+    return found
 
 
 def _restore(table: Table, wanted: Contents) -> int:

@@ -130,9 +130,5 @@ def _items(table: Table, types: Sequence[str]) -> Iterator[Any]:
             "ExpressionAttributeNames": {"#type": names.ITEM_TYPE},
             "ExpressionAttributeValues": values,
         }
-    while True:
-        answer = table.send(Request("Scan", params))
+    for answer in table.pages(Request("Scan", params)):
         yield from (item for item in answer["Items"] if item.get(names.ITEM_TYPE, {}).get("S") in types)
-        if not (start := answer.get("LastEvaluatedKey")):
-            return
-        params = {**params, "ExclusiveStartKey": start}

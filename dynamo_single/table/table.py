@@ -79,6 +79,19 @@ class Table:
         """
         return flow.run(self.ask_patiently(request))
 
+    def pages(self, request: Request, *, patient: bool = False) -> Iterator[dict[str, Any]]:
+        """The answers to a Query or a Scan, one request for each page to its end; ``patient`` as ``send_patiently()``.
+
+        For the app's own items and for commands: what models read goes by ``orm/reading``.
+        """
+        send = self.send_patiently if patient else self.send
+        while True:
+            answer = send(request)
+            yield answer
+            if not (start := answer.get("LastEvaluatedKey")):
+                return
+            request = Request(request.operation, {**request.params, "ExclusiveStartKey": start})
+
     async def ask(self, request: Request, form: PageForm | None = None) -> dict[str, Any]:
         """``send()`` for a coroutine: at once within ``flow.run()``, and in an event loop while other work goes on.
 

@@ -279,13 +279,9 @@ def _items(table: Table, prefix: str) -> Iterator[dict[str, Any]]:
         "ExpressionAttributeValues": {":p": {"S": names.MIGRATIONS}, ":s": {"S": prefix}},
         "ConsistentRead": True,
     }
-    while True:
-        answer = table.send_patiently(Request("Query", params))
+    for answer in table.pages(Request("Query", params), patient=True):
         # begins_with() on a key ignores the case of ASCII letters in Dynoxide 1.2.1.
         yield from (item for item in answer["Items"] if item[names.SORT_KEY]["S"].startswith(prefix))
-        if not (start := answer.get("LastEvaluatedKey")):
-            return
-        params = {**params, "ExclusiveStartKey": start}
 
 
 def _sort_key(work: Work, segment: int | None = None) -> str:

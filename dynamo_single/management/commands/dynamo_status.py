@@ -79,14 +79,10 @@ class Command(TableCommand):
             "ProjectionExpression": "#type",
             "ExpressionAttributeNames": {"#type": ITEM_TYPE},
         }
-        while True:
-            page = table.send(Request("Scan", params))
+        for page in table.pages(Request("Scan", params)):
             requests += 1
             consumed += page.get("ConsumedCapacity", {}).get("CapacityUnits", 0.0)
             counts.update(item.get(ITEM_TYPE, {}).get("S", "(no type)") for item in page.get("Items", ()))
-            if not (start := page.get("LastEvaluatedKey")):
-                break
-            params["ExclusiveStartKey"] = start
         for item_type, number in sorted(counts.items()):
             self._line(item_type, str(number))
         self._line("All items", str(counts.total()))
