@@ -13,9 +13,12 @@ from collections import deque
 from collections.abc import Mapping
 from http import HTTPStatus
 from queue import Empty, SimpleQueue
+from types import TracebackType
+from typing import ClassVar
 from weakref import ref
 
 from botocore.exceptions import (
+    BotoCoreError,
     ConnectionClosedError,
     ConnectTimeoutError,
     EndpointConnectionError,
@@ -108,6 +111,59 @@ class AnswerParser:
             self.keep_alive = self._parser.should_keep_alive()
 
 
+class _Using:
+    """Within the block an error of the socket is one of botocore's, and whatever is raised closes the socket."""
+
+    __slots__ = ("_endpoint", "_socket")
+
+    late: ClassVar[type[BotoCoreError]]
+    failed: ClassVar[type[BotoCoreError]]
+    failures: ClassVar[tuple[type[Exception], ...]] = (OSError,)
+
+    def __init__(self, endpoint: Endpoint, own: socket.socket | None = None) -> None:
+        self._endpoint, self._socket = endpoint, own
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            return
+        # Also when a thread is interrupted, or a task cancelled: half an answer would be taken for the next one's.
+        if self._socket is not None:
+            self._socket.close()
+        if isinstance(error, (TimeoutError, *self.failures)):
+            made = self.late if isinstance(error, TimeoutError) else self.failed
+            raise made(endpoint_url=self._endpoint.url, error=error) from error
+
+
+class Connecting(_Using):
+    """Nothing is sent before there is a connection."""
+
+    late, failed = ConnectTimeoutError, EndpointConnectionError
+
+
+class Encrypting(_Using):
+    """Nor before the two sides have agreed on their keys."""
+
+    late, failed = ConnectTimeoutError, SSLError
+
+
+class Exchanging(_Using):
+    """After these errors a request may have been carried out."""
+
+    late, failed, failures = ReadTimeoutError, ConnectionClosedError, (OSError, ValueError)
+
+
+def part_of_answer(endpoint: Endpoint, data: bytes) -> bytes:
+    """What came of an answer, which is not at its end."""
+    if not data:
+        raise ConnectionClosedError(endpoint_url=endpoint.url, error="the answer ends before its end")
+    return data
+
+
 class Connection:
     """One open connection; after a failure it is closed and of no use."""
 
@@ -122,26 +178,13 @@ class Connection:
 
     def exchange(self, request: bytes) -> tuple[Answer, bool]:
         """Send a request and read its answer; and whether the connection stays open. Anything raised has closed it."""
-        url = self._endpoint.url
         parser = AnswerParser()
         try:
-            self._socket.sendall(request)
-            while not parser.complete:
-                data = self._socket.recv(CHUNK)
-                if not data:
-                    raise ConnectionClosedError(endpoint_url=url, error="the answer ends before its end")
-                parser.feed(data)
-            return parser.answer(), parser.keep_alive
-        except TimeoutError as error:
-            self.close()
-            raise ReadTimeoutError(endpoint_url=url, error=error) from error
-        except (OSError, ValueError) as error:
-            self.close()
-            raise ConnectionClosedError(endpoint_url=url, error=error) from error
-        except BaseException:
-            # Also when the thread is interrupted: half an answer would be taken for the next one's.
-            self.close()
-            raise
+            with Exchanging(self._endpoint, self._socket):
+                self._socket.sendall(request)
+                while not parser.complete:
+                    parser.feed(part_of_answer(self._endpoint, self._socket.recv(CHUNK)))
+                return parser.answer(), parser.keep_alive
         finally:
             parser.close()
 
@@ -218,22 +261,12 @@ def no_place(endpoint: Endpoint) -> EndpointConnectionError:
 
 
 def _connect(endpoint: Endpoint) -> socket.socket:
-    try:
+    with Connecting(endpoint):
         found = socket.create_connection((endpoint.host, endpoint.port), endpoint.connect_timeout)
-    except TimeoutError as error:
-        raise ConnectTimeoutError(endpoint_url=endpoint.url, error=error) from error
-    except OSError as error:
-        raise EndpointConnectionError(endpoint_url=endpoint.url, error=error) from error
-    try:
+    with Encrypting(endpoint, found):
         # The request is one piece: waiting for more of it would only delay it.
         found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if endpoint.tls is not None:
             found = endpoint.tls.wrap_socket(found, server_hostname=endpoint.host)
         found.settimeout(endpoint.read_timeout)
-    except TimeoutError as error:
-        found.close()
-        raise ConnectTimeoutError(endpoint_url=endpoint.url, error=error) from error
-    except OSError as error:
-        found.close()
-        raise SSLError(endpoint_url=endpoint.url, error=error) from error
     return found

@@ -18,16 +18,19 @@ from threading import Lock
 from typing import Protocol, TypeVar
 from weakref import WeakKeyDictionary, finalize
 
-from botocore.exceptions import (
-    ConnectionClosedError,
-    ConnectTimeoutError,
-    EndpointConnectionError,
-    ReadTimeoutError,
-    SSLError,
-)
 from urllib3.util import wait_for_read
 
-from dynamo_single.table.direct.connections import CHUNK, Answer, AnswerParser, Endpoint, no_place
+from dynamo_single.table.direct.connections import (
+    CHUNK,
+    Answer,
+    AnswerParser,
+    Connecting,
+    Encrypting,
+    Endpoint,
+    Exchanging,
+    no_place,
+    part_of_answer,
+)
 
 T = TypeVar("T")
 
@@ -122,28 +125,16 @@ class LoopConnection:
 
     async def exchange(self, request: bytes) -> tuple[Answer, bool]:
         """Send a request and read its answer; and whether the connection stays open. Anything raised has closed it."""
-        url, patience = self._endpoint.url, self._endpoint.read_timeout
+        patience = self._endpoint.read_timeout
         parser, now = AnswerParser(), asyncio.get_running_loop().time
         try:
-            async with asyncio.timeout(patience) as limit:
-                await self._channel.send(request)
-                while not parser.complete:
-                    data = await self._channel.receive()
-                    if not data:
-                        raise ConnectionClosedError(endpoint_url=url, error="the answer ends before its end")
-                    parser.feed(data)
-                    limit.reschedule(now() + patience)
-            return parser.answer(), parser.keep_alive
-        except TimeoutError as error:
-            self.close()
-            raise ReadTimeoutError(endpoint_url=url, error=error) from error
-        except (OSError, ValueError) as error:
-            self.close()
-            raise ConnectionClosedError(endpoint_url=url, error=error) from error
-        except BaseException:
-            # Also when the task is cancelled: half an answer would be taken for the next one's.
-            self.close()
-            raise
+            with Exchanging(self._endpoint, self._socket):
+                async with asyncio.timeout(patience) as limit:
+                    await self._channel.send(request)
+                    while not parser.complete:
+                        parser.feed(part_of_answer(self._endpoint, await self._channel.receive()))
+                        limit.reschedule(now() + patience)
+                return parser.answer(), parser.keep_alive
         finally:
             parser.close()
 
@@ -254,14 +245,10 @@ class LoopPools:
 
 
 async def _connect(endpoint: Endpoint) -> LoopConnection:
-    try:
+    with Connecting(endpoint):
         async with asyncio.timeout(endpoint.connect_timeout):
             own = await _open(endpoint)
-    except TimeoutError as error:
-        raise ConnectTimeoutError(endpoint_url=endpoint.url, error=error) from error
-    except OSError as error:
-        raise EndpointConnectionError(endpoint_url=endpoint.url, error=error) from error
-    try:
+    with Encrypting(endpoint, own):
         # The request is one piece: waiting for more of it would only delay it.
         own.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if endpoint.tls is None:
@@ -270,15 +257,6 @@ async def _connect(endpoint: Endpoint) -> LoopConnection:
         async with asyncio.timeout(endpoint.connect_timeout):
             await encrypted.shake_hands()
         return LoopConnection(endpoint, own, encrypted)
-    except TimeoutError as error:
-        own.close()
-        raise ConnectTimeoutError(endpoint_url=endpoint.url, error=error) from error
-    except OSError as error:
-        own.close()
-        raise SSLError(endpoint_url=endpoint.url, error=error) from error
-    except BaseException:
-        own.close()
-        raise
 
 
 async def _open(endpoint: Endpoint) -> socket.socket:
