@@ -66,14 +66,15 @@ class Command(TableCommand):
         observed = provisioning.observe(table)
         provisioning.refuse(table.settings, provisioning.differences(table.settings, observed))
         if observed.table is not None:
-            ownership.check(table)
+            ownership.claim(table)
 
         def report(step: Difference) -> None:
             self.stdout.write(f"{step.sentence} Going to {_deed(table.settings, step)} ...")
 
         done = provisioning.apply(table, report=report)
         self._note(provisioning.differences(table.settings, provisioning.observe(table)))
-        ownership.claim(table)
+        if observed.table is None:
+            ownership.claim(table)
         how = "is ready" if done else "was ready already; nothing was changed"
         self.stdout.write(self.style.SUCCESS(f"The table {table.name!r} at {table.settings.place} {how}."))
 

@@ -52,7 +52,7 @@ def test_the_same_projects_commands_go_on(table: Table) -> None:
     """Setting up again writes nothing, and the mark is no finding of the checker."""
     with project(table, "shop"):
         run("dynamo_setup")
-        with assert_requests([*DESCRIBED, "GetItem", *DESCRIBED * 2, "GetItem"]):
+        with assert_requests([*DESCRIBED, "GetItem", *DESCRIBED * 2]):
             run("dynamo_setup")
         assert "1 items read by 1 requests, 0 findings." in run("dynamo_verify")
 
