@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import socket
 import ssl
@@ -58,6 +59,8 @@ class Scripted:
     at_once: int = 0
     most_at_once: int = 0
     port: int = 0
+    #: Of this server among those of this process: a port may be another one's later.
+    number: int = field(default_factory=itertools.count().__next__)
     pause: float = 0.0
     check: Callable[[dict[str, str], bytes], None] | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)

@@ -112,12 +112,17 @@ def hardly_any_pause() -> Iterator[None]:
 
 @contextmanager
 def reaching(server: Scripted, transport: Transport, **options: Any) -> Iterator[None]:
-    """Within the block the default table is at the server."""
+    """Within the block the default table is at the server.
+
+    The time limit is each server's own: a client that another test has made for the same port, with that test's
+    credentials and what it learnt of the clock, would be used again.
+    """
     settings = {
         "TABLE_NAME": "single-table",
         "ENDPOINT_URL": f"http://127.0.0.1:{server.port}",
         "REGION": "us-east-1",
         "TRANSPORT": transport.name,
+        "READ_TIMEOUT": 10 + server.number / 1000,
         **options,
     }
     with override_settings(DYNAMO_SINGLE={"default": settings}):
@@ -469,8 +474,7 @@ def test_credentials_that_expire_are_renewed(transport: Transport, tmp_path: Pat
     config = tmp_path / "config"
     config.write_text(f"[default]\ncredential_process = {sys.executable} {process}\n")
     environment = {"AWS_CONFIG_FILE": str(config), "AWS_PROFILE": "default"}
-    # The time limit is this test's own: a client that an earlier one has made for the same port would be used again.
-    with mock.patch.dict(os.environ, environment), scripted() as server, reaching(server, transport, READ_TIMEOUT=9.5):
+    with mock.patch.dict(os.environ, environment), scripted() as server, reaching(server, transport):
         transport.send(GET)
         transport.send(GET)
     first, second = (re.findall("Credential=KEY([0-9]+)/", each["authorization"]) for each, _ in server.requests)
