@@ -9,6 +9,7 @@ from django.contrib.admin import SimpleListFilter
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ChangeList
 from django.core.paginator import EmptyPage, InvalidPage, Page, PageNotAnInteger, Paginator
+from django.db.models import ForeignKey
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
@@ -64,6 +65,20 @@ class KeyChangeList(ChangeList):
         unordered: Any = queryset.order_by()
         self.sortable_by = [name for name in self.sortable_by or () if self._is_served(unordered, name)]
         return queryset
+
+    def apply_select_related(self, qs: Any) -> Any:
+        """The references of the columns, each read in batches, those that may be empty too."""
+        if self.list_select_related is False:
+            shown = [field.name for field in map(self._field, self.list_display) if isinstance(field, ForeignKey)]
+            return qs.select_related(*shown) if shown else qs
+        if self.list_select_related is True:
+            references = [field.name for field in self.lookup_opts.concrete_fields if isinstance(field, ForeignKey)]
+            return qs.select_related(*references) if references else qs
+        return super().apply_select_related(qs)
+
+    def _field(self, column: Any) -> Any:
+        names = {field.name: field for field in self.lookup_opts.concrete_fields}
+        return names.get(column) if isinstance(column, str) else None
 
     def _is_served(self, queryset: QuerySet[Any], column: Any) -> bool:
         order = self.get_ordering_field(column)

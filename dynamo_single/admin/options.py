@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from django import forms
@@ -27,6 +28,8 @@ from dynamo_single.admin.errors import REFUSALS, RelatedRefused, refused_form
 from dynamo_single.admin.forms import KeyModelFormSet, PermissionsFilter, with_members
 from dynamo_single.admin.history import LoggedModelAdmin
 from dynamo_single.admin.inlines import ReadsInlinesTogether
+from dynamo_single.admin.references import KnowsReferences
+from dynamo_single.admin.responses import answered_by
 from dynamo_single.exceptions import NoAccessPattern, NotSupported, UnknownField
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
@@ -44,7 +47,7 @@ else:
     M = TypeVar("M")
 
 
-class DynamoModelAdmin(ReadsInlinesTogether, LoggedModelAdmin[M]):
+class DynamoModelAdmin(ReadsInlinesTogether, KnowsReferences, LoggedModelAdmin[M]):
     """The admin of a model that lives in DynamoDB; options are those of Django's ``ModelAdmin``.
 
     Without ``ordering`` a list comes in the order of the key that answers it. ``search_fields`` find what begins with
@@ -128,7 +131,9 @@ class DynamoModelAdmin(ReadsInlinesTogether, LoggedModelAdmin[M]):
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         """The list; a page that says why if no key answers it."""
         try:
-            return super().changelist_view(request, extra_context)
+            response = super().changelist_view(request, extra_context)
+            # What a template asks while it is rendered can be refused as well.
+            return answered_by(response, (NotSupported, UnknownField), functools.partial(self._unanswered, request))
         except (NotSupported, UnknownField) as error:
             return self._unanswered(request, error)
         except REFUSALS as refusal:
@@ -237,14 +242,6 @@ class DynamoModelAdmin(ReadsInlinesTogether, LoggedModelAdmin[M]):
         if obj._state.adding:
             parameters["queryset"] = parameters["queryset"].none()
         return parameters
-
-    def get_view_on_site_url(self, obj: Any = None) -> str | None:
-        """The object's own address, without the detour over content types."""
-        if obj is None or not self.view_on_site:
-            return None
-        if callable(self.view_on_site):
-            return self.view_on_site(obj)
-        return str(obj.get_absolute_url()) if hasattr(obj, "get_absolute_url") else None
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """What an address gives a new object's form; moments are read, as Django's widget for them fails at text."""

@@ -20,6 +20,7 @@ from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 
 from dynamo_single.admin.history import LoggedModelAdmin, entries, is_in_dynamodb
+from dynamo_single.admin.responses import answered_by
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.backend.router import uses_engine
 from dynamo_single.exceptions import (
@@ -143,16 +144,21 @@ def _is_of_use(model: type[models.Model]) -> bool:
 def _or_unavailable(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
     @functools.wraps(view)
     def guarded(request: HttpRequest, *args: object, **kwargs: Any) -> HttpResponseBase:
+        unavailable = functools.partial(_unavailable, request)
         try:
-            return view(request, *args, **kwargs)
+            return answered_by(view(request, *args, **kwargs), (TableUnavailable,), unavailable)
         except TableUnavailable as error:
-            logger.exception("The admin could not answer %s", request.path)
-            # The message names endpoints and commands: for developers. The page asks for no user and no session.
-            context = {
-                "message": str(error) if settings.DEBUG else "",
-                "is_missing": isinstance(error, TableNotFound),
-                "may_pass": isinstance(error, EndpointUnreachable | Throttled | Conflict),
-            }
-            return HttpResponse(render_to_string("dynamo_single/admin/unavailable.html", context), status=503)
+            return unavailable(error)
 
     return guarded
+
+
+def _unavailable(request: HttpRequest, error: Exception) -> HttpResponseBase:
+    logger.error("The admin could not answer %s", request.path, exc_info=error)
+    # The message names endpoints and commands: for developers. The page asks for no user and no session.
+    context = {
+        "message": str(error) if settings.DEBUG else "",
+        "is_missing": isinstance(error, TableNotFound),
+        "may_pass": isinstance(error, EndpointUnreachable | Throttled | Conflict),
+    }
+    return HttpResponse(render_to_string("dynamo_single/admin/unavailable.html", context), status=503)

@@ -7,11 +7,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from django.contrib import admin
 from django.test import Client, override_settings
 
 from dynamo_single.table import get_table
 from dynamo_single.testing import intercept, refuse, unreachable
 from project.directory.models import Company, Office, Person
+from tests.catalog.models import Firm
 from tests.contract.conftest import NO_INLINES, Pages, text_of
 
 #: The other writer of a test writes within the page's own ``transaction.atomic()``, which then rolls back.
@@ -142,6 +144,32 @@ def test_an_engine_that_does_not_answer_is_a_page_of_its_own(pages: Pages, debug
         assert response.status_code == 503
         assert "Changes that were not confirmed may not have been saved. Try again in a moment." in text_of(response)
         assert ("127.0.0.1" in text_of(response)) == debug
+
+
+def test_an_engine_that_stops_answering_while_a_page_is_rendered(pages: Pages) -> None:
+    """The recent actions are read when the template shows them; the page is a 503 of its own then too."""
+
+    def no_queries(operation: str, params: Mapping[str, Any]) -> None:
+        if operation == "Query":
+            raise unreachable(get_table().settings)
+
+    with intercept(no_queries):
+        response = pages.get("")
+    assert response.status_code == 503
+    assert "The database did not answer" in text_of(response)
+
+
+def test_what_is_refused_while_a_list_is_rendered_is_explained(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A column that asks what no key answers makes no 500 of the list."""
+
+    def firms(company: Company) -> int:
+        return len(Firm.objects.all())
+
+    monkeypatch.setattr(type(admin.site.get_model_admin(Company)), "list_display", ("name", firms))
+    Company.objects.create(name="Acme")
+    response = pages.get(COMPANY)
+    assert response.status_code == 400
+    assert "This list cannot be read" in text_of(response)
 
 
 def test_a_table_that_is_not_there_is_not_waited_for(pages: Pages) -> None:

@@ -1,0 +1,61 @@
+"""What model admins and inlines share: fields for references, and the addresses that objects have on the site."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.forms import TextInput
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+
+from dynamo_single.backend.errors import is_stored_in_dynamodb
+from dynamo_single.exceptions import NotSupported, UnknownField
+from dynamo_single.orm.query.state import state_of
+from dynamo_single.orm.results import objects
+
+
+def is_answered(queryset: Any) -> bool:
+    """Whether keys answer a queryset, in its order too; sends nothing."""
+    try:
+        objects.plan(state_of(queryset))
+    except (NotSupported, UnknownField):
+        return False
+    return True
+
+
+class KnowsReferences:
+    """What a ``ModelAdmin`` or an inline of a model that lives in DynamoDB is, in front of Django's class."""
+
+    view_on_site: Any
+    get_field_queryset: Any
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Django's; where no key lists the objects to choose from, their key is typed, and looked up when it is sent.
+
+        Objects come in the order of their own admin if a key serves it, else in that of the key that lists them.
+        """
+        django: Any = super()
+        model: Any = db_field.remote_field.model
+        if "queryset" in kwargs or not is_stored_in_dynamodb(model):
+            return django.formfield_for_foreignkey(db_field, request, **kwargs)
+        queryset: Any = self.get_field_queryset(kwargs.get("using"), db_field, request)
+        if queryset is None:
+            queryset = model._default_manager.all()
+        if not is_answered(queryset):
+            queryset = queryset.order_by()
+            if not is_answered(queryset) and "widget" not in kwargs:
+                kwargs["widget"] = TextInput({"class": "vTextField"})
+                text = _("There is no %(name)s with this key.") % {"name": model._meta.verbose_name}
+                kwargs.setdefault("error_messages", {"invalid_choice": text})
+                if not db_field.help_text:
+                    kwargs.setdefault("help_text", _("The key of the %(name)s.") % {"name": model._meta.verbose_name})
+        return django.formfield_for_foreignkey(db_field, request, **{**kwargs, "queryset": queryset})
+
+    def get_view_on_site_url(self, obj: Any = None) -> str | None:
+        """The object's own address, without the detour over content types."""
+        if obj is None or not self.view_on_site:
+            return None
+        if callable(self.view_on_site):
+            address: str | None = self.view_on_site(obj)
+            return address
+        return str(obj.get_absolute_url()) if hasattr(obj, "get_absolute_url") else None

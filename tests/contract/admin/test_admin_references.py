@@ -1,0 +1,96 @@
+"""References in the admin: what their fields choose from, how many requests a list sends for them, and addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.contrib.admin.sites import all_sites
+from django.test import override_settings
+from django.urls import clear_url_caches, path
+
+from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
+from project.directory.models import Company, Office, Person
+from tests.catalog.models import Employee, Firm, Sample
+from tests.contract.conftest import Pages
+
+EMPLOYEE = "catalog/employee/"
+SAMPLE = "catalog/sample/"
+
+site = DynamoAdminSite()
+site.register(Employee, type("EmployeeAdmin", (DynamoModelAdmin,), {}))
+site.register(Firm, type("FirmAdmin", (DynamoModelAdmin,), {"search_fields": ("name",)}))
+site.register(Sample, type("SampleAdmin", (DynamoModelAdmin,), {"list_display": ("text", "parent")}))
+all_sites.discard(site)  # the checks look at all of them, and report what this one is for
+urlpatterns = [path("admin/", site.urls)]
+
+
+@pytest.fixture
+def catalog(pages: Pages) -> Iterator[Pages]:
+    """The admin of models of which some are listed by no key."""
+    with override_settings(ROOT_URLCONF=__name__):
+        clear_url_caches()
+        yield pages
+    clear_url_caches()
+
+
+@pytest.mark.parametrize("chosen_by", ["autocomplete_fields", "raw_id_fields", "list_display"])
+def test_where_no_key_lists_what_to_choose_from_the_key_is_typed(
+    catalog: Pages, monkeypatch: pytest.MonkeyPatch, chosen_by: str
+) -> None:
+    """The page to add an object reads nothing, however its admin would have the reference chosen."""
+    monkeypatch.setattr(type(site.get_model_admin(Employee)), chosen_by, ("firm",))
+    page = catalog.get(f"{EMPLOYEE}add/", sends=[]).content.decode()
+    assert '<input type="text" name="firm" class="vTextField"' in page
+    assert "The key of the firm." in page
+
+
+def test_a_typed_key_is_looked_up(catalog: Pages) -> None:
+    """The object that it is the key of is what is saved: one GetItem for the field, and one for the validation."""
+    Firm.objects.create(firm_id="f1", name="Acme", stock="A")
+    sent = {"firm": "f1", "employee_id": "e1", "name": "Mike"}
+    assert catalog.post(f"{EMPLOYEE}add/", sent).status_code == 302
+    assert Employee.objects.get(employee_id="e1").firm_id == "f1"
+
+
+@pytest.mark.parametrize("key", ["f2", "\x00", "x" * 5000, "ü"])
+def test_a_key_that_nothing_has_is_the_fields_error(catalog: Pages, key: str) -> None:
+    """The form says that there is no such object, and nothing is written."""
+    response = catalog.post(f"{EMPLOYEE}add/", {"firm": key, "employee_id": "e1"})
+    assert response.status_code == 200
+    assert list(response.context_data["adminform"].form.errors) == ["firm"]
+    assert not Employee.objects.filter(employee_id="e1").exists()
+
+
+def test_objects_to_choose_from_come_in_a_keys_order_if_none_has_their_admins(
+    pages: Pages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An order that no key serves is given up in a select, which is one Query then."""
+    monkeypatch.setattr(type(admin.site.get_model_admin(Company)), "ordering", ("stock",))
+    monkeypatch.setattr(type(admin.site.get_model_admin(Office)), "autocomplete_fields", ())
+    for name in ("Bolt", "Acme"):
+        Company.objects.create(name=name, stock=name[::-1])
+    page = pages.get("directory/office/add/", sends=["Query"]).content.decode()
+    assert page.index(">Acme</option>") < page.index(">Bolt</option>")
+
+
+@pytest.mark.parametrize("select_related", [False, True, ("parent",)])
+def test_references_that_may_be_empty_are_read_together(
+    catalog: Pages, monkeypatch: pytest.MonkeyPatch, select_related: Any
+) -> None:
+    """A column of references, some of them empty, is one BatchGetItem."""
+    monkeypatch.setattr(type(site.get_model_admin(Sample)), "list_select_related", select_related)
+    one, two = (Sample.objects.create(text=text) for text in "ab")
+    for parent in (one, two, None):
+        Sample.objects.create(text="child", parent=parent)
+    catalog.get(SAMPLE, sends=["Query", "BatchGetItem"])
+
+
+def test_rows_of_inlines_have_an_address_of_their_own(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The link beside a row is the object's own address, without the detour over content types."""
+    monkeypatch.setattr(Person, "get_absolute_url", lambda self: f"/people/{self.name}/", raising=False)
+    acme = Company.objects.create(name="Acme")
+    Person.objects.create(company=acme, name="mike")
+    assert 'href="/people/mike/"' in pages.get(f"directory/company/{acme.pk}/change/").content.decode()
