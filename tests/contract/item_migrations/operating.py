@@ -1,4 +1,4 @@
-"""A process that carries all phases of a case out, and says so before each request; to be killed by a test."""
+"""A process that carries a case out, all phases or one, and names each request before it; to be killed by a test."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.contract.item_migrations.cases import CASES  # noqa: E402
 from tests.contract.item_migrations.test_operations import works  # noqa: E402
 
 
-def main(name: str) -> None:
+def main(name: str, *phases: str) -> None:
     """Begin, or go on where another process was killed."""
 
     def tell(operation: str, params: Mapping[str, Any]) -> None:
@@ -25,11 +25,11 @@ def main(name: str) -> None:
 
     case = CASES[name]()
     with intercept(tell):
-        for number in range(len(case.phases)):
+        for number in map(int, phases or range(len(case.phases))):
             for work in works(case, number):
                 carry_out(work, get_table(), Options(segments=4, page=10, take_over=True))
     print("done", flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

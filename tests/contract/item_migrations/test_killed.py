@@ -12,7 +12,7 @@ import pytest
 from dynamo_single.table import Table
 from tests import children
 from tests.contract.item_migrations.cases import CASES
-from tests.contract.item_migrations.test_operations import empty, run
+from tests.contract.item_migrations.test_operations import at_work, empty, run
 from tests.contract.item_migrations.things import put, scanned
 from tests.contract.item_migrations.writers import World, assert_carried_over, seeded
 from tests.deep import deep, examples
@@ -22,18 +22,20 @@ ROOT = Path(__file__).resolve().parents[3]
 KILLS = examples(1, 6, "MIGRATION_KILLS")
 #: The cases of a normal run: one with transactions over several items, and one that takes claims.
 USUAL = {"move", "add_unique"}
+#: The case of a normal run whose writers are at work meanwhile.
+BESIDE = {"rename_unique"}
 ITEMS = examples(60, 500, "MIGRATION_ITEMS")
 
 
-def operator(table: Table, name: str) -> children.Dialogue:
-    """A process that carries a case out."""
+def operator(table: Table, name: str, *phases: int) -> children.Dialogue:
+    """A process that carries a case out, or one phase of it."""
     url = str(table.settings.endpoint_url).replace("http://", "dynamodb://")
     environment = {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "tests.settings",
         "DYNAMO_TEST_URL": f"{url}/{table.name}?region=us-east-1",
     }
-    arguments = ["-m", "tests.contract.item_migrations.operating", name]
+    arguments = ["-m", "tests.contract.item_migrations.operating", name, *map(str, phases)]
     return children.Dialogue(arguments, cwd=ROOT, env=environment, stderr=sys.__stderr__)
 
 
@@ -65,3 +67,22 @@ def test_processes_that_are_killed(table: Table, name: str) -> None:
     assert process.close() == 0
     assert scanned(table) == wanted
     assert_carried_over(table, case, world)
+
+
+@pytest.mark.parametrize("name", [each if each in BESIDE else pytest.param(each, marks=deep) for each in CASES])
+def test_processes_that_are_killed_while_old_and_new_code_writes(table: Table, name: str) -> None:
+    """Nothing of what was acknowledged is lost, and every item, key and claim is what the last code would write."""
+    case, world, chance = CASES[name](), World(), random.Random(name)
+    seeded(world, case, ITEMS)
+    for number, phase in enumerate(case.phases):
+        with at_work(world, case, number):
+            for _ in range(KILLS if phase.tasks else 0):
+                process = operator(table, name, number)
+                requests(process, most=chance.randrange(1, ITEMS))
+                process.kill()
+                process.close()
+            process = operator(table, name, number)
+            assert requests(process)[-1] == "done"
+            assert process.close() == 0
+    assert_carried_over(table, case, world)
+    assert world.writes
