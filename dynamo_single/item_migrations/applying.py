@@ -161,24 +161,38 @@ def backwards(step: Step, schema_editor: Any) -> None:
     if not is_responsible(schema_editor.connection.alias):
         return
     change = step.change()
-    _carry_out(step, "back", tasks)
     back = Difference(step.after, step.before, (step.label, step.label_before))
+    if back.leaving:
+        _say(step, back.ending, step.after.item_type)
+    _carry_out(step, "back", tasks)
     _say(step, lambda form: back.finished(form, change), step.after.item_type, step.before.item_type)
 
 
 def finish(step: Step, change: OpenChange) -> None:
-    """End a change: once more over the items, then it is filled, and what went is dropped after the time of grace."""
+    """End a change: once more over the items, then it is filled, and what went is dropped after the time of grace.
+
+    A key that goes is written by new code until here, and by none once every process knows.
+    """
     operation, before, after = step.operation, step.before, step.after
     filling = operation.finish_tasks(before, after)
     dropping = operation.drop_tasks(before, after)
+    leaving = step.difference.leaving
+    if leaving:
+        _say(step, step.difference.ending)
+        _wait(step)
     _carry_out(step, "finish", filling)
     if dropping:
-        _say(step, step.difference.filled)
-        this = runs.current()
-        this.say(f"    {operation.describe()}: waiting {this.grace:.0f} s until every process knows.")
-        this.wait(this.grace)
+        if filling or not leaving:
+            _say(step, step.difference.filled)
+            _wait(step)
         _carry_out(step, "finish", dropping, first=len(filling))
     _say(step, lambda form: step.difference.finished(form, change), before.item_type, after.item_type)
+
+
+def _wait(step: Step) -> None:
+    this = runs.current()
+    this.say(f"    {step.operation.describe()}: waiting {this.grace:.0f} s until every process knows.")
+    this.wait(this.grace)
 
 
 def added(step: Step, schema_editor: Any, *, adopt: bool = False) -> None:

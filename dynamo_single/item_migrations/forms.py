@@ -12,11 +12,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from dynamo_single.item_migrations.snapshots import Snapshot
-from dynamo_single.orm.filled.states import OpenChange, Phase, StoredForm
+from dynamo_single.orm.filled.states import KeyTemplates, OpenChange, Phase, StoredForm
 from dynamo_single.orm.schema import registry
 
 OPEN: Phase = "open"
 FILLED: Phase = "filled"
+GOING: Phase = "going"
 
 
 def form_of(snapshot: Snapshot, label: str) -> StoredForm:
@@ -26,6 +27,7 @@ def form_of(snapshot: Snapshot, label: str) -> StoredForm:
         primary=snapshot.key_fingerprint("primary"),
         attributes=_attributes(snapshot),
         keys=dict.fromkeys(_keys(snapshot), FILLED),
+        templates=_keys(snapshot),
         rules=dict.fromkeys(map(snapshot.unique_fingerprint, snapshot.unique), FILLED),
     )
 
@@ -34,9 +36,14 @@ def _attributes(snapshot: Snapshot) -> dict[str, str]:
     return {each.stored: snapshot.attribute_fingerprint(name) for name, each in snapshot.attributes.items()}
 
 
-def _keys(snapshot: Snapshot) -> list[str]:
-    found = [snapshot.key_fingerprint(name) for name in snapshot.keys]
-    return [*found, snapshot.key_fingerprint(registry.TRASH)] if registry.TRASH in snapshot.access_keys else found
+def _keys(snapshot: Snapshot) -> dict[str, KeyTemplates]:
+    """The keys on indexes, the trash's among them, by fingerprint."""
+    stored = {name: each.stored for name, each in snapshot.attributes.items()}
+    trash = (registry.TRASH,) if registry.TRASH in snapshot.access_keys else ()
+    return {
+        snapshot.key_fingerprint(name): KeyTemplates.of(snapshot.access_keys[name], stored)
+        for name in (*snapshot.keys, *trash)
+    }
 
 
 @dataclass(frozen=True)
@@ -64,6 +71,7 @@ class Difference:
             form,
             attributes={**attributes, **form.attributes},
             keys=self._with(form.keys, _keys(self.after)),
+            templates={**form.templates, **_keys(self.before), **_keys(self.after)},
             rules=self._with(form.rules, map(self.after.unique_fingerprint, self.after.unique)),
             unfilled=tuple(dict.fromkeys((*form.unfilled, *self.unfilled))),
             opened=(*(each for each in form.opened if not is_same(each, change)), change),
@@ -72,6 +80,16 @@ class Difference:
     def _with(self, phases: Mapping[str, Phase], wanted: Iterable[str]) -> dict[str, Phase]:
         known = self.as_before or {}
         return {**{each: phases.get(known.get(each, ""), OPEN) for each in wanted}, **phases}
+
+    @property
+    def leaving(self) -> frozenset[str]:
+        """The keys that go, by fingerprint: code that does not have them writes them until the change is ended."""
+        kept = {*_keys(self.after), *(self.as_before or {}).values()}
+        return frozenset(_keys(self.before).keys() - kept)
+
+    def ending(self, form: StoredForm) -> StoredForm:
+        """The form once no old code writes any more: what goes is written no longer, and is there still."""
+        return replace(form, keys={each: GOING if each in self.leaving else at for each, at in form.keys.items()})
 
     def filled(self, form: StoredForm) -> StoredForm:
         """The form once every item has what is new; what goes is there still, for code that has not heard of it."""
@@ -101,6 +119,7 @@ class Difference:
             attributes=attributes,
             unfilled=tuple(name for name in form.unfilled if name in attributes),
             keys=_without(form.keys, gone["keys"]),
+            templates=_without({**form.templates, **_keys(self.after)}, gone["keys"]),
             rules=_without(form.rules, gone["rules"]),
             opened=opened,
         )

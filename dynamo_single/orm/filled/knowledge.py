@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
 from pkgutil import iter_modules
-from typing import Any, Final
+from typing import Final
 
 from django.core.signals import setting_changed
 from django.db.migrations.loader import MigrationLoader
@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from dynamo_single.exceptions import ConditionFailed, Conflict, FormNotApplied
 from dynamo_single.orm.conditions.terms import Stored
-from dynamo_single.orm.filled import states
+from dynamo_single.orm.filled import keys_in_use, states
 from dynamo_single.orm.filled.states import StoredForm, TableState, refuse_foreign
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Put
 from dynamo_single.orm.requests.compiler import compile_action, item_key
@@ -37,10 +37,14 @@ REFRESH: Final = 10.0
 
 
 class Missing(Struct, frozen=True):
-    """What not every item of a model has: names of keys, and of attributes."""
+    """What not every item of a model has: names of keys, and of attributes.
+
+    ``otherwise`` says that items are written with other keys than the model's, until a migration is finished.
+    """
 
     keys: frozenset[str] = frozenset()
     attributes: frozenset[str] = frozenset()
+    otherwise: bool = False
 
 
 NOTHING: Final = Missing()
@@ -72,11 +76,9 @@ async def ask(layout: ModelLayout) -> Missing:
     known = _tables.get(table)
     if known is not None and layout in known.filled:
         return NOTHING
-    form = await _form(table, layout)
-    found = NOTHING if form is None else _missing(layout, form)
+    found = _missing(layout, await _form(table, layout))
     if found != NOTHING:
-        form = await _form(table, layout, is_open=True)
-        found = NOTHING if form is None else _missing(layout, form)
+        found = _missing(layout, await _form(table, layout, is_open=True))
     if found == NOTHING:
         _tables[table].filled.add(layout)
     return found
@@ -112,6 +114,7 @@ async def _form(table: Table, layout: ModelLayout, *, is_open: bool = False) -> 
         form = _form_in(known.state, layout)
         if form is not None:
             _check(layout, form)
+        keys_in_use.follow(layout, form)
     except FormNotApplied:
         if not known.is_over:
             raise
@@ -150,7 +153,7 @@ def _form_in(state: TableState, layout: ModelLayout) -> StoredForm | None:
 
 def _check(layout: ModelLayout, form: StoredForm) -> None:
     """Raise if the items are stored otherwise than the model reads and writes them."""
-    model: Any = registry.model_of_type(layout.alias, layout.item_type)
+    model = registry.model_of(layout)
     primary = key_fingerprints(model)["primary"]
     if primary != form.primary:
         raise _not_applied(layout, f"its items have the key {form.primary!r}, and not {primary!r}")
@@ -162,12 +165,15 @@ def _check(layout: ModelLayout, form: StoredForm) -> None:
             raise _not_applied(layout, f"it stores {name} as {written!r}, and its items have {found!r}")
 
 
-def _missing(layout: ModelLayout, form: StoredForm) -> Missing:
-    written = key_fingerprints(registry.model_of_type(layout.alias, layout.item_type))
+def _missing(layout: ModelLayout, form: StoredForm | None) -> Missing:
+    if form is None:
+        return NOTHING
+    written = key_fingerprints(registry.model_of(layout))
     keys = (key.name for key in layout.index_keys if form.keys.get(written[key.name]) != "filled")
     unfilled = set(form.unfilled)
     attributes = (name for name, info in layout.attributes.items() if info.stored in unfilled)
-    return Missing(frozenset(keys), frozenset(attributes))
+    otherwise = keys_in_use.index_keys(registry.model_of(layout)) != layout.index_keys
+    return Missing(frozenset(keys), frozenset(attributes), otherwise)
 
 
 def _not_applied(layout: ModelLayout, what: str) -> FormNotApplied:
@@ -204,6 +210,7 @@ def change(table: Table, work: Callable[[TableState], TableState]) -> TableState
 def forget() -> None:
     """Know nothing any more: the next query asks again."""
     _tables.clear()
+    keys_in_use.forget()
 
 
 def _forget(*, setting: str, **_: object) -> None:

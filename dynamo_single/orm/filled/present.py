@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-from dynamo_single.orm.filled.states import StoredForm
+from dynamo_single.orm.filled.states import KeyTemplates, StoredForm
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fingerprints import attribute_fingerprint, key_fingerprints
 from dynamo_single.orm.schema.layout import ModelLayout
@@ -16,12 +15,14 @@ def form_of(layout: ModelLayout, rules: Iterable[str] = ()) -> StoredForm:
 
     The rules are an effect of writes, which this floor does not know: ``orm/effects/unique_rules`` has them.
     """
-    model: Any = registry.model_of_type(layout.alias, layout.item_type)
+    model = registry.model_of(layout)
     keys = key_fingerprints(model)
+    stored = {name: info.stored for name, info in layout.attributes.items()}
     return StoredForm(
         label=layout.label.lower(),
         primary=keys["primary"],
         attributes={each.attr_name: attribute_fingerprint(each) for each in registry.attributes_of(model).values()},
         keys={keys[key.name]: "filled" for key in layout.index_keys},
+        templates={keys[key.name]: KeyTemplates.of(key, stored) for key in layout.index_keys},
         rules=dict.fromkeys(rules, "filled"),
     )

@@ -14,10 +14,12 @@ from msgspec.structs import replace
 from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import ForeignTable, UnexpectedItem
 from dynamo_single.orm.requests.actions import Item, ItemKey
+from dynamo_single.orm.schema.layout import AccessKey
 from dynamo_single.table import names
 
-#: ``open``: a migration is filling it, or has not begun to. ``filled``: every item has it.
-Phase = Literal["open", "filled"]
+#: ``open``: a migration is filling it, or has not begun to. ``filled``: every item has it. ``going``: every item had it
+#: when it was last written; a migration is about to take it away.
+Phase = Literal["open", "filled", "going"]
 
 #: The key of the state item; what else migrations keep in the table has the same partition key.
 STATE_KEY: Final[ItemKey] = (names.MIGRATIONS, "#STATE")
@@ -38,17 +40,33 @@ class OpenChange(Struct, frozen=True, forbid_unknown_fields=True):
     parameters: Mapping[str, str] = field(default_factory=dict)
 
 
+class KeyTemplates(Struct, frozen=True, forbid_unknown_fields=True):
+    """A key on an index as code can write it that does not declare it; ``stored`` are its variables' physical names."""
+
+    index: str
+    partition: str
+    sort: str
+    stored: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, key: AccessKey, stored: Mapping[str, str]) -> KeyTemplates:
+        """Those of a declared key; ``stored`` has the physical name of each attribute."""
+        names_of_variables = {name: stored[name] for name in key.variables}
+        return cls(key.index or "", key.partition.source, key.sort.source, names_of_variables)
+
+
 class StoredForm(Struct, frozen=True, forbid_unknown_fields=True):
     """The form of one model's items: fingerprints, and for what may be missing in some items its phase.
 
     ``attributes`` are by physical name; those ``unfilled`` may lack their default. ``keys`` and ``rules`` are phases by
-    fingerprint, of the keys on indexes and of the unique rules.
+    fingerprint, of the keys on indexes and of the unique rules. ``templates`` say how the keys are written.
     """
 
     label: str
     primary: str
     attributes: Mapping[str, str] = field(default_factory=dict)
     keys: Mapping[str, Phase] = field(default_factory=dict)
+    templates: Mapping[str, KeyTemplates] = field(default_factory=dict)
     rules: Mapping[str, Phase] = field(default_factory=dict)
     unfilled: tuple[str, ...] = ()
     opened: tuple[OpenChange, ...] = ()

@@ -21,6 +21,7 @@ from dynamo_single.exceptions import (
     NotSupported,
     OutdatedKey,
 )
+from dynamo_single.orm.filled import keys_in_use
 from dynamo_single.orm.items.serialization import (
     PLAIN,
     Values,
@@ -264,6 +265,7 @@ class ItemForm(Struct, frozen=True, eq=False):
 
 def _form_of(model: type[DynamoModel]) -> ItemForm:
     layout, attributes = registry.layout_of(model), registry.attributes_of(model)
+    index_keys = keys_in_use.index_keys(model)
     stored = {name: attribute.attr_name for name, attribute in attributes.items()}
     followers = [(copy.name, copy.source) for copy in registry.copies_of(model)]
     automatic = {f.attname: f for f in model._meta.concrete_fields if getattr(f, "auto_now", False)}
@@ -284,7 +286,7 @@ def _form_of(model: type[DynamoModel]) -> ItemForm:
                 frozenset({names.index_partition(key.index), names.index_sort(key.index)}),
                 frozenset(layout.attributes[name].stored for name in key.variables if name not in layout.identity),
             )
-            for key in layout.index_keys
+            for key in index_keys
             if key.index
         ),
         followers=(
@@ -297,7 +299,7 @@ def _form_of(model: type[DynamoModel]) -> ItemForm:
             {
                 names.DELETED_AT,
                 *((names.EXPIRES_AT,) if layout.expires else ()),
-                *(stored[name] for key in (layout.primary, *layout.index_keys) for name in key.variables),
+                *(stored[name] for key in (layout.primary, *index_keys) for name in key.variables),
                 *(stored[source] for _, source in followers),
                 *(stored[field.attname] for field in model._meta.concrete_fields if field.is_relation),
             }
@@ -310,8 +312,10 @@ def _form_of(model: type[DynamoModel]) -> ItemForm:
     )
 
 
+_forms = cache(_form_of)
 #: The form of a model's items; the models have to be complete.
-form_of: Callable[[Any], ItemForm] = cache(_form_of)
+form_of: Callable[[Any], ItemForm] = _forms
+keys_in_use.listen(_forms.cache_clear)
 
 
 def item_of(obj: Any) -> NewItem:

@@ -18,6 +18,7 @@ from msgspec import Struct
 from dynamo_single import clock
 from dynamo_single.exceptions import EmptyKeyPart, InvalidValue
 from dynamo_single.orm.conditions.matching import normal
+from dynamo_single.orm.filled import keys_in_use
 from dynamo_single.orm.items.held import values_held
 from dynamo_single.orm.items.native import are_plain
 from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
@@ -105,10 +106,13 @@ class IndexKey(Struct, frozen=True, eq=False):
 
 @cache
 def index_keys(model: type[DynamoModel]) -> tuple[tuple[IndexKey, ...], tuple[IndexKey, ...]]:
-    """The index keys of live objects, and those of objects in the trash."""
-    layout = registry.layout_of(model)
-    live = tuple(_index_key_of(layout, key) for key in layout.indexes)
-    return live, () if layout.trash is None else (_index_key_of(layout, layout.trash),)
+    """The index keys of live objects, and those of objects in the trash, as they are written now."""
+    layout, keys = registry.layout_of(model), keys_in_use.index_keys(model)
+    live = tuple(_index_key_of(layout, key) for key in keys if not keys_in_use.is_trash(key))
+    return live, tuple(_index_key_of(layout, key) for key in keys if keys_in_use.is_trash(key))
+
+
+keys_in_use.listen(index_keys.cache_clear)
 
 
 def _index_key_of(layout: ModelLayout, key: AccessKey) -> IndexKey:
@@ -214,8 +218,8 @@ def known_names(model: type[DynamoModel]) -> set[str]:
 
 
 def index_names(model: type[DynamoModel]) -> set[str]:
-    """The physical names of the model's index keys."""
-    indexes = {key.index for key in registry.layout_of(model).index_keys if key.index}
+    """The physical names of the index keys that the model's items are written with."""
+    indexes = {key.index for key in keys_in_use.index_keys(model) if key.index}
     return {name for index in indexes for name in (names.index_partition(index), names.index_sort(index))}
 
 

@@ -27,6 +27,7 @@ from dynamo_single.orm.schema.layout import AccessKey, AttributeInfo, ModelLayou
 from dynamo_single.table import names
 
 _MODELS: dict[str, type[DynamoModel]] = {}
+_MODELS_OF_LAYOUTS: dict[ModelLayout, type[DynamoModel]] = {}
 #: Another number whenever there are other models: what is worked out of all of them is kept by it.
 generation = 0
 
@@ -124,7 +125,14 @@ def layout_of(model: type[DynamoModel]) -> ModelLayout:
 
 @cache
 def _layout_of(model: type[DynamoModel]) -> ModelLayout:
-    return _LayoutBuilder(model).build()
+    layout = _LayoutBuilder(model).build()
+    _MODELS_OF_LAYOUTS[layout] = model
+    return layout
+
+
+def model_of(layout: ModelLayout) -> type[DynamoModel]:
+    """The model that has this layout."""
+    return _MODELS_OF_LAYOUTS[layout]
 
 
 @lru_cache(maxsize=64)

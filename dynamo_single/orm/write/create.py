@@ -13,6 +13,7 @@ from dynamo_single.orm.effects import child_counters, sending
 from dynamo_single.orm.effects.compose import compose_new
 from dynamo_single.orm.effects.effect import Subject
 from dynamo_single.orm.effects.together import effects_of
+from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.held import values_held
@@ -63,6 +64,7 @@ async def _send(obj: DynamoModel, item: Item, values: Values, pending: Block | N
 async def new_item(obj: DynamoModel, pending: Block | None, *, raw: bool = False) -> New:
     """The item and the values of an object that is to be created, which gets its identifier and automatic values."""
     model = type(obj)
+    await knowledge.ask(registry.layout_of(model))
     if obj._stored is not None:
         await completed(obj)
     _make_identity(obj)

@@ -19,6 +19,7 @@ from dynamo_single.orm.effects import sending
 from dynamo_single.orm.effects.compose import compose_move
 from dynamo_single.orm.effects.effect import Effects, Subject
 from dynamo_single.orm.effects.together import effects_of
+from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.held import hold_only, values_held
@@ -131,6 +132,7 @@ async def _move(obj: DynamoModel, wanted: _State, as_it_was: _State, pending: Bl
 
 async def _new_item(obj: DynamoModel, effects: Effects, pending: Block | None) -> tuple[Values, hydration.Item]:
     """What the object will hold, and its item; what the model does not know of the old item goes along."""
+    await knowledge.ask(registry.layout_of(type(obj)))
     form, before = form_of(type(obj)), obj._stored
     given = values_held(obj)
     for effect in effects:

@@ -1,0 +1,112 @@
+"""The index keys that a model's items are written with: its own, or while they change those that old code reads by.
+
+The table says which. While that is as the model declares it, nothing is kept here, and nothing is asked. This module
+sends nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from dynamo_single.exceptions import FormNotApplied
+from dynamo_single.orm.filled.states import KeyTemplates, StoredForm
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.encoding.keys import Template, codec_for
+from dynamo_single.orm.schema.fingerprints import key_fingerprints
+from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
+from dynamo_single.table import names
+
+Keys = tuple[AccessKey, ...]
+
+_in_use: dict[Any, Keys] = {}
+_listeners: list[Callable[[], None]] = []
+
+
+def index_keys(model: Any) -> Keys:
+    """Every key on an index that the model's items are written with now: those of live items, and the trash's."""
+    return _in_use.get(model._meta.concrete_model) or registry.layout_of(model).index_keys
+
+
+def is_trash(key: AccessKey) -> bool:
+    """Whether it is the key of items in the trash."""
+    return key.partition.source.startswith(f"{names.TRASH_PREFIX}#")
+
+
+def listen(listener: Callable[[], None]) -> None:
+    """Let a function be called whenever a model's keys in use are others than before."""
+    _listeners.append(listener)
+
+
+def follow(layout: ModelLayout, form: StoredForm | None) -> bool:
+    """Write a model's items with the keys that the table's form asks for; whether these are not just the model's own.
+
+    A key that every item has is written until a migration that takes it away is finished: code of before reads by it.
+    Raises ``FormNotApplied`` if the model lacks what such a key is made of.
+    """
+    keys = layout.index_keys if form is None else _asked_for(layout, form)
+    _keep(registry.model_of(layout), None if keys == layout.index_keys else keys)
+    return keys != layout.index_keys
+
+
+def forget() -> None:
+    """Let all models be written with their own keys, until the table is asked again."""
+    for model in [*_in_use]:
+        _keep(model, None)
+
+
+def _keep(model: Any, keys: Keys | None) -> None:
+    concrete = model._meta.concrete_model
+    if _in_use.get(concrete) == keys:
+        return
+    if keys is None:
+        _in_use.pop(concrete, None)
+    else:
+        _in_use[concrete] = keys
+    registry.changed()
+    for listener in _listeners:
+        listener()
+
+
+def _asked_for(layout: ModelLayout, form: StoredForm) -> Keys:
+    own = key_fingerprints(registry.model_of(layout))
+    filled = {text for text, phase in form.keys.items() if phase == "filled"}
+    foreign = filled.difference(own.values())
+    if not foreign:
+        return layout.index_keys
+    taken = {_place(key) for key in layout.index_keys if own[key.name] in filled}
+    found = {_place(key): key for key in _made(layout, form.templates, sorted(foreign)) if _place(key) not in taken}
+    kept = (key for key in layout.index_keys if _place(key) not in found)
+    return (*kept, *found.values())
+
+
+def _place(key: AccessKey) -> tuple[str | None, bool]:
+    """Where a key is in an item: on one index an item has one, and in the trash another one."""
+    return key.index, is_trash(key)
+
+
+def _made(layout: ModelLayout, templates: Mapping[str, KeyTemplates], texts: list[str]) -> Iterator[AccessKey]:
+    python = {info.stored: name for name, info in layout.attributes.items()}
+    for text in texts:
+        templated = templates.get(text)
+        lacking = [] if templated is None else sorted(set(templated.stored.values()) - python.keys())
+        if templated is None or lacking:
+            why = f"{layout.label} has nothing that is stored as {', '.join(map(repr, lacking))}"
+            raise FormNotApplied(
+                f"The items of {layout.label} have the key {text!r}, which code of before reads by, and "
+                f"{why if lacking else 'the table does not say how it is written'}. Nothing was read or written. "
+                "Remove a key by a migration of its own: carry it out (manage.py migrate), stop the code that reads by "
+                "it and finish it (manage.py migrate --finish); remove attributes that it names afterwards."
+            )
+        renamed = {variable: python[stored] for variable, stored in templated.stored.items()}
+        partition, sort = (_bound(layout, source, renamed) for source in (templated.partition, templated.sort))
+        yield AccessKey(f"key of before on {templated.index}", templated.index, partition, sort)
+
+
+def _bound(layout: ModelLayout, source: str, renamed: Mapping[str, str]) -> Template:
+    parsed = Template.parse(source)
+    parts = tuple(replace(part, name=renamed[part.name]) for part in parsed.parts)
+    codecs = {part.name: codec_for(layout.attributes[part.name].kind, part.spec) for part in parts}
+    return Template(source, parts, parsed.tail).bind(codecs)

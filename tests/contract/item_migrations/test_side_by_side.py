@@ -1,0 +1,116 @@
+"""Code of before and code of now beside each other: neither misses what the other one writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dynamo_single import models
+from dynamo_single.exceptions import FormNotApplied, KeyNotFilled
+from dynamo_single.item_migrations import applying
+from dynamo_single.orm.filled import knowledge
+from dynamo_single.table import Table
+from dynamo_single.testing import assert_requests
+from tests.contract.item_migrations.test_migrate import BY_NAME, fill, item, shop
+from tests.histories.app import History, history
+
+OTHERWISE = {"by_name": models.IndexKey("gs1", "SHOPS", "{name}#{shop_id}")}
+
+
+@pytest.fixture
+def app(tmp_path: Path, table: Table) -> Iterator[History]:
+    """The app with shops that are listed by their names, three of them stored, one of these in the trash."""
+    with history(tmp_path) as found:
+        shop(found)
+        found.make()
+        found.migrate()
+        shop(found, BY_NAME)
+        found.make()
+        found.migrate()
+        found.finish()
+        fill(shop(found, BY_NAME))
+        yield found
+
+
+def listed(model: Any) -> list[str]:
+    """The names of the shops by the key."""
+    return [each.name for each in model.objects.order_by("name")]
+
+
+@pytest.mark.parametrize("keys", [None, OTHERWISE], ids=["removed", "altered"])
+@pytest.mark.parametrize("applied", [False, True], ids=["before migrate", "after migrate"])
+def test_old_code_lists_what_new_code_writes(app: History, keys: Any, applied: bool) -> None:
+    """A key that goes, or gets another form, is written as it was until it is finished."""
+    old, new = shop(app, BY_NAME), shop(app, keys)
+    app.make()
+    if applied:
+        app.migrate()
+    new.objects.create(shop_id="d", name="D")
+    new.objects.bulk_create([new(shop_id="e", name="E")])
+    new.objects.filter(shop_id="a").update(name="F")
+    saved = new.objects.get(shop_id="b")
+    saved.name = "0"
+    saved.save()
+    assert listed(old) == ["0", "D", "E", "F"]
+    new.objects.get(shop_id="d").delete()
+    assert listed(old) == ["0", "E", "F"]
+    assert [each.name for each in old.deleted_objects.all()] == ["C", "D"]
+
+
+def test_a_key_that_is_altered_answers_new_code_when_it_is_finished(app: History) -> None:
+    """New code writes the new form once old code has stopped, and what it wrote before gets it."""
+    old, new = shop(app, BY_NAME), shop(app, OTHERWISE)
+    app.make()
+    app.migrate()
+    new.objects.create(shop_id="d", name="D")
+    with pytest.raises(KeyNotFilled):
+        listed(new)
+    app.finish()
+    new.objects.create(shop_id="e", name="E")
+    assert listed(new) == ["A", "B", "D", "E"]
+    assert item("e")["gs1sk"] == "E#e"
+    with pytest.raises(KeyNotFilled):
+        listed(old)
+
+
+def test_new_code_writes_a_key_no_more_once_it_goes(app: History, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the items lose it, nobody writes it again."""
+    new = shop(app)
+    app.make()
+    app.migrate()
+
+    written = iter("de")
+
+    def wait(step: Any) -> None:
+        new.objects.create(shop_id=next(written), name="D")
+
+    monkeypatch.setattr(applying, "_wait", wait)
+    app.finish()
+    assert [name for name in "abcde" if "gs1pk" in item(name)] == []
+
+
+def test_a_key_whose_attribute_is_gone_is_an_error(app: History) -> None:
+    """New code could not write it, and old code would miss the object in silence."""
+    new = app.model(bases=(models.SoftDeleteModel,))
+    with pytest.raises(FormNotApplied, match=r"'gs1 SHOP \{name:text\}'.*nothing that is stored as 'name'.*--finish"):
+        new.objects.create(shop_id="d")
+
+
+def test_what_is_as_the_model_says_costs_nothing(app: History) -> None:
+    """The table is asked once."""
+    new = shop(app, BY_NAME)
+    knowledge.forget()
+    with assert_requests(["GetItem", "PutItem", "PutItem"]):
+        for name in "de":
+            new.objects.create(shop_id=name, name=name)
+
+
+def test_old_code_that_starts_again_writes_a_key_that_it_does_not_know(app: History) -> None:
+    """So a deployment that is taken back leaves nothing out of the new index."""
+    old = shop(app)
+    new = shop(app, BY_NAME)
+    old.objects.create(shop_id="d", name="D")
+    assert listed(new) == ["A", "B", "D"]
