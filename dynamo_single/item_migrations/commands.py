@@ -23,7 +23,7 @@ from dynamo_single.item_migrations.autodetector import Autodetector
 from dynamo_single.item_migrations.finishing import has_items_to_change
 from dynamo_single.item_migrations.online import Options
 from dynamo_single.item_migrations.run import Run, running
-from dynamo_single.orm.filled.knowledge import REFRESH
+from dynamo_single.orm.filled.knowledge import GRACE
 
 _OWN_APP = "dynamo_single"
 
@@ -95,7 +95,7 @@ class MigrateMixin(WithAutodetector):
         group.add_argument("--max-wcu", type=float, help="the most write units a second")
         group.add_argument("--take-over", action="store_true", help="another operator's process is known to have ended")
         group.add_argument(
-            "--grace", type=float, default=REFRESH, help="seconds before --finish drops what went (%(default)s)"
+            "--grace", type=float, default=GRACE, help="seconds before --finish drops what went (%(default)s)"
         )
 
     def handle(self, *args: Any, **options: Any) -> Any:
@@ -136,7 +136,7 @@ class MigrateMixin(WithAutodetector):
         return Run(
             work,
             adopt=options.get("fake_initial", False),
-            grace=options.get("grace", REFRESH),
+            grace=options.get("grace", GRACE),
             say=self._say if loud else lambda line: None,
             recorded=() if uses_engine(options["database"]) else record.recorded_if_any(),
         )

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dynamo_single.item_migrations.online import Options, Progress, estimate
-from dynamo_single.orm.filled.knowledge import REFRESH
+from dynamo_single.orm.filled.knowledge import GRACE
 from dynamo_single.table.table import Table
 
 #: The least seconds between two lines about one work.
@@ -32,7 +32,7 @@ class Run:
     options: Options = field(default_factory=Options)
     #: Whether items that were there before their model's first migration are adopted, after a check of samples.
     adopt: bool = False
-    grace: float = REFRESH
+    grace: float = GRACE
     say: Callable[[str], None] = _silence
     wait: Callable[[float], None] = time.sleep
     #: The migration that is applied or taken back now.

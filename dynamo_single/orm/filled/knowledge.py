@@ -32,8 +32,11 @@ from dynamo_single.table.flow import run
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import CONFLICT_ATTEMPTS, Table, get_table
 
-#: For how many seconds what is open counts as it was read. What a migration drops, it drops later than that.
+#: For how many seconds what is open counts as it was read.
 REFRESH: Final = 10.0
+#: After how many seconds no process acts any more on what it has read before: a request that began just before the
+#: table was asked again takes 46 seconds at most, by the timeouts and the attempts of the settings' defaults.
+GRACE: Final = 60.0
 
 
 class Missing(Struct, frozen=True):
@@ -108,7 +111,8 @@ async def _form(table: Table, layout: ModelLayout, *, is_open: bool = False) -> 
     if not _is_asked_about(layout, table):
         return None
     if known.state is None or (is_open and known.is_over):
-        known.state, known.read_at = await state_of(table), time.monotonic()
+        # The moment before: an answer may take its time, and is as old as its question.
+        known.read_at, known.state = time.monotonic(), await state_of(table)
     refuse_foreign(table.settings, known.state)
     try:
         form = _form_in(known.state, layout)
