@@ -19,7 +19,7 @@ from dynamo_single.orm.effects import sending
 from dynamo_single.orm.effects.effect import Subject
 from dynamo_single.orm.effects.write_errors import not_met
 from dynamo_single.orm.items import hydration
-from dynamo_single.orm.reading import plans as reading
+from dynamo_single.orm.reading import single
 from dynamo_single.orm.requests import block as pending
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, Action, Check, Item, key_of
 from dynamo_single.orm.requests.block import Block, Entry
@@ -194,7 +194,7 @@ def read(*querysets: Any) -> list[list[Any]]:
                 f"read() takes querysets of whole primary keys, unsliced, as filter(pk=...) is; this one is a "
                 f"{plan.kind} of {queryset.model._meta.label}."
             )
-    found = run(reading.at_once(get_table(*aliases), plans))
+    found = run(single.at_once(get_table(*aliases), plans))
     return [
         [hydration.instance(queryset.model, item) for item in items]
         for queryset, items in zip(querysets, found, strict=True)

@@ -17,9 +17,9 @@ from django.utils.translation import gettext_lazy as _
 from dynamo_single import models
 from dynamo_single.auth.folded import GroupsQuerySet
 from dynamo_single.auth.membership import GroupsManager, MembersManager, MembersQuerySet
-from dynamo_single.exceptions import ConfigurationError, NotSupported
+from dynamo_single.exceptions import ConfigurationError, InvalidValue, NotSupported
+from dynamo_single.keys import canonical
 from dynamo_single.orm.effects.terms import Terms
-from dynamo_single.orm.query.unique import by_claim
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.permission_fields import PermissionsAttribute
 
@@ -120,10 +120,14 @@ class ByUnique(models.Manager[M]):
 
         Two GetItems, strongly consistent; one if nothing holds it.
         """
-        found: M | None = by_claim(self.model, attribute, value)
-        if found is None:
-            raise self.model.DoesNotExist(f"No {self.model._meta.label} has {attribute} {shown(value)}.")
-        return found
+        field: Any = self.model._meta.get_field(attribute)
+        folds = field.attribute.canonical
+        try:
+            if value is not None and (canonical(value) if folds else value):
+                return self.consistent().get(**{f"{attribute}__{'canonical' if folds else 'exact'}": value})
+        except (InvalidValue, self.model.DoesNotExist):
+            pass  # what cannot be stored is nobody's
+        raise self.model.DoesNotExist(f"No {self.model._meta.label} has {attribute} {shown(value)}.")
 
 
 class GroupManager(ByUnique[M]):

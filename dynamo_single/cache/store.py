@@ -20,7 +20,7 @@ from dynamo_single.exceptions import ConditionFailed, Conflict, NotSupported
 from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import Condition, Not, Stored
-from dynamo_single.orm.reading import plans
+from dynamo_single.orm.reading import single
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, Delete, Item, ItemKey, Put, Update, key_of
 from dynamo_single.orm.requests.compiler import compile_action, item_key
 from dynamo_single.table import batches, names
@@ -55,7 +55,7 @@ class Store(Struct, frozen=True):
 
     def generation(self, version: int | None) -> int:
         """The generation of a version: one GetItem."""
-        return generation_of(run(plans.get_item(self.table, generations_key(self.name))), version)
+        return generation_of(run(single.get_item(self.table, generations_key(self.name))), version)
 
     def find(self, keys: Sequence[ItemKey], version: int | None) -> tuple[Found, int]:
         """The entries that count, and the generation: one BatchGetItem for each 99 keys, without values' parts."""

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from dynamo_single.cache import entries
 from dynamo_single.exceptions import ConfigurationError, InvalidValue
-from dynamo_single.orm.effects import unique_rules
 from dynamo_single.orm.filled import states
+from dynamo_single.orm.items import unique_rules
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import IdAttribute
 from dynamo_single.orm.schema.attributes.references import StandIn

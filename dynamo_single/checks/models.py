@@ -18,7 +18,8 @@ from pynamodb.attributes import Attribute as PynamoDBAttribute
 from dynamo_single.checks.collisions import check_collisions
 from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import ConfigurationError
-from dynamo_single.orm.effects import child_counters, spreading, unique_rules
+from dynamo_single.orm.effects import child_counters, spreading
+from dynamo_single.orm.items import unique_rules
 from dynamo_single.orm.model.model import Model
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.schema import attributes, registry

@@ -15,7 +15,7 @@ from dynamo_single.item_migrations.online.checkpoints import Segment
 from dynamo_single.item_migrations.online.segments import scan
 from dynamo_single.item_migrations.snapshots import Snapshot
 from dynamo_single.orm.conditions.matching import normal
-from dynamo_single.orm.items.hydration import has_expired
+from dynamo_single.orm.reading.single import has_expired
 from dynamo_single.orm.requests.actions import Item, key_of
 from dynamo_single.orm.requests.compiler import compile_reads
 from dynamo_single.table.table import Table

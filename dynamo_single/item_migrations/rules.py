@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from dynamo_single.item_migrations.stored import Written
 from dynamo_single.orm.conditions.plain import Plain, plain
 from dynamo_single.orm.conditions.terms import EVERYTHING
-from dynamo_single.orm.effects.unique_rules import Rule
+from dynamo_single.orm.items.unique_rules import Rule
 
 
 @dataclass(frozen=True)

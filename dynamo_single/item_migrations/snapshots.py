@@ -16,7 +16,7 @@ from dynamo_single.item_migrations.stored import StoredAttribute, Written, all_o
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.plain import condition_of, renamed
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
-from dynamo_single.orm.effects.unique_rules import key_of_claim, rule_fingerprint, rules_of
+from dynamo_single.orm.items.unique_rules import key_of_claim, rule_fingerprint, rules_of
 from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute

@@ -7,7 +7,7 @@ from typing import Any
 
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.effects import claims as uniqueness
-from dynamo_single.orm.effects.unique_rules import Rule, claim_prefix, rules_of
+from dynamo_single.orm.items.unique_rules import Rule, claim_prefix, rules_of
 from dynamo_single.orm.requests.actions import Check, Delete, Item, ItemKey, Put, as_read
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names

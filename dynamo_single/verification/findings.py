@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
-from dynamo_single.orm.items.hydration import has_expired
+from dynamo_single.orm.reading.single import has_expired
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Check, Item, ItemKey, as_read, key_of
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import names

@@ -15,7 +15,7 @@ from dynamo_single.management.base import TableCommand
 from dynamo_single.management.commands.dynamo_verify import model_of
 from dynamo_single.orm.filled import ownership
 from dynamo_single.orm.items import hydration
-from dynamo_single.orm.reading import plans
+from dynamo_single.orm.reading import single
 from dynamo_single.orm.write import save
 from dynamo_single.orm.write.intentions import SAVE
 from dynamo_single.table.flow import run
@@ -75,7 +75,7 @@ class Command(TableCommand):
 
 def _completed(table: Table, finding: Finding) -> bool:
     """Let the copies of a marked source follow, as saving it again does; ``False`` if somebody else changed it."""
-    item = run(plans.get_item(table, finding.key))
+    item = run(single.get_item(table, finding.key))
     model = None if item is None else Subject.of(table.settings.alias, item).model
     if item is None or model is None:
         return False

@@ -12,7 +12,7 @@ from django.db import router
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.backend.router import uses_engine
 from dynamo_single.orm.items.serialization import key_of_pk
-from dynamo_single.orm.reading import plans
+from dynamo_single.orm.reading import single
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table.flow import run
@@ -68,6 +68,6 @@ def _lacks_source(obj: DynamoModel) -> bool:
     """
     for copy in registry.copied_of(type(obj)):
         source, pk = copy.source_model, getattr(obj, copy.reference_field.attname)
-        if pk is not None and run(plans.stored_item(get_table(source._options.alias), key_of_pk(source, pk))) is None:
+        if pk is not None and run(single.stored_item(get_table(source._options.alias), key_of_pk(source, pk))) is None:
             return True
     return False

@@ -1,11 +1,11 @@
-"""The algebra of conditions: simplifying them, taking them apart and joining them.
+"""The algebra of conditions: simplifying them, taking them apart and joining them, and what they look at.
 
 This module must not know models, keys, plans or requests.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from dynamo_single.orm.conditions.terms import (
     EVERYTHING,
@@ -15,6 +15,8 @@ from dynamo_single.orm.conditions.terms import (
     Not,
     Nothing,
     Or,
+    Stored,
+    StoredPair,
 )
 
 
@@ -42,6 +44,19 @@ def conjuncts(condition: Condition) -> tuple[Condition, ...]:
 def join(children: Iterable[Condition]) -> Condition:
     """Give the condition that all of these hold."""
     return simplify(And(tuple(children)))
+
+
+def names_in(condition: Condition) -> Iterator[str]:
+    """The physical names that a condition in stored names looks at."""
+    if isinstance(condition, And | Or):
+        for child in condition.children:
+            yield from names_in(child)
+    elif isinstance(condition, Not):
+        yield from names_in(condition.child)
+    elif isinstance(condition, Stored):
+        yield condition.name
+    elif isinstance(condition, StoredPair):
+        yield from (condition.name, condition.other)
 
 
 def _simplify_group(condition: And | Or) -> Condition:

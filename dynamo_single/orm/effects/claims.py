@@ -6,36 +6,28 @@ two objects can never hold the same values; which of two racing writers loses is
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from functools import partial
 from typing import Any
 
 from dynamo_single.exceptions import ConfigurationError, UniqueViolation
 from dynamo_single.orm.conditions.terms import And, Or, Stored
 from dynamo_single.orm.effects.effect import Along, Effect, Subject, Transition, standing
-from dynamo_single.orm.effects.unique_rules import Rule, rules_of
 from dynamo_single.orm.items.expiry import free
-from dynamo_single.orm.items.hydration import has_expired
-from dynamo_single.orm.reading import plans
+from dynamo_single.orm.items.unique_rules import Rule, rules_of
+from dynamo_single.orm.reading.single import has_expired, owner_of
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Delete, Item, ItemKey, Put, key_of
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
-from dynamo_single.table.flow import run
 from dynamo_single.table.items import NewItem
-from dynamo_single.table.table import get_table
 
 
 def unique_attributes(model: type[DynamoModel]) -> dict[str, Attribute]:
     """The attributes that decide about claims: what is unique, alone or together, and what a condition looks at."""
     stored = {name for rule in rules_of(model) for name in rule.stored_names}
     return {name: each for name, each in registry.attributes_of(model).items() if each.attr_name in stored}
-
-
-def claim_key(model: type[DynamoModel], attribute: Attribute, value: object) -> ItemKey:
-    """The key of the claim on a value of an attribute that is unique by itself."""
-    return rule_of(model, attribute).key((value,))
 
 
 class Claims(Effect):
@@ -177,22 +169,6 @@ def _held_by(owner: ItemKey) -> And:
     )
 
 
-def owner_of(claim: Mapping[str, Any]) -> ItemKey:
-    """The key of the item that a stored claim belongs to."""
-    return claim[names.CLAIM_OWNER_PARTITION]["S"], claim[names.CLAIM_OWNER_SORT]["S"]
-
-
-def holder(model: type[DynamoModel], key: ItemKey) -> ItemKey | None:
-    """The key of the item that holds a claim, or ``None`` if it is free: one GetItem, strongly consistent."""
-    return holder_by(run(plans.get_item(get_table(model._options.alias), key)))
-
-
 def holder_by(claim: Item | None) -> ItemKey | None:
     """The key of the item that holds a claim as it was read; ``None`` if nobody does by now."""
     return None if claim is None or has_expired(claim) else owner_of(claim)
-
-
-def owner_item(model: type[DynamoModel], attribute: Attribute, value: object) -> Item | None:
-    """The stored item that holds a unique value: two GetItems, strongly consistent; one if nobody holds it."""
-    owner = holder(model, claim_key(model, attribute, value))
-    return None if owner is None else run(plans.get_item(get_table(model._options.alias), owner))

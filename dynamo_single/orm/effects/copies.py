@@ -13,7 +13,7 @@ from dynamo_single.orm.conditions.terms import Stored
 from dynamo_single.orm.effects.effect import Along, Effect, Subject, Transition
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.serialization import Values, is_same, key_of_pk
-from dynamo_single.orm.reading import plans
+from dynamo_single.orm.reading import single
 from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey
 from dynamo_single.orm.requests.block import Block
 from dynamo_single.orm.schema import registry
@@ -85,7 +85,7 @@ def _explained(subject: Subject, checked: tuple[Action, ...], action: Action, fo
 
 
 def _copied(subject: Subject, copy: CopiedAttribute, pk: object, item: Item | None, *, lenient: bool) -> Any:
-    if item is None or hydration.has_expired(item):
+    if item is None or single.has_expired(item):
         if lenient:
             return None
         raise MissingReference(
@@ -101,7 +101,7 @@ async def _source_item(model: type[DynamoModel], key: ItemKey, pending: Block | 
     if pending is not None and pending.writes_to(key):
         return pending.item_after(key)
     # Whatever a block counts there, it does not change what is copied.
-    return await plans.stored_item(get_table(model._options.alias), key)
+    return await single.stored_item(get_table(model._options.alias), key)
 
 
 def checks(

@@ -12,8 +12,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from dynamo_single.orm.items.hydration import has_expired
 from dynamo_single.orm.items.serialization import Values
+from dynamo_single.orm.reading.single import has_expired
 from dynamo_single.orm.requests.actions import Action, Item, ItemKey, Update
 from dynamo_single.orm.requests.block import Block
 from dynamo_single.orm.schema import registry

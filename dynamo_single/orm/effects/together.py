@@ -11,10 +11,10 @@ from dynamo_single.orm.effects.copies import Copies
 from dynamo_single.orm.effects.derived import Derived
 from dynamo_single.orm.effects.effect import Effect, Effects
 from dynamo_single.orm.effects.spreading import Spreading
-from dynamo_single.orm.effects.unique_rules import rules_of
 from dynamo_single.orm.effects.version import Version
 from dynamo_single.orm.items import versions
 from dynamo_single.orm.items.form import form_of
+from dynamo_single.orm.items.unique_rules import rules_of
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.kinds import DynamoModel
 

@@ -8,7 +8,7 @@ filled. What is filled for a model is known for good. This module must not know 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pkgutil import iter_modules
@@ -23,6 +23,7 @@ from dynamo_single.exceptions import ConditionFailed, Conflict, FormNotApplied
 from dynamo_single.orm.conditions.terms import Stored
 from dynamo_single.orm.filled import keys_in_use, states
 from dynamo_single.orm.filled.states import StoredForm, TableState, refuse_foreign
+from dynamo_single.orm.plan.lookups import Lookup
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Put
 from dynamo_single.orm.requests.compiler import compile_action, item_key
 from dynamo_single.orm.schema import registry
@@ -54,9 +55,13 @@ NOTHING: Final = Missing()
 
 
 class _Known(Struct):
-    """What was read of one table, and when. ``filled`` are the models that lack nothing, but perhaps rules."""
+    """What was read of one table, and when.
+
+    ``filled`` are the models that lack nothing, but perhaps claims, and ``claimed`` those that lack none of these.
+    """
 
     filled: set[ModelLayout] = field(default_factory=set)
+    claimed: set[ModelLayout] = field(default_factory=set)
     state: TableState | None = None
     read_at: float = 0.0
 
@@ -93,13 +98,30 @@ def missing(layout: ModelLayout) -> Missing:
     return NOTHING if known is not None and layout in known.filled else run(ask(layout))
 
 
-async def has_rule(layout: ModelLayout, fingerprint: str) -> bool:
-    """Whether every item has the claim that a unique rule asks for, as far as the table says; costs as ``ask()``."""
+async def ask_rules(layout: ModelLayout, lookups: Sequence[Lookup]) -> frozenset[str]:
+    """The fingerprints of the rules that not every item has its claim by, as far as the table says; as ``ask()``."""
     table = get_table(layout.alias)
-    form = await _form(table, layout)
-    if form is not None and form.rules.get(fingerprint) != "filled":
-        form = await _form(table, layout, is_open=True)
-    return form is None or form.rules.get(fingerprint) == "filled"
+    known = _tables.get(table)
+    if known is not None and layout in known.claimed:
+        return frozenset()
+    found = _unclaimed(await _form(table, layout), lookups)
+    if found:
+        found = _unclaimed(await _form(table, layout, is_open=True), lookups)
+    if not found:
+        _tables[table].claimed.add(layout)
+    return found
+
+
+def missing_rules(layout: ModelLayout, lookups: Sequence[Lookup]) -> frozenset[str]:
+    """``ask_rules()`` in this thread."""
+    known = _tables.get(get_table(layout.alias))
+    return frozenset() if known is not None and layout in known.claimed else run(ask_rules(layout, lookups))
+
+
+def _unclaimed(form: StoredForm | None, lookups: Sequence[Lookup]) -> frozenset[str]:
+    rules = {} if form is None else form.rules
+    fingerprints = () if form is None else (each.fingerprint for each in lookups)
+    return frozenset(each for each in fingerprints if rules.get(each) != "filled")
 
 
 async def _form(table: Table, layout: ModelLayout, *, is_open: bool = False) -> StoredForm | None:

@@ -13,7 +13,7 @@ from dynamo_single.orm.schema.layout import ModelLayout
 def form_of(layout: ModelLayout, rules: Iterable[str] = ()) -> StoredForm:
     """The form in which a model is stored, with every key filled, and the unique rules of these fingerprints.
 
-    The rules are an effect of writes, which this floor does not know: ``orm/effects/unique_rules`` has them.
+    The rules are an effect of writes, which this floor does not know: ``orm/items/unique_rules`` has them.
     """
     model = registry.model_of(layout)
     keys = key_fingerprints(model)

@@ -14,7 +14,7 @@ from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.plan.plan import Plan
-from dynamo_single.orm.reading import keyed, plans
+from dynamo_single.orm.reading import keyed, plans, single
 from dynamo_single.orm.requests.actions import ItemKey, key_of
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table.flow import Pages
@@ -25,7 +25,7 @@ from dynamo_single.table.table import Table
 async def objects(model: type[DynamoModel], table: Table, plan: Plan) -> list[tuple[ItemKey, Any]]:
     """The objects that a plan of whole primary keys finds, with their keys."""
     if plan.kind == "get":
-        found = await plans.by_key(table, plan)
+        found = await single.by_key(table, plan)
         return [(key_of(item), hydration.instance(model, item)) for item in found]
     return [(key, made(model, each)) async for page in pages(model, table, plan) for key, each in page]
 
@@ -50,7 +50,7 @@ async def pages(
             found = hydration.made_at_once(model, made_by, answer.typed.get(table.name, ()))
             if found is not None:
                 return dict(found)
-        items = plans.as_read(plan, untyped(answer)["Responses"].get(table.name, ()))
+        items = single.as_read(plan, untyped(answer)["Responses"].get(table.name, ()))
         return {key_of(item): item for item in items}
 
     async with aclosing(keyed.found_by_key(table, plan, made_by.form, found_in, stop=stop)) as answers:

@@ -12,14 +12,13 @@ from django.db import DEFAULT_DB_ALIAS
 from django.db.models import DEFERRED
 from django.db.models.signals import post_init, pre_init
 
-from dynamo_single import clock
 from dynamo_single.exceptions import UnexpectedItem
 from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.items.held import values_held
 from dynamo_single.orm.items.page_readers import PageReader, objects_reader
 from dynamo_single.orm.items.readers import values_reader
 from dynamo_single.orm.plan.projection import PartialItem
-from dynamo_single.orm.reading.plans import get_item
+from dynamo_single.orm.reading.single import get_item, has_expired
 from dynamo_single.orm.requests.actions import ItemKey, key_of
 from dynamo_single.orm.requests.block import put_whole
 from dynamo_single.orm.schema import registry
@@ -200,9 +199,3 @@ def is_live(model: type[DynamoModel], item: Item) -> bool:
     if names.DELETED_AT in item:
         return False
     return registry.layout_of(model).expires is None or not has_expired(item)
-
-
-def has_expired(item: Mapping[str, StoredValue]) -> bool:
-    """Whether an item is past its time to live, though DynamoDB holds it still."""
-    expires = item.get(names.EXPIRES_AT, {}).get("N")
-    return expires is not None and float(expires) <= clock.timestamp()

@@ -13,7 +13,7 @@ from dynamo_single.orm.items import hydration, partial
 from dynamo_single.orm.items.held import values_held
 from dynamo_single.orm.items.serialization import index_keys, index_names, known_names, stored_name
 from dynamo_single.orm.plan.projection import PartialItem
-from dynamo_single.orm.reading.plans import get_items
+from dynamo_single.orm.reading.single import get_items
 from dynamo_single.orm.requests.actions import Item, key_of
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import declared

@@ -16,7 +16,7 @@ from msgspec import Struct
 from pynamodb.models import MetaModel
 
 from dynamo_single.exceptions import ConfigurationError, ObjectMissing, SeveralObjects
-from dynamo_single.orm.effects.unique_rules import check_constraint
+from dynamo_single.orm.items.unique_rules import check_constraint
 from dynamo_single.orm.model.installed import ask_for_app
 from dynamo_single.orm.query.manager import BaseManager, Manager
 from dynamo_single.orm.schema import registry

@@ -15,10 +15,10 @@ from msgspec import Struct
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.effects import claims
-from dynamo_single.orm.effects.unique_rules import Rule, declared, rules_of
-from dynamo_single.orm.items.hydration import has_expired
 from dynamo_single.orm.items.serialization import computed_key
-from dynamo_single.orm.reading import plans
+from dynamo_single.orm.items.unique_rules import Rule, declared, rules_of
+from dynamo_single.orm.reading import single
+from dynamo_single.orm.reading.single import has_expired
 from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.kinds import DynamoModel
@@ -46,7 +46,7 @@ class _Question(Struct, frozen=True, eq=False):
 def _errors(obj: DynamoModel, questions: Sequence[_Question]) -> Errors:
     """The answers that are errors; the items are read together."""
     keys = [each.key for each in questions if each.key is not None]
-    items = run(plans.get_items(get_table(type(obj)._options.alias), keys)) if keys else {}
+    items = run(single.get_items(get_table(type(obj)._options.alias), keys)) if keys else {}
     found: Errors = {}
     for each in questions:
         error = each.answer(None if each.key is None else items.get(each.key))

@@ -22,7 +22,7 @@ _RANGES = ("lt", "lte", "gt", "gte", "range", "startswith")
 
 
 def no_access_pattern(
-    query: Query, constraints: Constraints, rejected: Sequence[Rejection], *, in_any_order: AccessKey | None = None
+    query: Query, constraints: Constraints, rejected: Sequence[Rejection], *, in_any_order: str | None = None
 ) -> NoAccessPattern:
     """Make the error for a query that none of the model's keys answers; ``in_any_order`` would but for the order."""
     lines = [f"{query.layout.label}: no key answers {word_query(query)}."]
@@ -39,8 +39,14 @@ def unknown_key(query: Query, keys: Iterable[AccessKey], name: str) -> NoAccessP
 
 def key_not_filled(query: Query, filled: Plan) -> KeyNotFilled:
     """Make the error for a query that is answered only by keys which not every item has yet."""
-    used = [part.key for part in (filled, *filled.parts) if part.key is not None]
+    used = [part.key for part in (filled, *filled.parts) if part.key is not None and part.lookup is None]
     keys = ", ".join(describe_key(key) for key in dict.fromkeys(used) if key.name in query.missing_keys)
+    if not keys:
+        claimed = dict.fromkeys(part.lookup.name for part in (filled, *filled.parts) if part.lookup is not None)
+        return KeyNotFilled(
+            f"{query.layout.label}: {word_query(query)} is answered by the claims on {', '.join(claimed)}, and not "
+            f"every value is known to be claimed yet, so that objects would not be found. {_FILLING}"
+        )
     return KeyNotFilled(
         f"{query.layout.label}: {word_query(query)} is answered by {keys}, and not every item is known to have that "
         f"key yet, so that objects would be left out. {_FILLING}"
@@ -71,7 +77,7 @@ def describe_key(key: AccessKey) -> str:
     return f"{key.name}{index} {key.partition.source!r} / {key.sort.source!r}"
 
 
-def _ways_out(query: Query, constraints: Constraints, in_any_order: AccessKey | None) -> Iterable[str]:
+def _ways_out(query: Query, constraints: Constraints, in_any_order: str | None) -> Iterable[str]:
     yield "ask by one of the keys above"
     model = query.layout.label.rpartition(".")[2]
     proposal = propose(query, constraints)
@@ -86,9 +92,10 @@ def _ways_out(query: Query, constraints: Constraints, in_any_order: AccessKey | 
     if query.using_index is not None:
         yield f"leave using_index({query.using_index!r}) out, so that every key counts"
     if in_any_order is not None:
-        key = in_any_order.name
-        yield f"leave the order out (.order_by() without names), so that {key} answers it"
-        yield f"say .allow_in_memory(limit=1000): {key} answers it, and up to 1000 matches are sorted in memory"
+        yield f"leave the order out (.order_by() without names), so that {in_any_order} answers it"
+        yield (
+            f"say .allow_in_memory(limit=1000): {in_any_order} answers it, and up to 1000 matches are sorted in memory"
+        )
     elif query.using_index is not None:
         return
     elif query.allow_scan and query.ordering:

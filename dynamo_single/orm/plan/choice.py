@@ -5,13 +5,16 @@ What the key leaves open becomes a filter. This module must not know how a query
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec.structs import replace
 
 from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.terms import DELETED_AT, ITEM_TYPE, And, Compare, Condition, Not, Or
 from dynamo_single.orm.plan.advice import unknown_key
 from dynamo_single.orm.plan.candidates import Candidate, weigh
 from dynamo_single.orm.plan.constraints import Constraints
+from dynamo_single.orm.plan.lookups import Lookup, claims_of
 from dynamo_single.orm.plan.neighbours import KEY, KeyRange, Shape, Sharing, neighbours
 from dynamo_single.orm.plan.ordering import Unfit
 from dynamo_single.orm.plan.plan import KeyCondition, Plan, Query, Rejection
@@ -31,9 +34,63 @@ _DRAWBACKS = (
 
 
 def by_one_key(query: Query, constraints: Constraints, now: object) -> tuple[Plan | None, list[Rejection]]:
-    """Find the plan that reads one key, or ``None``, and why each other key was rejected."""
+    """Find the plan that reads one key, or claims, or ``None``, and why each other key was rejected."""
     candidates, rejected = weigh_all(query, constraints)
+    claimed = by_claim(query, constraints, candidates, now) if query.lookups else None
+    if claimed is not None:
+        passed_over = (Rejection(each.key, _DRAWBACKS[0]) for each in candidates)
+        return replace(claimed, rejected=(*rejected, *passed_over)), rejected
     return (chosen(query, candidates, rejected, now) if candidates else None), rejected
+
+
+def by_claim(
+    query: Query, constraints: Constraints, candidates: Sequence[Candidate] = (), now: object = None
+) -> Plan | None:
+    """Find the plan that reads claims; ``None`` if no rule is given completely, or a key finds the one item by itself.
+
+    Nothing of the trash is claimed, and several claims are in no order.
+    """
+    layout = query.layout
+    if query.using_index is not None or (layout.soft_delete and query.visibility != "live"):
+        return None
+    if any(_finds_one(candidate, query.lookups) for candidate in candidates):
+        return None
+    for lookup in query.lookups:
+        if lookup.fingerprint in query.missing_rules:
+            continue
+        keys = claims_of(lookup, constraints, layout)
+        if keys is not None and (len(keys) < 2 or not query.ordering):
+            return _of_claims(query, constraints, lookup, keys, now)
+    return None
+
+
+def _finds_one(candidate: Candidate, lookups: Iterable[Lookup]) -> bool:
+    """Whether all that a key reads is whole keys, or the items of one unique value by one Query."""
+    parts = (*candidate.key.partition.parts, *candidate.key.sort.parts[: candidate.equal])
+    given = {part.name for part in parts}
+    is_one = len(candidate.ranges) == 1 and any(given.issuperset(lookup.fields) for lookup in lookups)
+    return candidate.kind != "query" or is_one
+
+
+def _of_claims(
+    query: Query, constraints: Constraints, lookup: Lookup, keys: tuple[tuple[str, str], ...], now: object
+) -> Plan:
+    primary = query.layout.primary
+    if not keys:
+        return Plan("empty", query, primary, reason=f"no object can have such a {lookup.name}")
+    # The claim does not say all of it: its owner may have changed since, and texts are claimed in a normal form.
+    wanted = (*constraints.terms, *visible(query, None), *alive(query.layout, now))
+    verb, several = ("are", "together") if len(lookup.fields) > 1 else ("is", "")
+    return Plan(
+        "claim",
+        query,
+        primary,
+        keys=keys,
+        filter=join(wanted),
+        single=len(keys) == 1,
+        reason=f"{lookup.name} {verb} unique{several and ' ' + several}, so that a claim names the object",
+        lookup=lookup,
+    )
 
 
 def weigh_all(query: Query, constraints: Constraints) -> tuple[list[Candidate], list[Rejection]]:

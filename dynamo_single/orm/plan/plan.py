@@ -11,12 +11,13 @@ from msgspec.structs import replace
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Order
 
 if TYPE_CHECKING:
+    from dynamo_single.orm.plan.lookups import Lookup
     from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 
 Visibility = Literal["live", "deleted", "all"]
 
 
-PlanKind = Literal["empty", "get", "batch_get", "query", "scan", "union"]
+PlanKind = Literal["empty", "get", "batch_get", "claim", "query", "scan", "union"]
 
 
 SortOperator = Literal["", "=", "begins_with", "between", "<", "<=", ">", ">="]
@@ -76,6 +77,9 @@ class Query(Struct, frozen=True):
     #: The names of keys that not every item has, and of such attributes.
     missing_keys: frozenset[str] = frozenset()
     missing_attributes: frozenset[str] = frozenset()
+    #: The ways to find an object by what is unique about it, and the fingerprints of those that not every item is in.
+    lookups: tuple[Lookup, ...] = ()
+    missing_rules: frozenset[str] = frozenset()
 
 
 class KeyCondition(Struct, frozen=True):
@@ -109,7 +113,9 @@ class Plan(Struct, frozen=True):
 
     ``keys`` are the primary keys of a get or a batch_get, in the order in which items are to be given; ``conditions``
     are a query's, one request each (and more for further pages). ``filter`` is what the key conditions do not express:
-    DynamoDB applies it for a query and a scan, the reader applies it to each item of a get and a batch_get.
+    DynamoDB applies it for a query and a scan, the reader applies it to each item of a get, a batch_get and a claim.
+    The ``keys`` of a claim are those of the claims, which name the objects' own; ``lookup`` says what is claimed.
+
     With several conditions ``merge`` says how their items are put in order: ``concatenate``, or ``sort_key`` to merge
     them by the text of the key's sort attribute, descending unless ``forward``.
 
@@ -137,6 +143,7 @@ class Plan(Struct, frozen=True):
     merged_by: tuple[Order, ...] = ()
     projection: tuple[str, ...] = ()
     in_memory: InMemory | None = None
+    lookup: Lookup | None = None
 
     def backwards(self) -> Plan:
         """The plan that gives the same items in the opposite order; for a plan without an order of its own."""
@@ -170,5 +177,5 @@ class Plan(Struct, frozen=True):
 
     @property
     def consistent(self) -> bool:
-        """Whether the requests are strongly consistent."""
-        return self.query.consistent
+        """Whether the requests are strongly consistent, as those of a claim are always."""
+        return self.query.consistent or self.kind == "claim"

@@ -16,11 +16,10 @@ from dynamo_single.orm.conditions.terms import DELETED_AT, EVERYTHING, ITEM_TYPE
 from dynamo_single.orm.plan.advice import attribute_not_filled, key_not_filled, no_access_pattern, unknown_key
 from dynamo_single.orm.plan.alternatives import MAX_PARTS, Alternative, alternatives
 from dynamo_single.orm.plan.candidates import Candidate
-from dynamo_single.orm.plan.choice import alive, by_one_key, chosen, is_canonical, of_type, visible, weigh_all
+from dynamo_single.orm.plan.choice import alive, by_claim, by_one_key, chosen, is_canonical, of_type, visible, weigh_all
 from dynamo_single.orm.plan.constraints import Constraints, gather
 from dynamo_single.orm.plan.ordering import Served, deciding
 from dynamo_single.orm.plan.plan import Plan, PlanKind, Query, Rejection
-from dynamo_single.orm.schema.layout import AccessKey
 
 #: How often a query is taken apart, one ``|`` after the other, before it counts as one that no keys answer.
 MAX_STEPS = 3
@@ -56,15 +55,15 @@ def plan(query: Query, *, now: object = None) -> Plan:
         wanted = (*constraints.terms, *visible(query, None), *alive(layout, now), of_type(layout))
         reason = "no key answers it, and a scan was allowed: every item of the table is read"
         return Plan("scan", query, filter=join(wanted), reason=reason, rejected=tuple(rejected))
-    if query.missing_keys and (filled := _as_if_filled(query, now)) is not None:
+    if (query.missing_keys or query.missing_rules) and (filled := _as_if_filled(query, now)) is not None:
         raise key_not_filled(query, filled)
     raise no_access_pattern(query, constraints, rejected, in_any_order=_without_order(query, constraints))
 
 
 def _as_if_filled(query: Query, now: object) -> Plan | None:
-    """The plan that there will be once every key is filled."""
+    """The plan that there will be once every key is filled, and every value claimed."""
     try:
-        return plan(replace(query, missing_keys=frozenset()), now=now)
+        return plan(replace(query, missing_keys=frozenset(), missing_rules=frozenset()), now=now)
     except NoAccessPattern:
         return None
 
@@ -171,12 +170,15 @@ def _union(query: Query, parts: list[Plan], rejected: list[Rejection], whole: Pl
     return Plan("union", query, reason=reason, rejected=tuple(rejected), parts=tuple(distinct))
 
 
-def _without_order(query: Query, constraints: Constraints) -> AccessKey | None:
-    """The first key that answers a query except for its order."""
+def _without_order(query: Query, constraints: Constraints) -> str | None:
+    """What answers a query except for its order: the name of the first key, or the claims."""
     if not query.ordering:
         return None
-    candidates, _ = weigh_all(replace(query, ordering=()), constraints)
-    return candidates[0].key if candidates else None
+    unordered = replace(query, ordering=())
+    candidates, _ = weigh_all(unordered, constraints)
+    if candidates:
+        return candidates[0].key.name
+    return "what is unique" if query.lookups and by_claim(unordered, constraints) is not None else None
 
 
 def _may_scan(query: Query) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from dynamo_single.orm.conditions.algebra import names_in
 from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.terms import (
     DELETED_AT,
@@ -20,11 +21,8 @@ from dynamo_single.orm.conditions.terms import (
     Condition,
     Not,
     Or,
-    Stored,
-    StoredPair,
 )
 from dynamo_single.orm.plan.plan import Plan
-from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.table import names
 
 
@@ -81,24 +79,11 @@ def _projection(plan: Plan, stored: Iterable[str]) -> tuple[str, ...]:
     index = plan.index
     keys = () if index is None else (names.index_partition(index), names.index_sort(index))
     # DynamoDB takes no filter for single items, and what another part of a union gives is dropped after reading.
-    matched = (*((plan.filter,) if plan.kind in ("get", "batch_get") else ()), *plan.others)
-    compared = (name for condition in matched for name in _compared(condition, layout))
-    physical = (names.PARTITION_KEY, names.SORT_KEY, names.ITEM_TYPE, *keys, *stored, *compared)
+    matched = (*((plan.filter,) if plan.kind in ("get", "batch_get", "claim") else ()), *plan.others)
+    compared = (name for condition in matched for name in names_in(lower(condition, layout)))
+    claimed = () if plan.lookup is None else (names.DELETED_AT, *sorted(plan.lookup.stored))
+    physical = (names.PARTITION_KEY, names.SORT_KEY, names.ITEM_TYPE, *keys, *stored, *compared, *claimed)
     return tuple(dict.fromkeys(physical))
-
-
-def _compared(condition: Condition, layout: ModelLayout) -> Iterator[str]:
-    """The physical names that a condition looks at."""
-    lowered = lower(condition, layout)
-    if isinstance(lowered, Stored):
-        yield lowered.name
-    elif isinstance(lowered, StoredPair):
-        yield from (lowered.name, lowered.other)
-    elif isinstance(lowered, Not):
-        yield from _compared(lowered.child, layout)
-    elif isinstance(lowered, And | Or):
-        for child in lowered.children:
-            yield from _compared(child, layout)
 
 
 def attributes_of(condition: Condition) -> Iterator[str]:

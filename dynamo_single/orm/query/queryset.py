@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.later import Later
 from dynamo_single.orm.items import partial
-from dynamo_single.orm.query import by_key, explain, unique
+from dynamo_single.orm.query import by_key, explain
 from dynamo_single.orm.query.awaited import AwaitedQuerySet
 from dynamo_single.orm.query.planned import RowIterable
 from dynamo_single.orm.query.state import state_of
@@ -105,7 +105,7 @@ class QuerySet(AwaitedQuerySet[M]):
         return run(objects.exists(state.source()))
 
     def get(self, *args: object, **kwargs: Any) -> M:
-        """The one object: one GetItem for a whole primary key, else a Query for at most two matches."""
+        """The one object: one GetItem for a whole primary key, two for a unique value, else a Query for two matches."""
         key = by_key.key_of_one(self, kwargs) if kwargs and not args else None
         found = list(self._two(args, kwargs)) if key is None else run(by_key.objects(self, (key,)))
         return self._only(found, args, kwargs)
@@ -125,12 +125,8 @@ class QuerySet(AwaitedQuerySet[M]):
             raise self.model.DoesNotExist(f"No {label} matches {_shown(args, kwargs)}.")
         raise self.model.MultipleObjectsReturned(f"More than one {label} matches {_shown(args, kwargs)}.")
 
-    def _the_one(self, attribute: str, value: object) -> Any:
-        """The object with a value of a unique attribute, by its claim or by its primary key."""
-        return unique.the_one(self, attribute, value)
-
     def in_bulk(self, id_list: object = None, *, field_name: str = "pk") -> dict[Any, M]:
-        """The objects by ``pk``, or by a unique attribute: one BatchGetItem for each hundred keys, in their order.
+        """The objects by ``pk``: one BatchGetItem for each hundred, in their order; by a unique attribute two.
 
         It takes 10,000 keys, as ``__in`` does. Beside an SQL database Django takes them in parts of what that takes.
         """

@@ -16,7 +16,7 @@ from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.plan.plan import Plan
-from dynamo_single.orm.reading import plans
+from dynamo_single.orm.reading import plans, single
 from dynamo_single.orm.reading.allowance import Allowance, allowance_of
 from dynamo_single.orm.reading.positions import (
     Narrowed,
@@ -33,7 +33,6 @@ from dynamo_single.orm.reading.positions import (
     within,
 )
 from dynamo_single.orm.requests import block
-from dynamo_single.orm.requests.actions import key_of
 from dynamo_single.orm.requests.compiler import compile_plan, with_page
 from dynamo_single.table.items import Item
 from dynamo_single.table.limits import MAX_BATCH_KEYS
@@ -262,7 +261,7 @@ class _Range(_Stream):
         answer = await table.ask(with_page(request, start_key=start_key, limit=self.limit))
         if allowance is not None and self.part.kind == "query":
             allowance.take(answer)
-        for item in plans.as_read(self.part, answer["Items"]):
+        for item in single.as_read(self.part, answer["Items"]):
             # A narrowed condition may hold what a strict bound of its own leaves out.
             if not self.start.overlaps or self._is_covered(item):
                 self._keep(self.stream, item, overlaps=self.start.overlaps)
@@ -312,7 +311,7 @@ class _Keys(_Stream):
         numbers, self.left = self.left[: self.limit], self.left[self.limit :]
         keys = self.part.keys
         part = replace(self.part, keys=tuple(keys[number] for number in numbers))
-        found = {key_of(item): item for item in await plans.by_key(self.beginning.table, part)}
+        found = await single.by_plan_key(self.beginning.table, part)
         for number in numbers:
             if (item := found.get(keys[number])) is not None:
                 self._keep(number, item, overlaps=self.overlaps)

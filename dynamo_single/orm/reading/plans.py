@@ -6,32 +6,31 @@ a coroutine, and what gives pages an asynchronous generator; ``flow`` carries bo
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing, suppress
 from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
 
-from dynamo_single.exceptions import NotSupported, UnexpectedItem
+from dynamo_single.exceptions import UnexpectedItem
 from dynamo_single.orm.conditions.algebra import join
-from dynamo_single.orm.conditions.lowering import lower, order_value
+from dynamo_single.orm.conditions.lowering import order_value
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, ITEM_TYPE
 from dynamo_single.orm.plan.choice import of_type
 from dynamo_single.orm.plan.plan import Plan
-from dynamo_single.orm.plan.projection import PartialItem, attributes_of
-from dynamo_single.orm.reading import streams
+from dynamo_single.orm.plan.projection import attributes_of
+from dynamo_single.orm.reading import single, streams
 from dynamo_single.orm.reading.allowance import Allowance, allowance_of
 from dynamo_single.orm.requests import block
-from dynamo_single.orm.requests.actions import ItemKey, key_of
-from dynamo_single.orm.requests.compiler import compile_batches, compile_plan, compile_reads, item_key, with_page
+from dynamo_single.orm.requests.compiler import compile_plan, with_page
 from dynamo_single.orm.requests.expressions import ExpressionTooLong
 from dynamo_single.table import names
-from dynamo_single.table.batches import Wanted, get_batches, most_at_once
+from dynamo_single.table.batches import most_at_once
 from dynamo_single.table.flow import Pages, in_order, iterate
 from dynamo_single.table.items import NewItem
-from dynamo_single.table.limits import MAX_ACTIONS, MAX_PAGE_ITEMS
+from dynamo_single.table.limits import MAX_PAGE_ITEMS
 from dynamo_single.table.pages import PageForm
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table
@@ -72,25 +71,22 @@ async def listed(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = 
     return [item async for page in pages(table, plan, skip=skip, stop=stop) for item in page]
 
 
-async def by_key(table: Table, plan: Plan) -> Sequence[Item]:
-    """The items of a plan of whole primary keys, at most a hundred of which are asked for at a time."""
-    return await _of_key(table, plan) if plan.kind == "get" else await listed(table, plan)
-
-
 async def pages(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None) -> Pages[Item]:
     """The matching items from number ``skip`` up to ``stop``; a page is sent for when it is needed.
 
     Skipped items are read, and paid for, as DynamoDB has no offset.
     """
     if plan.kind == "get":
-        yield as_read(plan, await _of_key(table, plan))[skip:stop]
+        yield single.as_read(plan, await single.of_key(table, plan))[skip:stop]
         return
     block.check_plan(table.settings.alias, plan)
     allowance = allowance_of(table, plan)
     if plan.kind == "empty":
         return
     if plan.kind == "batch_get":
-        found = _batch_get(table, plan, stop)
+        found = single.of_keys(table, plan, stop)
+    elif plan.kind == "claim":
+        found = single.of_claims(table, plan)
     elif plan.kind == "union":
         found = _union(table, plan, stop, allowance)
     else:
@@ -101,7 +97,7 @@ async def pages(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = N
             if skip or stop is not None:
                 first, seen = seen, seen + len(page)
                 page = page[max(skip - first, 0) : None if stop is None else stop - first]
-            yield as_read(plan, page)
+            yield single.as_read(plan, page)
             if stop is not None and seen >= stop:
                 return
 
@@ -113,14 +109,6 @@ def answers(table: Table, plan: Plan, form: PageForm, *, stop: int | None) -> An
     """
     block.check_plan(table.settings.alias, plan)
     return _all_answers(table, plan, stop, allowance_of(table, plan), exact=limit_is_exact(plan), form=form)
-
-
-def as_read(plan: Plan, found: Sequence[Item]) -> Sequence[Item]:
-    """The items that a plan's requests gave, as what they are: whole, or only what its projection names."""
-    if not plan.projection:
-        return found
-    read = frozenset(plan.projection)
-    return [PartialItem(item, read) for item in found]
 
 
 async def count(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None) -> int:
@@ -174,34 +162,6 @@ def _unexpected(plan: Plan) -> UnexpectedItem:
     )
 
 
-async def _of_key(table: Table, plan: Plan) -> list[Item]:
-    """The item of a plan of one whole primary key, if there is one that matches."""
-    item: Item | None = None
-    if block.current() is not None:
-        item = block.put_whole(table.settings.alias, plan.keys)
-        if item is None:
-            block.check_plan(table.settings.alias, plan)
-    if item is None:
-        (request,) = compile_plan(plan)
-        item = (await table.ask(request)).get("Item")
-    return [item] if item is not None and matches(plan.filter, item, plan.layout) else []
-
-
-async def _batch_get(table: Table, plan: Plan, stop: int | None) -> Pages[Item]:
-    requests = compile_plan(plan, table_name=table.name)
-    wanted, condition = Wanted(stop), lower(plan.filter, plan.layout)
-    everything = condition == EVERYTHING
-    left = iter(requests)
-    async with aclosing(get_batches(table, requests, wanted)) as batches:
-        async for batch in batches:
-            found = {key_of(item): item for item in batch}
-            keys = next(left).params["RequestItems"][table.name]["Keys"]
-            known = [item for key in keys if (item := found.get(key_of(key))) is not None]
-            page = known if everything else [item for item in known if matches(condition, item)]
-            wanted.took(len(page))
-            yield page
-
-
 def _union(table: Table, plan: Plan, stop: int | None, allowance: Allowance | None) -> Pages[Item]:
     """The items of every part, each once."""
     parts = [_of_part(table, part, stop, allowance) for part in plan.parts]
@@ -216,7 +176,7 @@ async def _of_part(table: Table, part: Plan, stop: int | None, allowance: Allowa
     if part.kind == "query":
         found = _pages_of_plan(table, part, stop, allowance, exact=False)
     elif part.kind == "batch_get":
-        found = _batch_get(table, part, stop)  # which only bounds what is read ahead
+        found = single.of_keys(table, part, stop)  # which only bounds what is read ahead
     else:
         found = pages(table, part)
     async with aclosing(found):
@@ -353,42 +313,3 @@ async def _answers(
             limit = limit - int(answer["Count"]) if exact else next_limit(limit)
             if limit <= 0:
                 return
-
-
-async def at_once(table: Table, plans: Sequence[Plan]) -> list[list[Item]]:
-    """The items of some plans of whole primary keys as of one moment, by one TransactGetItems; again on a conflict."""
-    for plan in plans:
-        block.check_plan(table.settings.alias, plan)
-    keys = list(dict.fromkeys(key for plan in plans for key in plan.keys))
-    if len(keys) > MAX_ACTIONS:
-        raise NotSupported(f"{len(keys)} items cannot be read at once: DynamoDB takes {MAX_ACTIONS}.")
-    answers = (await table.ask_patiently(compile_reads(keys, table.name)))["Responses"] if keys else []
-    found = {key: answer["Item"] for key, answer in zip(keys, answers, strict=True) if answer.get("Item")}
-    return [
-        [found[key] for key in plan.keys if key in found and matches(plan.filter, found[key], plan.layout)]
-        for plan in plans
-    ]
-
-
-async def get_item(table: Table, key: tuple[str, str]) -> Item | None:
-    """One item by its key, strongly consistent: one GetItem."""
-    block.check_keys(table.settings.alias, [key])
-    return await stored_item(table, key)
-
-
-async def stored_item(table: Table, key: tuple[str, str]) -> Item | None:
-    """The same, whatever a block is about to do with the item."""
-    answer = await table.ask(Request("GetItem", {"Key": item_key(key), "ConsistentRead": True}))
-    item: Item | None = answer.get("Item")
-    return item
-
-
-async def get_items(table: Table, keys: Collection[ItemKey]) -> dict[ItemKey, Item]:
-    """The items that are there under some keys, strongly consistent: one GetItem, or a BatchGetItem for each 100."""
-    wanted = list(dict.fromkeys(keys))
-    if len(wanted) == 1:
-        item = await get_item(table, wanted[0])
-        return {} if item is None else {wanted[0]: item}
-    block.check_keys(table.settings.alias, wanted)
-    async with aclosing(get_batches(table, compile_batches(wanted, table.name), Wanted(None))) as batches:
-        return {key_of(item): item async for batch in batches for item in batch}

@@ -20,6 +20,7 @@ from dynamo_single.orm.plan.choice import by_one_key
 from dynamo_single.orm.plan.constraints import gather
 from dynamo_single.orm.plan.plan import KeyCondition, Plan
 from dynamo_single.orm.plan.projection import attributes_of
+from dynamo_single.orm.reading.single import plan_key_of
 from dynamo_single.orm.requests.actions import ItemKey, key_of
 from dynamo_single.orm.schema.encoding.keys import prefix_end
 from dynamo_single.table import names
@@ -197,7 +198,8 @@ def _find(plan: Plan, item: Item) -> Position | None:
         return None
     if plan.kind == "scan":
         return at_item(plan, 0, item)
-    given = plan.keys.index(key_of(item)) if key_of(item) in plan.keys else None
+    own = plan_key_of(plan, item)
+    given = plan.keys.index(own) if own in plan.keys else None
     read = (number for number, condition in enumerate(plan.conditions) if _is_read_by(plan, condition, item))
     number = next(read, given)
     return None if number is None else at_item(plan, number, item)

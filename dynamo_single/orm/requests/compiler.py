@@ -56,7 +56,8 @@ _STRONGLY: dict[str, Any] = {"ConsistentRead": True}
 def compile_plan(
     plan: Plan, *, table_name: str = "", count: bool = False, limit: int | None = None
 ) -> tuple[Request, ...]:
-    """Write a plan's first requests: none if it is empty, one for each partition, one for each 100 keys of a batch.
+    """Write a plan's first requests: none if it is empty, one for each partition, one for each 100 keys of a batch. Of
+    claims it is those that read the claims, since these say which items are read after them.
 
     ``limit`` counts items read, before the filter, and is sent up to ``MAX_PAGE_ITEMS``; ``table_name`` is needed for a
     batch_get. ``count`` asks queries
@@ -65,6 +66,10 @@ def compile_plan(
     if plan.kind == "get":
         (key,) = plan.keys
         return (Request("GetItem", {"Key": item_key(key), **_projection(plan), **_consistency(plan)}),)
+    if plan.kind == "claim":
+        if plan.single:
+            return (Request("GetItem", {"Key": item_key(plan.keys[0]), **_STRONGLY}),)
+        return compile_batches(plan.keys, table_name)
     if plan.kind == "batch_get":
         return compile_batches(plan.keys, table_name, {**_projection(plan), **_consistency(plan)})
     if plan.kind == "empty":

@@ -41,8 +41,7 @@ def _lines(plan: Plan) -> Iterable[tuple[str, str]]:
     if plan.kind == "union":
         yield from _union(plan)
         return
-    where = describe_key(plan.key) if plan.key else "the whole table"
-    yield "reads", f"{_OPERATIONS[plan.kind]} on {where}"
+    yield "reads", _reads(plan)
     yield "because", f"{plan.reason}."
     for text in _keys(plan):
         yield "key", text
@@ -51,6 +50,15 @@ def _lines(plan: Plan) -> Iterable[tuple[str, str]]:
         yield "only", f"{', '.join(plan.projection)} (the whole item is paid for all the same)"
     yield "order", _order(plan)
     yield "requests", _requests(plan)
+
+
+def _reads(plan: Plan) -> str:
+    if plan.lookup is not None:
+        claims = f"the claim on {plan.lookup.name}" if plan.single else f"the claims on {plan.lookup.name}"
+        objects = "the object that holds it" if plan.single else "the objects that hold them"
+        operation = _OPERATIONS["get" if plan.single else "batch_get"]
+        return f"{operation} on {claims}, and then on {objects}"
+    return f"{_OPERATIONS[plan.kind]} on {describe_key(plan.key) if plan.key else 'the whole table'}"
 
 
 def _union(plan: Plan) -> Iterable[tuple[str, str]]:
@@ -88,7 +96,7 @@ def _key_condition(condition: KeyCondition, index: str | None) -> str:
 def _filter(plan: Plan) -> str:
     if plan.filter == EVERYTHING:
         return "none: all that is read is wanted"
-    if plan.kind in ("get", "batch_get"):
+    if plan.kind in ("get", "batch_get", "claim"):
         return f"{word(plan.filter)} (looked at after reading)"
     whole = f"it reads the whole of {plan.layout.label}: " if reads_whole_model(plan) else ""
     return f"{word(plan.filter)} ({whole}what it leaves out is read, and paid for, all the same)"
@@ -124,12 +132,21 @@ def _order(plan: Plan) -> str:
 def _requests(plan: Plan) -> str:
     if plan.kind == "get":
         return "1"
+    if plan.kind == "claim":
+        return _requests_of_claims(plan)
     if plan.kind == "batch_get":
         count = -(-len(plan.keys) // MAX_BATCH_KEYS)
         at_once = ", several at once" if count > 1 else ""
         return f"{count}{at_once}, and more if DynamoDB leaves keys unprocessed"
     count = max(len(plan.conditions), 1)
     return f"{count}, and one more for each further page of 1 MB that is read"
+
+
+def _requests_of_claims(plan: Plan) -> str:
+    if plan.single:
+        return "2, strongly consistent; 1 if nothing holds it"
+    count = -(-len(plan.keys) // MAX_BATCH_KEYS)
+    return f"{2 * count}, strongly consistent, and more if DynamoDB leaves keys unprocessed"
 
 
 def _plain(value: object) -> object:

@@ -23,10 +23,11 @@ from dynamo_single.orm.items.hydration import Item
 from dynamo_single.orm.items.page_readers import PageReader
 from dynamo_single.orm.items.partial import references, wanted
 from dynamo_single.orm.items.readers import value_reader
+from dynamo_single.orm.items.unique_rules import lookups_of
 from dynamo_single.orm.plan import planner
 from dynamo_single.orm.plan.plan import InMemory, Plan
 from dynamo_single.orm.plan.projection import attributes_of, narrow, project
-from dynamo_single.orm.reading import plans, streams
+from dynamo_single.orm.reading import plans, single, streams
 from dynamo_single.orm.requests.actions import ItemKey
 from dynamo_single.orm.results import related, sorting
 from dynamo_single.orm.results.state import QueryState
@@ -42,7 +43,7 @@ Results = AsyncGenerator[Iterable[Any], None]
 #: How many matches ``allow_in_memory()`` allows if it is not told.
 DEFAULT_LIMIT = 1000
 #: The kinds of plans whose matches the caller has listed by their keys.
-_LISTED = ("empty", "get", "batch_get")
+_LISTED = ("empty", "get", "batch_get", "claim")
 
 
 def checked_limit(limit: object) -> int:
@@ -152,6 +153,8 @@ async def aread(state: QueryState) -> AsyncGenerator[Any, None]:
 async def know(state: QueryState) -> None:
     """Ask the table in which form the items are that a query reads, if that is not known: planning asks for it."""
     await knowledge.ask(state.layout)
+    if lookups := lookups_of(state.model):
+        await knowledge.ask_rules(state.layout, lookups)
     for lookup in state.along.prefetched:
         children = getattr(state.model, lookup, None) if isinstance(lookup, str) else None
         if isinstance(children, Children):
@@ -228,7 +231,7 @@ async def _whole_pages(state: QueryState, plan: Plan, made_by: PageReader) -> Re
             if made is not None:
                 yield map(partial(tell, state), made) if state.known else made
             else:
-                yield map(one_by_one, plans.as_read(plan, untyped(answer)["Items"][wanted]))
+                yield map(one_by_one, single.as_read(plan, untyped(answer)["Items"][wanted]))
             if window.stop is not None and passed >= window.stop:
                 return
 

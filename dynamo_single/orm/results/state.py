@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Order
 from dynamo_single.orm.filled import knowledge
+from dynamo_single.orm.items.unique_rules import lookups_of
 from dynamo_single.orm.plan.plan import Query, Visibility
 from dynamo_single.orm.results.columns import Columns
 from dynamo_single.orm.results.computation import Computation, distinct_rows
@@ -176,7 +177,7 @@ class QueryState(Struct, frozen=True):
         computation, asked = self.computation, self.asked
         if computation is not None:
             raise NotSupported(f"This is not supported for what is {computation} in memory, after reading.")
-        missing = knowledge.missing(self.layout)
+        missing, lookups = knowledge.missing(self.layout), lookups_of(self.model)
         return Query(
             layout=self.layout,
             where=self.where,
@@ -189,6 +190,8 @@ class QueryState(Struct, frozen=True):
             allow_reads=asked.allow_reads,
             missing_keys=missing.keys,
             missing_attributes=missing.attributes,
+            lookups=lookups,
+            missing_rules=knowledge.missing_rules(self.layout, lookups) if lookups else frozenset(),
         )
 
     def _orders(self) -> tuple[Order, ...]:

@@ -1,4 +1,4 @@
-"""Comparisons without regard to case: by a folded copy of a text, or by a key that holds its canonical form.
+"""Comparisons without regard to case: by a folded copy of a text, or by a key or a claim that holds its canonical form.
 
 DynamoDB compares bytes, so there is no third way. This module must not know plans or requests.
 """
@@ -26,7 +26,7 @@ def folded(field: Any, lookup: str, operator: str, value: object) -> Condition:
     copy = copy_of(field)
     if copy is not None:
         return Compare(copy.name, operator, copy.folded(text))
-    if operator == "exact" and _is_in_canonical_key(field):
+    if operator == "exact" and (attribute.canonical or _is_in_canonical_key(field)):
         return Compare(name, "canonical", text)
     ways_out = [f"add {name}_folded = models.CanonicalAttribute(source={name!r}), which it compares then"]
     if operator == "exact":

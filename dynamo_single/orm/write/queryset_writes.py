@@ -23,11 +23,11 @@ from dynamo_single.orm.conditions.terms import DELETED_AT, IDENTITY, Compare, Co
 from dynamo_single.orm.effects import claims
 from dynamo_single.orm.effects.effect import Subject
 from dynamo_single.orm.effects.terms import Terms
-from dynamo_single.orm.effects.unique_rules import rules_of
 from dynamo_single.orm.effects.write_errors import unmet_error
 from dynamo_single.orm.items import hydration, versions
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.serialization import stored_name
+from dynamo_single.orm.items.unique_rules import rules_of
 from dynamo_single.orm.plan import planner
 from dynamo_single.orm.plan.plan import Plan, Query
 from dynamo_single.orm.requests import block

@@ -30,6 +30,7 @@ from dynamo_single.orm.items.native import notify
 from dynamo_single.orm.items.partial import changed_in_memory, completed
 from dynamo_single.orm.items.serialization import Values, key_of_pk
 from dynamo_single.orm.plan.projection import PartialItem
+from dynamo_single.orm.reading import single
 from dynamo_single.orm.requests.actions import Action, Check, Item, key_of
 from dynamo_single.orm.requests.block import Block, Entry
 from dynamo_single.orm.schema import registry
@@ -209,7 +210,7 @@ def _restoration(obj: DynamoModel, terms: Terms, *, again: bool) -> Cascade:
     """The children first, so that what is not restored yet still belongs to an object in the trash."""
     if not _is_in_trash(obj):
         return Cascade(())
-    if hydration.has_expired(obj._stored):
+    if single.has_expired(obj._stored):
         raise type(obj).DoesNotExist(f"{Subject(obj).name} is past the time until which the trash keeps it.")
     children = cascade.below(obj, Batch.of(obj).listings, again=again)
     steps = [*(_Assignment(child, _restored(child)) for child in reversed(children))]

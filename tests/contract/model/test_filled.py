@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from dynamo_single import counters
 from dynamo_single.exceptions import FormNotApplied, KeyNotFilled, NoAccessPattern, UnexpectedItem
-from dynamo_single.orm.effects.unique_rules import rules_of
 from dynamo_single.orm.filled import knowledge, present, states
+from dynamo_single.orm.items.unique_rules import rules_of
 from dynamo_single.orm.query.unique import by_claim
 from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.orm.schema import registry

@@ -16,9 +16,9 @@ from dynamo_single import models
 from dynamo_single.exceptions import ConfigurationError, EmptyKeyPart, InvalidValue
 from dynamo_single.item_migrations.snapshots import Snapshot
 from dynamo_single.orm.effects.claims import claims_of
-from dynamo_single.orm.effects.unique_rules import rules_of
 from dynamo_single.orm.items.hydration import values_of
 from dynamo_single.orm.items.serialization import attributes_item, computed_key, key_attributes
+from dynamo_single.orm.items.unique_rules import rules_of
 from dynamo_single.orm.requests.actions import ItemKey
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fingerprints import attribute_fingerprint, form_of, key_fingerprints

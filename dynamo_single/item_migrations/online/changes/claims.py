@@ -13,11 +13,12 @@ from dynamo_single.item_migrations.online.changes.rewriting import rewriting
 from dynamo_single.item_migrations.online.work import Others, Task, of_type
 from dynamo_single.item_migrations.rules import UniqueRule
 from dynamo_single.item_migrations.snapshots import Snapshot
+from dynamo_single.orm.conditions.algebra import names_in
 from dynamo_single.orm.conditions.plain import condition_of
 from dynamo_single.orm.conditions.terms import And, Stored
-from dynamo_single.orm.effects.claims import claim_item, owner_of
-from dynamo_single.orm.effects.unique_rules import claims_between, names_in
-from dynamo_single.orm.items.hydration import has_expired
+from dynamo_single.orm.effects.claims import claim_item
+from dynamo_single.orm.items.unique_rules import claims_between
+from dynamo_single.orm.reading.single import has_expired, owner_of
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Check, Delete, Item, ItemKey, Put, as_read, key_of
 from dynamo_single.table import names
 

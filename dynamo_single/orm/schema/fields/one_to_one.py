@@ -16,19 +16,6 @@ from dynamo_single.orm.schema.fields.fetching import FETCH_ONE, ForwardOneDescri
 from dynamo_single.orm.schema.fields.fields import ReferenceField
 
 
-class ByClaim:
-    """What Django's descriptor asks for the one object, in the place of a queryset."""
-
-    def __init__(self, queryset: Any, field: Any) -> None:
-        self.queryset = queryset
-        self.field = field
-
-    def get(self, **asked: Any) -> Any:
-        """The object; raises ``DoesNotExist``."""
-        (value,) = asked.values()
-        return self.queryset._the_one(self.field.attname, value)
-
-
 class ReverseOneDescriptor(ReverseOneToOneDescriptor):  # type: ignore[type-arg]  # not generic at run time
     """``place.restaurant``: two GetItems, strongly consistent, or one where the place is the whole primary key.
 
@@ -66,9 +53,9 @@ class ReverseOneDescriptor(ReverseOneToOneDescriptor):  # type: ignore[type-arg]
         prefetch_related_objects(missing, self.related.get_accessor_name() or "")
 
     def get_queryset(self, **hints: Any) -> Any:
-        """For one object what finds the other by its claim; for ``prefetch_related()`` a queryset, by a key."""
+        """A queryset; for one object a consistent one, so that its claim says which the other is, and no index."""
         queryset = in_mode_of(hints.get("instance"), super().get_queryset(**hints))
-        return ByClaim(queryset, self.related.field) if "instance" in hints else queryset
+        return queryset.consistent() if "instance" in hints else queryset
 
     def get_prefetch_querysets(self, instances: Any, querysets: Any = None) -> Any:
         """What ``prefetch_related()`` reads: a queryset, also where Django 6.1 names an object for hints to it."""

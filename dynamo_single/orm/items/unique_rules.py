@@ -16,12 +16,14 @@ from django.db.models import UniqueConstraint
 from msgspec import Struct
 
 from dynamo_single.exceptions import ConfigurationError, DynamoSingleError, InvalidValue
+from dynamo_single.orm.conditions.algebra import names_in
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.plain import plain
-from dynamo_single.orm.conditions.terms import EVERYTHING, And, Condition, Not, Or, Stored, StoredPair
+from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
+from dynamo_single.orm.plan.lookups import Lookup
 from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.attributes import Attribute
+from dynamo_single.orm.schema.attributes import Attribute, CanonicalAttribute
 from dynamo_single.orm.schema.encoding.keys import SEPARATOR, Template, canonical, codec_for, prefix_end
 from dynamo_single.orm.schema.fingerprints import shortened
 from dynamo_single.orm.schema.kinds import DynamoModel
@@ -75,8 +77,10 @@ class Rule(Struct, frozen=True, eq=False):
 
     def key_of(self, item: Item) -> ItemKey | None:
         """The key of the claim that a stored item has to hold; ``None`` if it has to hold none."""
-        if names.DELETED_AT in item or not self.applies(item):
-            return None
+        return None if names.DELETED_AT in item or not self.applies(item) else self.claim_of(item)
+
+    def claim_of(self, item: Item) -> ItemKey | None:
+        """The key of the claim on the values of an item, whatever else it has; ``None`` if one is missing."""
         values = self.values(item)
         return None if values is None else self.key(values)
 
@@ -102,6 +106,22 @@ class Rule(Struct, frozen=True, eq=False):
     def fingerprint(self) -> str:
         """A short text of the claims that the rule makes; it names physical attributes only."""
         return rule_fingerprint(self.attributes, self.name, self.condition)
+
+    @property
+    def lookup(self) -> Lookup:
+        """The rule as a way to find an object."""
+        folded = {each.name for each in self.attributes if each.canonical and each.key_kind == "text"}
+        copies = (each for each in registry.attributes_of(self.model).values() if isinstance(each, CanonicalAttribute))
+        return Lookup(
+            self.fields,
+            self.fingerprint,
+            self.stored_names,
+            self.claim_of,
+            self.key_of,
+            self.condition,
+            frozenset(folded),
+            {each.source: each.name for each in copies if each.fold == "canonical" and each.source in folded},
+        )
 
     def worded(self, values: Sequence[object]) -> str:
         """The attributes and their values, for a message."""
@@ -214,6 +234,16 @@ def _rules_of(model: type[DynamoModel]) -> tuple[Rule, ...]:
     return tuple(found.values())
 
 
+def lookups_of(model: type[DynamoModel]) -> tuple[Lookup, ...]:
+    """The ways to find an object of a model by what is unique about it."""
+    return _lookups_of(model._meta.concrete_model)
+
+
+@cache
+def _lookups_of(model: type[DynamoModel]) -> tuple[Lookup, ...]:
+    return tuple(rule.lookup for rule in rules_of(model))
+
+
 @cache
 def declared(model: type[DynamoModel]) -> tuple[Rule, ...]:
     """One rule for each declaration, also where several say the same, or the primary key does."""
@@ -255,19 +285,6 @@ def _condition(model: type[DynamoModel], constraint: UniqueConstraint) -> Condit
         return preconditions.read(model, constraint.condition)
     except (DynamoSingleError, FieldError) as error:
         raise ConfigurationError(f"{model._meta.label}: the condition of {constraint.name}: {error}") from error
-
-
-def names_in(condition: Condition) -> Iterator[str]:
-    """The physical names that a condition in stored names looks at."""
-    if isinstance(condition, And | Or):
-        for child in condition.children:
-            yield from names_in(child)
-    elif isinstance(condition, Not):
-        yield from names_in(condition.child)
-    elif isinstance(condition, Stored):
-        yield condition.name
-    elif isinstance(condition, StoredPair):
-        yield from (condition.name, condition.other)
 
 
 #: What Django's ``UniqueConstraint`` can ask for besides, and what there is instead.

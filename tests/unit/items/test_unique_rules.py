@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dynamo_single import models
 from dynamo_single.exceptions import InvalidValue
-from dynamo_single.orm.effects.unique_rules import Rule, claim_keys, claim_prefix, rules_of
+from dynamo_single.orm.items.unique_rules import Rule, claim_keys, claim_prefix, rules_of
 from tests.catalog.models import Member
 from tests.catalog.seats import Seat
 from tests.unit.declaring import declare, forgotten, messages

@@ -1,0 +1,185 @@
+"""Single items: by whole primary keys, and by the claims on unique values that name their keys.
+
+It knows the table and the requests' answers, and must not know models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import aclosing
+
+from msgspec.structs import replace
+
+from dynamo_single import clock
+from dynamo_single.exceptions import NotSupported, UnexpectedItem
+from dynamo_single.orm.conditions.lowering import lower
+from dynamo_single.orm.conditions.matching import matches
+from dynamo_single.orm.conditions.terms import EVERYTHING
+from dynamo_single.orm.plan.plan import Plan, PlanKind
+from dynamo_single.orm.plan.projection import PartialItem
+from dynamo_single.orm.requests import block
+from dynamo_single.orm.requests.actions import ItemKey, key_of
+from dynamo_single.orm.requests.compiler import compile_batches, compile_plan, compile_reads, item_key
+from dynamo_single.table import names
+from dynamo_single.table.batches import Wanted, get_batches
+from dynamo_single.table.flow import Pages
+from dynamo_single.table.items import Item as StoredItem
+from dynamo_single.table.items import NewItem
+from dynamo_single.table.limits import MAX_ACTIONS, MAX_BATCH_KEYS
+from dynamo_single.table.request import Request
+from dynamo_single.table.table import Table
+
+Item = NewItem
+
+
+def as_read(plan: Plan, found: Sequence[Item]) -> Sequence[Item]:
+    """The items that a plan's requests gave, as what they are: whole, or only what its projection names."""
+    if not plan.projection:
+        return found
+    read = frozenset(plan.projection)
+    return [PartialItem(item, read) for item in found]
+
+
+async def of_key(table: Table, plan: Plan) -> list[Item]:
+    """The item of a plan of one whole primary key, if there is one that matches."""
+    item: Item | None = None
+    if block.current() is not None:
+        item = block.put_whole(table.settings.alias, plan.keys)
+        if item is None:
+            block.check_plan(table.settings.alias, plan)
+    if item is None:
+        (request,) = compile_plan(plan)
+        item = (await table.ask(request)).get("Item")
+    return [item] if item is not None and matches(plan.filter, item, plan.layout) else []
+
+
+async def of_keys(table: Table, plan: Plan, stop: int | None) -> Pages[Item]:
+    requests = compile_plan(plan, table_name=table.name)
+    wanted, condition = Wanted(stop), lower(plan.filter, plan.layout)
+    everything = condition == EVERYTHING
+    left = iter(requests)
+    async with aclosing(get_batches(table, requests, wanted)) as batches:
+        async for batch in batches:
+            found = {key_of(item): item for item in batch}
+            keys = next(left).params["RequestItems"][table.name]["Keys"]
+            known = [item for key in keys if (item := found.get(key_of(key))) is not None]
+            page = known if everything else [item for item in known if matches(condition, item)]
+            wanted.took(len(page))
+            yield page
+
+
+async def of_claims(table: Table, plan: Plan) -> Pages[Item]:
+    """The items that hold some claims and match, in the order of the claims: a page for each hundred."""
+    condition = lower(plan.filter, plan.layout)
+    for start in range(0, len(plan.keys), MAX_BATCH_KEYS):
+        keys = plan.keys[start : start + MAX_BATCH_KEYS]
+        held = await _holders(table, replace(plan, keys=keys))
+        yield [held[key] for key in keys if key in held and matches(condition, held[key])]
+
+
+async def by_plan_key(table: Table, plan: Plan) -> dict[ItemKey, Item]:
+    """The matching items by the plan's own keys, at most a hundred: whole primary keys, or claims."""
+    if plan.kind == "claim":
+        condition = lower(plan.filter, plan.layout)
+        held = await _holders(table, plan)
+        return {key: item for key, item in held.items() if matches(condition, item)}
+    return {key_of(item): item for item in await by_key(table, plan)}
+
+
+def plan_key_of(plan: Plan, item: StoredItem) -> ItemKey | None:
+    """The key by which a plan of keys reads an item: the item's own, or that of the claim that it holds."""
+    return key_of(item) if plan.lookup is None else plan.lookup.held(item)
+
+
+async def _holders(table: Table, plan: Plan) -> dict[ItemKey, Item]:
+    """The items that hold some claims, by these: a consistent GetItem, or BatchGetItem, of claims and one of items.
+
+    The two are read one after the other. Where the item does not hold the claim, that may have changed hands or have
+    been released in between, so both are read once more. ``UnexpectedItem`` is raised if they do not fit together then.
+    """
+    found: dict[ItemKey, Item] = {}
+    left: Sequence[ItemKey] = plan.keys
+    for _ in range(2):
+        claims = await get_items(table, left)
+        owners = {key: owner_of(claim) for key, claim in claims.items() if not has_expired(claim)}
+        items = await _items_of(table, plan, owners.values())
+        for key, owner in owners.items():
+            if owner in items and plan_key_of(plan, items[owner]) == key:
+                found[key] = items[owner]
+        left = [key for key in owners if key not in found]
+        if not left:
+            return found
+    key, name = left[0], plan.lookup.name if plan.lookup else ""
+    raise UnexpectedItem(
+        f"{plan.layout.label}: the claim on {name} {key[0]!r} names the object pk={owners[key][0]!r}, "
+        f"sk={owners[key][1]!r}, which does not hold it. manage.py dynamo_verify reports such claims, and "
+        "dynamo_rebuild repairs them."
+    )
+
+
+async def _items_of(table: Table, plan: Plan, owners: Iterable[ItemKey]) -> dict[ItemKey, Item]:
+    keys = tuple(dict.fromkeys(owners))
+    if not keys:
+        return {}
+    kind: PlanKind = "get" if len(keys) == 1 else "batch_get"
+    consistent = replace(plan.query, consistent=True)
+    whole = replace(plan, kind=kind, query=consistent, keys=keys, filter=EVERYTHING, lookup=None)
+    return {key_of(item): item for item in await by_key(table, whole)}
+
+
+def owner_of(claim: StoredItem) -> ItemKey:
+    """The key of the item that a stored claim belongs to."""
+    return claim[names.CLAIM_OWNER_PARTITION]["S"], claim[names.CLAIM_OWNER_SORT]["S"]
+
+
+def has_expired(item: StoredItem) -> bool:
+    """Whether an item is past its time to live, though DynamoDB holds it still."""
+    expires = item.get(names.EXPIRES_AT, {}).get("N")
+    return expires is not None and float(expires) <= clock.timestamp()
+
+
+async def by_key(table: Table, plan: Plan) -> Sequence[Item]:
+    """The items of a plan of whole primary keys, at most a hundred of which are asked for at a time."""
+    if plan.kind == "get":
+        return as_read(plan, await of_key(table, plan))
+    block.check_plan(table.settings.alias, plan)
+    return as_read(plan, [item async for page in of_keys(table, plan, None) for item in page])
+
+
+async def at_once(table: Table, plans: Sequence[Plan]) -> list[list[Item]]:
+    """The items of some plans of whole primary keys as of one moment, by one TransactGetItems; again on a conflict."""
+    for plan in plans:
+        block.check_plan(table.settings.alias, plan)
+    keys = list(dict.fromkeys(key for plan in plans for key in plan.keys))
+    if len(keys) > MAX_ACTIONS:
+        raise NotSupported(f"{len(keys)} items cannot be read at once: DynamoDB takes {MAX_ACTIONS}.")
+    answers = (await table.ask_patiently(compile_reads(keys, table.name)))["Responses"] if keys else []
+    found = {key: answer["Item"] for key, answer in zip(keys, answers, strict=True) if answer.get("Item")}
+    return [
+        [found[key] for key in plan.keys if key in found and matches(plan.filter, found[key], plan.layout)]
+        for plan in plans
+    ]
+
+
+async def get_item(table: Table, key: tuple[str, str]) -> Item | None:
+    """One item by its key, strongly consistent: one GetItem."""
+    block.check_keys(table.settings.alias, [key])
+    return await stored_item(table, key)
+
+
+async def stored_item(table: Table, key: tuple[str, str]) -> Item | None:
+    """The same, whatever a block is about to do with the item."""
+    answer = await table.ask(Request("GetItem", {"Key": item_key(key), "ConsistentRead": True}))
+    item: Item | None = answer.get("Item")
+    return item
+
+
+async def get_items(table: Table, keys: Collection[ItemKey]) -> dict[ItemKey, Item]:
+    """The items that are there under some keys, strongly consistent: one GetItem, or a BatchGetItem for each 100."""
+    wanted = list(dict.fromkeys(keys))
+    if len(wanted) == 1:
+        item = await get_item(table, wanted[0])
+        return {} if item is None else {wanted[0]: item}
+    block.check_keys(table.settings.alias, wanted)
+    async with aclosing(get_batches(table, compile_batches(wanted, table.name), Wanted(None))) as batches:
+        return {key_of(item): item async for batch in batches for item in batch}
