@@ -13,7 +13,6 @@ from dynamo_single import counters
 from dynamo_single.exceptions import FormNotApplied, KeyNotFilled, NoAccessPattern, UnexpectedItem
 from dynamo_single.orm.filled import knowledge, present, states
 from dynamo_single.orm.items.unique_rules import rules_of
-from dynamo_single.orm.query.unique import by_claim
 from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fingerprints import key_fingerprints
@@ -173,10 +172,12 @@ def test_nothing_is_added_to_a_number_in_another_form(say: Say, table: Table) ->
 
 
 def test_a_rule_that_is_not_filled_finds_no_object_by_its_claim(say: Say) -> None:
-    """An object without a claim yet would not be found."""
+    """An object without a claim yet would not be found: the listing key answers, or the error says what is open."""
     say(rules=dict.fromkeys(FORM.rules, "open"))
-    with pytest.raises(KeyNotFilled, match="not every value of name is known to be claimed"):
-        by_claim(Club, "name", "Acme")
+    with pytest.raises(KeyNotFilled, match="the claims on name, and not every value is known to be claimed"):
+        Club.objects.consistent().get(name="Acme")
+    with assert_requests(["Query"]), pytest.raises(Club.DoesNotExist):
+        Club.objects.get(name="Acme")
 
 
 def test_what_was_open_is_asked_again_after_a_while(say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,11 +187,11 @@ def test_what_was_open_is_asked_again_after_a_while(say: Say, monkeypatch: pytes
     with pytest.raises(KeyNotFilled):
         list(Club.objects.all())
     with pytest.raises(KeyNotFilled):
-        by_claim(Club, "name", "Acme")
+        Club.objects.consistent().get(name="Acme")
     with _elsewhere():
         say()
     assert list(Club.objects.all()) == []
-    assert by_claim(Club, "name", "Acme") is None
+    assert not Club.objects.consistent().filter(name="Acme").exists()
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from django.db.models import CASCADE, OneToOneField
 from django.forms import modelform_factory
 
 from dynamo_single import models
-from dynamo_single.exceptions import ConfigurationError, NoAccessPattern, NotSupported, UniqueViolation, UnknownField
+from dynamo_single.exceptions import ConfigurationError, NotSupported, UniqueViolation, UnknownField
 from dynamo_single.testing import assert_requests
 from tests.catalog.places import Bar, Kitchen, Place, Restaurant
 
@@ -107,8 +107,8 @@ def test_reading_again_forgets_the_other_side(place: Place) -> None:
     assert pickle.loads(pickle.dumps(place)).restaurant == place.restaurant
 
 
-def test_prefetching_takes_a_key_and_is_refused_without() -> None:
-    """A BatchGetItem where the place is the whole primary key; the error says which key is missing elsewhere."""
+def test_prefetching_reads_the_other_sides_by_key_or_by_claim() -> None:
+    """One BatchGetItem where the place is the whole primary key; elsewhere one of claims and one of the objects."""
     for place_id in ("p", "q", "x"):
         made = Place.objects.create(place_id=place_id, name=place_id)
         Restaurant.objects.create(restaurant_id=place_id, place=made, name=place_id)
@@ -118,8 +118,11 @@ def test_prefetching_takes_a_key_and_is_refused_without() -> None:
         found = {each.pk: each for each in Restaurant.objects.prefetch_related("kitchen")}
         assert [found[pk].kitchen.stoves for pk in ("p", "q")] == [1, 1]
         assert not hasattr(found["x"], "kitchen")
-    with pytest.raises(NoAccessPattern, match="place_id"):
-        list(Place.objects.prefetch_related("bar"))
+    Restaurant.objects.get(pk="x").delete()
+    with assert_requests(["Query", "BatchGetItem", "BatchGetItem"]):
+        places = {each.pk: each for each in Place.objects.prefetch_related("restaurant")}
+        assert [places[pk].restaurant.pk for pk in ("p", "q")] == ["p", "q"]
+        assert not hasattr(places["x"], "restaurant")
 
 
 def test_a_join_from_the_other_side_is_refused_with_the_way_out(place: Place) -> None:

@@ -1,6 +1,7 @@
 """Django's field of a one-to-one relation, and its other side: ``place.restaurant``.
 
 Django asks a database for the object that refers to another one. Here its claim says which it is, or its primary key.
+This module must not know how either is read.
 """
 
 from __future__ import annotations
@@ -53,13 +54,18 @@ class ReverseOneDescriptor(ReverseOneToOneDescriptor):  # type: ignore[type-arg]
         prefetch_related_objects(missing, self.related.get_accessor_name() or "")
 
     def get_queryset(self, **hints: Any) -> Any:
-        """A queryset; for one object a consistent one, so that its claim says which the other is, and no index."""
+        """Where the other side is claimed, of live objects: none of the trash holds a claim.
+
+        For one object it is a consistent queryset, so that the claim says which the other is, and no index.
+        """
         queryset = in_mode_of(hints.get("instance"), super().get_queryset(**hints))
+        if not self.related.field.primary_key and queryset._asked.visibility == "all":
+            queryset = queryset.with_visibility("live")
         return queryset.consistent() if "instance" in hints else queryset
 
     def get_prefetch_querysets(self, instances: Any, querysets: Any = None) -> Any:
         """What ``prefetch_related()`` reads: a queryset, also where Django 6.1 names an object for hints to it."""
-        return super().get_prefetch_querysets(instances, querysets or [super().get_queryset(instance=instances[0])])
+        return super().get_prefetch_querysets(instances, querysets or [self.get_queryset()])
 
 
 class OneToOneField(ReferenceField, models.OneToOneField):  # type: ignore[type-arg,misc]  # see descriptor_class
