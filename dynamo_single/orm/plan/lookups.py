@@ -82,7 +82,7 @@ def _values(name: str, lookup: Lookup, constraints: Constraints) -> Sequence[Any
 
 
 def _implies(constraints: Constraints, condition: Condition, layout: ModelLayout) -> bool:
-    """Whether every live object that meets the constraints meets a condition in stored names, as far as can be said."""
+    """Whether every live object that meets the constraints meets a condition in stored names."""
     if condition == EVERYTHING:
         return True
     live = (Compare(DELETED_AT, "isnull", True),) if layout.soft_delete else ()
