@@ -20,6 +20,7 @@ from django.core.exceptions import (
 )
 from django.core.management.base import CommandError
 from django.db import DatabaseError, DataError, IntegrityError, NotSupportedError, OperationalError
+from django.db.models import ProtectedError
 from django.db.transaction import TransactionManagementError
 from pynamodb.exceptions import DoesNotExist as PynamoDBDoesNotExist
 
@@ -197,6 +198,16 @@ class MissingReference(DynamoSingleError, IntegrityError):
     def __init__(self, message: str, *, key: tuple[str, str]) -> None:
         super().__init__(message)
         self.key = key
+
+
+class StillReferenced(DynamoSingleError, ProtectedError):
+    """An object cannot be deleted since others refer to it by ``on_delete=PROTECT``; nothing was written.
+
+    ``protected_objects`` are these others, up to a hundred of them, as of Django's ``ProtectedError``.
+    """
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class CopiesDue(DynamoSingleError, DatabaseError):

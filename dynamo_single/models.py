@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from django.db.models import CASCADE, DO_NOTHING, PROTECT, SET_DEFAULT, SET_NULL, ProtectedError
+
 from dynamo_single.orm.model.bases import AuthoredModel, SoftDeleteModel, TimestampedModel
 from dynamo_single.orm.model.model import Model
 from dynamo_single.orm.query.manager import Manager, SoftDeleteManager
@@ -49,10 +51,15 @@ from dynamo_single.orm.schema.encoding.keys import IndexKey, Key
 from dynamo_single.orm.schema.fields.fetching import FETCH_ONE, FETCH_PEERS, FETCH_RAISE
 
 __all__ = [
+    "CASCADE",
+    "DO_NOTHING",
     "FETCH_ONE",
     "FETCH_PEERS",
     "FETCH_RAISE",
+    "PROTECT",
     "REMOVE",
+    "SET_DEFAULT",
+    "SET_NULL",
     "AddToSet",
     "Append",
     "Attribute",
@@ -84,6 +91,7 @@ __all__ = [
     "NumberSetAttribute",
     "OneToOneAttribute",
     "Prepend",
+    "ProtectedError",
     "QuerySet",
     "ReferenceAttribute",
     "RemoveFromSet",

@@ -12,12 +12,21 @@ from dynamo_single.exceptions import (
     ItemTooLarge,
     ParentInTrash,
     StaleObject,
+    StillReferenced,
     UniqueViolation,
 )
 from dynamo_single.orm.schema.kinds import DynamoModel
 
 #: What a save or a deletion can be refused with although the form was valid; in each case nothing was written.
-REFUSALS = (AlreadyExists, InvalidValue, ItemTooLarge, ParentInTrash, StaleObject, UniqueViolation)
+REFUSALS = (
+    AlreadyExists,
+    InvalidValue,
+    ItemTooLarge,
+    ParentInTrash,
+    StaleObject,
+    StillReferenced,
+    UniqueViolation,
+)
 
 
 class RelatedRefused(Exception):

@@ -11,11 +11,12 @@ from typing import Any, Final
 
 from django.apps import AppConfig
 from django.core.checks import CheckMessage, Error
-from django.db.models import Field
+from django.db.models import DO_NOTHING, Field
 from django.db.models.base import ModelBase
 from pynamodb.attributes import Attribute as PynamoDBAttribute
 
 from dynamo_single.checks.collisions import check_collisions
+from dynamo_single.checks.relations import check_on_delete, lists
 from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.effects import child_counters, spreading
@@ -26,7 +27,6 @@ from dynamo_single.orm.schema import attributes, registry
 from dynamo_single.orm.schema.children import Children, declared
 from dynamo_single.orm.schema.fields.fields import DynamoField
 from dynamo_single.orm.schema.kinds import DynamoModel
-from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 from dynamo_single.table import names
 
 #: What stores the values of Django's fields, for the most usual ones.
@@ -67,6 +67,7 @@ def check_models(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) 
         messages += _check_names(model)
         messages += _check_layout(model)
         messages += _check_children(model)
+        messages += check_on_delete(model)
         messages += _check_copies(model)
         messages += _check_counters(model)
         messages += _check_stored(model)
@@ -163,7 +164,8 @@ def _check_cascade(model: type[DynamoModel], children: Children) -> Iterator[Err
     """E014: children of which nobody said whether they go along with their parent, or that cannot."""
     child, own, other = children.model, registry.has_soft_delete(model), registry.has_soft_delete(children.model)
     name, parent, label, short = children.name, model._meta.object_name, child._meta.label, child._meta.object_name
-    if own and not other and children.cascade is None:
+    said = children.cascade is not None or children.field.remote_field.on_delete is not DO_NOTHING
+    if own and not other and not said:
         text = f"{name}: {parent} has soft delete and {label} has not, so it cannot go to the trash along with it."
         hint = (
             f"Derive {short} from models.SoftDeleteModel; or say Children(..., cascade=True) to delete the children "
@@ -177,7 +179,7 @@ def _check_cascade(model: type[DynamoModel], children: Children) -> Iterator[Err
         yield _error(model, "E014", text, "Say Children(..., cascade=False), or keep both in one table.")
         return
     layout, reference = registry.layout_of(child), children.field.attname
-    if not children.is_by_table and not any(_lists(key, layout, reference) for key in layout.indexes):
+    if not children.is_by_table and not any(lists(key, layout, reference) for key in layout.indexes):
         text = f"{name}: no key of {label} lists the children of one {parent}, which are to go along."
         index = f'models.IndexKey("gs1", "{short.upper()}#{{{reference}}}", ...)'
         yield _error(model, "E014", text, f"Declare one, such as {index}, or say Children(..., cascade=False).")
@@ -187,12 +189,6 @@ def _check_cascade(model: type[DynamoModel], children: Children) -> Iterator[Err
     if own and other and model._options.purge_after is not None and layout.expires is None:
         text = f"{name}: {parent} is purged by Meta.purge_after, and {label} would stay in the trash."
         yield _error(model, "E014", text, f"Set {short}.Meta.purge_after too, or say Children(..., cascade=False).")
-
-
-def _lists(key: AccessKey, layout: ModelLayout, reference: str) -> bool:
-    """Whether a key of an index has all children of one parent in one partition."""
-    rest = {*key.variables} - {reference}
-    return {*key.partition.variables} <= {reference} and all(layout.attributes[name].required for name in rest)
 
 
 def _check_copies(model: type[DynamoModel]) -> Iterator[Error]:

@@ -1,4 +1,5 @@
-"""Children that go along with their parent: none is left of a parent that is gone, or in the trash without it.
+"""What goes along with its parent, or refers to it by ``on_delete``: none is left of a parent that is gone, or in the
+trash without it.
 
 A key that an index holds can be behind, and a creation does not look at its parent; so a race can leave either. What is
 to be done with such a child is for somebody to decide.
@@ -10,12 +11,14 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
+from django.db.models import CASCADE
+
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.items.serialization import key_of_pk
 from dynamo_single.orm.requests.actions import ItemKey
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.children import declared
 from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.referrers import cascading, leading
 from dynamo_single.table import names
 from dynamo_single.verification.findings import Finding, Others, Subject
 
@@ -23,11 +26,20 @@ from dynamo_single.verification.findings import Finding, Others, Subject
 def wanted(subject: Subject, others: Others) -> Iterable[ItemKey]:
     """The parents that an item goes along with, and the object that it went to the trash along with."""
     root = _root(subject)
-    return [*(key for key, _ in _parents(subject)), *(() if root is None else (root,))]
+    found = (key for pairs in (_parents(subject), _referred(subject)) for key, _ in pairs)
+    return [*found, *(() if root is None else (root,))]
 
 
 def findings(subject: Subject, others: Others) -> Iterator[Finding]:
     """What is wrong with an item as a child."""
+    for key, name in _referred(subject):
+        if key not in others:
+            yield Finding(
+                "refers to nobody",
+                subject.key,
+                f"It refers to {key[0]} / {key[1]}, by {name} with an on_delete, which is not stored: let it refer to "
+                "another one, or delete it.",
+            )
     for key, name in _parents(subject):
         if key not in others:
             yield Finding(
@@ -49,9 +61,19 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
 
 def _parents(subject: Subject) -> Iterator[tuple[ItemKey, str]]:
     """The keys of the parents whose deletion for good takes an item along, each with the reference to it."""
-    if subject.model is None:
-        return
-    for parent, field in _followed(subject.model._meta.concrete_model, registry.generation):
+    if subject.model is not None:
+        yield from _leading(subject, _followed(subject.model._meta.concrete_model, registry.generation))
+
+
+def _referred(subject: Subject) -> Iterator[tuple[ItemKey, str]]:
+    """The keys of what an item refers to by an ``on_delete`` that does not take it along, each with the reference."""
+    if subject.model is not None:
+        found = leading(subject.model)
+        yield from _leading(subject, (each for each in found if each[1].remote_field.on_delete is not CASCADE))
+
+
+def _leading(subject: Subject, found: Iterable[tuple[Any, Any]]) -> Iterator[tuple[ItemKey, str]]:
+    for parent, field in found:
         stored = subject.item.get(field.attribute.attr_name)
         if stored is None:
             continue
@@ -68,8 +90,8 @@ def _followed(model: type[DynamoModel], generation: int) -> tuple[tuple[Any, Any
         (parent, children.field)
         for parent in registry.all_models()
         if parent._options.alias == model._options.alias
-        for children in declared(parent)
-        if children.cascades and children.model._meta.concrete_model is model
+        for children in cascading(parent)
+        if children.model._meta.concrete_model is model
     )
 
 

@@ -32,6 +32,7 @@ Kind = Literal[
     "copies due",
     "counter",
     "child of nobody",
+    "refers to nobody",
     "left in the trash",
 ]
 

@@ -76,6 +76,7 @@ TEMPLATES = [
 ]
 CHECKS = {
     *(f"dynamo_single.E0{number:02}" for number in range(1, 23)),
+    "dynamo_single.E030",
     *(f"dynamo_single.W90{number}" for number in range(1, 7)),
     "accounts.W001",
 }

@@ -10,8 +10,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dynamo_single.costs import Cost, Costs, counted
+from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.results import related
 from dynamo_single.orm.results.state import Along
+from dynamo_single.orm.schema.referrers import references
 from dynamo_single.table.limits import MAX_BATCH_KEYS
 from dynamo_single.table.listeners import SentRequest, listening
 
@@ -27,6 +29,20 @@ def announce_along(along: Along) -> Iterator[tuple[str, str]]:
     if along.prefetched:
         shown = ", ".join(repr(getattr(each, "prefetch_to", each)) for each in along.prefetched)
         yield "then", f"prefetch_related({shown}): depends on the objects; explain(execute=True) tells its requests"
+
+
+def announce_deletions(model: Any, plan: Plan) -> Iterator[tuple[str, str]]:
+    """That a deletion finds these objects in the same way, where the index that it asks may be late."""
+    if plan.index is None or plan.key is None:
+        return
+    for field in references(model):
+        if field.attname in plan.key.partition.variables:
+            target, on_delete = field.related_model._meta.label, field.remote_field.on_delete.__name__
+            yield (
+                "deletion",
+                f"that of a {target} asks the same, twice, for {field.name}'s on_delete={on_delete}: an index may not "
+                "show yet what was written just before",
+            )
 
 
 def execute(results: Iterable[Any], along: Along) -> Iterator[tuple[str, str]]:

@@ -68,7 +68,11 @@ class QuerySet(AwaitedQuerySet[M]):
         members = related.members_of(state, plan)
         if members is not None:
             plan = related.whole(plan, members)
-        announced = (*computation.announce(state.asked.computation), *explain.announce_along(state.along))
+        announced = (
+            *explain.announce_deletions(self.model, plan),
+            *computation.announce(state.asked.computation),
+            *explain.announce_along(state.along),
+        )
         afterwards = [] if members is not None else list(announced)
         if execute:
             afterwards += explain.execute(self._iterable_class(self), state.along)

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
 from django.apps import apps
+from django.db.models import CASCADE, DO_NOTHING
 from django.db.models.fields.related_descriptors import create_reverse_many_to_one_manager
 
 from dynamo_single.exceptions import ConfigurationError
@@ -31,7 +32,8 @@ class Children(Generic[M]):
     reads it and all of its people with one Query if their keys share the company's partition.
 
     With ``cascade`` the children are deleted and restored with their parent: into the trash and out of it if they have
-    soft delete, and for good. That is the default where both sides have soft delete.
+    soft delete, and for good. Where it is not given, the reference's ``on_delete`` says so, and without one it is so
+    where both sides have soft delete.
     """
 
     def __init__(self, model: str | type[M], *, field: str | None = None, cascade: bool | None = None) -> None:
@@ -79,6 +81,9 @@ class Children(Generic[M]):
         """Whether the children are deleted and restored with their parent."""
         if self.cascade is not None:
             return self.cascade
+        on_delete = self.field.remote_field.on_delete
+        if on_delete is not DO_NOTHING:
+            return on_delete is CASCADE
         return registry.has_soft_delete(self.owner) and registry.has_soft_delete(self.model)
 
     @property

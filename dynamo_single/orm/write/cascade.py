@@ -1,7 +1,7 @@
 """What goes along with an object that is deleted or restored, and sending it: at once where it fits, else in order.
 
-Which children go along says ``Children(cascade=...)``. This module must not know what is done to an object, nor which
-signals follow.
+Which children go along says ``Children(cascade=...)``, or the ``on_delete`` of their reference. This module must not
+know what is done to an object, nor which signals follow.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, Put
 from dynamo_single.orm.requests.block import Block, Entry, Explain
 from dynamo_single.orm.requests.compiler import compile_batches
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.children import Children, declared
+from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.referrers import cascading
 from dynamo_single.table.batches import Wanted, get_batches
 from dynamo_single.table.flow import local
 from dynamo_single.table.limits import MAX_ACTIONS, MAX_TRANSACTION_SIZE
@@ -76,11 +77,7 @@ def followers(model: type[DynamoModel], *, for_good: bool = False) -> tuple[Chil
 
 @lru_cache(maxsize=1024)
 def _followers(model: type[DynamoModel], for_good: bool, generation: int) -> tuple[Children, ...]:
-    return tuple(
-        children
-        for children in declared(model)
-        if children.cascades and (for_good or registry.has_soft_delete(children.model))
-    )
+    return tuple(children for children in cascading(model) if for_good or registry.has_soft_delete(children.model))
 
 
 def parents(model: type[DynamoModel]) -> Iterator[tuple[Any, Any]]:
@@ -152,6 +149,8 @@ class Step:
 
     #: Whether its write depends on the counters of its item, which the steps before it change.
     counts: bool = False
+    #: Whether the object is one of those that are reported, and that signals are sent of.
+    is_told: bool = True
 
     def held_to(self, entry: Entry, added: Sums) -> Entry:
         """Its write, held to the counters as they were read; ``added`` is what earlier transactions added to them."""
@@ -188,7 +187,7 @@ class Cascade:
         elif len(self.steps) == 1 and not self.guards and not self.steps[0].counts:
             (step,) = self.steps
             self.failed = step.obj
-            self.done += [step.obj] if await step.send(None) else []
+            self.done += [step.obj] if await step.send(None) and step.is_told else []
         elif self.steps:
             await self._send_parts()
 
@@ -200,7 +199,7 @@ class Cascade:
                 if not any(action.key in written for action in guard.actions):
                     block.add(_alias(self.steps[0].obj), guard)
             for step in self.steps:
-                self.done += [step.obj] if await step.send(block) else []
+                self.done += [step.obj] if await step.send(block) and step.is_told else []
         except BaseException:
             block.discard(count)
             self.done.clear()
@@ -218,7 +217,7 @@ class Cascade:
             group = [replace(part, entry=part.step.held_to(part.entry, added)) for part in group]
             await sending.commit(self._block(group))
             _add_up(added, group)
-            self.done += [part.step.obj for part in group]
+            self.done += [part.step.obj for part in group if part.step.is_told]
             for part in group:
                 await part.step.remember(part.write, part.write.stored_after(None))
         for callback in collected.callbacks:

@@ -34,7 +34,7 @@ from dynamo_single.orm.requests.changes import as_stored
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.kinds import DynamoModel
-from dynamo_single.orm.write import cascade
+from dynamo_single.orm.write import cascade, on_delete
 from dynamo_single.orm.write.cascade import Cascade, Listing, Step
 from dynamo_single.orm.write.save import only_if, without
 from dynamo_single.table.flow import local
@@ -56,8 +56,8 @@ async def delete(
     done: list[Any] = []
     origin = obj if origin is None else origin
     try:
-        if cascade.followers(type(obj), for_good=True):
-            await _with_children(obj, terms, done, pending, origin)
+        if cascade.followers(type(obj), for_good=True) or on_delete.concerns(type(obj)):
+            await _with_others(obj, terms, done, pending, origin)
         else:
             await notify(pre_delete, obj._meta.concrete_model, instance=obj, using=None, origin=origin)
             if await _alone(obj, terms, pending):
@@ -126,17 +126,18 @@ async def _alone(obj: DynamoModel, terms: Terms, pending: Block | None) -> bool:
     return await only_if(obj, terms.queried, lambda again: remove(obj, Terms(again.queried, terms.demanded), pending))
 
 
-async def _with_children(
-    obj: DynamoModel, terms: Terms, done: list[Any], pending: Block | None, origin: object
-) -> None:
+async def _with_others(obj: DynamoModel, terms: Terms, done: list[Any], pending: Block | None, origin: object) -> None:
     announced: set[ItemKey] = set()
     for attempt in range(ATTEMPTS):
         removal = _Removal(obj, terms)
         if not await local(removal.read_counters):
             return
         below = await local(partial(cascade.below, obj, listings, again=attempt > 0, for_good=True))
+        await local(partial(on_delete.refuse_protected, [obj, *below], listings))
+        # Before anything is deleted, so that what is interrupted can be begun again with the object.
+        resets = await local(partial(on_delete.resets, [obj, *below], listings, again=attempt > 0))
         await _announce([*below, obj], origin, announced)
-        steps = [*(_Removal(each, Terms()) for each in reversed(below)), removal]
+        steps = [*resets, *(_Removal(each, Terms()) for each in reversed(below)), removal]
         roots = [hydration.instance(type(each), each._stored) for each in (obj, *below)] if pending is None else []
         work = Cascade(steps, _guards(obj, terms))
         try:
@@ -158,15 +159,17 @@ async def _with_children(
 async def _latecomers(
     obj: DynamoModel, roots: list[Any], origin: object, announced: set[ItemKey], done: list[Any]
 ) -> None:
-    """Delete the children that were created while their parents were deleted, as far as a key shows them by now."""
+    """Do the same about what came to refer to the objects while they were deleted, as far as a key shows it by now."""
     for _ in range(ATTEMPTS):
         first, *others = roots
         late = await local(partial(cascade.below, first, listings, again=True, for_good=True, also=others))
-        if not late:
+        roots += [hydration.instance(type(each), each._stored) for each in late]
+        resets = await local(partial(on_delete.resets, roots, listings, again=True))
+        if not late and not resets:
+            await local(partial(on_delete.report_protected, roots, listings))
             return
         await _announce(late, origin, announced)
-        roots += [hydration.instance(type(each), each._stored) for each in late]
-        work = Cascade([_Removal(each, Terms()) for each in reversed(late)])
+        work = Cascade([*resets, *(_Removal(each, Terms()) for each in reversed(late))])
         try:
             await work.send(None)
         except StaleObject:

@@ -12,6 +12,7 @@ from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.db import router
+from django.db.models import DO_NOTHING
 from django.db.models.signals import post_save, pre_save
 
 from dynamo_single.exceptions import MissingReference, NoAccessPattern, NotSupported
@@ -182,14 +183,16 @@ def _refuse_rows(obj: DynamoModel) -> None:
 
 
 def _references(model: type[DynamoModel]) -> Iterator[tuple[Any, bool]]:
-    """The references to a model, and whether it has them as ``Children``; what follows from an object follows it."""
+    """The references to a model, and whether a key has to find them: those of ``Children``, and with an ``on_delete``;
+    what follows from an object follows it."""
     owned = {children.field for children in declared(model)}
     for other in registry.all_models():
-        for field in other._meta.concrete_fields:
+        fields: list[Any] = list(other._meta.concrete_fields)
+        for field in fields:
             follows = other.derived_by in (field.name, field.attname) and not _has_others(other)
             related: Any = field.related_model
             if field.is_relation and issubclass(model, related) and not follows:
-                yield field, field in owned
+                yield field, field in owned or field.remote_field.on_delete is not DO_NOTHING
 
 
 def _has_others(model: type[DynamoModel]) -> bool:

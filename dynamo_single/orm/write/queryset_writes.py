@@ -37,7 +37,7 @@ from dynamo_single.orm.requests.compiler import compile_action
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.kinds import DynamoModel
-from dynamo_single.orm.write import cascade, computed_changes
+from dynamo_single.orm.write import cascade, computed_changes, on_delete
 from dynamo_single.orm.write.assignments import Target, is_asked, settled, target_of
 from dynamo_single.orm.write.job import Job, Progress, each_once
 from dynamo_single.signals import post_restore, post_soft_delete
@@ -132,14 +132,15 @@ def restore(matches: Matches) -> tuple[int, dict[str, int]]:
 def _job(matches: Matches, verb: str, *signals: Any) -> Job:
     """The work on many objects: in the caller's own thread where somebody listens to signals, as a handler expects.
 
-    Such objects are written each by itself, since a signal is sent when its object is written; and so are those with
-    children that go along, for which transactions of their own are packed.
+    Such objects are written each by itself, since a signal is sent when its object is written; and so are those that
+    others refer to, which go along, protect or are changed: transactions of their own are packed for them.
     """
     models = [matches.model]
     for model in models:
         models += [each.model for each in cascade.followers(model, for_good=True) if each.model not in models]
     heard = any(signal.has_listeners(model) for signal in signals for model in models)
-    together = None if heard or (signals and len(models) > 1) else matches.together
+    alone = len(models) > 1 or any(map(on_delete.concerns, models))
+    together = None if heard or (signals and alone) else matches.together
     return Job(verb, matches.model, progress=matches.progress, threads=not heard, together=together)
 
 

@@ -36,7 +36,7 @@ from dynamo_single.orm.requests.block import Block, Entry
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.kinds import DynamoModel
-from dynamo_single.orm.write import cascade
+from dynamo_single.orm.write import cascade, on_delete
 from dynamo_single.orm.write.cascade import Cascade, Listing, Step
 from dynamo_single.orm.write.save import assign, remember
 from dynamo_single.signals import post_restore, post_soft_delete
@@ -136,10 +136,11 @@ async def _tell(signal: Signal, done: Sequence[object]) -> None:
 
 def along_with(obj: DynamoModel) -> list[Any]:
     """What goes to the trash along with a live object: a Query for each kind of children, or for several of them."""
-    return cascade.below(obj, _live)
+    return cascade.below(obj, live)
 
 
-def _live(children: Children) -> list[Listing]:
+def live(children: Children) -> list[Listing]:
+    """The children that are not in the trash."""
     return [Listing(children, "live")]
 
 
@@ -184,9 +185,23 @@ async def _carry_out(
                 hold_only(obj, as_it_was[1])
                 raise
         else:
+            if into_trash and pending is None and work.steps:
+                await _look_again(obj, work, done)
             return
         finally:
             done += work.done
+
+
+async def _look_again(obj: DynamoModel, first: Cascade, done: list[Any]) -> None:
+    """Once more for what came to refer to the objects by ``on_delete`` while they went to the trash: a Query for each
+    such reference."""
+    if any(map(on_delete.takes_along, {type(step.obj) for step in first.steps})):
+        work = await local(partial(_deletion, obj, NO_TERMS, again=True))
+        try:
+            await work.send(None)
+        finally:
+            done += work.done
+    await local(partial(on_delete.report_protected, [step.obj for step in first.steps], live))
 
 
 def _deletion(obj: DynamoModel, terms: Terms, *, again: bool) -> Cascade:
@@ -196,12 +211,12 @@ def _deletion(obj: DynamoModel, terms: Terms, *, again: bool) -> Cascade:
 
     def listings_of(children: Children) -> list[Listing]:
         completes = interrupted and cascade.followers(children.model)
-        return [*_live(children), *(batch.listings(children) if completes else ())]
+        return [*live(children), *(batch.listings(children) if completes else ())]
 
     steps = [] if interrupted else [_Assignment(obj, batch.changes(obj, follows=False), terms)]
-    for child in cascade.below(obj, listings_of, again=again):
-        if not _is_in_trash(child):
-            steps.append(_Assignment(child, batch.changes(child, follows=True)))
+    children = [child for child in cascade.below(obj, listings_of, again=again) if not _is_in_trash(child)]
+    on_delete.refuse_protected([*(() if interrupted else (obj,)), *children], live)
+    steps += [_Assignment(child, batch.changes(child, follows=True)) for child in children]
     # What follows the object's own transaction, or completes it, must not follow its restoration.
     return Cascade(steps, [batch.guard(obj)] if len(steps) > (0 if interrupted else 1) else [])
 
@@ -221,7 +236,7 @@ async def _latecomers(obj: DynamoModel, batch: Batch | None, done: list[Any]) ->
     """Bring back what another deletion of the object put into the trash meanwhile, as far as a key shows it by now."""
 
     def listings_of(children: Children) -> list[Listing]:
-        found = _live(children) if cascade.followers(children.model) else []
+        found = live(children) if cascade.followers(children.model) else []
         return [*found, *(batch.listings(children) if batch is not None else ())]
 
     for _ in range(ATTEMPTS):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from django import forms
-from django.db.models import CASCADE, OneToOneField
+from django.db.models import RESTRICT, OneToOneField
 from django.forms import modelform_factory
 
 from dynamo_single import models
@@ -138,5 +138,5 @@ def test_a_join_from_the_other_side_is_refused_with_the_way_out(place: Place) ->
 def test_it_is_unique_or_another_attribute() -> None:
     with pytest.raises(ConfigurationError, match="a ReferenceAttribute need not be"):
         models.OneToOneAttribute(Place, unique=False)
-    with pytest.raises(ConfigurationError, match="on_delete=CASCADE cannot be kept"):
-        models.OneToOneAttribute(Place, CASCADE)
+    with pytest.raises(ConfigurationError, match="on_delete=RESTRICT cannot be kept"):
+        models.OneToOneAttribute(Place, RESTRICT)

@@ -17,7 +17,7 @@ _MADE = (
     "IdAttribute(), which makes an identifier: DynamoDB counts no numbers up. A number that is given takes "
     "IntegerAttribute()"
 )
-_KEPT = "leave on_delete out: deleting an object does nothing to what refers to it, except for Children(...)"
+_KEPT = "models.PROTECT or models.CASCADE; anything else is for the delete() of the other model"
 
 #: Django's names, and what there is instead.
 NAMES = {
@@ -45,7 +45,7 @@ NAMES = {
     "FileField": "FileAttribute(upload_to=...)",
     "FilePathField": _TEXT,
     "FloatField": "NumberAttribute()",
-    "ForeignKey": "ReferenceAttribute(Company), without on_delete",
+    "ForeignKey": "ReferenceAttribute(Company, on_delete=...)",
     "ForeignObject": "ReferenceAttribute(Company)",
     "GeneratedField": "CanonicalAttribute(source=...) or CopiedAttribute(...), or set an attribute in save()",
     "GenericIPAddressField": "IPAddressAttribute()",
@@ -54,20 +54,15 @@ NAMES = {
     "Index": 'class Keys: by_name = models.IndexKey("gs1", "COMPANY", "{name}#{company_id}")',
     "JSONField": "MapAttribute() or ListAttribute(), which filters look into, or JSONAttribute() for JSON text",
     "ManyToManyField": "a model of the memberships: see docs/how-to/many-to-many.md",
-    "OneToOneField": "OneToOneAttribute(Company), without on_delete",
+    "OneToOneField": "OneToOneAttribute(Company, on_delete=...)",
     "SlugField": "SlugAttribute()",
     "TextField": "UnicodeAttribute(multiline=True)",
     "TimeField": "TimeAttribute()",
     "URLField": "URLAttribute()",
     "UUIDField": "UUIDAttribute()",
-    "CASCADE": f"Children(..., cascade=True) on the other model; {_KEPT}",
     "OrderWrt": "an attribute that holds the place, named in a sort key",
-    "PROTECT": _KEPT,
     "RESTRICT": _KEPT,
     "SET": _KEPT,
-    "SET_DEFAULT": _KEPT,
-    "SET_NULL": _KEPT,
-    "DO_NOTHING": "nothing: leave on_delete out, as nothing is what is done",
 }
 
 #: Options of Django's fields that no attribute takes, and what there is instead.

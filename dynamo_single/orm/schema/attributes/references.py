@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeVar
 
 from django.db import models
 from django.utils.functional import Promise
@@ -35,6 +35,10 @@ SQL_KEYS: dict[str, type[Attribute]] = {
     "CharField": UnicodeAttribute,
     "UUIDField": UUIDAttribute,
 }
+
+
+#: What a deletion can do to what refers to an object, as Django names it.
+ON_DELETE: Final = (models.CASCADE, models.PROTECT, models.SET_NULL, models.SET_DEFAULT, models.DO_NOTHING)
 
 
 class StandIn(Attribute[T, Null]):
@@ -79,9 +83,9 @@ class StandIn(Attribute[T, Null]):
 class ReferenceAttribute(StandIn[M, Nullable]):
     """A reference to another object: ``company = ReferenceAttribute(Company)`` stores ``company_id``, its ``pk``.
 
-    To forms, the admin and ``select`` widgets it is a ``ForeignKey``. DynamoDB does not check that the other object
-    exists, and nothing happens to the reference when it is deleted: ``on_delete`` can only be ``DO_NOTHING``.
-    ``related_name`` as in Django.
+    To forms, the admin and ``select`` widgets it is a ``ForeignKey``. ``related_name`` as in Django. ``on_delete`` says
+    what a deletion of the other object does: ``CASCADE``, ``PROTECT``, ``SET_NULL``, ``SET_DEFAULT``, or ``DO_NOTHING``
+    where it is not given. A key has to find the objects that refer to one: a Query for each such reference.
     """
 
     field_class: ClassVar[type[models.Field[Any, Any]]] = fields.ReferenceField
@@ -102,11 +106,11 @@ class ReferenceAttribute(StandIn[M, Nullable]):
         if callable(second) and not isinstance(second, Promise):
             # Django's second argument, which would be a label here in silence.
             verbose_name, on_delete = None, second
-        if on_delete is not models.DO_NOTHING:
+        if on_delete not in ON_DELETE:
+            known = ", ".join(f"models.{each.__name__}" for each in ON_DELETE)
             raise ConfigurationError(
-                f"on_delete={getattr(on_delete, '__name__', on_delete)} cannot be kept: deleting an object does "
-                "nothing to what refers to it. Leave on_delete out, and delete or change what refers to an object "
-                "in its model's delete()."
+                f"on_delete={getattr(on_delete, '__name__', on_delete)} cannot be kept. It can be {known}; anything "
+                "else is for the delete() of the other model."
             )
         if self.one_to_one and not options.setdefault("unique", True):
             raise ConfigurationError("A OneToOneAttribute is unique: a ReferenceAttribute need not be.")

@@ -1,0 +1,82 @@
+"""E030: references whose ``on_delete`` could not be carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.checks import Error
+from django.db.models import CASCADE, SET_DEFAULT, SET_NULL
+
+from dynamo_single.backend.errors import is_stored_in_dynamodb
+from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.children import declared
+from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
+from dynamo_single.orm.schema.referrers import Referrers, references
+
+
+def check_on_delete(model: type[DynamoModel]) -> Iterator[Error]:
+    """What is wrong with the references of a model."""
+    for field in references(model):
+        try:
+            layout = registry.layout_of(model)
+            found = list(_problems(field, layout))
+        except ConfigurationError:
+            continue  # E003 says so
+        for message, hint in found:
+            name = field.remote_field.on_delete.__name__
+            yield Error(f"{field.name}: on_delete={name} {message}", hint=hint, obj=model, id="dynamo_single.E030")
+
+
+def _problems(field: Any, layout: ModelLayout) -> Iterator[tuple[str, str]]:
+    target, on_delete = field.related_model, field.remote_field.on_delete
+    label = target._meta.label
+    if not is_stored_in_dynamodb(target):
+        yield f"is about {label}, which is in an SQL database: nothing here hears of its deletions.", _LEAVE_OUT
+        return
+    if target._options.alias != layout.alias:
+        yield f"is about {label}, which is in another table: one transaction has one table here.", _LEAVE_OUT
+        return
+    if target._options.purge_after is not None or registry.layout_of(target).expires is not None:
+        yield f"is about {label}, whose objects expire: DynamoDB deletes them, and nobody hears of it.", _LEAVE_OUT
+    for children in declared(target):
+        if children.problem() is None and children.field == field and children.cascade not in (None, _goes(field)):
+            yield (
+                f"and {label}.{children.name} = Children(..., cascade={children.cascade}) contradict each other.",
+                "Say it in one of the two places.",
+            )
+    if on_delete in (SET_NULL, SET_DEFAULT) and (field.attname in layout.identity or field.attribute.immutable):
+        yield "would change what never changes: it is a part of the primary key, or immutable.", "Take another one."
+    yield from _key_problems(field, layout)
+
+
+def _goes(field: Any) -> bool:
+    return field.remote_field.on_delete is CASCADE
+
+
+_LEAVE_OUT = "Leave on_delete out, and decide in code of your own what becomes of the reference."
+
+
+def _key_problems(field: Any, layout: ModelLayout) -> Iterator[tuple[str, str]]:
+    """What keeps the objects that refer to one from being found."""
+    if Referrers(field.related_model, field).is_by_table:
+        return
+    short, reference = field.model._meta.object_name, field.attname
+    if not any(lists(key, layout, reference) for key in layout.indexes):
+        yield (
+            f"needs the objects that refer to one, and no key of {layout.label} lists them.",
+            f'Declare one, such as models.IndexKey("gs1", "{short.upper()}#{{{reference}}}", ...).',
+        )
+    if layout.soft_delete and layout.trash is None:
+        yield (
+            f"needs the objects in the trash too, and {layout.label} has no index for its trash.",
+            f"Set {short}.Meta.trash_index.",
+        )
+
+
+def lists(key: AccessKey, layout: ModelLayout, reference: str) -> bool:
+    """Whether a key of an index has all objects with one reference in one partition."""
+    rest = {*key.variables} - {reference}
+    return {*key.partition.variables} <= {reference} and all(layout.attributes[name].required for name in rest)

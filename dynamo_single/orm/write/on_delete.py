@@ -1,0 +1,179 @@
+"""What a deletion does to the objects that refer to what is deleted, where they do not go along: ``on_delete``.
+
+``PROTECT`` refuses it before anything is written; ``SET_NULL`` and ``SET_DEFAULT`` write the referring objects with it.
+This module must not know how the deletion itself is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from django.db.models import CASCADE, SET_DEFAULT
+from msgspec.structs import replace
+
+from dynamo_single.exceptions import StaleObject, StillReferenced
+from dynamo_single.orm.conditions.algebra import join
+from dynamo_single.orm.effects import sending
+from dynamo_single.orm.effects.compose import assigned, compose
+from dynamo_single.orm.effects.effect import Subject
+from dynamo_single.orm.effects.together import effects_of
+from dynamo_single.orm.effects.write import Write
+from dynamo_single.orm.items import hydration
+from dynamo_single.orm.items.serialization import Values
+from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
+from dynamo_single.orm.requests.block import Block
+from dynamo_single.orm.requests.changes import as_stored
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.children import Children
+from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.referrers import protecting, resetting
+from dynamo_single.orm.write.cascade import PARENTS_AT_ONCE, Listing, ListingsOf, Step, followers
+from dynamo_single.orm.write.save import remember
+from dynamo_single.table import names
+
+#: How many of the objects that keep another one from being deleted an error names.
+MAX_NAMED = 100
+
+_References = Callable[[type[DynamoModel]], tuple[Children, ...]]
+
+
+def concerns(model: type[DynamoModel]) -> bool:
+    """Whether a deletion of this model's objects has to look for objects that do not go along."""
+    return bool(protecting(model) or resetting(model))
+
+
+def takes_along(model: type[DynamoModel]) -> bool:
+    """Whether references to this model's objects say ``CASCADE`` themselves."""
+    return any(each.field.remote_field.on_delete is CASCADE for each in followers(model))
+
+
+def refuse_protected(objects: Sequence[DynamoModel], listings_of: ListingsOf) -> None:
+    """Raise ``StillReferenced`` where one that protects refers to an object: a Query for each such reference.
+
+    What an index gives is looked up in the table. Raises ``PendingWrite`` where an ``atomic()`` block has written such
+    an object.
+    """
+    for children, found in _kept_by(objects, listings_of):
+        raise StillReferenced(
+            f"{Subject(objects[0]).name} cannot be deleted: {children.model._meta.label} objects refer to "
+            f"{'it' if len(objects) == 1 else 'it, or to what goes along,'} by {children.field.name}, such as the one "
+            f"with pk {found[0].pk!r}. Delete these first, or let them refer to another one; nothing was written.",
+            set(found),
+        )
+
+
+def report_protected(objects: Sequence[DynamoModel], listings_of: ListingsOf) -> None:
+    """Raise ``StaleObject`` where one that protects came to refer to an object while that was deleted."""
+    for children, found in _kept_by(objects, listings_of):
+        raise StaleObject(
+            f"{Subject(objects[0]).name} is deleted, and meanwhile {Subject(found[0]).name} came to refer to "
+            f"{'it' if len(objects) == 1 else 'it, or to what went along,'} by {children.field.name}, which protects. "
+            "A reference with checked=True keeps that from happening; dynamo_verify reports what is left."
+        )
+
+
+def kept_by(objects: Sequence[DynamoModel], listings_of: ListingsOf) -> list[Any]:
+    """Up to ``MAX_NAMED`` for each reference of the objects that keep some others from being deleted."""
+    return [each for _, found in _kept_by(objects, listings_of) for each in found]
+
+
+def _kept_by(objects: Sequence[DynamoModel], listings_of: ListingsOf) -> Iterator[tuple[Children, list[Any]]]:
+    for listing, pks in _asked(objects, protecting, listings_of):
+        found = next(_found(listing, pks, again=True), [])
+        if found:
+            yield listing.children, found
+
+
+def resets(objects: Sequence[DynamoModel], listings_of: ListingsOf, *, again: bool) -> list[Step]:
+    """What sets the references to objects that are deleted for good to nothing, or to their default.
+
+    Each object is written once, however many of its references lead there. ``again``: what an index gives is looked up
+    in the table. Raises ``StillReferenced`` where the default is an object that is deleted.
+    """
+    deleted = {key_of(obj._stored) for obj in objects}
+    values: dict[ItemKey, tuple[Any, Values]] = {}
+    for listing, pks in _asked(objects, resetting, listings_of):
+        field = listing.children.field
+        for obj in (each for some in _found(listing, pks, again=again) for each in some):
+            key = key_of(obj._stored)
+            if key not in deleted:
+                values.setdefault(key, (obj, {}))[1][field.attname] = _instead(obj, field, pks)
+    return [Reset(obj, given) for obj, given in values.values()]
+
+
+def _instead(obj: DynamoModel, field: Any, pks: Sequence[object]) -> Any:
+    if field.remote_field.on_delete is not SET_DEFAULT:
+        return None
+    default = field.attribute.prepare(field.get_default())
+    if default in pks:
+        raise StillReferenced(
+            f"{field.related_model._meta.label} with pk {default!r} cannot be deleted: it is the default of "
+            f"{field.model._meta.label}.{field.name}, by which {Subject(obj).name} refers to it; nothing was written.",
+            {obj},
+        )
+    return default
+
+
+def _asked(
+    objects: Sequence[DynamoModel], references: _References, listings_of: ListingsOf
+) -> Iterator[tuple[Listing, list[Any]]]:
+    """Which objects to look for, and by which ``pk``s of what they refer to."""
+    by_model: dict[type[DynamoModel], list[Any]] = {}
+    for obj in objects:
+        model: Any = obj._meta.concrete_model
+        by_model.setdefault(model, []).append(obj.pk)
+    for model, pks in by_model.items():
+        for children in references(model):
+            for start in range(0, len(pks), PARENTS_AT_ONCE):
+                yield from ((listing, pks[start : start + PARENTS_AT_ONCE]) for listing in listings_of(children))
+
+
+def _found(listing: Listing, pks: Sequence[object], *, again: bool) -> Iterator[list[Any]]:
+    """The objects that refer to some others, a hundred at a time; each is one at least."""
+    reading = listing.queryset(pks).iterator()
+    while some := list(islice(reading, MAX_NAMED)):
+        fresh: Iterable[Any] = some
+        if again and not listing.children.is_by_table:
+            fresh = (obj for obj in listing.again(some, pks) if _is_meant(listing, obj))
+        if left := list(fresh):
+            yield left
+
+
+def _is_meant(listing: Listing, obj: DynamoModel) -> bool:
+    return listing.visibility == "all" or (listing.visibility == "deleted") == (names.DELETED_AT in obj._stored)
+
+
+class Reset(Step):
+    """Setting references of one object, on the condition that they are as they were read. Nobody is told of it."""
+
+    is_told = False
+
+    def __init__(self, obj: DynamoModel, values: Values) -> None:
+        super().__init__(obj)
+        self.values = values
+
+    async def send(self, pending: Block | None) -> bool:
+        """Set them by themselves, or within a block."""
+        write = await self.compose(pending)
+        if write is None:
+            return False
+        await remember(self.obj, write, await sending.deliver(self.obj, write))
+        return True
+
+    async def compose(self, pending: Block | None) -> Write | None:
+        """The object's write, among those of the others."""
+        model, before, effects = type(self.obj), self.obj._stored, effects_of(type(self.obj))
+        values, given = self.values, {**hydration.values_of(model, before), **self.values}
+        for effect in effects:
+            only = frozenset(self.values)
+            values = {**values, **await effect.fill(Subject(self.obj), given, before, only, pending, lenient=False)}
+        attributes = registry.attributes_of(model)
+        as_read = [as_stored(before, attributes[name].attr_name) for name in self.values]
+        draft = replace(assigned(self.obj, values), computed=join(as_read))
+        return await compose(self.obj, effects, draft, pending=pending)
+
+    async def remember(self, write: Write, stored: Item) -> None:
+        """The object has them now."""
+        await remember(self.obj, write, stored)

@@ -1,0 +1,98 @@
+"""What refers to what by ``on_delete``: artists with their works, and galleries with a trash."""
+
+from __future__ import annotations
+
+from dynamo_single import models
+
+
+class Artist(models.Model):
+    """Somebody whom others refer to in each way; deleted for good only."""
+
+    artist_id = models.UnicodeAttribute()
+    name = models.UnicodeAttribute(default="")
+
+    class Keys:
+        primary = models.Key("ARTIST#{artist_id}", "#METADATA")
+
+
+class Sketch(models.Model):
+    """What goes with its artist, in whose partition it lies; its frame goes with it."""
+
+    artist = models.ReferenceAttribute(Artist, on_delete=models.CASCADE)
+    sketch_id = models.UnicodeAttribute()
+
+    class Keys:
+        primary = models.Key("ARTIST#{artist_id}", "SKETCH#{sketch_id}")
+
+
+class Frame(models.Model):
+    """What goes with its sketch, and protects its maker."""
+
+    frame_id = models.UnicodeAttribute()
+    sketch = models.ReferenceAttribute(Sketch, on_delete=models.CASCADE)
+    maker = models.ReferenceAttribute(Artist, on_delete=models.PROTECT, null=True)
+
+    class Keys:
+        primary = models.Key("FRAME#{frame_id}", "#METADATA")
+        by_sketch = models.IndexKey("gs1", "FRAMES#{sketch_id}", "{frame_id}")
+        by_maker = models.IndexKey("gs2", "MADE#{maker_id}", "{frame_id}")
+
+
+class Painting(models.SoftDeleteModel):
+    """What stays without its artist, and falls back to another editor; it has a trash."""
+
+    painting_id = models.UnicodeAttribute()
+    artist = models.ReferenceAttribute(Artist, on_delete=models.SET_NULL, null=True)
+    artist_name = models.CopiedAttribute("artist", "name")
+    editor = models.ReferenceAttribute(
+        Artist, on_delete=models.SET_DEFAULT, default="nobody", related_name="edited_paintings"
+    )
+
+    class Keys:
+        primary = models.Key("PAINTING#{painting_id}", "#METADATA")
+        by_artist = models.IndexKey("gs1", "PAINTED#{artist_id}", "{painting_id}")
+        by_editor = models.IndexKey("gs2", "EDITED#{editor_id}", "{painting_id}")
+
+
+class Gallery(models.SoftDeleteModel):
+    """What goes to the trash first."""
+
+    gallery_id = models.UnicodeAttribute()
+    name = models.UnicodeAttribute(default="")
+
+    class Keys:
+        primary = models.Key("GALLERY#{gallery_id}", "#METADATA")
+        listed = models.IndexKey("gs1", "GALLERY", "{gallery_id}")
+
+
+class Exhibit(models.SoftDeleteModel):
+    """What goes along with its gallery."""
+
+    exhibit_id = models.UnicodeAttribute()
+    gallery = models.ReferenceAttribute(Gallery, on_delete=models.CASCADE)
+
+    class Keys:
+        primary = models.Key("EXHIBIT#{exhibit_id}", "#METADATA")
+        by_gallery = models.IndexKey("gs1", "EXHIBITS#{gallery_id}", "{exhibit_id}")
+
+
+class Loan(models.SoftDeleteModel):
+    """What protects its gallery."""
+
+    loan_id = models.UnicodeAttribute()
+    gallery = models.ReferenceAttribute(Gallery, on_delete=models.PROTECT)
+
+    class Keys:
+        primary = models.Key("LOAN#{loan_id}", "#METADATA")
+        by_gallery = models.IndexKey("gs1", "LOANS#{gallery_id}", "{loan_id}")
+
+
+class Tour(models.Model):
+    """What is set to nothing when its gallery is deleted for good."""
+
+    tour_id = models.UnicodeAttribute()
+    gallery = models.ReferenceAttribute(Gallery, on_delete=models.SET_NULL, null=True)
+
+    class Keys:
+        primary = models.Key("TOUR#{tour_id}", "#METADATA")
+        by_gallery = models.IndexKey("gs1", "TOURS#{gallery_id}", "{tour_id}")

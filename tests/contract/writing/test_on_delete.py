@@ -1,0 +1,293 @@
+"""``on_delete`` on the real engine: what a deletion does to the objects that refer to what is deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.db.models import ProtectedError
+from django.db.models.signals import post_delete
+
+from dynamo_single import transactions
+from dynamo_single.exceptions import (
+    BulkError,
+    DynamoSingleError,
+    ParentInTrash,
+    PendingWrite,
+    StaleObject,
+    StillReferenced,
+)
+from dynamo_single.table import Table
+from dynamo_single.testing import assert_requests, intercept
+from dynamo_single.verification import verify
+from tests.catalog.studios import Artist, Exhibit, Frame, Gallery, Loan, Painting, Sketch, Tour
+from tests.contract.clubs import items
+from tests.contract.tables import assert_consistent
+
+pytestmark = pytest.mark.usefixtures("table")
+
+
+@pytest.fixture
+def ann(table: Table) -> Artist:
+    """An artist to whom nothing refers, and the one to fall back to."""
+    Artist.objects.create(artist_id="nobody")
+    return Artist.objects.create(artist_id="ann", name="Ann")
+
+
+@pytest.fixture
+def gallery(table: Table) -> Gallery:
+    """A gallery to which nothing refers."""
+    return Gallery.objects.create(gallery_id="g")
+
+
+@contextmanager
+def before_write(act: Callable[[], Any]) -> Iterator[None]:
+    """Let another writer act just before the first write of the block."""
+    acted: list[str] = []
+
+    def interceptor(operation: str, params: Mapping[str, Any]) -> None:
+        if not acted and operation in {"TransactWriteItems", "UpdateItem", "DeleteItem", "PutItem"}:
+            acted.append(operation)
+            act()
+
+    with intercept(interceptor):
+        yield
+    assert acted
+
+
+def keys(table: Table) -> set[str]:
+    """The partition keys and sort keys of everything that is stored."""
+    return {f"{pk} {sk}" for pk, sk in items(table)}
+
+
+# CASCADE
+
+
+def test_what_cascades_goes_along_through_several_references(ann: Artist, table: Table) -> None:
+    sketch = Sketch.objects.create(artist=ann, sketch_id="s")
+    Frame.objects.create(frame_id="f", sketch=sketch)
+    counts = {"catalog.Artist": 1, "catalog.Sketch": 1, "catalog.Frame": 1}
+    assert ann.delete() == (3, counts)
+    assert keys(table) == {"ARTIST#nobody #METADATA"}
+
+
+def test_signals_tell_of_what_goes_along(ann: Artist) -> None:
+    Sketch.objects.create(artist=ann, sketch_id="s")
+    told: list[Any] = []
+
+    def receive(sender: Any, instance: Any, origin: Any, **kwargs: Any) -> None:
+        told.append((instance.pk, origin.pk))
+
+    post_delete.connect(receive, sender=Sketch)
+    try:
+        ann.delete()
+    finally:
+        post_delete.disconnect(receive, sender=Sketch)
+    assert told == [("ann~~s", "ann")]
+
+
+def test_a_large_cascade_is_sent_in_several_transactions(ann: Artist, table: Table) -> None:
+    Sketch.objects.bulk_create([Sketch(artist=ann, sketch_id=f"{number:03}") for number in range(150)])
+    assert ann.delete()[0] == 151
+    assert keys(table) == {"ARTIST#nobody #METADATA"}
+
+
+def test_what_cascades_and_comes_meanwhile_is_deleted_too(ann: Artist, table: Table) -> None:
+    with before_write(lambda: Sketch.objects.create(artist=Artist(artist_id="ann"), sketch_id="late")):
+        assert ann.delete() == (2, {"catalog.Artist": 1, "catalog.Sketch": 1})
+    assert keys(table) == {"ARTIST#nobody #METADATA"}
+
+
+# PROTECT
+
+
+def test_what_protects_refuses_the_deletion_and_nothing_is_written(ann: Artist, table: Table) -> None:
+    sketch = Sketch.objects.create(artist=Artist.objects.create(artist_id="bob"), sketch_id="s")
+    frame = Frame.objects.create(frame_id="f", sketch=sketch, maker=ann)
+    before = items(table)
+    with pytest.raises(ProtectedError) as caught:
+        ann.delete()
+    assert caught.value.protected_objects == {frame}
+    assert isinstance(caught.value, DynamoSingleError)
+    assert str(caught.value) == (
+        "catalog.Artist with pk 'ann' cannot be deleted: catalog.Frame objects refer to it by maker, such as the one "
+        "with pk 'f'. Delete these first, or let them refer to another one; nothing was written."
+    )
+    assert items(table) == before
+
+
+def test_what_protects_something_that_goes_along_refuses_too(ann: Artist, table: Table) -> None:
+    Frame.objects.create(frame_id="f", sketch=Sketch.objects.create(artist=ann, sketch_id="s"), maker=ann)
+    before = items(table)
+    with pytest.raises(StillReferenced, match="such as the one with pk 'f'"):
+        ann.delete()
+    assert items(table) == before
+
+
+def test_no_signal_is_sent_of_a_deletion_that_is_refused(ann: Artist) -> None:
+    Frame.objects.create(frame_id="f", sketch_id="x~~y", maker=ann)
+    told: list[Any] = []
+
+    def receive(sender: Any, instance: Any, **kwargs: Any) -> None:
+        told.append(instance)
+
+    post_delete.connect(receive, sender=Artist)
+    try:
+        with pytest.raises(ProtectedError):
+            ann.delete()
+    finally:
+        post_delete.disconnect(receive, sender=Artist)
+    assert told == []
+
+
+def test_a_queryset_names_what_is_protected_and_deletes_the_others(ann: Artist) -> None:
+    Frame.objects.create(frame_id="f", sketch_id="x~~y", maker=ann)
+    with pytest.raises((BulkError, ProtectedError)):
+        Artist.objects.filter(pk__in=["ann", "nobody"]).delete()
+    assert Artist.objects.filter(pk="ann").exists()
+
+
+def test_what_is_deleted_in_the_same_block_cannot_be_looked_for(ann: Artist) -> None:
+    frame = Frame.objects.create(frame_id="f", sketch_id="x~~y", maker=ann)
+    with pytest.raises(PendingWrite, match=r"catalog.Frame with pk 'f' is written in this"), transactions.atomic():
+        frame.delete()
+        ann.delete()
+    assert Artist.objects.filter(pk="ann").exists()
+
+
+def test_what_comes_to_protect_meanwhile_is_reported(ann: Artist) -> None:
+    def refer() -> None:
+        Frame.objects.create(frame_id="f", sketch_id="x~~y", maker_id="ann")
+
+    with before_write(refer), pytest.raises(StaleObject, match=r"meanwhile catalog.Frame with pk 'f' came to refer"):
+        ann.delete()
+    kinds = {finding.kind for finding in verify()}
+    assert kinds == {"child of nobody", "refers to nobody"}
+
+
+# SET_NULL and SET_DEFAULT
+
+
+def test_references_are_set_to_nothing_and_to_their_default_in_the_same_transaction(ann: Artist, table: Table) -> None:
+    Painting.objects.create(painting_id="p", artist=ann, editor=ann)
+    Painting.objects.create(painting_id="q", artist=ann, editor_id="nobody")
+    # SET_NULL and SET_DEFAULT, each live and in the trash; Sketches, and who protects; and all once more afterwards.
+    assert ann.delete() == (1, {"catalog.Artist": 1})
+    (p, q) = (Painting.objects.get(pk=pk) for pk in "pq")
+    assert (p.artist_id, p.artist_name, p.editor_id) == (None, None, "nobody")
+    assert (q.artist_id, q.artist_name, q.editor_id) == (None, None, "nobody")
+    assert_consistent()
+
+
+def test_what_is_in_the_trash_is_set_too(ann: Artist) -> None:
+    Painting.objects.create(painting_id="p", artist=ann, editor_id="nobody").delete()
+    ann.delete()
+    assert Painting.deleted_objects.get(pk="p").artist_id is None
+    Painting.deleted_objects.get(pk="p").restore()
+    assert_consistent()
+
+
+def test_a_default_that_is_deleted_itself_is_refused(ann: Artist, table: Table) -> None:
+    Painting.objects.create(painting_id="p", artist=None, editor_id="nobody")
+    before = items(table)
+    with pytest.raises(ProtectedError, match=r"it is the default of catalog.Painting.editor"):
+        Artist.objects.get(pk="nobody").delete()
+    assert items(table) == before
+
+
+def test_many_references_are_set_in_several_transactions_before_the_object_goes(ann: Artist) -> None:
+    for number in range(120):
+        Painting.objects.create(painting_id=f"{number:03}", artist=ann, editor_id="nobody")
+    ann.delete()
+    assert {painting.artist_id for painting in Painting.objects.filter(painting_id__in=["000", "119"])} == {None}
+    assert_consistent()
+
+
+def test_a_reference_that_another_writer_changed_meanwhile_stays(ann: Artist) -> None:
+    Painting.objects.create(painting_id="p", artist=ann, editor_id="nobody")
+
+    def give() -> None:
+        Painting.objects.filter(pk="p").update(artist=Artist.objects.create(artist_id="bob", name="Bob"))
+
+    with before_write(give):
+        ann.delete()
+    painting = Painting.objects.get(pk="p")
+    assert (painting.artist_id, painting.artist_name) == ("bob", "Bob")
+
+
+def test_one_that_comes_meanwhile_is_set_too(ann: Artist) -> None:
+    with before_write(lambda: Painting.objects.create(painting_id="p", artist_id="ann", editor_id="nobody")):
+        ann.delete()
+    assert Painting.objects.get(pk="p").artist_id is None
+
+
+# the trash
+
+
+def test_the_trash_takes_what_cascades_and_gives_back_what_it_took(gallery: Gallery, table: Table) -> None:
+    Exhibit.objects.create(exhibit_id="a", gallery=gallery)
+    Exhibit.objects.create(exhibit_id="b", gallery=gallery).delete()
+    before = items(table)
+    assert gallery.delete() == (2, {"catalog.Gallery": 1, "catalog.Exhibit": 1})
+    assert Exhibit.deleted_objects.get(pk="a").deleted_with == "Gallery#g"
+    with pytest.raises(ParentInTrash):
+        Exhibit.deleted_objects.get(pk="a").restore()
+    assert gallery.restore() == (2, {"catalog.Gallery": 1, "catalog.Exhibit": 1})
+    assert items(table) == before
+
+
+def test_the_trash_is_refused_by_what_protects_and_is_live(gallery: Gallery, table: Table) -> None:
+    loan = Loan.objects.create(loan_id="l", gallery=gallery)
+    before = items(table)
+    with pytest.raises(ProtectedError):
+        gallery.delete()
+    assert items(table) == before
+    loan.delete()
+    gallery.delete()
+    with pytest.raises(ProtectedError, match=r"catalog.Loan"):
+        gallery.hard_delete()
+
+
+def test_nothing_is_set_to_null_before_the_deletion_for_good(gallery: Gallery) -> None:
+    Tour.objects.create(tour_id="v", gallery=gallery)
+    gallery.delete()
+    assert Tour.objects.get(pk="v").gallery_id == "g"
+    gallery.hard_delete()
+    assert Tour.objects.get(pk="v").gallery_id is None
+
+
+def test_what_comes_while_the_object_goes_to_the_trash_goes_along(gallery: Gallery) -> None:
+    with before_write(lambda: Exhibit.objects.create(exhibit_id="late", gallery_id="g")):
+        assert gallery.delete()[0] == 2
+    assert gallery.restore()[0] == 2
+
+
+# all of them
+
+
+def test_the_asynchronous_twin_does_the_same(ann: Artist) -> None:
+    Sketch.objects.create(artist=ann, sketch_id="s")
+    Painting.objects.create(painting_id="p", artist=ann, editor_id="nobody")
+    assert async_to_sync(ann.adelete)() == (2, {"catalog.Artist": 1, "catalog.Sketch": 1})
+    assert Painting.objects.get(pk="p").artist_id is None
+
+
+def test_what_is_looked_for_is_one_query_a_reference_and_visibility(gallery: Gallery) -> None:
+    searches = ["Query"] * 2  # exhibits and loans that are live
+    with assert_requests([*searches, "UpdateItem", *searches]):
+        gallery.delete()
+
+
+def test_a_model_that_nothing_refers_to_pays_nothing(table: Table) -> None:
+    tour = Tour.objects.create(tour_id="v")
+    with assert_requests(["DeleteItem"]):
+        tour.delete()
+
+
+def test_an_object_to_which_others_refer_does_not_move(ann: Artist) -> None:
+    Painting.objects.create(painting_id="p", artist=ann, editor_id="nobody")
+    with pytest.raises(DynamoSingleError, match=r"cannot move: catalog.Painting objects refer to it by artist"):
+        ann.move(artist_id="ann2")

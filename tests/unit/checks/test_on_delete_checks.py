@@ -1,0 +1,112 @@
+"""E030: references whose ``on_delete`` could not be carried out, and how models are found right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from dynamo_single import models
+from tests.unit.declaring import declare, forgotten, messages
+
+
+@pytest.fixture(autouse=True)
+def _declared() -> Iterator[None]:
+    with forgotten():
+        yield
+
+
+def pair(
+    on_delete: Any = models.PROTECT,
+    *,
+    keys: dict[str, Any] | None = None,
+    primary: tuple[str, str] = ("SHIRT#{shirt_id}", "#METADATA"),
+    target: dict[str, Any] | None = None,
+    bases: tuple[type, ...] = (models.Model,),
+    options: dict[str, Any] | None = None,
+    **reference: Any,
+) -> Any:
+    """A shirt that refers to its owner."""
+    owner = declare("Owner", ("OWNER#{owner_id}", "#METADATA"), owner_id=models.IdAttribute(), **(target or {}))
+    return declare(
+        "Shirt",
+        primary,
+        BY_OWNER if keys is None else keys,
+        bases=bases,
+        options=options,
+        shirt_id=models.IdAttribute(),
+        owner=models.ReferenceAttribute(owner, on_delete=on_delete, **reference),
+    )
+
+
+BY_OWNER = {"by_owner": models.IndexKey("gs1", "OWNED#{owner_id}", "{shirt_id}")}
+IN_OWNER = ("OWNER#{owner_id}", "SHIRT#{shirt_id}")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"keys": {}, "primary": IN_OWNER},
+        {"on_delete": models.DO_NOTHING, "keys": {}},
+        {"on_delete": models.SET_NULL, "null": True},
+        {"on_delete": models.SET_DEFAULT, "default": "nobody"},
+        {"bases": (models.SoftDeleteModel,)},
+    ],
+)
+def test_references_that_a_key_finds_are_fine(options: dict[str, Any]) -> None:
+    assert messages(pair(**options)) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"keys": {}}, "needs the objects that refer to one, and no key of catalog.Shirt lists them."),
+        (
+            {"keys": {}, "primary": IN_OWNER, "bases": (models.SoftDeleteModel,)},
+            None,
+        ),
+        (
+            {"target": {"expires_at": models.TTLAttribute()}},
+            "is about catalog.Owner, whose objects expire: DynamoDB deletes them, and nobody hears of it.",
+        ),
+        (
+            {
+                "target": {
+                    "bases": (models.SoftDeleteModel,),
+                    "options": {"purge_after": timedelta(days=1)},
+                    "keys": {"listed": models.IndexKey("gs1", "OWNER", "{owner_id}")},
+                }
+            },
+            "is about catalog.Owner, whose objects expire: DynamoDB deletes them, and nobody hears of it.",
+        ),
+        (
+            {"options": {"table": "kinds"}},
+            "is about catalog.Owner, which is in another table: one transaction has one table here.",
+        ),
+        (
+            {"target": {"shirts": models.Children("catalog.Shirt", cascade=True)}},
+            "and catalog.Owner.shirts = Children(..., cascade=True) contradict each other.",
+        ),
+        (
+            {"on_delete": models.SET_NULL, "null": True, "immutable": True},
+            "would change what never changes: it is a part of the primary key, or immutable.",
+        ),
+    ],
+)
+def test_what_could_not_be_carried_out_is_found(options: dict[str, Any], text: str | None) -> None:
+    model = pair(**options)
+    name = options.get("on_delete", models.PROTECT).__name__
+    wanted = [] if text is None else [("dynamo_single.E030", f"owner: on_delete={name} {text}")]
+    assert [each for each in messages(model) if each[0] == "dynamo_single.E030"] == wanted
+
+
+def test_django_itself_refuses_what_cannot_be_null_or_has_no_default() -> None:
+    found = [message.id for message in pair(models.SET_NULL).check()]
+    assert found == ["fields.E320"]
+
+
+def test_a_default_is_asked_for() -> None:
+    assert [message.id for message in pair(models.SET_DEFAULT).check()] == ["fields.E321"]
