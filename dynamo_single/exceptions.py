@@ -126,6 +126,13 @@ class UnexpectedItem(DynamoSingleError, DatabaseError):
     """A read met an item that is not of the model that was asked for."""
 
 
+class SchemaVersionError(UnexpectedItem):
+    """An item is of a schema version that this code cannot read: a newer one, or one that no upgrade leads on from.
+
+    So is one whose upgrade failed. Nothing was written.
+    """
+
+
 class OutdatedKey(DynamoSingleError, DatabaseError):
     """An item is stored under another key than its model's templates give by now; nothing was written."""
 

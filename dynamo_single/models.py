@@ -49,6 +49,7 @@ from dynamo_single.orm.schema.attributes.operations import REMOVE, AddToSet, App
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.encoding.keys import IndexKey, Key
 from dynamo_single.orm.schema.fields.fetching import FETCH_ONE, FETCH_PEERS, FETCH_RAISE
+from dynamo_single.orm.schema.upgrades import Upgrade
 
 __all__ = [
     "CASCADE",
@@ -106,6 +107,7 @@ __all__ = [
     "UUIDAttribute",
     "UnicodeAttribute",
     "UnicodeSetAttribute",
+    "Upgrade",
     "VersionAttribute",
 ]
 

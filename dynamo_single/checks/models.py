@@ -19,7 +19,7 @@ from dynamo_single.checks.collisions import check_collisions
 from dynamo_single.checks.relations import check_on_delete, lists
 from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import ConfigurationError
-from dynamo_single.orm.effects import child_counters, spreading
+from dynamo_single.orm.effects import child_counters, spreading, together
 from dynamo_single.orm.items import unique_rules
 from dynamo_single.orm.model.model import Model
 from dynamo_single.orm.query.queryset import QuerySet
@@ -72,6 +72,7 @@ def check_models(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) 
         messages += _check_counters(model)
         messages += _check_stored(model)
         messages += _check_unique(model)
+        messages += _check_upgrades(model)
         messages += _check_managers(model)
     return [*messages, *check_collisions(models)]
 
@@ -90,6 +91,17 @@ def _check_managers(model: type[DynamoModel]) -> Iterator[Error]:
                 f"The manager {manager.name!r} makes querysets of Django's own, which ask an SQL database.",
                 "Make it a dynamo_single.models.Manager, or Manager.from_queryset() of a subclass of its QuerySet.",
             )
+
+
+def _check_upgrades(model: type[DynamoModel]) -> Iterator[Error]:
+    """E023: upgrades that change what other items follow from, such as a unique value."""
+    if model._options.upgrades:
+        with suppress(ConfigurationError):
+            registry.layout_of(model)
+            try:
+                together.effects_of(model)
+            except ConfigurationError as error:
+                yield _error(model, "E023", str(error))
 
 
 def _check_names(model: type[DynamoModel]) -> Iterator[Error]:

@@ -18,6 +18,8 @@ DELETED_WITH = "deletedWith"
 CREATED_BY = "createdBy"
 EXPIRES_AT = "expiresAt"
 VERSION = "version"
+#: The version of the model's declaration that wrote the item; see ``Meta.schema_version``.
+SCHEMA_VERSION = "schemaVersion"
 #: Names the copies of an item's attributes that have not followed a change yet.
 COPIES_DUE = "copiesDue"
 

@@ -11,16 +11,18 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from dynamo_single.orm.conditions.algebra import join
+from dynamo_single.exceptions import KeyNotFilled
+from dynamo_single.orm.conditions.algebra import join, names_in
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Stored
 from dynamo_single.orm.effects.effect import Along, Effects, Subject, Transition
 from dynamo_single.orm.effects.terms import NO_TERMS, Conditions, Terms
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.filled import knowledge
+from dynamo_single.orm.filled.knowledge import Missing
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.expiry import free
 from dynamo_single.orm.items.form import ItemForm, form_of
-from dynamo_single.orm.items.serialization import Values, check_trash_key
+from dynamo_single.orm.items.serialization import Values, check_trash_key, version_mark
 from dynamo_single.orm.requests.actions import Delete, Item, ItemKey, Put, Update, key_of
 from dynamo_single.orm.requests.block import Block
 from dynamo_single.orm.requests.changes import Change, as_stored, needs
@@ -76,23 +78,25 @@ async def compose(
     absent: frozenset[ItemKey] = frozenset(),
 ) -> Write | None:
     """The write that a draft asks for; ``None`` if the item would be as it is."""
-    await knowledge.ask(registry.layout_of(type(obj)))
+    refuse_unsettled(obj, await knowledge.ask(registry.layout_of(type(obj))), terms)
     form, before = form_of(type(obj)), draft.before
+    base = form.upgraded(before)
     form.check_key(obj, draft.held, before)
     changed = draft.changed
     for effect in effects if not draft.raw else ():
         changed = changed | effect.stamp(before)
-    after = form.after(before, draft.held, changed)
+    after = form.after(base, draft.held, changed)
     size = form.check_size(obj, after)
     put = {name: value for name, value in after.items() if before.get(name) != value}
-    removed = tuple(name for name in before if name in form.known and name not in after)
+    removed = tuple(name for name in before if name not in after and (name in form.known or name not in base))
     if not (put or removed or draft.changes or draft.repeated):
         return None
     written = frozenset((*put, *removed))
     transition = Transition(Subject(obj), before, after, written, pending, absent, lenient=draft.raw)
     along = await _along(effects, transition)
     repeated = {form.stored[name] for name in draft.repeated} - written if draft.repeated else set()
-    as_read = _as_read(form, transition, along, _held(form, effects, draft, repeated))
+    held = form.upgraded_of(before).union(_held(form, effects, draft, repeated))
+    as_read = _as_read(form, transition, along, held)
     conditions = Conditions(terms, draft.computed, needs(draft.changes) if draft.changes else EVERYTHING, as_read)
     own = Update(
         key_of(before),
@@ -166,11 +170,11 @@ async def compose_removal(
     absent: frozenset[ItemKey] = frozenset(),
 ) -> Write:
     """The write that removes a stored object's item."""
-    await knowledge.ask(registry.layout_of(type(obj)))
+    refuse_unsettled(obj, await knowledge.ask(registry.layout_of(type(obj))), terms)
     form, before = form_of(type(obj)), obj._stored
     transition = Transition(Subject(obj), before, None, form.known, pending, absent)
     along = await _along(effects, transition)
-    as_read = {name for each in along for name in each.as_read}
+    as_read = {name for each in along for name in each.as_read}.union(version_mark(type(obj)))
     conditions = Conditions(terms, as_read=_as_stored(before, as_read))
     delete = Delete(key_of(before), conditions.whole())
     return Write(transition, form.alias, (delete,), conditions, along)
@@ -189,10 +193,26 @@ async def compose_move(
     form, before, item = form_of(type(obj)), obj._stored, target._stored
     check_trash_key(form.model, values)
     transition = Transition(Subject(obj), before, item, form.known, pending, absent)
-    conditions = Conditions(as_read=_as_stored(before, {*before, *form.known}.difference(_KEY)))
+    depends_on = {*before, *form.known, *form.upgraded_of(before)}.difference(_KEY)
+    conditions = Conditions(as_read=_as_stored(before, depends_on))
     put, delete = Put(item, free(type(obj))), Delete(key_of(before), conditions.whole())
     along = await _along(effects, transition)
     return Write(transition, form.alias, (put, delete), conditions, along, target=Subject(target), values=values)
+
+
+def refuse_unsettled(obj: DynamoModel, missing: Missing, terms: Terms) -> None:
+    """Raise ``KeyNotFilled`` for terms on what an upgrade may change: DynamoDB compares what is stored still."""
+    layout = registry.layout_of(type(obj))
+    if layout.schema is None or not (terms and missing.attributes):
+        return
+    named = {*names_in(terms.demanded), *names_in(terms.queried)}
+    for name in sorted(missing.attributes):
+        if layout.attributes[name].stored in named:
+            raise KeyNotFilled(
+                f"{layout.label}: the condition of this write asks for {name}, which upgrades change when an item is "
+                "read, and the stored item may be of an earlier schema version. Nothing was written. Let a migration "
+                "upgrade all items (UpgradeItems), and end it by migrate --finish."
+            )
 
 
 async def _along(effects: Effects, transition: Transition) -> tuple[Along, ...]:

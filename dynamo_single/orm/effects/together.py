@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.effects import child_counters, claims
 from dynamo_single.orm.effects.child_counters import Counters
 from dynamo_single.orm.effects.claims import Claims
@@ -42,7 +43,21 @@ def _effects_of(model: type[DynamoModel], generation: int) -> Effects:
         found.append(Counters(model))
     if registry.copied_from(model):
         found.append(Spreading(model, effects_of))
+    _check_upgrades(model, found)
     return tuple(found)
+
+
+def _check_upgrades(model: type[DynamoModel], effects: list[Effect]) -> None:
+    """Refuse upgrades of what other items follow from: reading an item cannot change those along with it."""
+    schema = registry.layout_of(model).schema
+    changes = frozenset[str]() if schema is None else schema.changes_since(schema.oldest)
+    for effect in effects:
+        if refused := sorted(changes & effect.watches):
+            raise ConfigurationError(
+                f"{model._meta.label}: Meta.upgrades change {', '.join(refused)}, from which other items follow: "
+                "unique values, copies, counters or derived objects, which reading an item cannot change. Let a "
+                "migration change it (ChangeItems), or upgrade all items (UpgradeItems) before the rule is declared."
+            )
 
 
 def depended_on(model: type[DynamoModel]) -> frozenset[str]:

@@ -29,6 +29,7 @@ from dynamo_single.orm.requests.compiler import compile_action, item_key
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fingerprints import attribute_fingerprint, key_fingerprints
 from dynamo_single.orm.schema.layout import ModelLayout
+from dynamo_single.orm.schema.upgrades import FIRST
 from dynamo_single.table.flow import run
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import CONFLICT_ATTEMPTS, Table, get_table
@@ -179,27 +180,56 @@ def _form_in(state: TableState, layout: ModelLayout) -> StoredForm | None:
 
 def _check(layout: ModelLayout, form: StoredForm) -> None:
     """Raise if the items are stored otherwise than the model reads and writes them."""
+    _check_version(layout, form)
     model = registry.model_of(layout)
     primary = key_fingerprints(model)["primary"]
     if primary != form.primary:
         raise _not_applied(layout, f"its items have the key {form.primary!r}, and not {primary!r}")
+    # Of these each item says by its schema version how it has them.
+    upgraded = _upgraded_names(layout, form)
     for name, attribute in registry.attributes_of(model).items():
         found, written = form.attributes.get(attribute.attr_name), attribute_fingerprint(attribute)
+        if found == written or attribute.attr_name in upgraded:
+            continue
         if found is None:
             raise _not_applied(layout, f"it stores {name} as {attribute.attr_name!r}, which its items do not have")
-        if found != written:
-            raise _not_applied(layout, f"it stores {name} as {written!r}, and its items have {found!r}")
+        raise _not_applied(layout, f"it stores {name} as {written!r}, and its items have {found!r}")
+
+
+def _check_version(layout: ModelLayout, form: StoredForm) -> None:
+    """Raise if the items may be of a schema version that the code cannot read, or are of a newer one."""
+    version = FIRST if layout.schema is None else layout.schema.version
+    oldest = FIRST if layout.schema is None else layout.schema.oldest
+    if form.schema_version > version:
+        raise _not_applied(layout, f"its items are of schema version {form.schema_version}, and it has {version}")
+    if form.schema_version < oldest:
+        raise _not_applied(
+            layout,
+            f"its items may be of schema version {form.schema_version}, and Meta.upgrades begin at {oldest}: put the "
+            "earlier ones back until UpgradeItems is finished",
+        )
+
+
+def _upgraded_names(layout: ModelLayout, form: StoredForm | None) -> frozenset[str]:
+    """The physical names that an upgrade may change of items of the form; without one, of items of any version."""
+    if layout.schema is None:
+        return frozenset()
+    return layout.schema.changes_since(layout.schema.oldest if form is None else form.schema_version)
 
 
 def _missing(layout: ModelLayout, form: StoredForm | None) -> Missing:
-    if form is None:
+    unfilled = _upgraded_names(layout, form).union(() if form is None else form.unfilled)
+    if form is None and not unfilled:
         return NOTHING
-    written = key_fingerprints(registry.model_of(layout))
-    keys = (key.name for key in layout.index_keys if form.keys.get(written[key.name]) != "filled")
-    unfilled = set(form.unfilled)
-    attributes = (name for name, info in layout.attributes.items() if info.stored in unfilled)
-    otherwise = keys_in_use.index_keys(registry.model_of(layout)) != layout.index_keys
-    return Missing(frozenset(keys), frozenset(attributes), otherwise)
+    attributes = frozenset(name for name, info in layout.attributes.items() if info.stored in unfilled)
+    upgraded = {name for name in attributes if layout.attributes[name].stored in _upgraded_names(layout, form)}
+    keys = {key.name for key in layout.index_keys if not upgraded.isdisjoint(key.variables)}
+    otherwise = False
+    if form is not None:
+        written = key_fingerprints(registry.model_of(layout))
+        keys |= {key.name for key in layout.index_keys if form.keys.get(written[key.name]) != "filled"}
+        otherwise = keys_in_use.index_keys(registry.model_of(layout)) != layout.index_keys
+    return Missing(frozenset(keys), attributes, otherwise)
 
 
 def _not_applied(layout: ModelLayout, what: str) -> FormNotApplied:

@@ -8,6 +8,7 @@ from dynamo_single.orm.filled.states import KeyTemplates, StoredForm
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fingerprints import attribute_fingerprint, key_fingerprints
 from dynamo_single.orm.schema.layout import ModelLayout
+from dynamo_single.orm.schema.upgrades import FIRST
 
 
 def form_of(layout: ModelLayout, rules: Iterable[str] = ()) -> StoredForm:
@@ -25,4 +26,5 @@ def form_of(layout: ModelLayout, rules: Iterable[str] = ()) -> StoredForm:
         keys={keys[key.name]: "filled" for key in layout.index_keys},
         templates={keys[key.name]: KeyTemplates.of(key, stored) for key in layout.index_keys},
         rules=dict.fromkeys(rules, "filled"),
+        schema_version=FIRST if layout.schema is None else layout.schema.version,
     )

@@ -15,6 +15,7 @@ from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import ForeignTable, UnexpectedItem
 from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.orm.schema.layout import AccessKey
+from dynamo_single.orm.schema.upgrades import FIRST
 from dynamo_single.table import names
 
 #: ``open``: a migration is filling it, or has not begun to. ``filled``: every item has it. ``going``: every item had it
@@ -55,8 +56,10 @@ class KeyTemplates(Struct, frozen=True, forbid_unknown_fields=True):
         return cls(key.index or "", key.partition.source, key.sort.source, names_of_variables)
 
 
-class StoredForm(Struct, frozen=True, forbid_unknown_fields=True):
+class StoredForm(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The form of one model's items: fingerprints, and for what may be missing in some items its phase.
+
+    ``schema_version`` is the one that every item has at least.
 
     ``attributes`` are by physical name; those ``unfilled`` may lack their default. ``keys`` and ``rules`` are phases by
     fingerprint, of the keys on indexes and of the unique rules. ``templates`` say how the keys are written.
@@ -70,6 +73,7 @@ class StoredForm(Struct, frozen=True, forbid_unknown_fields=True):
     rules: Mapping[str, Phase] = field(default_factory=dict)
     unfilled: tuple[str, ...] = ()
     opened: tuple[OpenChange, ...] = ()
+    schema_version: int = FIRST
 
 
 class TableState(Struct, frozen=True):

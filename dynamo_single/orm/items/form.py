@@ -31,6 +31,7 @@ from dynamo_single.orm.items.serialization import (
     key_attributes,
     known_names,
     set_automatic,
+    version_mark,
     writer_of,
 )
 from dynamo_single.orm.requests.actions import Item, key_of
@@ -41,6 +42,7 @@ from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.encoding.values import item_size
 from dynamo_single.orm.schema.fields.files import FileField
 from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.upgrades import Schema
 from dynamo_single.table import names
 from dynamo_single.table.items import NewItem
 from dynamo_single.table.limits import MAX_ITEM_SIZE
@@ -87,6 +89,7 @@ class ItemForm(Struct, frozen=True, eq=False):
     immutable: frozenset[str]
     files: tuple[Any, ...]
     writers: Mapping[str, Callable[[Any], dict[str, Any]]]
+    schema: Schema | None = None
 
     @property
     def label(self) -> str:
@@ -214,6 +217,16 @@ class ItemForm(Struct, frozen=True, eq=False):
         obj.__dict__.update(held)
         return found
 
+    def upgraded(self, before: Item) -> Item:
+        """A stored item as the present declaration has it: itself, unless it is of an earlier schema version."""
+        return before if self.schema is None else self.schema.current(before)
+
+    def upgraded_of(self, before: Item) -> set[str]:
+        """The physical names of all that an item of an earlier schema version was upgraded of; none for another one."""
+        if self.schema is None or self.schema.is_current(before):
+            return set()
+        return {*before, *self.known, *self.schema.upgraded(before, self.schema.version).asked}.difference(_KEY)
+
     def after(self, before: Item, held: Values, changed: Values) -> NewItem:
         """The item with some attributes changed; the others stay to the letter, missing ones missing.
 
@@ -222,6 +235,7 @@ class ItemForm(Struct, frozen=True, eq=False):
         """
         item = {name: dict(before[name]) for name in _KEY}
         item[names.ITEM_TYPE] = {"S": self.model._options.item_type}
+        item |= version_mark(self.model)
         if self.keys:
             item |= key_attributes(self.model, {**held, **changed})
         for name, stored in self.stored.items():
@@ -294,7 +308,9 @@ def _form_of(model: type[DynamoModel]) -> ItemForm:
             *((copy.name, copy.reference_field.attname) for copy in registry.copied_of(model)),
         ),
         folded=tuple((stored[copy], stored[source]) for copy, source in followers),
-        always=frozenset({names.DELETED_AT} if layout.soft_delete else ()),
+        always=frozenset(
+            {*((names.DELETED_AT,) if layout.soft_delete else ()), *((names.SCHEMA_VERSION,) if layout.schema else ())}
+        ),
         depended_on=frozenset(
             {
                 names.DELETED_AT,
@@ -309,6 +325,7 @@ def _form_of(model: type[DynamoModel]) -> ItemForm:
         immutable=immutable,
         files=tuple(f for f in model._meta.concrete_fields if isinstance(f, FileField)),
         writers={name: writer_of(attribute) for name, attribute in attributes.items()},
+        schema=layout.schema,
     )
 
 

@@ -166,7 +166,17 @@ def follow(obj: Any, fresh: Any, changed: Collection[str]) -> None:
         elif name not in changed:
             setattr(obj, name, value)
     documents = [attributes[name].attr_name for name in changed if name in attributes and attributes[name].document]
-    obj._stored = _kept(obj._stored, fresh._stored, documents)
+    before, after = of_one_version(type(obj), obj._stored, fresh._stored) if documents else (None, fresh._stored)
+    obj._stored = _kept(before, after, documents)
+
+
+def of_one_version(model: type[DynamoModel], one: Item | None, other: Item) -> tuple[Item | None, Item]:
+    """Two readings of an item that are to be mixed; if their schema versions differ, as the present one has them."""
+    schema = registry.layout_of(model).schema
+    if schema is None or one is None or one.get(names.SCHEMA_VERSION) == other.get(names.SCHEMA_VERSION):
+        return one, other
+    upgraded = ({name: dict(value) for name, value in schema.current(each).items()} for each in (one, other))
+    return next(upgraded), next(upgraded)
 
 
 def _kept(before: Any, fresh: Any, stored: Collection[str]) -> Any:

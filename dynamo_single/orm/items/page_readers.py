@@ -83,7 +83,9 @@ def rows_reader(
         row = _dict(zip(names, columns, strict=True))
     else:
         row = _tuple(columns) if shape == "tuple" else columns[0]
-    return PageReader(PageForm(decoded, is_raw=item.is_raw), _compiled("item", [f"add({row})"], item.known))
+    return PageReader(
+        PageForm(decoded, is_raw=item.is_raw), _compiled("item", [*item.usual, f"add({row})"], item.known)
+    )
 
 
 def objects_reader(model: type[DynamoModel], read: Sequence[str], *, keyed: bool = False) -> PageReader | None:
@@ -126,6 +128,7 @@ def _reader_of_objects(
     stored = "bytes(raw)" if read is None else "partial(bytes(raw), read)"
     held = [*zip(attributes, item.sources, strict=True), ("_state", "state"), (NAME, stored)]
     lines = (
+        *item.usual,
         "state = State()",
         "state.adding = False",
         "state.db = database",
@@ -152,6 +155,13 @@ class _Item:
         self._types: dict[str, Any] = {places[text]: _value_type("S") for text in texts}
         self.is_raw = False
         self.sources = []
+        #: Ends the loop at an item that is not as usual.
+        self.usual = ["if item.slot_0.S != item_type: raise Other"]
+        schema = registry.layout_of(model).schema
+        if schema is not None:
+            self._renamed["version"] = physical.SCHEMA_VERSION
+            self._types["version"] = _value_type("N")
+            self.usual.append(f"if item.version.N != {str(schema.version)!r}: raise Other")
         for position, attribute in enumerate(attributes):
             place, kind = places[attribute.attr_name], attribute.attr_type
             if is_read_whole(attribute) or kind not in _INSIDES:
@@ -186,7 +196,7 @@ def _value_type(kind: str) -> type[Struct]:
 def _compiled(each: str, lines: Iterable[str], known: dict[str, Any]) -> Callable[[Sequence[Any]], list[Any]]:
     """The loop over a page, whose parts are items or, as ``each`` says, ``raw`` ones."""
     decoding = ("item = decode(raw)",) if each == "raw" else ()
-    body = (*decoding, "if item.slot_0.S != item_type: raise Other", *lines)
+    body = (*decoding, *lines)
     loop = "".join(f"\n        {line}" for line in body)
     begin = "def make(page):\n    results = []\n    add = results.append"
     source = f"{begin}\n    for {each} in page:{loop}\n    return results\n"

@@ -118,6 +118,12 @@ def forget(obj: DynamoModel, name: str) -> None:
     before = obj._stored
     if before is None:
         return
+    schema = registry.layout_of(type(obj)).schema
+    if schema is not None and not schema.is_current(before):
+        raise NotSupported(
+            f"{type(obj)._meta.label}.{name} cannot be taken from an object whose item is of an earlier schema "
+            "version: save() the object before."
+        )
     stored = stored_name(type(obj), name)
     read = before.names if is_partial(obj) else {*known_names(type(obj)), *before}
     kept = {each: value for each, value in before.items() if each != stored}

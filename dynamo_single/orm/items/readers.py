@@ -50,18 +50,24 @@ def values_reader(model: type[DynamoModel], names: frozenset[str] | None = None)
     What the item lacks has the attribute's default, or ``None``. Raises ``InvalidValue`` for a stored value of another
     kind.
     """
-    return _whole_reader(model) if names is None else _partial_reader(model, names)
+    return _upgrading(model, _whole_reader(model) if names is None else _partial_reader(model, names))
 
 
 def row_reader(model: type[DynamoModel], names: Sequence[str]) -> Callable[[Stored], tuple[Any, ...]]:
     """What gives an item's values of some attributes in their order; as ``values_reader`` otherwise."""
-    return _row_reader(model, tuple(names))
+    return _upgrading(model, _row_reader(model, tuple(names)))
 
 
 def value_reader(model: type[DynamoModel], name: str) -> Callable[[Stored], Any]:
     """What gives the value of one attribute; as ``values_reader`` otherwise."""
-    read = _row_reader(model, (name,))
+    read = row_reader(model, (name,))
     return lambda item: read(item)[0]
+
+
+def _upgrading(model: type[DynamoModel], read: Callable[[Stored], R]) -> Callable[[Stored], R]:
+    """What reads items of earlier schema versions as the present one has them, where a model has versions."""
+    schema = registry.layout_of(model).schema
+    return read if schema is None else lambda item: read(schema.current(item))
 
 
 def absent_value(attribute: Attribute) -> Any:

@@ -122,7 +122,8 @@ def _take(obj: DynamoModel, fresh: DynamoModel, names: Collection[str]) -> None:
             obj.__dict__[name] = fresh.__dict__[name]
         else:
             setattr(obj, name, fresh.__dict__[name])
-    obj._stored = _mixed(model, obj._stored, fresh._stored, taken)
+    old, new = hydration.of_one_version(model, obj._stored, fresh._stored)
+    obj._stored = _mixed(model, old, new, taken)
 
 
 def _mixed(model: type[DynamoModel], old: Item | None, fresh: Item, taken: Collection[str]) -> Item:

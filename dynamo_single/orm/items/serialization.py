@@ -202,6 +202,7 @@ def item_from(model: type[DynamoModel], values: Values) -> NewItem:
         names.PARTITION_KEY: {"S": partition},
         names.SORT_KEY: {"S": sort},
         names.ITEM_TYPE: {"S": model._options.item_type},
+        **version_mark(model),
         **key_attributes(model, values),
         **attributes_item(model, values),
     }
@@ -214,7 +215,14 @@ def stored_name(model: type[DynamoModel], name: str) -> str:
 
 def known_names(model: type[DynamoModel]) -> set[str]:
     """The physical names that this model writes; anything else in an item is somebody else's and stays."""
-    return {info.stored for info in registry.layout_of(model).attributes.values()} | index_names(model)
+    attributes = {info.stored for info in registry.layout_of(model).attributes.values()}
+    return attributes | index_names(model) | version_mark(model).keys()
+
+
+def version_mark(model: type[DynamoModel]) -> NewItem:
+    """The schema version that the model writes; nothing for a model without versions."""
+    schema = registry.layout_of(model).schema
+    return {} if schema is None else {names.SCHEMA_VERSION: dict(schema.stored)}
 
 
 def index_names(model: type[DynamoModel]) -> set[str]:

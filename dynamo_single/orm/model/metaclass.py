@@ -7,6 +7,7 @@ libraries here and elsewhere.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -25,12 +26,13 @@ from dynamo_single.orm.schema.encoding.keys import IndexKey, Key, Template
 from dynamo_single.orm.schema.fields.columns import IN_DYNAMODB
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.upgrades import Upgrade, checked
 from dynamo_single.table.table import get_table
 
 M = TypeVar("M", bound=DynamoModel)
 
 #: The options of ``class Meta`` that are this app's own.
-OWN_OPTIONS = {"item_type", "purge_after", "table", "trash_index"}
+OWN_OPTIONS = {"item_type", "purge_after", "schema_version", "table", "trash_index", "upgrades"}
 #: Django's options that this app decides.
 DECIDED = {
     "managed": "the table is set up by manage.py dynamo_setup",
@@ -63,6 +65,8 @@ class Options(Struct, frozen=True):
     purge_after: timedelta | None
     primary: Key
     index_keys: dict[str, IndexKey]
+    schema_version: int | None = None
+    upgrades: Mapping[int, Upgrade] = {}
 
 
 class SettingsMeta(type):
@@ -248,6 +252,8 @@ def _finish(cls: Any, meta: object, *, proxy: bool) -> None:
             purge_after=getattr(meta, "purge_after", None),
             primary=cls.Keys.primary,
             index_keys=registry.index_keys(cls.Keys),
+            schema_version=getattr(meta, "schema_version", None),
+            upgrades=checked(cls.__name__, getattr(meta, "schema_version", None), getattr(meta, "upgrades", None)),
         )
         for exception, base in (("DoesNotExist", ObjectMissing), ("MultipleObjectsReturned", SeveralObjects)):
             qualname = f"{cls.__qualname__}.{exception}"

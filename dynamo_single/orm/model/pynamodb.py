@@ -98,6 +98,11 @@ class PynamoDBHooks(_Base):
                 f"PynamoDB's writers put items over others, whatever {', '.join(kept)} of "
                 f"{registry.layout_of(model).label} was created with, and that is immutable. Use save() and delete()."
             )
+        if registry.layout_of(model).schema is not None:
+            raise NotSupported(
+                f"PynamoDB's writers put items over others, whatever their schema version, and "
+                f"{registry.layout_of(model).label} has Meta.schema_version. Use save() and delete()."
+            )
         follows = together.tied(model)
         if follows:
             raise NotSupported(

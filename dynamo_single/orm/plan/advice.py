@@ -18,6 +18,10 @@ _INDEXABLE = ("S", "N", "BOOL")
 #: An index that is younger than the items would silently leave them out.
 _OLD_ITEMS = "Items that are stored already are in it after: manage.py dynamo_rebuild {label}"
 _FILLING = "Carry out what is open: manage.py migrate, and manage.py migrate --finish once all older code has stopped."
+_UPGRADING = (
+    "An upgrade of the model's schema versions may change it when an item is read: let a migration upgrade all items "
+    "(UpgradeItems). "
+)
 _RANGES = ("lt", "lte", "gt", "gte", "range", "startswith")
 
 
@@ -49,7 +53,7 @@ def key_not_filled(query: Query, filled: Plan) -> KeyNotFilled:
         )
     return KeyNotFilled(
         f"{query.layout.label}: {word_query(query)} is answered by {keys}, and not every item is known to have that "
-        f"key yet, so that objects would be left out. {_FILLING}"
+        f"key yet, so that objects would be left out. {_way_to_fill(query.layout)}"
     )
 
 
@@ -57,8 +61,13 @@ def attribute_not_filled(query: Query, name: str) -> KeyNotFilled:
     """Make the error for a query that asks for what not every item has yet."""
     return KeyNotFilled(
         f"{query.layout.label}: {word_query(query)} asks for {name}, and not every item is known to have it yet. "
-        f"{_FILLING}"
+        f"{_way_to_fill(query.layout)}"
     )
+
+
+def _way_to_fill(layout: ModelLayout) -> str:
+    has_upgrades = layout.schema is not None and bool(layout.schema.upgrades)
+    return f"{_UPGRADING if has_upgrades else ''}{_FILLING}"
 
 
 def word_query(query: Query) -> str:

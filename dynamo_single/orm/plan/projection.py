@@ -45,7 +45,8 @@ def project(plan: Plan, wanted: Collection[str]) -> Plan:
     ordering = (order.attribute for order in plan.query.ordering)
     sorted_by = (sort.attribute for sort in plan.in_memory.ordering) if plan.in_memory else ()
     read = {*wanted, *layout.identity, *state, *ordering, *sorted_by}
-    if plan.kind == "empty" or layout.attributes.keys() <= {*read, ITEM_TYPE}:
+    # An upgrade of an item takes all of it.
+    if layout.schema is not None or plan.kind == "empty" or layout.attributes.keys() <= {*read, ITEM_TYPE}:
         return plan
     stored = tuple(info.stored for name, info in layout.attributes.items() if name in read)
     parts = tuple(replace(part, projection=_projection(part, stored)) for part in plan.parts)

@@ -22,7 +22,7 @@ from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Compare, Condition, Order
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.hydration import Item
-from dynamo_single.orm.items.readers import value_reader
+from dynamo_single.orm.items.readers import absent_value, value_reader
 from dynamo_single.orm.plan import planner
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.plan.projection import attributes_of, project
@@ -185,7 +185,8 @@ class Tallies:
     def __init__(self, model: type[DynamoModel], measures: Sequence[Measure]) -> None:
         attributes = registry.attributes_of(model)
         layout = registry.layout_of(model)
-        self._each: list[tuple[Tally, Any, Callable[[Item], Any]]] = []
+        self._schema = layout.schema
+        self._each: list[tuple[Tally, Any, Callable[[Any], Any]]] = []
         for measure in measures:
             name = measure.attribute
             tally = Tally(measure, attributes[name] if name else None)
@@ -194,9 +195,10 @@ class Tallies:
 
     def add(self, item: Item) -> None:
         """Take an item in."""
+        found = item if self._schema is None else self._schema.current(item)
         for tally, condition, value in self._each:
-            if condition == EVERYTHING or matches(condition, item):
-                tally.add(value(item))
+            if condition == EVERYTHING or matches(condition, found):
+                tally.add(value(found))
 
     def results(self) -> list[Any]:
         """The result of each measure."""
@@ -270,7 +272,7 @@ def _present(model: type[DynamoModel], measure: Measure) -> Condition:
         return EVERYTHING
     required = layout.attributes[name].required
     # Where a default stands for a missing value the item counts, and DynamoDB does not know that.
-    defaults = value_reader(model, name)({}) is not None
+    defaults = absent_value(registry.attributes_of(model)[name]) is not None
     if defaults or (required and measure.function != "Count"):
         return EVERYTHING
     return Compare(name, "isnull", False)

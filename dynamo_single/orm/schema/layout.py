@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
+from dynamo_single.orm.schema.upgrades import Schema
 from dynamo_single.table.items import AttributeValue
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ class ModelLayout(Struct, frozen=True, eq=False):
     trash: AccessKey | None = None
     expires: str | None = None
     neighbours: Callable[[], Iterable[ModelLayout]] = tuple
+    #: The schema versions; ``None`` for a model whose items carry none.
+    schema: Schema | None = None
 
     # What follows is worked out of the above, whatever is given.
     #: The attributes that make up ``pk``, in the order of the primary key.

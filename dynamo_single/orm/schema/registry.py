@@ -24,7 +24,9 @@ from dynamo_single.orm.schema.encoding.keys import Codec, IndexKey, Key, KeyPart
 from dynamo_single.orm.schema.fields.fields import DynamoField, IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import AccessKey, AttributeInfo, ModelLayout
+from dynamo_single.orm.schema.upgrades import Schema
 from dynamo_single.table import names
+from dynamo_single.table.items import StoredValue
 
 _MODELS: dict[str, type[DynamoModel]] = {}
 _MODELS_OF_LAYOUTS: dict[ModelLayout, type[DynamoModel]] = {}
@@ -170,7 +172,36 @@ class _LayoutBuilder:
             trash=self.trash(indexes) if soft_delete else None,
             expires=next((name for name, a in self.attributes.items() if isinstance(a, TTLAttribute)), None),
             neighbours=partial(_layouts_of_table, options.alias),
+            schema=None if options.schema_version is None else self.schema(options.schema_version),
         )
+
+    def schema(self, version: int) -> Schema:
+        """The schema versions; raises ``ConfigurationError`` for upgrades that change what nothing may."""
+        options = self.model._options
+        indexes = {options.trash_index, *(key.index for key in options.index_keys.values())}
+        pairs = {name for index in indexes if index for name in (names.index_partition(index), names.index_sort(index))}
+        reserved = {names.PARTITION_KEY, names.SORT_KEY, names.ITEM_TYPE, names.SCHEMA_VERSION, *pairs}
+        reserved |= {names.DELETED_AT, names.DELETED_WITH, names.EXPIRES_AT, names.COPIES_DUE}
+        for name, each in self.attributes.items():
+            if each.attr_name == names.SCHEMA_VERSION:
+                raise ConfigurationError(
+                    f"{self.label}: {name} would be stored as {names.SCHEMA_VERSION!r}, where Meta.schema_version is. "
+                    "Give it another attr_name=."
+                )
+            if name in self.model._identity or each.computed or each.field.is_relation:
+                reserved.add(each.attr_name)
+        for start, upgrade in options.upgrades.items():
+            if refused := sorted(reserved & upgrade.changes):
+                raise ConfigurationError(
+                    f"{self.label}: the upgrade from schema version {start} cannot change {', '.join(refused)}: keys, "
+                    "references, times to live and what the app itself computes or marks stay as they are. A "
+                    "migration can change them (ChangeItems, MoveKeys)."
+                )
+        folds = tuple(
+            (copy.attr_name, self.attributes[copy.source].attr_name, partial(_fold, copy, self.attributes[copy.source]))
+            for copy in copies_of(self.model)
+        )
+        return Schema(self.label, version, options.upgrades, frozenset(pairs), folds)
 
     def resolve(self, name: str, field: Any) -> None:
         """Refuse a reference that leads to no model whose ``pk`` could be stored."""
@@ -286,6 +317,12 @@ class _LayoutBuilder:
         in_primary = attribute.name in attribute.field.model._identity
         made = isinstance(attribute, IdAttribute)
         return attribute.attr_type == "S" and bool(attribute.field.blank) and not in_primary and not made
+
+
+def _fold(copy: CanonicalAttribute, source: Attribute, stored: StoredValue | None) -> StoredValue | None:
+    """The stored folded copy of a stored text."""
+    text = None if stored is None else copy.current({copy.source: source.from_attribute_value(dict(stored))})
+    return None if text is None else copy.to_attribute_value(text)
 
 
 def index_keys(declarations: Any) -> dict[str, IndexKey]:

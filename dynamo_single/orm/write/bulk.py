@@ -385,7 +385,8 @@ def _stands_alone(model: type[DynamoModel]) -> bool:
         _is_of_creation(each) or (each.computed and not isinstance(each, CanonicalAttribute))
         for each in registry.attributes_of(model).values()
     )
-    return not (effects_of(model) or registry.layout_of(model).soft_delete or any(kept))
+    layout = registry.layout_of(model)
+    return not (effects_of(model) or layout.soft_delete or layout.schema is not None or any(kept))
 
 
 def _check_batch_size(batch_size: int | None) -> None:

@@ -23,6 +23,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
 from dynamo_single.orm.schema.encoding.values import text_to_number
 from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.table.names import SCHEMA_VERSION
 
 #: How often a change is computed again because another writer was faster.
 ATTEMPTS = 8
@@ -82,6 +83,8 @@ def with_operands(model: type[DynamoModel], changes: Sequence[Change], before: I
     operands: what another writer stored there is not what was read.
     """
     operands = operand_names(changes)
+    if before.get(SCHEMA_VERSION) != found.get(SCHEMA_VERSION):
+        return None
     if versions.is_outdated(model, before, found) or all(_is_same(before, found, name) for name in operands):
         return None
     names = operands | index_names(model)

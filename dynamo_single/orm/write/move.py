@@ -138,8 +138,9 @@ async def _new_item(obj: DynamoModel, effects: Effects, pending: Block | None) -
     given = values_held(obj)
     for effect in effects:
         given = {**given, **await effect.fill(Subject(obj), given, before, None, pending, lenient=False)}
+    base = form.upgraded(before)
     held = hydration.values_of(type(obj), before)
-    changed = form.difference(form.prepared(given, before), held, before, named=False)
+    changed = form.difference(form.prepared(given, base), held, base, named=False)
     form.refuse_fixed(changed)
     form.refuse_immutable((), changed, held)
     changed |= form.automatic_values(obj)
@@ -148,8 +149,8 @@ async def _new_item(obj: DynamoModel, effects: Effects, pending: Block | None) -
     values = {**held, **changed}
     partition, sort = computed_key(form.model, values)
     key = {names.PARTITION_KEY: {"S": partition}, names.SORT_KEY: {"S": sort}}
-    foreign = {name: dict(value) for name, value in before.items() if name not in form.known}
-    return values, {**foreign, **form.after({**before, **key}, held, changed)}
+    foreign = {name: dict(value) for name, value in base.items() if name not in form.known}
+    return values, {**foreign, **form.after({**base, **key}, held, changed)}
 
 
 def _refuse_orphans(obj: DynamoModel) -> None:

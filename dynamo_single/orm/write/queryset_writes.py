@@ -253,8 +253,8 @@ def _checked_value(field: Any, value: object) -> Any:
 def at_once(matches: Matches, assigned: Assigned) -> int | None:
     """Update the one object that is asked for by one request; ``None`` where objects have to be read first."""
     model = matches.model
-    if block.current() is not None or matches.is_empty:
-        return None
+    if block.current() is not None or matches.is_empty or registry.layout_of(model).schema is not None:
+        return None  # an item of an earlier schema version has to be read before it is written
     if not computed_changes.is_left_to_dynamodb(model, assigned.changes, assigned.values, alone=True):
         return None
     plan = planner.plan(matches.query, now=clock.instant())

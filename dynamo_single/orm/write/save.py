@@ -17,12 +17,13 @@ from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
 from dynamo_single.orm.effects import sending
-from dynamo_single.orm.effects.compose import Draft, assigned, compose
+from dynamo_single.orm.effects.compose import Draft, assigned, compose, refuse_unsettled
 from dynamo_single.orm.effects.effect import Effects, Subject, Transition
 from dynamo_single.orm.effects.terms import NO_TERMS, Conditions, Terms
 from dynamo_single.orm.effects.together import effects_of
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.effects.write_errors import is_gone, stored_instead
+from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.held import hold_only, values_held
@@ -126,19 +127,25 @@ class _Saving(Struct, frozen=True, eq=False):
         ``shown`` are values that another writer gave to attributes which were not set in the object.
         """
         model, changes, only, raw = type(self.obj), self.wanted.changes, self.wanted.only, self.wanted.raw
+        base = form_of(model).upgraded(before)
         held, given = hydration.values_of(model, before), {**values_held(self.obj), **shown}
         left = computed_changes.attribute_names(model, changes) if changes else frozenset()
         filled = await self._filled(before, given, only)
-        changed = self._changed(before, held, {**given, **filled}, only, left)
+        changed = self._changed(base, held, {**given, **filled}, only, left)
         alone = self.pending is None
-        if not changes or computed_changes.is_left_to_dynamodb(model, changes, changed, alone=alone):
+        # DynamoDB would compute with what an item of an earlier schema version holds.
+        if not changes or (
+            base is before and computed_changes.is_left_to_dynamodb(model, changes, changed, alone=alone)
+        ):
             draft = Draft(before, held, changed, changes, raw=raw, set_to=filled, shown=shown)
             return self._as_named(draft, left)
-        computed, condition = computed_changes.compute(Subject(self.obj), changes, before)
+        computed, condition = computed_changes.compute(Subject(self.obj), changes, base)
+        if base is not before:
+            condition = EVERYTHING  # the write is held to all of the item
         given |= computed
         only = None if only is None else only | left
         filled = await self._filled(before, given, only)
-        changed = self._changed(before, held, {**given, **filled}, only)
+        changed = self._changed(base, held, {**given, **filled}, only)
         set_to = {**computed, **filled}
         return self._as_named(Draft(before, held, changed, computed=condition, raw=raw, set_to=set_to, shown=shown))
 
@@ -262,6 +269,7 @@ async def _check(obj: DynamoModel, before: Item, terms: Terms, pending: Block | 
     """Ask whether a stored object meets what is demanded, where there is nothing to write: one transaction."""
     if terms.demanded == EVERYTHING:
         return
+    refuse_unsettled(obj, await knowledge.ask(registry.layout_of(type(obj))), terms)
     check = Check(key_of(before), join((ITEM_EXISTS, terms.demanded)))
     transition = Transition(Subject(obj), before, before, frozenset(), pending)
     conditions = Conditions(Terms(demanded=terms.demanded))
