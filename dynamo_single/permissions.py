@@ -23,6 +23,15 @@ else:
     # Django's module asks for the user model when it is imported, which is before there is one.
     _Base = object
 
+#: The permissions that belong to no model: pages of the admin that show the table itself, or how it is read.
+_OWN = {
+    "view_table": "Can view the table",
+    "view_access_patterns": "Can view the access patterns",
+    "view_health": "Can view the health of the table",
+}
+#: The app that they belong to, and what Django's content type calls the model that they have not.
+_APP, _TABLE = "dynamo_single", "table"
+
 #: What an action is called, where Django's "Can <action> <model>" would not read well.
 _NAMES = {"hard_delete": "Can delete {} for good"}
 
@@ -40,10 +49,14 @@ def permissions_of(model: Any) -> dict[str, str]:
 
 
 def all_permissions() -> frozenset[str]:
-    """Every permission that there is: those of each registered model, wherever it is stored. Sends nothing."""
-    return frozenset(
+    """Every permission that there is: our own, and those of each registered model, wherever it is stored.
+
+    Sends nothing.
+    """
+    of_models = (
         f"{model._meta.app_label}.{code}" for model in installed.get_models() for code in permissions_of(model)
     )
+    return frozenset((*(f"{_APP}.{code}" for code in _OWN), *of_models))
 
 
 def permission_choices() -> list[tuple[str, str]]:
@@ -51,7 +64,7 @@ def permission_choices() -> list[tuple[str, str]]:
 
     Those of SQL models are left out where there is no SQL database.
     """
-    found = {}
+    found = {f"{_APP}.{code}": f"DynamoDB | {name}" for code, name in _OWN.items()}
     for model in installed.get_models():
         if not is_stored_in_dynamodb(model) and uses_engine(router.db_for_read(model)):
             continue
@@ -78,17 +91,20 @@ def create_rows(
         permission_model, type_model = apps.get_model("auth.Permission"), apps.get_model("contenttypes.ContentType")
     except LookupError:
         return
-    if not models or not router.allow_migrate_model(using, permission_model):
+    wanted = {model._meta.model_name: permissions_of(model) for model in models}
+    if app_config.label == _APP:
+        wanted[_TABLE] = _OWN
+    if not wanted or not router.allow_migrate_model(using, permission_model):
         return
     rows = permission_model._default_manager.using(using)
     known = {(label, model, code) for label, model, code in rows.values_list(*_NATURAL_KEY)}
     missing = []
-    for model in models:
-        label, name = app_config.label, model._meta.model_name
+    label = app_config.label
+    for name, permissions in wanted.items():
         content_type, _ = type_model._default_manager.using(using).get_or_create(app_label=label, model=name)
         missing += [
             permission_model(codename=code, name=title, content_type=content_type)
-            for code, title in permissions_of(model).items()
+            for code, title in permissions.items()
             if (label, name, code) not in known
         ]
     rows.bulk_create(missing)

@@ -30,6 +30,7 @@ from dynamo_single.admin.history import LoggedModelAdmin
 from dynamo_single.admin.inlines import ReadsInlinesTogether
 from dynamo_single.admin.references import KnowsReferences
 from dynamo_single.admin.responses import answered_by
+from dynamo_single.admin.table.objects import LeadsToItem
 from dynamo_single.exceptions import NoAccessPattern, NotSupported, UnknownField
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
@@ -47,7 +48,7 @@ else:
     M = TypeVar("M")
 
 
-class DynamoModelAdmin(ReadsInlinesTogether, KnowsReferences, LoggedModelAdmin[M]):
+class DynamoModelAdmin(LeadsToItem, ReadsInlinesTogether, KnowsReferences, LoggedModelAdmin[M]):
     """The admin of a model that lives in DynamoDB; options are those of Django's ``ModelAdmin``.
 
     Without ``ordering`` a list comes in the order of the key that answers it. ``search_fields`` find what begins with

@@ -9,7 +9,6 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.admin import ModelAdmin
-from django.contrib.admin.sites import AdminSite
 from django.contrib.auth.decorators import login_not_required
 from django.db import models, router
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest
@@ -21,6 +20,8 @@ from django.utils.translation import gettext as _
 
 from dynamo_single.admin.history import LoggedModelAdmin, entries, is_in_dynamodb
 from dynamo_single.admin.responses import answered_by
+from dynamo_single.admin.table import pages as tables
+from dynamo_single.admin.table.permissions import TableSite
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.backend.router import uses_engine
 from dynamo_single.exceptions import (
@@ -37,7 +38,7 @@ from dynamo_single.exceptions import (
 logger = logging.getLogger("dynamo_single.admin")
 
 
-class DynamoAdminSite(AdminSite):
+class DynamoAdminSite(TableSite):
     """Django's site, with its log where the users are, and a page of its own while DynamoDB cannot be reached."""
 
     #: The form for one's own password. One that has ``takes_request`` is given the request by that name.
@@ -63,7 +64,8 @@ class DynamoAdminSite(AdminSite):
         apps: list[Any] = super().get_app_list(request, app_label)
         for app in apps:
             app["models"] = [entry for entry in app["models"] if _is_of_use(entry["model"])]
-        return [app for app in apps if app["models"]]
+        found = [app for app in apps if app["models"]]
+        return found if app_label else [*found, *tables.entries(self, request)]
 
     def password_change(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         """One's own password; ``password_change_form`` is an attribute of Django's site since 6.0."""
@@ -89,7 +91,7 @@ class DynamoAdminSite(AdminSite):
         for each in urls:
             if getattr(each, "name", None) == "view_on_site":
                 each.callback = _or_missing(each.callback)
-        return urls
+        return [*tables.urls(self), *urls]
 
     def autocomplete_view(self, request: HttpRequest) -> HttpResponse:
         """What a field's search finds; 400 with the reason if no key answers it."""

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from django.apps import apps
 
+from dynamo_single.permissions import all_permissions
 from tests.docs import pages
 from tests.docs.pages import ROOT, Block
 from tests.unit.test_public_modules import private
@@ -58,7 +59,7 @@ def mistake(name: str) -> str:
     parts = name.split(".")
     if (parts[0] == "dynamo_single" and parts[1] in private()) or any(part.startswith("_") for part in parts):
         return f"{name} is private"
-    if name in loggers() or is_model(name):
+    if name in loggers() or is_model(name) or name in all_permissions():
         return ""
     module, rest = split(name)
     try:

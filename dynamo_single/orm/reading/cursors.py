@@ -47,14 +47,12 @@ def encode(cursor: Cursor, plan: Plan) -> str:
     """Write a cursor of a plan. The same one gives the same text, while ``SECRET_KEY`` stays."""
     position = cursor.position
     place = [position.stream, position.sort, position.key, position.values]
-    data = json.dumps([*_fingerprint(plan), int(cursor.backward), *place], separators=(",", ":"), ensure_ascii=False)
-    secret = settings.SECRET_KEY
-    return _signer(secret).sign(signing.b64_encode(_seal(zlib.compress(data.encode(), 9), secret)).decode())
+    return sealed([*_fingerprint(plan), int(cursor.backward), *place])
 
 
 def decode(text: str, plan: Plan) -> Cursor:
     """Read a cursor; raises ``InvalidCursor`` if it was not made for the plan's query, or not by this site."""
-    label, keys, query, backward, stream, sort, key, values = _open(text)
+    label, keys, query, backward, stream, sort, key, values = unsealed(text)
     ours = _fingerprint(plan)
     if label != ours[0]:
         raise InvalidCursor(f"This cursor is for objects of {label}, not of {ours[0]}. {BEGIN_AGAIN}")
@@ -107,16 +105,24 @@ def _digest(value: object) -> str:
 # signed and sealed
 
 
-def _signer(secret: str | bytes) -> signing.Signer:
+def _signer(secret: str | bytes, salt: str) -> signing.Signer:
     # A full stop needs no escaping in an address.
-    return signing.Signer(key=secret, sep=".", salt=SALT, fallback_keys=[])
+    return signing.Signer(key=secret, sep=".", salt=salt, fallback_keys=[])
 
 
-def _open(text: object) -> list[Any]:
+def sealed(value: list[Any], salt: str = SALT) -> str:
+    """A JSON value as a text that nobody can read or make up, of use for one ``salt``. The same gives the same text."""
+    data = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    secret = settings.SECRET_KEY
+    return _signer(secret, salt).sign(signing.b64_encode(_seal(zlib.compress(data.encode(), 9), secret)).decode())
+
+
+def unsealed(text: object, salt: str = SALT) -> list[Any]:
+    """The value of a text of ``sealed()``; raises ``InvalidCursor`` for another text."""
     for secret in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS):
         try:
             # Other texts than ASCII cannot be compared with a signature.
-            sealed = _signer(secret).unsign(text if isinstance(text, str) and text.isascii() else "")
+            sealed = _signer(secret, salt).unsign(text if isinstance(text, str) and text.isascii() else "")
         except signing.BadSignature:
             continue
         found: list[Any] = json.loads(zlib.decompress(_unseal(signing.b64_decode(sealed.encode()), secret)))

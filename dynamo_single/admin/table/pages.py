@@ -1,0 +1,45 @@
+"""The pages about the table: their addresses, and where the admin's index leads to them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import URLPattern, reverse
+from django.utils.translation import gettext as _
+
+from dynamo_single.admin.table import permissions, views
+from dynamo_single.admin.table.permissions import TableSite
+
+
+def urls(site: TableSite) -> list[URLPattern]:
+    """The addresses of all pages."""
+    return views.urls(site)
+
+
+def entries(site: TableSite, request: HttpRequest) -> list[dict[str, Any]]:
+    """What the admin's index lists of them, as a further app: those that the user has the permission of."""
+    pages = ((_("Table"), "dynamodb_table", permissions.TABLE),)
+    found = [
+        {
+            "name": name,
+            "object_name": name,
+            "perms": {"add": False, "change": False, "delete": False, "view": True},
+            "admin_url": reverse(f"admin:{view}", current_app=site.name),
+            "add_url": None,
+            "view_only": True,
+        }
+        for name, view, permission in pages
+        if permissions.allows(request, permission)
+    ]
+    if not found:
+        return []
+    return [
+        {
+            "name": "DynamoDB",
+            "app_label": "dynamodb",
+            "app_url": found[0]["admin_url"],
+            "has_module_perms": True,
+            "models": found,
+        }
+    ]

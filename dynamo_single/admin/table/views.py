@@ -1,0 +1,279 @@
+"""The table as it is drawn on whiteboards: a partition's items by sort key, index by index; an item with its keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.contrib.admin.utils import quote
+from django.http import Http404, HttpRequest, HttpResponseBadRequest
+from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
+from django.urls import NoReverseMatch, URLPattern, path, reverse
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+from msgspec import Struct
+
+from dynamo_single.admin.table import permissions
+from dynamo_single.admin.table.permissions import TableSite
+from dynamo_single.conf import aliases, table_settings
+from dynamo_single.costs import measure_requests
+from dynamo_single.exceptions import InvalidCursor, InvalidValue
+from dynamo_single.inspection import reading
+from dynamo_single.inspection.masking import Masks
+from dynamo_single.inspection.shown import Link, ShownItem, model_shown, shown
+from dynamo_single.orm.items.serialization import stored_key
+from dynamo_single.orm.requests.actions import Item
+from dynamo_single.orm.schema import registry
+from dynamo_single.table.limits import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
+from dynamo_single.table.table import get_table
+
+
+class _Wrong(Exception):
+    """A parameter of the address that no page of ours has made."""
+
+
+class Asked(Struct, frozen=True):
+    """What the address of a table page asks for: an ``index`` is ``None`` for the table's own keys."""
+
+    alias: str
+    index: str | None
+    partition: str
+    prefix: str
+    after: str
+    newest: bool
+
+    @classmethod
+    def of(cls, request: HttpRequest) -> Asked:
+        """Read the address; what cannot be is refused."""
+        given = request.GET
+        alias = _alias(given.get("alias", "default"))
+        index = given.get("index") or None
+        if index is not None and index not in indexes(alias):
+            raise _Wrong(_("The table has no index of this name."))
+        partition, prefix = given.get("pk", ""), given.get("begins", "")
+        for text in (partition, prefix):
+            _check(text, PARTITION_KEY_LIMIT)
+        return cls(alias, index, partition, prefix, given.get("after", ""), given.get("order") == "newest")
+
+    def query(self, **changes: str) -> str:
+        """The address's parameters with some changed; what is empty is left out."""
+        given = {
+            "alias": "" if self.alias == "default" else self.alias,
+            "index": self.index or "",
+            "pk": self.partition,
+            "begins": self.prefix,
+            "order": "newest" if self.newest else "",
+        }
+        return urlencode({name: value for name, value in {**given, **changes}.items() if value})
+
+
+class Row(Struct, frozen=True):
+    """A row of a page: the item, and the addresses of its own page and of its object's."""
+
+    item: ShownItem
+    url: str
+    object_url: str
+
+
+def urls(site: TableSite) -> list[URLPattern]:
+    """The addresses of the pages."""
+
+    def guarded(view: Callable[..., HttpResponseBase]) -> Any:
+        def wrapped(request: HttpRequest) -> HttpResponseBase:
+            permissions.demand(request, permissions.TABLE)
+            try:
+                return view(site, request)
+            except (_Wrong, InvalidCursor, InvalidValue) as error:
+                text = str(error) if isinstance(error, _Wrong) or settings.DEBUG else ""
+                return HttpResponseBadRequest(text, content_type="text/plain; charset=utf-8")
+
+        return site.admin_view(wrapped)
+
+    return [
+        path("dynamodb/table/", guarded(table_page), name="dynamodb_table"),
+        path("dynamodb/item/", guarded(item_page), name="dynamodb_item"),
+    ]
+
+
+def table_page(site: TableSite, request: HttpRequest) -> HttpResponseBase:
+    """A partition, or what begins with a text, or where one may begin. One Query; Scans of 2,000 items at the most."""
+    asked = Asked.of(request)
+    table = get_table(asked.alias)
+    page = None
+    with measure_requests() as costs:
+        if asked.partition:
+            page = reading.partition(table, asked.index, asked.partition, after=asked.after, newest=asked.newest)
+        elif asked.prefix:
+            page = reading.beginning_with(table, asked.index, asked.prefix, after=asked.after)
+    rows, hidden = ([], 0) if page is None else _rows(site, request, asked.alias, page.items)
+    context = {
+        **site.each_context(request),
+        "title": _("Table"),
+        "asked": asked,
+        "aliases": aliases(),
+        "indexes": indexes(asked.alias),
+        "page": page,
+        "rows": rows,
+        "hidden": hidden,
+        "costs": costs,
+        "begin": () if page is not None else list(beginnings(site, request, asked.alias)),
+        "budget": reading.BUDGET,
+        "next_url": "" if page is None or page.after is None else f"?{asked.query(after=page.after)}",
+        "first_url": f"?{asked.query()}" if asked.after else "",
+        "turned_url": f"?{asked.query(order='' if asked.newest else 'newest')}" if asked.partition else "",
+        "total_size": sum(row.item.size for row in rows),
+    }
+    return TemplateResponse(request, "dynamo_single/admin/table/partition.html", context)
+
+
+def item_page(site: TableSite, request: HttpRequest) -> HttpResponseBase:
+    """One item with its keys, its JSON and what it has to do with: one GetItem."""
+    alias = _alias(request.GET.get("alias", "default"))
+    key = request.GET.get("pk", ""), request.GET.get("sk", "")
+    _check(key[0], PARTITION_KEY_LIMIT)
+    _check(key[1], SORT_KEY_LIMIT)
+    if not all(key):
+        raise _Wrong(_("An item has a partition key and a sort key."))
+    with measure_requests() as costs:
+        item = reading.item_at(get_table(alias), key)
+    # What somebody may not see is not there for them: its existence is no one's business either.
+    if item is None or not permissions.may_view(site, request, model_shown(alias, item)):
+        raise Http404(_("No item has this key."))
+    found = shown(alias, item, indexes(alias), masks_of(site))
+    if found.key is None:
+        raise Http404(_("No item has this key."))
+    context = {
+        **site.each_context(request),
+        "title": _("Item"),
+        "alias": alias,
+        "item": found,
+        "keys": [(each, _place(site, alias, each.index, each.place)) for each in found.keys],
+        "links": [
+            (_LINKED[each.relation](), each, item_url(site, alias, each.key)) for each in _seen(site, request, found)
+        ],
+        "object_url": object_url(site, request, found),
+        "costs": costs,
+    }
+    return TemplateResponse(request, "dynamo_single/admin/table/item.html", context)
+
+
+def masks_of(site: TableSite) -> Masks:
+    """What a site masks."""
+    return Masks(site.is_secret)
+
+
+def indexes(alias: str) -> list[str]:
+    """The indexes of a table: those of the settings, and those that models name."""
+    named = (
+        key.index
+        for model in registry.all_models()
+        if model._options.alias == alias
+        for key in registry.layout_of(model).index_keys
+        if key.index
+    )
+    return sorted({*table_settings(alias).indexes, *named})
+
+
+def beginnings(site: TableSite, request: HttpRequest, alias: str) -> Iterator[tuple[str, str, str, str]]:
+    """Where one may begin: for each model that the user sees its keys, with an address for those of one partition.
+
+    Each has the model's name, the index, the key's templates and the address.
+    """
+    for model in registry.all_models():
+        if model._options.alias != alias or not permissions.may_view(site, request, model):
+            continue
+        layout = registry.layout_of(model)
+        for key in (layout.primary, *layout.index_keys):
+            place = _place(site, alias, key.index, None if key.partition.variables else key.partition.source)
+            yield (
+                capfirst(str(model._meta.verbose_name)),
+                key.index or "",
+                f"{key.partition.source} / {key.sort.source}",
+                place,
+            )
+
+
+def item_url(site: TableSite, alias: str, key: tuple[str, str]) -> str:
+    """The address of an item's page."""
+    given = {"pk": key[0], "sk": key[1], **({} if alias == "default" else {"alias": alias})}
+    return f"{reverse('admin:dynamodb_item', current_app=site.name)}?{urlencode(given)}"
+
+
+def object_url(site: TableSite, request: HttpRequest, item: ShownItem) -> str:
+    """The address of an item's object in the admin; empty if there is none."""
+    if item.pk is None or item.model is None or not site.is_registered(item.model):
+        return ""
+    options = item.model._meta
+    try:
+        name = f"admin:{options.app_label}_{options.model_name}_change"
+        return reverse(name, args=[quote(item.pk)], current_app=site.name)
+    except NoReverseMatch:
+        return ""
+
+
+_LINKED: dict[str, Callable[[], str]] = {
+    "claim": lambda: _("Claim of"),
+    "owner": lambda: _("Owner"),
+    "reference": lambda: _("Refers by"),
+    "derived": lambda: _("Made of it"),
+}
+
+
+def _rows(site: TableSite, request: HttpRequest, alias: str, items: Iterable[Item]) -> tuple[list[Row], int]:
+    """The items that the user may see, and how many there are besides."""
+    masks, names = masks_of(site), indexes(alias)
+    rows, hidden = [], 0
+    for item in items:
+        if not permissions.may_view(site, request, model_shown(alias, item)):
+            hidden += 1
+            continue
+        found = shown(alias, item, names, masks)
+        url = "" if found.key is None else item_url(site, alias, found.key)
+        rows.append(Row(found, url, object_url(site, request, found)))
+    return rows, hidden
+
+
+def _seen(site: TableSite, request: HttpRequest, item: ShownItem) -> Iterator[Link]:
+    """The links to items of models that the user may see; what is claimed, or made, belongs to the item itself."""
+    for link in item.links:
+        target = item.model
+        if link.relation == "reference":
+            target = item.model._meta.get_field(link.label).remote_field.model
+        if permissions.may_view(site, request, target):
+            yield link
+
+
+def item_url_of(site: TableSite, request: HttpRequest, obj: Any) -> str:
+    """The address of an object's item; empty for who may not see the table, and where a secret is in the key."""
+    layout = registry.layout_of(type(obj)._meta.concrete_model)
+    if not permissions.allows(request, permissions.TABLE):
+        return ""
+    if not masks_of(site).attributes(type(obj)._meta.concrete_model).isdisjoint(layout.identity):
+        return ""
+    return item_url(site, layout.alias, stored_key(obj))
+
+
+def _place(site: TableSite, alias: str, index: str | None, partition: str | None) -> str:
+    if partition is None:
+        return ""
+    page = reverse("admin:dynamodb_table", current_app=site.name)
+    return f"{page}?{Asked(alias, index, partition, '', '', newest=False).query()}"
+
+
+def _alias(name: str) -> str:
+    if name not in aliases():
+        raise _Wrong(_("There is no table of this alias."))
+    return name
+
+
+def _check(text: str, limit: int) -> None:
+    """Refuse what no key can be: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html"""
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        size = limit + 1
+    if size > limit:
+        raise _Wrong(_("No key is as long as this, or has such characters."))

@@ -1,0 +1,244 @@
+"""An item as people see it: its keys with the templates that made them, its size, its attributes without secrets.
+
+Pure: what is shown of an item follows from the item and the models. It sends nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, Literal
+
+from msgspec import Struct
+
+from dynamo_single.exceptions import InvalidValue
+from dynamo_single.inspection.masking import CACHE_TYPES, MASK, Masks, masked_cache_key, masked_key
+from dynamo_single.orm.effects import claims, derived
+from dynamo_single.orm.items import hydration, serialization
+from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.encoding.values import item_size
+from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.layout import AccessKey
+from dynamo_single.table import names
+
+#: Characters of a value that a list of items shows.
+SHORT: Final = 60
+
+Relation = Literal["claim", "owner", "reference", "derived", "parent"]
+
+
+class ShownKey(Struct, frozen=True):
+    """One of an item's keys: ``index`` is ``None`` for the table's own.
+
+    ``place`` is what a link to its partition needs; there is none where a part of the key is masked.
+    """
+
+    index: str | None
+    partition: str
+    sort: str
+    name: str = ""
+    templates: tuple[str, str] = ("", "")
+    place: str | None = None
+
+
+class Link(Struct, frozen=True):
+    """Another item that an item has to do with, and how."""
+
+    relation: Relation
+    label: str
+    key: ItemKey
+
+
+class ShownItem(Struct, frozen=True):
+    """An item for people's eyes. ``key`` is ``None`` where a part of it is masked: no address can name it then."""
+
+    item_type: str
+    model: Any
+    size: int
+    keys: tuple[ShownKey, ...]
+    attributes: tuple[tuple[str, str], ...]
+    text: str
+    key: ItemKey | None
+    pk: Any = None
+    links: tuple[Link, ...] = ()
+    in_trash: bool = False
+
+    @property
+    def primary(self) -> ShownKey:
+        """The table's key."""
+        return self.keys[0]
+
+    @property
+    def color(self) -> int:
+        """The number of the colour of its type, of twelve."""
+        return sum(self.item_type.encode()) % 12
+
+
+def shown(alias: str, item: Item, indexes: Iterable[str], masks: Masks) -> ShownItem:
+    """What is shown of a stored item."""
+    item_type = item.get(names.ITEM_TYPE, {}).get("S", "")
+    model = model_shown(alias, item)
+    keys = tuple(_keys(alias, item, indexes, masks))
+    key_names = {names.PARTITION_KEY, names.SORT_KEY}
+    for index in indexes:
+        key_names |= {names.index_partition(index), names.index_sort(index)}
+    own = {name: value for name, value in item.items() if name not in key_names}
+    visible = masks.masked(registry.model_of_type(alias, item_type), item_type, own)
+    if item_type == names.CLAIM_ITEM_TYPE and keys[0].place is None:
+        visible |= {name: {"S": MASK} for name in (names.CLAIM_OWNER_PARTITION, names.CLAIM_OWNER_SORT)}
+    key = None if keys[0].place is None else key_of(item)
+    return ShownItem(
+        item_type=item_type,
+        model=model,
+        size=item_size(item),
+        keys=keys,
+        attributes=tuple((name, short(value)) for name, value in sorted(visible.items()) if name != names.ITEM_TYPE),
+        text=as_text({**_as_shown(keys), **visible}),
+        key=key,
+        pk=None if key is None else _identity(alias, item),
+        links=() if key is None else tuple(_links(alias, item, masks)),
+        in_trash=names.DELETED_AT in item,
+    )
+
+
+def model_shown(alias: str, item: Item) -> type[DynamoModel] | None:
+    """The model whose permission decides who sees an item: of a claim, that of its owner."""
+    item_type = item.get(names.ITEM_TYPE, {}).get("S", "")
+    if item_type == names.CLAIM_ITEM_TYPE:
+        item_type = item[names.PARTITION_KEY]["S"].split("#")[1:2][0] if "#" in item[names.PARTITION_KEY]["S"] else ""
+    return registry.model_of_type(alias, item_type)
+
+
+def as_text(item: Mapping[str, Any]) -> str:
+    """DynamoDB's JSON of an item, to be read by people; binary values are base64, as AWS writes them."""
+    return json.dumps(item, indent=2, ensure_ascii=False, sort_keys=False, default=_binary)
+
+
+def short(value: Mapping[str, Any]) -> str:
+    """A value in a list of items: the beginning of its text, or what kind it is of."""
+    ((kind, held),) = value.items()
+    if kind in {"M", "L", "SS", "NS", "BS"}:
+        return f"{kind} ({len(held)})"
+    text = f"B ({len(held)})" if kind == "B" else "null" if kind == "NULL" else str(held)
+    return text if len(text) <= SHORT else f"{text[:SHORT]}…"
+
+
+def _binary(value: object) -> str:
+    if isinstance(value, bytes | bytearray | memoryview):
+        return base64.b64encode(bytes(value)).decode()
+    raise TypeError(f"{type(value)} is no value of an item.")
+
+
+def _keys(alias: str, item: Item, indexes: Iterable[str], masks: Masks) -> Iterator[ShownKey]:
+    item_type = item.get(names.ITEM_TYPE, {}).get("S", "")
+    model = registry.model_of_type(alias, item_type)
+    secret = masks.attributes(model)
+    layout = None if model is None else registry.layout_of(model)
+    own = () if layout is None else (layout.primary, *layout.index_keys)
+    pairs: list[tuple[str | None, str, str]] = [(None, names.PARTITION_KEY, names.SORT_KEY)]
+    pairs += [(index, names.index_partition(index), names.index_sort(index)) for index in indexes]
+    for index, partition_name, sort_name in pairs:
+        if partition_name not in item or sort_name not in item:
+            continue
+        partition, sort = (_key_text(item[name]) for name in (partition_name, sort_name))
+        key = _made_by(own, index, partition, sort)
+        # A key that no template makes may hold anything that the model's keys hold.
+        suspicious = bool(secret) and key is None and any(secret.intersection(each.variables) for each in own)
+        seen = (MASK, MASK) if suspicious else masked_key(key, secret, partition, sort)
+        if item_type in CACHE_TYPES:
+            seen = masked_cache_key(partition), sort
+        elif item_type == names.CLAIM_ITEM_TYPE and _holds_secret(alias, partition, masks):
+            seen = "#".join([*partition.split("#")[:3], MASK]), sort
+        yield ShownKey(
+            index,
+            *seen,
+            name="" if key is None else key.name,
+            templates=("", "") if key is None else (key.partition.source, key.sort.source),
+            place=partition if seen == (partition, sort) else None,
+        )
+
+
+def _key_text(value: Mapping[str, Any]) -> str:
+    ((kind, held),) = value.items()
+    return base64.b64encode(held).decode() if kind == "B" else str(held)
+
+
+def _made_by(own: Sequence[AccessKey], index: str | None, partition: str, sort: str) -> AccessKey | None:
+    for key in own:
+        if key.index == index and key.partition.matches(partition) and key.sort.matches(sort):
+            return key
+    return None
+
+
+def _holds_secret(alias: str, partition: str, masks: Masks) -> bool:
+    """Whether a claim is one on a secret: the names of the attributes come after the type."""
+    _, item_type, *parts = [*partition.split("#"), ""]
+    model = registry.model_of_type(alias, item_type)
+    if model is None:
+        return True
+    return any(masks.hides(model, item_type, part) for part in parts)
+
+
+def _as_shown(keys: Iterable[ShownKey]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key in keys:
+        pair = (names.PARTITION_KEY, names.SORT_KEY)
+        if key.index is not None:
+            pair = (names.index_partition(key.index), names.index_sort(key.index))
+        found |= {pair[0]: {"S": key.partition}, pair[1]: {"S": key.sort}}
+    return found
+
+
+def _identity(alias: str, item: Item) -> Any:
+    """The ``pk`` of the object that an item is; ``None`` if it is no object, or cannot be read."""
+    model = registry.model_of_type(alias, item.get(names.ITEM_TYPE, {}).get("S", ""))
+    if model is None:
+        return None
+    try:
+        values = hydration.values_of(model, item)
+        return model(**{name: values[name] for name in registry.layout_of(model).identity}).pk
+    except InvalidValue:
+        return None
+
+
+def _links(alias: str, item: Item, masks: Masks) -> Iterator[Link]:
+    """The items that this one has to do with: what it claims, who owns it, what it refers to, what is made of it.
+
+    Those whose keys have a secret in them are left out.
+    """
+    item_type = item.get(names.ITEM_TYPE, {}).get("S", "")
+    if item_type == names.CLAIM_ITEM_TYPE:
+        owner = [item.get(name, {}).get("S") for name in (names.CLAIM_OWNER_PARTITION, names.CLAIM_OWNER_SORT)]
+        if all(owner):
+            yield Link("owner", "", (str(owner[0]), str(owner[1])))
+    model = registry.model_of_type(alias, item_type)
+    if model is None:
+        return
+    secret = masks.attributes(model)
+    try:
+        values = hydration.values_of(model, item)
+        for rule, key in claims.claims_of(model, item).items():
+            if secret.isdisjoint(rule.fields):
+                yield Link("claim", ", ".join(rule.fields), key)
+        yield from (link for target, link in _references(model, values) if not _is_named_by_secret(target, masks))
+        for key, made in derived.items_of(model, item).items():
+            if not _is_named_by_secret(registry.model_of_type(alias, made[names.ITEM_TYPE]["S"]), masks):
+                yield Link("derived", "", key)
+    except InvalidValue:
+        return  # dynamo_verify says what is wrong with it
+
+
+def _is_named_by_secret(model: type[DynamoModel] | None, masks: Masks) -> bool:
+    return model is not None and not masks.attributes(model).isdisjoint(registry.layout_of(model).identity)
+
+
+def _references(model: type[DynamoModel], values: Mapping[str, Any]) -> Iterator[tuple[Any, Link]]:
+    for field in model._meta.concrete_fields:
+        target: Any = getattr(field.remote_field, "model", None)
+        value = values.get(field.attname)
+        if target is None or value is None or not hasattr(target, "_options"):
+            continue
+        if target._options.alias == model._options.alias:
+            yield target, Link("reference", field.name, serialization.key_of_pk(target, value))

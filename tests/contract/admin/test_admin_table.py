@@ -1,0 +1,230 @@
+"""The pages that show the table: partitions, items, and what nobody is shown."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.core.cache import caches
+from django.test import override_settings
+
+from dynamo_single.inspection import reading
+from dynamo_single.table import Request, Table
+from project.directory.models import Company, Person
+from tests.contract.conftest import Pages, text_of
+
+TABLE = "dynamo_single.view_table"
+
+
+def page_of(pages: Pages, **asked: str) -> Any:
+    """The page of a partition, or of a search."""
+    return pages.get(f"dynamodb/table/?{urlencode(asked)}")
+
+
+def item_of(pages: Pages, pk: str, sk: str) -> Any:
+    """The page of an item."""
+    return pages.get(f"dynamodb/item/?{urlencode({'pk': pk, 'sk': sk})}")
+
+
+@pytest.fixture
+def acme(table: Table) -> Any:
+    """A company with two people."""
+    company = Company.objects.create(company_id="acme", name="Acme <b>")
+    for name in ("Anna", "Bert"):
+        Person.objects.create(company=company, person_id=name.lower(), name=name)
+    return company
+
+
+def test_a_partition_is_one_query(pages: Pages, acme: Any) -> None:
+    """With all that lies in it, whatever its type."""
+    shown = pages.get("dynamodb/table/?pk=COMPANY%23acme", sends=["Query"])
+    rows = shown.context["rows"]
+    assert [row.item.item_type for row in rows] == ["Company", "Person", "Person"]
+    assert "Anna" in text_of(shown)
+
+
+def test_markup_that_is_stored_is_shown_as_text(pages: Pages, acme: Any) -> None:
+    """An attribute's value comes from anybody."""
+    assert "Acme <b>" in text_of(page_of(pages, pk="COMPANY#acme"))
+    assert b"Acme <b>" not in item_of(pages, "COMPANY#acme", "#METADATA").content
+
+
+def test_an_index_is_shown_by_its_own_sort_keys(pages: Pages, acme: Any) -> None:
+    """What one query of it would give, in that order."""
+    shown = page_of(pages, index="gs1", pk="COMPANY")
+    assert [row.item.item_type for row in shown.context["rows"]] == ["Company"]
+    assert shown.context["rows"][0].item.keys[1].templates[0] == "COMPANY"
+
+
+def test_an_item_has_its_keys_its_json_and_what_it_has_to_do_with(pages: Pages, acme: Any) -> None:
+    """One GetItem."""
+    shown = pages.get(f"dynamodb/item/?{urlencode({'pk': 'COMPANY#acme', 'sk': 'PEOPLE#anna'})}", sends=["GetItem"])
+    item = shown.context["item"]
+    assert item.keys[0].templates == ("COMPANY#{company_id}", "PEOPLE#{person_id}")
+    assert json.loads(item.text)["name"] == {"S": "Anna"}
+    assert [(link.relation, link.key) for link in item.links] == [("reference", ("COMPANY#acme", "#METADATA"))]
+
+
+def test_an_object_leads_to_its_item_and_back(pages: Pages, acme: Any) -> None:
+    """By a link on each page."""
+    change = pages.get("directory/company/acme/change/").content.decode()
+    address = re.findall(r'href="(/admin/dynamodb/item/[^"]+)"', change)[0].replace("&amp;", "&")
+    back = pages.client.get(address)
+    assert back.context["object_url"] == "/admin/directory/company/acme/change/"
+
+
+def test_a_claim_leads_to_its_owner(pages: Pages) -> None:
+    """And the owner to the claim."""
+    user = get_user_model()._default_manager.get(username="admin")
+    key = f"USER#{user.pk}", "#METADATA"
+    owned = item_of(pages, *key).context["item"]
+    claims = [link.key for link in owned.links if link.relation == "claim"]
+    assert claims
+    for claim in claims:
+        links = item_of(pages, *claim).context["item"].links
+        assert [(link.relation, link.key) for link in links] == [("owner", key)]
+
+
+def test_a_partition_of_many_items_comes_page_by_page(pages: Pages, acme: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each one Query; the last has no next."""
+    monkeypatch.setattr(reading, "PAGE", 2)
+    first = page_of(pages, pk="COMPANY#acme")
+    second = pages.get(f"dynamodb/table/{first.context['next_url']}", sends=["Query"])
+    keys = [row.item.key[1] for shown in (first, second) for row in shown.context["rows"]]
+    assert keys == ["#METADATA", "PEOPLE#anna", "PEOPLE#bert"]
+    assert not second.context["next_url"]
+
+
+def test_a_search_of_partition_keys_reads_no_more_than_its_budget(
+    pages: Pages, acme: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It goes on from there when it is asked to."""
+    monkeypatch.setattr(reading, "BUDGET", 2)
+    monkeypatch.setattr(reading, "_STEP", 1)
+    shown = pages.get("dynamodb/table/?begins=COMPANY", sends=["Scan", "Scan"])
+    assert shown.context["page"].read == 2
+    found = [row.item.key for row in shown.context["rows"]]
+    while shown.context["next_url"]:
+        shown = pages.get(f"dynamodb/table/{shown.context['next_url']}")
+        found += [row.item.key for row in shown.context["rows"]]
+    assert sorted(found) == [("COMPANY#acme", sk) for sk in ("#METADATA", "PEOPLE#anna", "PEOPLE#bert")]
+
+
+# what nobody is shown
+
+
+def everything(pages: Pages) -> str:
+    """The search of all items as it is sent, with the page of each that has one."""
+    shown = page_of(pages, begins="")
+    texts = []
+    for prefix in ("USER", "SESSION", "UNIQUE", "CACHE", "COMPANY"):
+        shown = page_of(pages, begins=prefix)
+        texts.append(shown.content.decode())
+        texts += [pages.client.get(row.url).content.decode() for row in shown.context["rows"] if row.url]
+    return "".join(texts)
+
+
+@override_settings(CACHES={"default": {"BACKEND": "dynamo_single.cache.DynamoCache", "OPTIONS": {"NAME": "own"}}})
+def test_secrets_are_in_no_page(pages: Pages) -> None:
+    """Passwords, session keys and data, cached values and their keys, wherever they stand."""
+    user = get_user_model()._default_manager.get(username="admin")
+    caches["default"].set("of-somebody", "cached-text")
+    caches["default"].set("number", 987654)
+    session_key = str(pages.client.session.session_key)
+    shown = everything(pages)
+    assert "SESSION#" in shown
+    assert "CACHE#" in shown
+    for secret in (user.password, session_key, "of-somebody", "cached-text", "987654"):
+        assert secret not in shown
+
+
+def test_the_address_of_a_secret_key_leads_nowhere(pages: Pages) -> None:
+    """Even for who knows the key of a session."""
+    key = str(pages.client.session.session_key)
+    assert item_of(pages, f"SESSION#{key}", "#METADATA").status_code == 404
+
+
+def test_items_of_models_that_the_user_may_not_view_are_counted_only(staff: Any, acme: Any) -> None:
+    """In a partition that several models share."""
+    pages = staff(TABLE, "directory.view_company")
+    shown = page_of(pages, pk="COMPANY#acme")
+    assert [row.item.item_type for row in shown.context["rows"]] == ["Company"]
+    assert shown.context["hidden"] == 2
+    assert "Anna" not in text_of(shown)
+
+
+def test_the_item_of_a_model_that_the_user_may_not_view_is_not_found(staff: Any, acme: Any) -> None:
+    """As one that is not there."""
+    pages = staff(TABLE, "directory.view_company")
+    assert item_of(pages, "COMPANY#acme", "PEOPLE#anna").status_code == 404
+    assert item_of(pages, "COMPANY#acme", "PEOPLE#nobody").status_code == 404
+
+
+def test_claims_are_shown_with_the_permission_of_their_model(staff: Any) -> None:
+    """A claim has the value in its key."""
+    pages = staff(TABLE)
+    shown = page_of(pages, begins="UNIQUE")
+    assert shown.context["rows"] == []
+    assert "staff@example.com" not in text_of(shown)
+
+
+def test_an_item_of_an_unknown_type_is_shown_without_its_secrets(pages: Pages, table: Table) -> None:
+    """By the names of its attributes, at any depth."""
+    item = {
+        "pk": {"S": "OTHER#1"},
+        "sk": {"S": "#"},
+        "itemType": {"S": "Other"},
+        "kept": {"B": b"\x00\x01"},
+        "apiKey": {"S": "concealed-1"},
+        "inside": {"L": [{"M": {"password": {"S": "concealed-2"}, "seen": {"S": "shown"}}}]},
+    }
+    table.send(Request("PutItem", {"Item": item}))
+    text = item_of(pages, "OTHER#1", "#").content.decode()
+    assert "concealed" not in text
+    assert "shown" in text
+    assert "AAE=" in text
+
+
+@pytest.mark.parametrize(
+    "permissions", [(), ("directory.view_company", "directory.view_person")], ids=["none", "other"]
+)
+@pytest.mark.parametrize("path", ["dynamodb/table/", "dynamodb/item/?pk=a&sk=b"])
+def test_the_pages_have_a_permission_of_their_own(staff: Any, path: str, permissions: tuple[str, ...]) -> None:
+    """403 without it, and no link on the index."""
+    pages = staff(*permissions)
+    assert pages.get(path).status_code == 403
+    assert b"dynamodb/" not in pages.get("").content
+
+
+def test_the_index_leads_to_the_table(staff: Any) -> None:
+    """For those who have the permission."""
+    assert b"/admin/dynamodb/table/" in staff(TABLE).get("").content
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "index=gs9&pk=a",
+        "alias=other",
+        "pk=a&after=made-up",
+        f"pk={'x' * 2049}",
+        f"begins={'x' * 2049}",
+        "pk=%ED%A0%80&begins=",
+        "pk=%00",
+    ],
+)
+def test_what_no_page_of_ours_asks_is_refused(pages: Pages, query: str) -> None:
+    """400, or nothing found; never an error of the server."""
+    assert pages.get(f"dynamodb/table/?{query}").status_code in {200, 400}
+    assert pages.get(f"dynamodb/item/?{query}").status_code in {400, 404}
+
+
+def test_a_place_in_one_list_is_none_in_another(pages: Pages, acme: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It names where to go on, which would be another partition."""
+    monkeypatch.setattr(reading, "PAGE", 1)
+    after = page_of(pages, pk="COMPANY#acme").context["page"].after
+    assert page_of(pages, pk="COMPANY#other", after=after).status_code == 400
