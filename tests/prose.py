@@ -49,6 +49,10 @@ WORDS = (
 )
 
 
+#: Any of the words. Hardly any file has one, and reading a file's comments and texts alone takes long.
+ANY = re.compile("|".join(rf"\b(?:{word.pattern})\b" for word in WORDS), re.IGNORECASE)
+
+
 class Text(NamedTuple):
     """Something to read, and the line that it begins on."""
 
@@ -59,6 +63,8 @@ class Text(NamedTuple):
 def texts(path: Path) -> Iterator[Text]:
     """What there is to read in a file: a whole page, or the comments and texts of a module."""
     source = path.read_text()
+    if not ANY.search(source):
+        return
     if path.suffix != ".py":
         yield Text(1, source)
         return

@@ -17,6 +17,7 @@ from botocore.session import Session
 from dynamo_single.conf import TableSettings
 from dynamo_single.table.direct.client import Received
 from dynamo_single.table.direct.endpoints import ENVIRONMENT_CREDENTIALS
+from dynamo_single.table.direct.sessions import new_client
 from dynamo_single.table.items import Parameters
 
 #: The key of an answer's status, headers and body in what botocore takes for its content.
@@ -59,8 +60,8 @@ class BotocoreClient:
         )
         pretended = "local" if settings.is_local and not ENVIRONMENT_CREDENTIALS & os.environ.keys() else None
         session.register_component("response_parser_factory", _ParserFactory())
-        client = session.create_client(
-            "dynamodb",
+        client = new_client(
+            session,
             region_name=settings.region,
             endpoint_url=settings.endpoint_url,
             aws_access_key_id=pretended,

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-import botocore.session
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
@@ -38,11 +37,12 @@ from dynamo_single.table.pages import PageForm
 
 if TYPE_CHECKING:
     from dynamo_single.table import botocore_client
-    from dynamo_single.table.direct import endpoints
+    from dynamo_single.table.direct import endpoints, sessions
     from dynamo_single.table.direct.client import DirectClient, Received
 else:
     botocore_client = Later("dynamo_single.table.botocore_client")
     endpoints = Later("dynamo_single.table.direct.endpoints")
+    sessions = Later("dynamo_single.table.direct.sessions")
 
 #: What sending raises; ``explained()`` makes an error of ours of each.
 FAILURES = (ClientError, BotoCoreError, ResponseParserError)
@@ -132,7 +132,7 @@ class _Client:
     def __init__(self, settings: TableSettings) -> None:
         self._settings = settings
         self._lock = threading.Lock()
-        self._session = botocore.session.get_session()
+        self._session = sessions.new_session()
         self._direct: DirectClient | None = None
         self._botocore: botocore_client.BotocoreClient | None = None
         self._is_direct = settings.transport == "direct"

@@ -13,13 +13,16 @@ from typing import Any
 from unittest import mock
 
 from django.apps import apps
-from django.core.management import call_command
+from django.core.management import call_command, get_commands
 from django.test import override_settings
 
 from dynamo_single import models
 from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.schema import registry
 from tests.unit.declaring import declare, forgotten
+
+#: The apps that a life goes on beside. Django renders every model of every app for each state of a migration.
+BESIDE = ("tests.histories", "dynamo_single", "django.contrib.contenttypes")
 
 _numbers = iter(range(1_000_000))
 
@@ -97,14 +100,28 @@ class History:
 
 
 @contextmanager
-def history(parent: Path) -> Iterator[History]:
-    """A life of the app, and nothing of it afterwards."""
+def alone() -> Iterator[None]:
+    """In the block there are few other apps, and no models of other tests."""
+    get_commands()  # which Django remembers: those of all apps
+    apps.set_available_apps(BESIDE)
+    try:
+        with forgotten():
+            registry._MODELS.clear()
+            registry.changed()
+            yield
+    finally:
+        apps.unset_available_apps()
+
+
+@contextmanager
+def history(parent: Path, *, project: bool = False) -> Iterator[History]:
+    """A life of the app, alone or among those of the whole project, and nothing of it afterwards."""
     folder = parent / f"histories_migrations_{next(_numbers)}"
     folder.mkdir()
     (folder / "__init__.py").touch()
     sys.path.insert(0, str(parent))
     try:
-        with forgotten(), override_settings(MIGRATION_MODULES={"histories": folder.name}):
+        with forgotten() if project else alone(), override_settings(MIGRATION_MODULES={"histories": folder.name}):
             yield History(folder)
     finally:
         sys.path.remove(str(parent))

@@ -20,6 +20,7 @@ from botocore.utils import get_environ_proxies
 from dynamo_single.conf import TableSettings
 from dynamo_single.table.direct.client import CredentialSource, DirectClient
 from dynamo_single.table.direct.connections import Endpoint
+from dynamo_single.table.direct.sessions import new_client
 from dynamo_single.table.direct.signing import Credentials
 
 #: With any of these a local endpoint gets the caller's credentials too, because it may check them.
@@ -53,8 +54,7 @@ def _regional(settings: TableSettings, session: Session) -> str | None:
         return f"https://dynamodb.{settings.region}.amazonaws.com"
     if session.get_config_variable("account_id_endpoint_mode") == "required":
         return None
-    client: Any = session.create_client("dynamodb", region_name=settings.region)
-    url: str = client.meta.endpoint_url
+    url: str = new_client(session, region_name=settings.region).meta.endpoint_url
     return url
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from django.db.models import Q, UniqueConstraint
 from dynamo_single import models
 from dynamo_single.item_migrations.commands import MakemigrationsMixin
 from dynamo_single.migrations import Autodetector
-from tests.histories.app import History
+from tests.histories.app import History, history
 
 BY_NAME = {"by_name": models.IndexKey("gs1", "SHOP", "{name}")}
 NOTHING = "No changes detected in app 'histories'\n"
@@ -240,12 +241,13 @@ def test_sql_models_beside_ours_are_in_the_same_file(app: History) -> None:
     assert app.make("--check") == NOTHING
 
 
-def test_an_app_without_migrations_stays_so(app: History) -> None:
+def test_an_app_without_migrations_stays_so(tmp_path: Path) -> None:
     """Until it is named: then it begins with all its models."""
-    app.model()
-    said = app.run("makemigrations", "--dry-run")
-    assert "catalog" not in said
-    assert "Add model Sample" in app.run("makemigrations", "catalog", "--dry-run")
+    with history(tmp_path, project=True) as app:
+        app.model()
+        said = app.run("makemigrations", "--dry-run")
+        assert "catalog" not in said
+        assert "Add model Sample" in app.run("makemigrations", "catalog", "--dry-run")
 
 
 def test_a_dry_run_writes_no_file(app: History) -> None:

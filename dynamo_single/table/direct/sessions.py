@@ -1,0 +1,38 @@
+"""Sessions of botocore, which finds out endpoints and credentials and makes clients: what all need is made once."""
+
+from __future__ import annotations
+
+import copy
+from functools import lru_cache
+from typing import Any
+
+from botocore.hooks import HierarchicalEmitter
+from botocore.loaders import create_loader
+from botocore.session import Session
+
+
+def new_session() -> Session:
+    """A session that has found nothing out yet, with botocore's handlers of its events.
+
+    To register them takes far longer than the rest, so that every session has a copy of those of the first one.
+    """
+    return Session(event_hooks=copy.copy(_handlers()), include_builtin_handlers=False)
+
+
+def new_client(session: Session, **options: Any) -> Any:
+    """A botocore client for DynamoDB; what describes the service is read from its files once in a process."""
+    session.register_component("data_loader", _loader(session.get_config_variable("data_path")))
+    return session.create_client("dynamodb", **options)
+
+
+@lru_cache(maxsize=1)
+def _handlers() -> HierarchicalEmitter:
+    handlers = HierarchicalEmitter()
+    Session(event_hooks=handlers)
+    return handlers
+
+
+@lru_cache(maxsize=8)
+def _loader(data_path: str | None) -> Any:
+    """What reads the files that describe services, and remembers them; ``AWS_DATA_PATH`` can name further folders."""
+    return create_loader(data_path)
