@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -99,6 +100,7 @@ def is_model(name: str) -> bool:
     return model.lower() in apps.all_models[label]
 
 
+@cache
 def loggers() -> set[str]:
     """The names of loggers, which look like modules."""
     sources = (path.read_text() for package in PACKAGES for path in (ROOT / package).rglob("*.py"))

@@ -34,7 +34,9 @@ def test_what_the_long_run_adds_is_listed() -> None:
 
 def uses_deep(path: Path) -> bool:
     """Whether a file marks tests as deep, or numbers examples, or says so of a part of its work."""
-    imports = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
+    text = path.read_text()
+    tree = ast.parse(text) if "tests.deep" in text else ast.Module([], [])
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     return any(node.module == "tests.deep" for node in imports) and path.parent != ROOT / "tests"
 
 

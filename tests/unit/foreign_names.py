@@ -13,7 +13,7 @@ import importlib
 import inspect
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -79,6 +79,12 @@ def sources() -> dict[str, ast.Module]:
     return found
 
 
+@cache
+def nodes() -> dict[str, list[ast.AST]]:
+    """Every node of the code of each file."""
+    return {file: [*ast.walk(tree)] for file, tree in sources().items()}
+
+
 def is_private(name: str) -> bool:
     """Whether a name begins with one underscore."""
     return name.startswith("_") and not name.startswith("__") and len(name) > 1
@@ -104,8 +110,8 @@ def found() -> dict[str, set[str]]:
 
 
 def _imported() -> Iterator[tuple[str, str]]:
-    for file, tree in sources().items():
-        for node in ast.walk(tree):
+    for file, found in nodes().items():
+        for node in found:
             if isinstance(node, ast.ImportFrom) and is_foreign(node.module):
                 parts = [*(node.module or "").split("."), *(alias.name for alias in node.names)]
                 yield from ((part, file) for part in parts if is_private(part))
@@ -114,8 +120,8 @@ def _imported() -> Iterator[tuple[str, str]]:
 def undocumented_imports() -> dict[str, set[str]]:
     """Each name of theirs that is imported from where it is not documented, with the files that do it."""
     names: dict[str, set[str]] = defaultdict(set)
-    for file, tree in sources().items():
-        for node in ast.walk(tree):
+    for file, found in nodes().items():
+        for node in found:
             if isinstance(node, ast.ImportFrom) and is_foreign(node.module) and node.module not in DOCUMENTED_MODULES:
                 for alias in node.names:
                     if f"{node.module}.{alias.name}" not in DOCUMENTED_IMPORTS:
@@ -171,27 +177,28 @@ def _known_to_libraries() -> frozenset[str]:
     """The private names anywhere in the source of theirs."""
     folders = [Path(importlib.import_module(name).__file__ or "").parent for name in LIBRARIES]
     files = [path for folder in folders for path in folder.rglob("*.py") if "locale" not in path.parts]
-    return frozenset(name for path in files for name in PRIVATE.findall(path.read_text(encoding="utf-8")))
+    return frozenset().union(*(PRIVATE.findall(path.read_text(encoding="utf-8")) for path in files))
 
 
 @cache
 def _named_in(file: str) -> dict[str, frozenset[str]]:
     """The private names that each class of a file defines, declares, or sets on itself."""
-    bodies = [node for node in ast.walk(sources()[file]) if isinstance(node, ast.ClassDef)]
-    return {body.name: frozenset(_defined(body, declared=True)) for body in bodies}
+    bodies = [node for node in nodes()[file] if isinstance(node, ast.ClassDef)]
+    return {body.name: frozenset(_defined(ast.walk(body), declared=True)) for body in bodies}
 
 
 def _defined_nowhere() -> Iterator[tuple[str, str]]:
-    ours = {name for tree in sources().values() for name in _defined(tree, declared=False)}
-    ours |= {name for tree in sources().values() for body in _values(tree) for name in _defined(body, declared=True)}
-    for file, tree in sources().items():
-        used = {name for node in ast.walk(tree) for name in _used(node)}
+    ours = {name for found in nodes().values() for name in _defined(found, declared=False)}
+    for found in nodes().values():
+        ours |= {name for body in _values(found) for name in _defined(ast.walk(body), declared=True)}
+    for file, found in nodes().items():
+        used = {name for node in found for name in _used(node)}
         yield from ((name, file) for name in (used - ours) & _known_to_libraries())
 
 
-def _values(tree: ast.Module) -> Iterator[ast.ClassDef]:
+def _values(found: Iterable[ast.AST]) -> Iterator[ast.ClassDef]:
     """The classes whose annotations are fields."""
-    for node in ast.walk(tree):
+    for node in found:
         if isinstance(node, ast.ClassDef):
             made_by = [ast.unparse(each) for each in (*node.decorator_list, *node.bases)]
             if any("dataclass" in each or each == "Struct" for each in made_by):
@@ -208,9 +215,9 @@ def _used(node: ast.AST) -> Iterator[str]:
             yield name.value
 
 
-def _defined(tree: ast.AST, *, declared: bool) -> Iterator[str]:
-    """The private names that code defines; with ``declared`` those that it only annotates, too."""
-    for node in ast.walk(tree):
+def _defined(found: Iterable[ast.AST], *, declared: bool) -> Iterator[str]:
+    """The private names that nodes define; with ``declared`` those that they only annotate, too."""
+    for node in found:
         name = None
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             name = node.name

@@ -64,16 +64,16 @@ MAY_ASK = {
 
 def asked(source: str) -> Iterator[str]:
     """What a module's source says to get the present, by its full name."""
-    tree = ast.parse(source)
+    nodes = [*ast.walk(ast.parse(source))]
     known: dict[str, str] = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             for each in node.names:
                 bound = each.name if each.asname else each.name.partition(".")[0]
                 known[each.asname or bound] = bound
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             known |= {each.asname or each.name: f"{node.module}.{each.name}" for each in node.names}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Name | ast.Attribute) and (name := full_name(node, known)) in ASKS:
             yield name
         if isinstance(node, ast.Call) and not node.args and not node.keywords:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ def folders() -> set[str]:
     return {f"{path.parent.relative_to(PACKAGE)}/" for path in PACKAGE.glob("*/**/__init__.py")}
 
 
+@cache
 def private() -> set[str]:
     """What the import contract keeps from ``accounts`` and the project."""
     settings: Any = tomllib.loads((ROOT / "pyproject.toml").read_text())

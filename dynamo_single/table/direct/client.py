@@ -1,4 +1,4 @@
-"""A client for operations on items: signs, sends, and sends again what may succeed then.
+"""A client for DynamoDB's operations: signs, sends, and sends again what may succeed then.
 
 It does what a botocore client does for these operations and raises botocore's exceptions. Several threads and event
 loops may use one: what is sent, and sent again, is decided by the same code for both, and only the waiting differs.
@@ -54,7 +54,7 @@ class CredentialSource(Protocol):
 
 
 class DirectClient:
-    """Sends operations on items to one endpoint.
+    """Sends operations to one endpoint.
 
     ``credentials`` is asked before each attempt, since those of a role change; ``None`` means that there are none.
     """

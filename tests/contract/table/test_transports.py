@@ -46,7 +46,7 @@ from dynamo_single.exceptions import (
     Throttled,
     TransactionCancelled,
 )
-from dynamo_single.table import Request, get_table
+from dynamo_single.table import Request, answers, get_table
 from dynamo_single.table.direct import OPERATIONS
 from dynamo_single.table.direct.connections import Endpoint, Pool
 from dynamo_single.table.direct.endpoints import endpoint_of
@@ -415,12 +415,17 @@ def test_a_child_process_has_connections_of_its_own(transport: Transport) -> Non
         assert server.connections == 2
 
 
-def test_only_operations_on_items_are_direct(direct: Transport) -> None:
-    """Whatever describes or changes tables is botocore's, which knows all of its types."""
-    table = {"Table": {"TableName": "single-table", "TableStatus": "ACTIVE"}}
-    assert "DescribeTable" not in OPERATIONS
-    with scripted(Step(reply(table))) as server:
-        assert outcome(server, direct, Request("DescribeTable")) == table
+def test_whatever_the_app_sends_is_direct() -> None:
+    """What an answer to it has to be is known."""
+    assert set(answers.OPERATIONS) == OPERATIONS
+
+
+def test_other_operations_are_botocores(direct: Transport) -> None:
+    """A project may send them, by PynamoDB or by ``send()``; botocore knows all of their types."""
+    contributors: dict[str, Any] = {"TableName": "single-table", "IndexName": "gs1", "ContributorInsightsSummaries": []}
+    with scripted(Step(reply(contributors))) as server:
+        assert outcome(server, direct, Request("DescribeContributorInsights")) == contributors
+    assert "amz-sdk-invocation-id" in server.requests[0][0]
 
 
 def signature_of(headers: dict[str, str], body: bytes, secret: str, token: str | None) -> str:
