@@ -49,6 +49,8 @@ def _problems(field: Any, layout: ModelLayout) -> Iterator[tuple[str, str]]:
             )
     if on_delete in (SET_NULL, SET_DEFAULT) and (field.attname in layout.identity or field.attribute.immutable):
         yield "would change what never changes: it is a part of the primary key, or immutable.", "Take another one."
+    if field.attribute.checked and layout.expires is not None:
+        yield "is checked, and the objects with it expire: nobody counts what DynamoDB deletes.", "Leave checked out."
     yield from _key_problems(field, layout)
 
 

@@ -22,6 +22,8 @@ VERSION = "version"
 SCHEMA_VERSION = "schemaVersion"
 #: Names the copies of an item's attributes that have not followed a change yet.
 COPIES_DUE = "copiesDue"
+#: Begins the names of an item's counts of the objects that refer to it by a reference that is checked.
+REFERRED_PREFIX = "refs:"
 
 #: What a unique claim carries besides its own key: the key of the item that holds the value.
 CLAIM_ITEM_TYPE = "UniqueClaim"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from dynamo_single.orm.effects import child_counters
 from dynamo_single.orm.items import hydration
@@ -17,19 +18,22 @@ def inquire(table: Table, subject: Subject) -> Iterator[Finding]:
 
     Children that are written between the two readings are no mistake; what is left of that is held to by the repair.
     """
-    counters = registry.counters_of(subject.model)
+    counters = child_counters.counters_on(subject.model)
     if not counters:
         return
     obj = hydration.instance(subject.model, {name: dict(value) for name, value in subject.item.items()})
-    for counter in counters:
-        if child_counters.count(subject.model, counter.name, obj.pk) == getattr(obj, counter.name):
+    for name, children in counters:
+        if child_counters.count(children, obj.pk) == _held(obj, name):
             continue
         fresh = hydration.reload(obj)
-        number = child_counters.count(subject.model, counter.name, obj.pk)
-        held = getattr(fresh, counter.name)
-        if number == held or getattr(hydration.reload(obj), counter.name) != held:
+        number, held = child_counters.count(children, obj.pk), _held(fresh, name)
+        if number == held or _held(hydration.reload(obj), name) != held:
             continue
-        condition = as_read(fresh._stored, (counter.attr_name,))
-        repair = Update(subject.key, set={counter.attr_name: {"N": str(number)}}, condition=condition)
-        text = f"{counter.name} is {held}, and there are {number} {counter.children}."
-        yield Finding("counter", subject.key, text, (repair,))
+        repair = Update(subject.key, set={name: {"N": str(number)}}, condition=as_read(fresh._stored, (name,)))
+        attribute = next((each for each in registry.counters_of(subject.model) if each.attr_name == name), None)
+        called, counted = (name, "that refer to it") if attribute is None else (attribute.name, attribute.children)
+        yield Finding("counter", subject.key, f"{called} is {held}, and there are {number} {counted}.", (repair,))
+
+
+def _held(obj: Any, name: str) -> int:
+    return int(obj._stored.get(name, {"N": "0"})["N"])

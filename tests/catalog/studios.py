@@ -96,3 +96,35 @@ class Tour(models.Model):
     class Keys:
         primary = models.Key("TOUR#{tour_id}", "#METADATA")
         by_gallery = models.IndexKey("gs1", "TOURS#{gallery_id}", "{tour_id}")
+
+
+class Theatre(models.SoftDeleteModel):
+    """What others refer to by references that are checked."""
+
+    theatre_id = models.UnicodeAttribute()
+
+    class Keys:
+        primary = models.Key("THEATRE#{theatre_id}", "#METADATA")
+        listed = models.IndexKey("gs1", "THEATRE", "{theatre_id}")
+
+
+class Play(models.SoftDeleteModel):
+    """What goes along with its theatre, by an index."""
+
+    play_id = models.UnicodeAttribute()
+    theatre = models.ReferenceAttribute(Theatre, on_delete=models.CASCADE, checked=True)
+
+    class Keys:
+        primary = models.Key("PLAY#{play_id}", "#METADATA")
+        by_theatre = models.IndexKey("gs1", "PLAYS#{theatre_id}", "{play_id}")
+
+
+class Lease(models.Model):
+    """What protects its theatre, by an index."""
+
+    lease_id = models.UnicodeAttribute()
+    theatre = models.ReferenceAttribute(Theatre, on_delete=models.PROTECT, checked=True, null=True)
+
+    class Keys:
+        primary = models.Key("LEASE#{lease_id}", "#METADATA")
+        by_theatre = models.IndexKey("gs1", "LEASES#{theatre_id}", "{lease_id}")

@@ -11,6 +11,8 @@ from functools import lru_cache, partial
 from typing import Any
 
 from dynamo_single.exceptions import MissingReference, NoAccessPattern, SourceChanged
+from dynamo_single.orm.conditions.algebra import join
+from dynamo_single.orm.conditions.terms import Stored
 from dynamo_single.orm.effects import sending
 from dynamo_single.orm.effects.effect import Along, Effect, Subject, Transition, standing
 from dynamo_single.orm.effects.terms import Conditions
@@ -24,11 +26,14 @@ from dynamo_single.orm.schema.attributes import CounterAttribute
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.encoding.codecs import some_value
 from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.referrers import checked, count_name, leading
 from dynamo_single.table import names
 from dynamo_single.table.flow import local
 
 #: A model that counts, its counter's physical name, and the children's reference to it.
 Counted = tuple[Any, str, Any]
+#: What a checked reference asks of the item that it leads to.
+ITEM_LIVE = join((ITEM_EXISTS, Stored(names.DELETED_AT, "missing")))
 #: By the key of a parent and the physical name of its counter, what is to be added.
 Sums = dict[ItemKey, dict[str, int]]
 
@@ -50,7 +55,8 @@ class Counters(Effect):
             as_read = {*self.references, *standing(self.model, before)}
         elif names.DELETED_AT in transition.written:
             as_read = set(self.references)
-        found = tuple(actions(self.model, before, after, transition.absent))
+        live = set() if transition.lenient else entered(self.model, before, after)
+        found = tuple(actions(self.model, before, after, transition.absent, live))
         return Along(found, frozenset(as_read), explain=partial(_explained, transition))
 
     def can_lack(self, transition: Transition, key: ItemKey) -> bool:
@@ -60,25 +66,34 @@ class Counters(Effect):
 
 def _explained(transition: Transition, action: Action, found: Item | None) -> Exception | None:
     subject = transition.subject
+    comes_to = action.key in entered(subject.model, transition.before, transition.after)
+    if found and names.DELETED_AT in found and comes_to:
+        return MissingReference(
+            f"{subject.name} refers to an object in the trash, pk={action.key[0]!r}, sk={action.key[1]!r}; nothing was "
+            "written. Restore that one first, or refer to another object.",
+            key=action.key,
+        )
     if action.key in transition.absent and isinstance(action, Check):
         return SourceChanged(f"{subject.name}: an object that counts it, and was gone, is there again.")
     if found or action.key not in sums(subject.model, transition.before, transition.after):
         return None
+    by = "refers to" if comes_to else "is counted by"
     return MissingReference(
-        f"{subject.name} is counted by an object that is not stored, pk={action.key[0]!r}, sk={action.key[1]!r}; "
+        f"{subject.name} {by} an object that is not stored, pk={action.key[0]!r}, sk={action.key[1]!r}; "
         "nothing was written. Create that one first, or refer to another object.",
         key=action.key,
     )
 
 
 def counted(model: type[DynamoModel]) -> tuple[Counted, ...]:
-    """The counters of other models that count this one's objects."""
+    """The counters of other models that count this one's objects, and the counts of its references that are checked."""
     return _counted(model._meta.concrete_model, registry.all_models())
 
 
 @lru_cache(maxsize=1024)
 def _counted(model: type[DynamoModel], known: tuple[Any, ...]) -> tuple[Counted, ...]:
-    found = []
+    own = (each for each in leading(model) if each[1].attribute.checked)
+    found: list[Counted] = [(target, count_name(field), field) for target, field in own]
     for parent in known:
         for counter in registry.counters_of(parent):
             children = getattr(parent, counter.children)
@@ -109,12 +124,34 @@ def sums(model: type[DynamoModel], before: Item | None, after: Item | None) -> S
     return {key: at for key, at in changed.items() if at}
 
 
+def entered(model: type[DynamoModel], before: Item | None, after: Item | None) -> set[ItemKey]:
+    """The keys of the objects that an item comes to refer to by a reference which is checked: they must be live.
+
+    What comes back from the trash did so before.
+    """
+    if after is None or (before is not None and names.DELETED_AT in before):
+        return set()
+    found = set()
+    for parent, _, field in counted(model):
+        name = field.attribute.attr_name
+        if field.attribute.checked and name in after and (before or {}).get(name) != after[name]:
+            found.add(key_of_pk(parent, field.attribute.from_attribute_value(dict(after[name]))))
+    return found
+
+
 def actions(
-    model: type[DynamoModel], before: Item | None, after: Item | None, absent: Collection[ItemKey] = ()
+    model: type[DynamoModel],
+    before: Item | None,
+    after: Item | None,
+    absent: Collection[ItemKey] = (),
+    live: Collection[ItemKey] = (),
 ) -> list[Action]:
-    """The sums as actions. A parent has to be there, or not to be there if it is known to be ``absent``."""
+    """The sums as actions. A parent has to be there, out of the trash if it has to be ``live``, or not to be there if
+    it is known to be ``absent``."""
     return [
-        Check(key, ITEM_MISSING) if key in absent else Update(key, add=_numbers(at), condition=ITEM_EXISTS)
+        Check(key, ITEM_MISSING)
+        if key in absent
+        else Update(key, add=_numbers(at), condition=ITEM_LIVE if key in live else ITEM_EXISTS)
         for key, at in sums(model, before, after).items()
     ]
 
@@ -128,9 +165,14 @@ def is_left(model: type[DynamoModel], before: Item | None, after: Item | None, k
     return all(number < 0 for number in sums(model, before, after).get(key, {"": 0}).values())
 
 
-def count(model: type[DynamoModel], name: str, pk: object) -> int:
-    """How many live children an object has for its counter: one COUNT Query for each megabyte of them."""
-    children = getattr(model, registry.attributes_of(model)[name].origin)
+def counters_on(model: type[DynamoModel]) -> list[tuple[str, Children]]:
+    """What an object counts, by the physical name of the number: declared counters, and references that are checked."""
+    declared = [(each.attr_name, getattr(model, each.children)) for each in registry.counters_of(model)]
+    return [*declared, *checked(model)]
+
+
+def count(children: Children, pk: object) -> int:
+    """How many live children an object has for a counter: one COUNT Query for each megabyte of them."""
     found: int = live_children(children, pk).count()
     return found
 
@@ -159,10 +201,10 @@ def problem(counter: CounterAttribute) -> tuple[str, str] | None:
 async def catch_up(obj: DynamoModel, pending: Block | None) -> None:
     """Count the children that were stored before their parent: a Query for each counter, and an UpdateItem."""
     model = type(obj)
-    for counter in registry.counters_of(model):
-        number = await local(partial(count, model, counter.name, obj.pk))
+    for name, children in counters_on(model):
+        number = await local(partial(count, children, obj.pk))
         if number:
-            await send_count(obj, counter.attr_name, number, pending)
+            await send_count(obj, name, number, pending)
 
 
 async def send_count(obj: DynamoModel, name: str, number: int, pending: Block | None) -> None:
@@ -173,8 +215,9 @@ async def send_count(obj: DynamoModel, name: str, number: int, pending: Block | 
     transition = Transition(Subject(obj), before, {**before, name: value}, frozenset({name}), pending)
     await sending.deliver(obj, Write(transition, type(obj)._options.alias, (update,), conditions))
     obj._stored = {**before, name: value}
-    attribute = next(each for each in registry.counters_of(type(obj)) if each.attr_name == name)
-    obj.__dict__[attribute.name] = number
+    for attribute in registry.counters_of(type(obj)):
+        if attribute.attr_name == name:
+            obj.__dict__[attribute.name] = number
 
 
 def live_children(children: Any, pk: object) -> Any:

@@ -14,6 +14,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes.references import ReferenceAttribute
 from dynamo_single.orm.schema.children import Children, declared
 from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.table import names
 
 
 class Referrers(Children):
@@ -78,6 +79,22 @@ def references(holder: type[DynamoModel]) -> list[Any]:
         and field.remote_field.on_delete is not DO_NOTHING
         and not isinstance(field.related_model, str)
     ]
+
+
+def checked(model: type[DynamoModel]) -> tuple[tuple[str, Children], ...]:
+    """The references to a model that are checked, each with the physical name of the count that an object has of it."""
+    return _checked(model._meta.concrete_model, registry.generation)
+
+
+@lru_cache(maxsize=1024)
+def _checked(model: type[DynamoModel], generation: int) -> tuple[tuple[str, Children], ...]:
+    found = (each for some in _by_handler(model, generation).values() for each in some)
+    return tuple((count_name(each.field), each) for each in found if each.field.attribute.checked)
+
+
+def count_name(field: Any) -> str:
+    """The physical name of the count of the objects that refer to one by a checked reference."""
+    return f"{names.REFERRED_PREFIX}{field.model._options.item_type}.{field.attribute.attr_name}"
 
 
 def leading(holder: type[DynamoModel]) -> list[tuple[Any, Any]]:

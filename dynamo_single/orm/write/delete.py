@@ -34,13 +34,16 @@ from dynamo_single.orm.requests.changes import as_stored
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.referrers import checked
 from dynamo_single.orm.write import cascade, on_delete
 from dynamo_single.orm.write.cascade import Cascade, Listing, Step
 from dynamo_single.orm.write.save import only_if, without
-from dynamo_single.table.flow import local
+from dynamo_single.table.flow import local, pause
 
 #: How often the children are looked for, if other writers change them meanwhile.
 ATTEMPTS = 3
+#: How many seconds an index that does not show everything yet is waited for before it is asked again.
+PAUSE = 0.2
 
 
 async def delete(
@@ -136,6 +139,11 @@ async def _with_others(obj: DynamoModel, terms: Terms, done: list[Any], pending:
         await local(partial(on_delete.refuse_protected, [obj, *below], listings))
         # Before anything is deleted, so that what is interrupted can be begun again with the object.
         resets = await local(partial(on_delete.resets, [obj, *below], listings, again=attempt > 0))
+        counted = [(obj, removal.read), *((each, each._stored) for each in below)]
+        found = [*below, *(step.obj for step in resets)]
+        if not on_delete.shows_all(counted, found, for_good=True, last=attempt == ATTEMPTS - 1):
+            await pause(PAUSE)
+            continue
         await _announce([*below, obj], origin, announced)
         steps = [*resets, *(_Removal(each, Terms()) for each in reversed(below)), removal]
         roots = [hydration.instance(type(each), each._stored) for each in (obj, *below)] if pending is None else []
@@ -258,9 +266,11 @@ class _Removal(Step):
 
 
 def _counters(model: type[DynamoModel]) -> list[str]:
-    """The physical names of the counters of children that go along when an object is deleted for good."""
+    """The physical names of the counters of children that go along when an object is deleted for good, and of what
+    refers to it by references that are checked."""
     followers = cascade.followers(model, for_good=True)
-    return [each.attr_name for each in registry.counters_of(model) if getattr(model, each.children) in followers]
+    declared = (each for each in registry.counters_of(model) if getattr(model, each.children) in followers)
+    return [*(each.attr_name for each in declared), *(name for name, _ in checked(model))]
 
 
 def _guards(obj: DynamoModel, terms: Terms) -> list[Entry]:

@@ -6,11 +6,12 @@ This module must not know how the deletion itself is sent.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from django.db.models import CASCADE, SET_DEFAULT
+from django.db.models import CASCADE, PROTECT, SET_DEFAULT
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import StaleObject, StillReferenced
@@ -28,7 +29,7 @@ from dynamo_single.orm.requests.changes import as_stored
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.kinds import DynamoModel
-from dynamo_single.orm.schema.referrers import protecting, resetting
+from dynamo_single.orm.schema.referrers import checked, count_name, protecting, references, resetting
 from dynamo_single.orm.write.cascade import PARENTS_AT_ONCE, Listing, ListingsOf, Step, followers
 from dynamo_single.orm.write.save import remember
 from dynamo_single.table import names
@@ -72,6 +73,45 @@ def report_protected(objects: Sequence[DynamoModel], listings_of: ListingsOf) ->
             f"{'it' if len(objects) == 1 else 'it, or to what went along,'} by {children.field.name}, which protects. "
             "A reference with checked=True keeps that from happening; dynamo_verify reports what is left."
         )
+
+
+def shows_all(counted: Sequence[tuple[Any, Item]], found: Sequence[Any], *, for_good: bool, last: bool = True) -> bool:
+    """Whether the keys show all live objects that refer to some by checked references, which count them.
+
+    ``counted`` are the objects, each with its item as it was read before the search; ``found`` is what the search gave.
+    ``False``, and an error if it is the ``last`` time, where an index is behind.
+    """
+    seen = Counter(
+        (name, obj.__dict__[field.attname])
+        for obj in found
+        if names.DELETED_AT not in obj._stored
+        for name, field in _checked_of(type(obj))
+    )
+    for obj, item in counted:
+        for name, children in checked(type(obj)):
+            number, shown = int(item.get(name, {"N": "0"})["N"]), seen[name, obj.pk]
+            if number <= shown or not _is_followed(children, for_good=for_good):
+                continue
+            if not last:
+                return False
+            text = f"{Subject(obj).name} cannot be deleted: {number} {children.model._meta.label} objects refer to it"
+            if children.field.remote_field.on_delete is PROTECT:
+                raise StillReferenced(f"{text} by {children.field.name}; nothing was written.", set())
+            raise StaleObject(
+                f"{text} by {children.field.name}, and its key shows {shown} of them yet; nothing was written. Call it "
+                "again. If it stays so, dynamo_verify tells what was counted wrongly."
+            )
+    return True
+
+
+def _checked_of(model: type[DynamoModel]) -> list[tuple[str, Any]]:
+    return [(count_name(field), field) for field in references(model) if field.attribute.checked]
+
+
+def _is_followed(children: Children, *, for_good: bool) -> bool:
+    """Whether a deletion looks for live objects with a reference."""
+    on_delete = children.field.remote_field.on_delete
+    return for_good or on_delete is PROTECT or (on_delete is CASCADE and registry.has_soft_delete(children.model))
 
 
 def kept_by(objects: Sequence[DynamoModel], listings_of: ListingsOf) -> list[Any]:

@@ -14,11 +14,14 @@ from typing import Any
 
 from django.dispatch import Signal
 from msgspec import Struct
+from msgspec.structs import replace
 
 from dynamo_single import clock
 from dynamo_single.exceptions import MissingReference, ParentInTrash, StaleObject, UniqueViolation
+from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Stored
+from dynamo_single.orm.effects import sending
 from dynamo_single.orm.effects.compose import assigned, compose
 from dynamo_single.orm.effects.effect import Subject
 from dynamo_single.orm.effects.terms import NO_TERMS, Terms
@@ -33,9 +36,11 @@ from dynamo_single.orm.plan.projection import PartialItem
 from dynamo_single.orm.reading import single
 from dynamo_single.orm.requests.actions import Action, Check, Item, key_of
 from dynamo_single.orm.requests.block import Block, Entry
+from dynamo_single.orm.requests.changes import as_stored
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.referrers import checked
 from dynamo_single.orm.write import cascade, on_delete
 from dynamo_single.orm.write.cascade import Cascade, Listing, Step
 from dynamo_single.orm.write.save import assign, remember
@@ -213,9 +218,13 @@ def _deletion(obj: DynamoModel, terms: Terms, *, again: bool) -> Cascade:
         completes = interrupted and cascade.followers(children.model)
         return [*live(children), *(batch.listings(children) if completes else ())]
 
-    steps = [] if interrupted else [_Assignment(obj, batch.changes(obj, follows=False), terms)]
+    # What is counted is read before it is looked for.
+    held = hydration.reload(obj)._stored if checked(type(obj)) and not interrupted else None
+    steps = [] if interrupted else [_Assignment(obj, batch.changes(obj, follows=False), terms, held)]
     children = [child for child in cascade.below(obj, listings_of, again=again) if not _is_in_trash(child)]
     on_delete.refuse_protected([*(() if interrupted else (obj,)), *children], live)
+    if held is not None:
+        on_delete.shows_all([(obj, held)], children, for_good=False)
     steps += [_Assignment(child, batch.changes(child, follows=True)) for child in children]
     # What follows the object's own transaction, or completes it, must not follow its restoration.
     return Cascade(steps, [batch.guard(obj)] if len(steps) > (0 if interrupted else 1) else [])
@@ -267,18 +276,27 @@ def _guards_of_children(obj: DynamoModel) -> list[Entry]:
 class _Assignment(Step):
     """Setting the marks of the trash on one object of several, or taking them away."""
 
-    def __init__(self, obj: DynamoModel, values: Values, terms: Terms = NO_TERMS) -> None:
+    def __init__(self, obj: DynamoModel, values: Values, terms: Terms = NO_TERMS, held: Item | None = None) -> None:
         super().__init__(obj, terms)
         self.values = values
+        #: The counts of what refers to the object by checked references have to be as in this item.
+        self.held = held
 
     async def send(self, pending: Block | None) -> bool:
         """Set them by themselves, or within a block."""
-        await assign(self.obj, self.values, self.terms, pending)
+        write = None if self.held is None else await self.compose(pending)
+        if write is None:
+            await assign(self.obj, self.values, self.terms, pending)
+        else:
+            await remember(self.obj, write, await sending.deliver(self.obj, write))
         return True
 
-    async def compose(self, pending: Block) -> Write | None:
+    async def compose(self, pending: Block | None) -> Write | None:
         """The object's write, among those of the others."""
         draft = assigned(self.obj, self.values)
+        if self.held is not None:
+            counts = [as_stored(self.held, name) for name, _ in checked(type(self.obj))]
+            draft = replace(draft, computed=join(counts))
         return await compose(self.obj, effects_of(type(self.obj)), draft, self.terms, pending=pending)
 
     async def remember(self, write: Write, stored: Item) -> None:

@@ -86,6 +86,9 @@ class ReferenceAttribute(StandIn[M, Nullable]):
     To forms, the admin and ``select`` widgets it is a ``ForeignKey``. ``related_name`` as in Django. ``on_delete`` says
     what a deletion of the other object does: ``CASCADE``, ``PROTECT``, ``SET_NULL``, ``SET_DEFAULT``, or ``DO_NOTHING``
     where it is not given. A key has to find the objects that refer to one: a Query for each such reference.
+
+    With ``checked`` an object is created, or given another reference, only if the other object is there and not in the
+    trash, which counts it: one transaction of two items, twice the units. Then ``on_delete`` holds exactly.
     """
 
     field_class: ClassVar[type[models.Field[Any, Any]]] = fields.ReferenceField
@@ -99,6 +102,7 @@ class ReferenceAttribute(StandIn[M, Nullable]):
         *,
         related_name: str | None = None,
         on_delete: object = models.DO_NOTHING,
+        checked: bool = False,
         null: Nullable = False,  # type: ignore[assignment]  # see Attribute
         **options: Any,
     ) -> None:
@@ -112,9 +116,14 @@ class ReferenceAttribute(StandIn[M, Nullable]):
                 f"on_delete={getattr(on_delete, '__name__', on_delete)} cannot be kept. It can be {known}; anything "
                 "else is for the delete() of the other model."
             )
+        if checked and on_delete is models.DO_NOTHING:
+            raise ConfigurationError(
+                "checked=True is what lets an on_delete hold exactly: say one, such as on_delete=models.PROTECT."
+            )
         if self.one_to_one and not options.setdefault("unique", True):
             raise ConfigurationError("A OneToOneAttribute is unique: a ReferenceAttribute need not be.")
         super().__init__(verbose_name, **options | {"null": null})
+        self.checked = checked
         self.field_options |= {
             "to": to,
             "on_delete": on_delete,

@@ -1,0 +1,193 @@
+"""References that are checked: whoever refers counts himself at the target, so that ``on_delete`` holds exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.core import serializers
+from django.db.models import ProtectedError
+
+from dynamo_single import models, transactions
+from dynamo_single.exceptions import ConfigurationError, DynamoSingleError, MissingReference, StaleObject
+from dynamo_single.table import Request, Table
+from dynamo_single.testing import assert_requests, intercept
+from dynamo_single.verification import repair, verify
+from tests.catalog.studios import Lease, Play, Theatre
+from tests.contract.clubs import items
+from tests.contract.tables import assert_consistent
+
+pytestmark = pytest.mark.usefixtures("table")
+
+
+@pytest.fixture
+def globe(table: Table) -> Theatre:
+    """A theatre to which nothing refers."""
+    return Theatre.objects.create(theatre_id="globe")
+
+
+@contextmanager
+def before_write(act: Callable[[], Any]) -> Iterator[None]:
+    """Let another writer act just before the first write of the block."""
+    acted: list[str] = []
+
+    def interceptor(operation: str, params: Mapping[str, Any]) -> None:
+        if not acted and operation in {"TransactWriteItems", "UpdateItem", "DeleteItem", "PutItem"}:
+            acted.append(operation)
+            act()
+
+    with intercept(interceptor):
+        yield
+    assert acted
+
+
+@contextmanager
+def late_index(partition: str) -> Iterator[None]:
+    """An index does not show a partition: what is asked for it is asked for another one."""
+
+    def interceptor(operation: str, params: Mapping[str, Any]) -> None:
+        if operation == "Query":
+            for value in params["ExpressionAttributeValues"].values():
+                if value.get("S") == partition:
+                    value["S"] = "NOTHING"
+
+    with intercept(interceptor):
+        yield
+
+
+def counts(table: Table) -> dict[str, str]:
+    """What the theatre counts."""
+    item = items(table)["THEATRE#globe", "#METADATA"]
+    return {name: value["N"] for name, value in item.items() if name.startswith("refs:")}
+
+
+def test_a_creation_is_one_transaction_that_the_target_counts(globe: Theatre, table: Table) -> None:
+    with assert_requests(["TransactWriteItems"]):
+        play = Play.objects.create(play_id="a", theatre=globe)
+    Lease.objects.create(lease_id="b", theatre=globe)
+    assert counts(table) == {"refs:Play.theatre_id": "1", "refs:Lease.theatre_id": "1"}
+    play.hard_delete()
+    Lease.objects.filter(pk="b").update(theatre=None)
+    assert set(counts(table).values()) == {"0"}
+    assert_consistent()
+
+
+def test_other_changes_check_nothing(globe: Theatre) -> None:
+    lease = Lease.objects.create(lease_id="b", theatre=globe)
+    with assert_requests([]):
+        lease.save()
+
+
+def test_what_is_not_stored_or_in_the_trash_is_refused(globe: Theatre, table: Table) -> None:
+    before = items(table)
+    with pytest.raises(MissingReference, match="refers to an object that is not stored, pk='THEATRE#rose'"):
+        Play.objects.create(play_id="a", theatre_id="rose")
+    assert items(table) == before
+    globe.delete()
+    before = items(table)
+    with pytest.raises(MissingReference, match="refers to an object in the trash, pk='THEATRE#globe'"):
+        Play.objects.create(play_id="a", theatre_id="globe")
+    lease = Lease.objects.create(lease_id="b")
+    with pytest.raises(MissingReference, match="in the trash"):
+        Lease.objects.filter(pk="b").update(theatre_id="globe")
+    lease.delete()
+    assert items(table) == before
+
+
+def test_what_comes_to_protect_meanwhile_refuses(globe: Theatre) -> None:
+    with before_write(lambda: Lease.objects.create(lease_id="b", theatre_id="globe")), pytest.raises(ProtectedError):
+        globe.hard_delete()
+    assert Theatre.objects.filter(pk="globe").exists()
+    assert_consistent()
+
+
+def test_what_comes_to_protect_before_the_trash_refuses(globe: Theatre) -> None:
+    with before_write(lambda: Lease.objects.create(lease_id="b", theatre_id="globe")), pytest.raises(ProtectedError):
+        globe.delete()
+    assert Theatre.objects.filter(pk="globe").exists()
+
+
+def test_what_cascades_and_comes_meanwhile_goes_along(globe: Theatre, table: Table) -> None:
+    with before_write(lambda: Play.objects.create(play_id="a", theatre_id="globe")):
+        assert globe.hard_delete()[0] == 2
+    assert items(table) == {}
+
+
+@pytest.mark.parametrize("method", ["delete", "hard_delete"])
+def test_what_an_index_does_not_show_yet_is_known_by_its_number(globe: Theatre, table: Table, method: str) -> None:
+    """One that protects refuses, and one that would go along lets the deletion wait; nothing is left over."""
+    lease = Lease.objects.create(lease_id="b", theatre=globe)
+    before = items(table)
+    with late_index("LEASES#globe"), pytest.raises(ProtectedError, match=r"1 catalog\.Lease objects refer to it"):
+        getattr(globe, method)()
+    lease.delete()
+    Play.objects.create(play_id="a", theatre=globe)
+    with late_index("PLAYS#globe"), pytest.raises(StaleObject, match="and its key shows 0 of them yet"):
+        getattr(globe, method)()
+    Play.objects.get(pk="a").hard_delete()
+    assert before.keys() - items(table).keys() == {("LEASE#b", "#METADATA")}
+
+
+@pytest.mark.parametrize("size", [2, 120])
+def test_a_cascade_goes_to_the_trash_and_back_and_for_good(globe: Theatre, table: Table, size: int) -> None:
+    for number in range(size):
+        Play.objects.create(play_id=f"{number:03}", theatre=globe)
+    before = items(table)
+    assert globe.delete()[0] == size + 1
+    assert counts(table) == {"refs:Play.theatre_id": "0"}
+    assert_consistent()
+    assert globe.restore()[0] == size + 1
+    assert items(table) == before
+    assert globe.hard_delete()[0] == size + 1
+    assert items(table) == {}
+
+
+def test_both_are_made_and_deleted_in_one_block(table: Table) -> None:
+    with transactions.atomic():
+        made = Theatre.objects.create(theatre_id="globe")
+        Play.objects.create(play_id="a", theatre=made)
+    assert counts(table) == {"refs:Play.theatre_id": "1"}
+    assert made.hard_delete()[0] == 2
+
+
+def test_what_was_there_before_is_counted_by_a_rebuild(globe: Theatre, table: Table) -> None:
+    Play.objects.create(play_id="a", theatre=globe)
+    stored = items(table)["THEATRE#globe", "#METADATA"]
+    table.send(
+        Request(
+            "UpdateItem",
+            {
+                "Key": {name: stored[name] for name in ("pk", "sk")},
+                "UpdateExpression": "REMOVE #a",
+                "ExpressionAttributeNames": {"#a": "refs:Play.theatre_id"},
+            },
+        )
+    )
+    (finding,) = verify()
+    assert str(finding).endswith("refs:Play.theatre_id is 0, and there are 1 that refer to it.")
+    assert repair(finding)
+    assert_consistent()
+
+
+def test_fixtures_may_come_in_any_order(globe: Theatre, table: Table) -> None:
+    play = Play.objects.create(play_id="a", theatre=globe)
+    text = serializers.serialize("json", [play, Theatre.objects.get(pk="globe")])
+    globe.hard_delete()
+    for each in serializers.deserialize("json", text):
+        each.save()
+    assert counts(table) == {"refs:Play.theatre_id": "1"}
+    assert_consistent()
+
+
+def test_many_are_created_together(globe: Theatre, table: Table) -> None:
+    Play.objects.bulk_create([Play(play_id=f"{number:03}", theatre=globe) for number in range(150)])
+    assert counts(table) == {"refs:Play.theatre_id": "150"}
+    with pytest.raises(DynamoSingleError):
+        Play.objects.bulk_create([Play(play_id="x", theatre_id="rose")])
+
+
+def test_it_takes_an_on_delete() -> None:
+    with pytest.raises(ConfigurationError, match="checked=True is what lets an on_delete hold exactly"):
+        models.ReferenceAttribute(Theatre, checked=True)
