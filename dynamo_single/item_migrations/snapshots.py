@@ -96,7 +96,7 @@ class Snapshot(Written):
     def index_key(self, name: str, values: Mapping[str, object]) -> ItemKey | None:
         """The key on an index, or ``None`` for what stays out of it; raises ``EmptyKeyPart`` where it may not."""
         key = self.access_keys[name]
-        for variable in key.variables:
+        for variable in key.needed:
             if values.get(variable) is None or values[variable] == "":
                 if self.attributes[variable].required:
                     raise EmptyKeyPart(f"{self.item_type}: {variable} is empty, and the key {name} needs it.")

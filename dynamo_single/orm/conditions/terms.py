@@ -94,7 +94,13 @@ EVERYTHING = And()
 
 
 class Order(Struct, frozen=True):
-    """Sorting by one attribute."""
+    """Sorting by one attribute; missing values come where the key has them, unless ``missing_first`` says where."""
 
     attribute: str
     descending: bool = False
+    missing_first: bool | None = None
+
+    def reversed(self) -> Order:
+        """The opposite order."""
+        missing_first = None if self.missing_first is None else not self.missing_first
+        return Order(self.attribute, not self.descending, missing_first)

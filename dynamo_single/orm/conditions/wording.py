@@ -53,7 +53,8 @@ def _word_group(condition: And | Or) -> str:
 
 def word_order(ordering: Sequence[Order]) -> str:
     """Write an ordering as ``order_by`` takes it: ``-name, person_id``."""
-    return ", ".join(("-" if order.descending else "") + order.attribute for order in ordering)
+    missing = {None: "", True: " (missing values first)", False: " (missing values last)"}
+    return ", ".join(f"{'-' * order.descending}{order.attribute}{missing[order.missing_first]}" for order in ordering)
 
 
 def _short(value: object) -> str:

@@ -118,7 +118,7 @@ keys_in_use.listen(index_keys.cache_clear)
 def _index_key_of(layout: ModelLayout, key: AccessKey) -> IndexKey:
     index = key.index or ""
     pair = (names.index_partition(index), names.index_sort(index))
-    return IndexKey(key, index, pair, tuple((name, layout.attributes[name].required) for name in key.variables))
+    return IndexKey(key, index, pair, tuple((name, layout.attributes[name].required) for name in key.needed))
 
 
 def key_attributes(model: type[DynamoModel], values: Values) -> NewItem:

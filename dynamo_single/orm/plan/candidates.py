@@ -92,7 +92,7 @@ def _check_complete(key: AccessKey, query: Query, constraints: Constraints) -> N
     layout = query.layout
     if key.index is None:
         return
-    for name in key.variables:
+    for name in key.needed:
         info = layout.attributes[name]
         deleted = key is layout.trash and name == DELETED_AT
         if not (info.required or deleted or constraints.excludes_empty(name, text=info.is_text)):
@@ -257,7 +257,7 @@ def _others(terms: Iterable[Condition], used: Iterable[Condition]) -> tuple[Cond
 
 def _implied(key: AccessKey, constraints: Constraints) -> tuple[Condition, ...]:
     """What holds of every item of an index: it has a value for each part of its keys."""
-    names = () if key.index is None else key.variables
+    names = () if key.index is None else key.needed
     return tuple([term for name in names for term in constraints.on(name) if (term.operator, term.value) == _PRESENT])
 
 

@@ -49,9 +49,9 @@ def serve(query: Query, key: AccessKey, constraints: Constraints, partitions: It
             settled |= {part.name for part in varying}
             # A part that is the same all through a partition orders nothing within it.
             inner = [part for part in sort_parts if part.name not in settled]
-            return Served(not rest or _direction(query, rest, inner, settled), "concatenate", names)
-        return Served(_direction(query, wanted, sort_parts, settled), "sort_key", names)
-    return Served(_direction(query, wanted, sort_parts, settled), "concatenate", names)
+            return Served(not rest or _direction(query, rest, inner, settled, constraints), "concatenate", names)
+        return Served(_direction(query, wanted, sort_parts, settled, constraints), "sort_key", names)
+    return Served(_direction(query, wanted, sort_parts, settled, constraints), "concatenate", names)
 
 
 def serve_in_memory(
@@ -108,7 +108,16 @@ def _sorted_partitions(leading: Sequence[Order], varying: Sequence[KeyPart], par
     return names
 
 
-def _direction(query: Query, wanted: Sequence[Order], parts: Sequence[KeyPart], settled: Iterable[str]) -> bool:
+def _has_missing_where_wanted(order: Order, part: KeyPart, constraints: Constraints) -> bool:
+    """Whether objects without a value come where an order wants them, if it says so and the key holds any."""
+    if order.missing_first is None or not part.place or constraints.excludes_empty(order.attribute, text=False):
+        return True
+    return order.missing_first == ((part.place == "first") != order.descending)
+
+
+def _direction(
+    query: Query, wanted: Sequence[Order], parts: Sequence[KeyPart], settled: Iterable[str], constraints: Constraints
+) -> bool:
     names = [part.name for part in parts]
     seen = set(settled)
     for position, order in enumerate(wanted):
@@ -120,6 +129,8 @@ def _direction(query: Query, wanted: Sequence[Order], parts: Sequence[KeyPart], 
             raise Unfit(f"{kept}, not {word_order(wanted)}")
         if order.descending != wanted[0].descending:
             raise Unfit(f"it is read in one direction, so it cannot order by {word_order(wanted)}")
+        if not _has_missing_where_wanted(order, parts[position], constraints):
+            raise Unfit(f"it has what lacks {order.attribute} at the other end, not as {word_order(wanted)}")
         if not parts[position].ordered:
             raise Unfit(f"{order.attribute} is not written in the order of its values")
         seen.add(order.attribute)

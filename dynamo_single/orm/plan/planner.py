@@ -149,7 +149,7 @@ def _has_order(part: Plan, merged_by: Sequence[Order]) -> bool:
         if not info.kind or info.type not in _ORDERED_TYPES:
             return False
         present = info.required or constraints.fixed(name) or constraints.excludes_empty(name, text=False)
-        if not (present or name in query.layout.identity or (key.index is not None and name in key.variables)):
+        if not (present or name in query.layout.identity or (key.index is not None and name in key.needed)):
             return False
     return True
 

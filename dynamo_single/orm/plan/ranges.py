@@ -14,7 +14,7 @@ from msgspec import Struct
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.conditions.terms import Compare
 from dynamo_single.orm.plan.plan import SortOperator
-from dynamo_single.orm.schema.encoding.codecs import ESCAPE
+from dynamo_single.orm.schema.encoding.codecs import EMPTY, ESCAPE, LAST_VALUE
 from dynamo_single.orm.schema.encoding.keys import KeyPart, prefix_end
 
 
@@ -51,7 +51,15 @@ def narrow(part: KeyPart, prefix: str, comparisons: Sequence[Compare]) -> Narrow
         bounds.extend(found)
         if found:
             used.append(comparison)
-    return _between(prefix, bounds, used) if bounds else None
+    return _between(prefix, [*bounds, *_of_values(part, prefix)], used) if bounds else None
+
+
+def _of_values(part: KeyPart, prefix: str) -> Iterable[_Bound]:
+    """Where the values begin or end of a part that objects without one have too: nothing compares to these."""
+    if part.place == "first":
+        yield _Bound(prefix + EMPTY, is_upper=False)
+    elif part.place == "last":
+        yield _Bound(prefix + LAST_VALUE, is_upper=True)
 
 
 def _bounds(part: KeyPart, prefix: str, comparison: Compare) -> Iterable[_Bound]:

@@ -198,4 +198,4 @@ class QueryState(Struct, frozen=True):
         orders = tree.read_ordering(self.model, [without_missing(self.model, name) for name in self.ordering])
         if not self.reversed:
             return orders
-        return tuple(Order(order.attribute, not order.descending) for order in orders)
+        return tuple(order.reversed() for order in orders)

@@ -27,10 +27,13 @@ class AccessKey(Struct, frozen=True):
     sort: Template
     #: The attributes that the two templates name, each once, in order: worked out of them, whatever is given.
     variables: tuple[str, ...] = ()
+    #: Those without which an item is not in the key: all but those of which the template says where missing ones stand.
+    needed: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        variables = dict.fromkeys((*self.partition.variables, *self.sort.variables))
-        force_setattr(self, "variables", tuple(variables))
+        parts = (*self.partition.parts, *self.sort.parts)
+        force_setattr(self, "variables", tuple(dict.fromkeys(part.name for part in parts)))
+        force_setattr(self, "needed", tuple(dict.fromkeys(part.name for part in parts if not part.place)))
 
 
 class AttributeInfo(Struct, frozen=True):

@@ -49,7 +49,7 @@ def copy_of(field: Any) -> CanonicalAttribute | None:
 def _is_in_canonical_key(field: Any) -> bool:
     layout = registry.layout_of(field.model)
     parts = (part for key in layout.keys for part in (*key.partition.parts, *key.sort.parts))
-    return any(part.name == field.attname and part.spec == "canonical" for part in parts)
+    return any(part.name == field.attname and part.bound.spec == "canonical" for part in parts)
 
 
 def canonically(model: type[DynamoModel], condition: Condition) -> Condition:

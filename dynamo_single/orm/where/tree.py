@@ -93,8 +93,10 @@ def read_ordering(model: type[DynamoModel], names: Any) -> tuple[Order, ...]:
     """The order of ``order_by()`` or ``Meta.ordering``, with ``pk`` as the key's own attributes."""
     orders: list[Order] = []
     for name in names:
-        if isinstance(name, OrderBy) and hasattr(name.expression, "name") and not (name.nulls_first or name.nulls_last):
+        missing_first = None
+        if isinstance(name, OrderBy) and hasattr(name.expression, "name"):
             text, descending = name.expression.name, name.descending
+            missing_first = bool(name.nulls_first) if name.nulls_first or name.nulls_last else None
         elif isinstance(name, str) and name != "?":
             text, descending = name.lstrip("-+"), name.startswith("-")
         else:
@@ -102,7 +104,7 @@ def read_ordering(model: type[DynamoModel], names: Any) -> tuple[Order, ...]:
                 f"Ordering by {name!r} is not supported: DynamoDB orders by the sort key only. allow_in_memory() sorts "
                 "by any attributes, and puts missing values where F(...).asc(nulls_last=True) wants them."
             )
-        orders.extend(Order(attribute, descending) for attribute in _ordered_attributes(model, text))
+        orders.extend(Order(attribute, descending, missing_first) for attribute in _ordered_attributes(model, text))
     return tuple(dict.fromkeys(orders))
 
 

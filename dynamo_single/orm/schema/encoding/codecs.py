@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
 from functools import lru_cache, partial
 from typing import Any
@@ -27,6 +27,12 @@ from dynamo_single.orm.schema.encoding.values import checked_text, seconds, spli
 ESCAPE = "$"
 #: Higher than all that stands in a key: the last code point, which is escaped inside values.
 LAST = "\U0010ffff"
+#: What stands for an empty text, and for a missing value before all others or after them, where a template says so.
+#: No value is written so: what escapes a character has another one after ``$``, or ``0`` and ``1`` after the one below.
+EMPTY = ESCAPE * 2
+MISSING = {"first": ESCAPE, "last": "\U0010fffe2"}
+#: Sorts after all values and in front of what stands for a missing one after them.
+LAST_VALUE = "\U0010fffe1" + LAST
 KINDS = ("text", "number", "boolean", "date", "time", "timestamp", "duration", "uuid")
 
 _PADDED = re.compile(r"0([1-9][0-9]?)d")
@@ -40,7 +46,8 @@ class Codec:
     """Writes the values of one attribute into keys.
 
     ``ordered``: the written texts sort as the values do. ``prefixable``: what starts a value also starts its text.
-    ``exact``: two values with one text are the same value.
+    ``exact``: two values with one text are the same value. With a ``place``, ``first`` or ``last``, missing values and
+    empty texts are written too.
     """
 
     kind: str
@@ -49,9 +56,12 @@ class Codec:
     ordered: bool = True
     prefixable: bool = False
     exact: bool = True
+    place: str = ""
 
     def encode(self, value: object, terminator: str = "") -> str:
         """Write a value; ``terminator`` is the character that ends it in the key, if that is not ``#``."""
+        if self.place:
+            return MISSING[self.place] if value is None else escape(self.write(value), terminator) or EMPTY
         if type(value) in _REMEMBERED:
             return _encoded(self.write, value, terminator)
         return escape(self.write(value), terminator)
@@ -68,6 +78,9 @@ def _encoded(write: Callable[[Any], str], value: object, terminator: str) -> str
 
 def codec_for(kind: str, spec: str = "") -> Codec:
     """Give the codec of an attribute kind (one of ``KINDS``) and a template's format."""
+    spec, place = split_format(spec)
+    if place:
+        return replace(codec_for(kind, spec), place=place)
     if kind not in KINDS:
         raise ConfigurationError(
             f"A key cannot hold a {kind} value: nested values cannot be indexed, nor can sets and binary. "
@@ -81,6 +94,12 @@ def codec_for(kind: str, spec: str = "") -> Codec:
         return Codec(kind, spec, partial(_padded, padding))
     allowed = {"text": "{name:canonical} or {name}", "number": "{name:08d} or {name}"}.get(kind, "{name}")
     raise ConfigurationError(f"The format {spec!r} does not fit a {kind} attribute; write {allowed}.")
+
+
+def split_format(spec: str) -> tuple[str, str]:
+    """A template's format without the place of missing values, and that place: ``first``, ``last`` or none."""
+    form, _, place = spec.rpartition(":")
+    return (form, place) if place in MISSING else (spec, "")
 
 
 def padding_of(spec: str) -> int:

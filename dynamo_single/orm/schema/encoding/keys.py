@@ -15,7 +15,16 @@ from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
 from dynamo_single.exceptions import ConfigurationError, EmptyKeyPart, InvalidValue
-from dynamo_single.orm.schema.encoding.codecs import ESCAPE, KINDS, LAST, Codec, canonical, codec_for, padding_of
+from dynamo_single.orm.schema.encoding.codecs import (
+    ESCAPE,
+    KINDS,
+    LAST,
+    Codec,
+    canonical,
+    codec_for,
+    padding_of,
+    split_format,
+)
 from dynamo_single.orm.schema.encoding.identity import join_identity, split_identity
 from dynamo_single.orm.schema.encoding.patterns import Pattern
 from dynamo_single.table.limits import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
@@ -50,8 +59,10 @@ class Key(Struct, frozen=True):
     sort: str
 
     def __post_init__(self) -> None:
-        Template.parse(self.partition)
-        Template.parse(self.sort)
+        for source in (self.partition, self.sort):
+            placed = [part.name for part in Template.parse(source).parts if part.place]
+            if placed:
+                raise _refusal(source, f"{{{placed[0]}}} is part of what an object is known by, which has to be there")
 
     def deconstruct(self) -> tuple[str, list[Any], dict[str, Any]]:
         """How a migration file writes it."""
@@ -92,6 +103,11 @@ class KeyPart(Struct, frozen=True):
         """Whether keys that differ in this part first sort as its values do."""
         # A terminator above the escape character would sort after the characters of a longer value.
         return self.bound.ordered and self.terminator < ESCAPE
+
+    @property
+    def place(self) -> str:
+        """Where objects without a value stand, ``first`` or ``last``, if the key holds them."""
+        return split_format(self.spec)[1]
 
     @property
     def bound(self) -> Codec:
@@ -185,7 +201,7 @@ class Template(Struct, frozen=True):
         text = ""
         for part in self.parts[:count]:
             value = values.get(part.name)
-            written = "" if value is None else part.encode(value)
+            written = "" if value is None and not part.place else part.encode(value)
             if not written:
                 raise EmptyKeyPart(
                     f"{part.name} is {'missing' if value is None else 'empty'}, and the key {self.source!r} needs it. "
@@ -252,8 +268,13 @@ def _check_variable(source: str, name: str, spec: str) -> None:
         )
     if not name.isidentifier():
         raise _refusal(source, f"{{{name}}} is not the name of an attribute")
-    if spec and spec != "canonical" and not padding_of(spec):
-        raise _refusal(source, f"the format {spec!r} is unknown; there are 'canonical' for text and '08d' for numbers")
+    form = split_format(spec)[0]
+    if form and form != "canonical" and not padding_of(form):
+        raise _refusal(
+            source,
+            f"the format {spec!r} is unknown; there are 'canonical' for text and '08d' for numbers, and 'first' and "
+            "'last', also after another one and a colon, for where objects without a value stand",
+        )
 
 
 def _terminator(source: str, literal: str, name: str, following: str) -> str:
