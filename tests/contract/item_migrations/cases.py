@@ -134,6 +134,13 @@ def alter_key() -> Case:
     return Case(old, new, (Phase((), (old, new)), Phase((index_pairs(new.snapshot, ["gs2"]),), (new,))))
 
 
+def place_missing() -> Case:
+    """A key that is to hold what lacks a value too: what has one keeps its form."""
+    old = Code(lamp({"by_colour": models.IndexKey("gs2", "COLOUR", "{colour}#{lamp_id}")}))
+    new = Code(lamp({"by_colour": models.IndexKey("gs2", "COLOUR", "{colour:last}#{lamp_id}")}))
+    return Case(old, new, (Phase((), (old, new)), Phase((index_pairs(new.snapshot, ["gs2"]),), (new,))))
+
+
 def remove_key() -> Case:
     """A key that is not read any more."""
     old, new = Code(lamp(BY_COLOUR)), Code(lamp())
@@ -236,6 +243,7 @@ CASES: dict[str, Callable[[], Case]] = {
     for each in (
         add_key,
         alter_key,
+        place_missing,
         remove_key,
         add_attribute,
         rename_attribute,
