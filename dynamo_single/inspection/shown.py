@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 
 from dynamo_single.exceptions import InvalidValue
+from dynamo_single.inspection.colors import number_of
 from dynamo_single.inspection.masking import CACHE_TYPES, MASK, Masks, masked_cache_key, masked_key
 from dynamo_single.orm.effects import claims, derived
 from dynamo_single.orm.items import hydration, serialization
@@ -72,8 +73,8 @@ class ShownItem(Struct, frozen=True):
 
     @property
     def color(self) -> int:
-        """The number of the colour of its type, of twelve."""
-        return sum(self.item_type.encode()) % 12
+        """The number of its type's colour."""
+        return number_of(self.item_type)
 
 
 def shown(alias: str, item: Item, indexes: Iterable[str], masks: Masks) -> ShownItem:

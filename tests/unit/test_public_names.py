@@ -32,6 +32,7 @@ SETTINGS = [
 ]
 COMMANDS = [
     "dynamo_local",
+    "dynamo_patterns",
     "dynamo_rebuild",
     "dynamo_setup",
     "dynamo_status",
@@ -43,9 +44,15 @@ COMMANDS = [
     "test",
 ]
 TEMPLATES = [
+    "dynamo_single/admin/change_form.html",
     "dynamo_single/admin/delete.html",
     "dynamo_single/admin/delete_selected.html",
     "dynamo_single/admin/in_trash.html",
+    "dynamo_single/admin/table/base.html",
+    "dynamo_single/admin/table/item.html",
+    "dynamo_single/admin/table/partition.html",
+    "dynamo_single/admin/table/patterns.html",
+    "dynamo_single/admin/table/patterns.svg",
     "dynamo_single/admin/unanswered.html",
     "dynamo_single/admin/unavailable.html",
     "accounts/account.html",

@@ -8,18 +8,21 @@ from django.http import HttpRequest
 from django.urls import URLPattern, reverse
 from django.utils.translation import gettext as _
 
-from dynamo_single.admin.table import permissions, views
+from dynamo_single.admin.table import patterns, permissions, views
 from dynamo_single.admin.table.permissions import TableSite
 
 
 def urls(site: TableSite) -> list[URLPattern]:
     """The addresses of all pages."""
-    return views.urls(site)
+    return [*views.urls(site), *patterns.urls(site)]
 
 
 def entries(site: TableSite, request: HttpRequest) -> list[dict[str, Any]]:
     """What the admin's index lists of them, as a further app: those that the user has the permission of."""
-    pages = ((_("Table"), "dynamodb_table", permissions.TABLE),)
+    pages = (
+        (_("Table"), "dynamodb_table", permissions.TABLE),
+        (_("Access patterns"), "dynamodb_patterns", permissions.PATTERNS),
+    )
     found = [
         {
             "name": name,

@@ -1,0 +1,103 @@
+"""The access patterns that a key is listed with are what the planner does."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from dynamo_single.inspection.patterns import Answer, by_index, patterns, patterns_of
+from dynamo_single.orm.conditions.terms import And, Compare, Order
+from dynamo_single.orm.plan import planner
+from dynamo_single.orm.plan.plan import Query
+from dynamo_single.orm.schema import registry
+from project.directory.models import Company, Person
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+#: Two values of each kind of attribute that a key can have, the lower first.
+VALUES: dict[str, tuple[Any, Any]] = {
+    "text": ("a", "b"),
+    "number": (1, 2),
+    "boolean": (False, True),
+    "date": (date(2026, 1, 1), date(2026, 1, 2)),
+    "time": (time(1), time(2)),
+    "timestamp": (NOW, NOW + timedelta(1)),
+    "duration": (timedelta(1), timedelta(2)),
+    "uuid": (UUID(int=1), UUID(int=2)),
+}
+ASKED = [
+    pytest.param(
+        registry.model_of_type("default", registry.layout_of(model).item_type), pattern.name, answer, id=str(n)
+    )
+    for n, (model, pattern, answer) in enumerate(
+        (model, pattern, answer)
+        for model in registry.all_models()
+        if model._options.alias == "default"
+        for pattern in patterns_of(model)
+        if not pattern.name.startswith("unique ")
+        for answer in pattern.answers
+    )
+]
+
+
+@pytest.mark.parametrize(("model", "key", "answer"), ASKED)
+def test_a_key_answers_what_it_is_listed_with(model: Any, key: str, answer: Answer) -> None:
+    """By one request for a page, in the order that is listed, with nothing left to be done in memory."""
+    layout = registry.layout_of(model)
+    where = []
+    for name, lookup in answer.conditions:
+        first, second = VALUES[layout.attributes[name].kind]
+        if lookup == "present":
+            where.append(Compare(name, "isnull", False))
+        elif lookup == "filled":
+            where.append(Compare(name, "gt", ""))
+        else:
+            where.append(Compare(name, lookup, (first, second) if lookup == "range" else first))
+    plan = planner.plan(
+        Query(
+            layout,
+            And(tuple(where)),
+            ordering=(Order(answer.order, False),) if answer.order else (),
+            visibility="deleted" if answer.manager == "deleted_objects" else "live",
+            using_index=key,
+        ),
+        now=NOW,
+    )
+    assert plan.key is not None
+    assert plan.key.name == key
+    assert plan.kind == ("get" if answer.method == "get" else "query")
+    assert len(plan.conditions) <= 1
+    assert plan.in_memory is None
+
+
+def test_the_patterns_of_a_model() -> None:
+    """Its keys, the trash, and its unique values."""
+    found = {pattern.name: [str(answer) for answer in pattern.answers] for pattern in patterns_of(Person)}
+    assert found == {
+        "primary": ["objects.get(company_id=…, person_id=…)", 'objects.filter(company_id=…).order_by("person_id")'],
+        "by_id": ["objects.filter(person_id=…)"],
+        "by_name": [
+            'objects.all().order_by("name")',
+            'objects.filter(name__range=(…, …)).order_by("name")',
+            "objects.filter(name__startswith=…)",
+            'objects.filter(name=…).order_by("person_id")',
+        ],
+        "trash": ["deleted_objects.all()"],
+        "unique email": ["objects.get(email=…)"],
+    }
+
+
+def test_every_model_of_a_table_is_among_them() -> None:
+    """In the order of their labels."""
+    labels = list(dict.fromkeys(pattern.label for pattern in patterns()))
+    assert labels == sorted(labels)
+    assert set(labels) == {m._meta.label for m in registry.all_models() if m._options.alias == "default"}
+
+
+def test_what_lies_beside_each_other_stands_together() -> None:
+    """By index, and there by partition."""
+    table, gs1 = by_index(patterns_of(Company))
+    assert [(table.index, gs1.index)] == [("", "gs1")]
+    assert [pattern.name for pattern in gs1.patterns] == ["by_name", "trash"]
