@@ -21,6 +21,7 @@ from dynamo_single.item_migrations.operations.models import (
     RenameModel,
 )
 from dynamo_single.item_migrations.operations.unique import AddUnique, RemoveUnique
+from dynamo_single.item_migrations.operations.versions import RaiseSchemaVersion, UpgradeItems
 from dynamo_single.item_migrations.rules import UniqueRule
 from dynamo_single.item_migrations.snapshots import Snapshot
 from dynamo_single.item_migrations.stored import StoredAttribute
@@ -38,6 +39,7 @@ __all__ = [
     "MakemigrationsMixin",
     "MigrateMixin",
     "MoveKeys",
+    "RaiseSchemaVersion",
     "RemoveAttribute",
     "RemoveKey",
     "RemoveModel",
@@ -48,4 +50,5 @@ __all__ = [
     "Snapshot",
     "StoredAttribute",
     "UniqueRule",
+    "UpgradeItems",
 ]

@@ -9,9 +9,9 @@ from django.apps import AppConfig
 from django.core.checks import CheckMessage, Error, Warning
 
 from dynamo_single.conf import aliases
-from dynamo_single.exceptions import DynamoSingleError, ForeignTable
+from dynamo_single.exceptions import DynamoSingleError, ForeignTable, FormNotApplied
 from dynamo_single.orm.filled import knowledge
-from dynamo_single.orm.filled.states import refuse_foreign
+from dynamo_single.orm.filled.states import StoredForm, refuse_foreign
 from dynamo_single.orm.schema import registry
 from dynamo_single.table.flow import run
 from dynamo_single.table.table import Table, get_table
@@ -39,7 +39,8 @@ def _found(table: Table) -> Iterator[CheckMessage]:
         return
     except DynamoSingleError:
         return  # without a table nothing is open; what uses it says so
-    for form in state.forms.values():
+    for item_type, form in state.forms.items():
+        yield from _unreadable(table, item_type, form)
         for change in form.opened:
             label = change.parameters.get("label", "")
             yield Warning(
@@ -48,6 +49,16 @@ def _found(table: Table) -> Iterator[CheckMessage]:
                 obj=form.label,
                 id="dynamo_single.W905",
             )
+
+
+def _unreadable(table: Table, item_type: str, form: StoredForm) -> Iterator[Error]:
+    """E024: items may be of a schema version that the code has no upgrade from, or of a newer one than its own."""
+    model = registry.model_of_type(table.settings.alias, item_type)
+    if model is not None and knowledge.has_migrations(model._meta.app_label):
+        try:
+            knowledge.check_version(registry.layout_of(model), form)
+        except FormNotApplied as error:
+            yield Error(str(error), obj=model, id="dynamo_single.E024")
 
 
 def check_apps(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:

@@ -18,6 +18,8 @@ from dynamo_single.orm.conditions.matching import normal
 from dynamo_single.orm.reading.single import has_expired
 from dynamo_single.orm.requests.actions import Item, key_of
 from dynamo_single.orm.requests.compiler import compile_reads
+from dynamo_single.orm.schema.upgrades import FIRST
+from dynamo_single.table import names
 from dynamo_single.table.table import Table
 
 #: The most items of the table that one look reads, and the most pages until an item of the model is found.
@@ -62,8 +64,15 @@ def check_samples(table: Table, snapshot: Snapshot, found: Sequence[Item], say: 
 
 
 def _differences(table: Table, snapshot: Snapshot, item: Item) -> Iterator[str]:
-    if has_expired(item):
-        return
+    version = int(item.get(names.SCHEMA_VERSION, {}).get("N", FIRST))
+    if not snapshot.oldest_version <= version <= snapshot.schema_version:
+        yield f"its schema version is {version}, and items have {snapshot.oldest_version} to {snapshot.schema_version}"
+    # An earlier one is upgraded by whoever reads it.
+    elif version == snapshot.schema_version and not has_expired(item):
+        yield from _differences_of_now(table, snapshot, item)
+
+
+def _differences_of_now(table: Table, snapshot: Snapshot, item: Item) -> Iterator[str]:
     try:
         values = snapshot.values_of(item)
         primary, pairs = snapshot.primary_key(values), snapshot.index_attributes(values)

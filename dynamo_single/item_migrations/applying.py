@@ -37,6 +37,10 @@ class Operation(Protocol):
 
     model_name: str
 
+    @property
+    def takes_pending(self) -> bool:
+        """Whether items of earlier schema versions may be there."""
+
     def describe(self) -> str:
         """In one line."""
 
@@ -139,8 +143,9 @@ def forwards(step: Step, schema_editor: Any) -> None:
     if is_recorded(step):
         return
     if is_fresh(step):
-        _say(step, lambda form: form_of(after, step.label), before.item_type, after.item_type)
+        _say(step, lambda form: form_of(after, step.label, is_new=True), before.item_type, after.item_type)
         return
+    _refuse_pending(step)
     ensure_indexes(step.table, operation.indexes(), report=lambda found: runs.current().say(f"    {found}"))
     open_tasks = operation.open_tasks(before, after)
     if not operation.stays_open(before, after):
@@ -222,7 +227,20 @@ def add(step: Step, alias: str, *, adopt: bool = False) -> None:
         adoption.check_samples(step.table, step.after, found.items, runs.current().say)
     elif found.complete:
         runs.current().added.add((step.app_label, step.label))
-    _say(step, lambda form: form_of(step.after, step.label))
+    is_new = found.complete and not found.items
+    _say(step, lambda form: form_of(step.after, step.label, is_new=is_new))
+
+
+def _refuse_pending(step: Step) -> None:
+    """Raise for a change of items by the attributes of now, while there may be items of earlier schema versions."""
+    operation, before, after = step.operation, step.before, step.after
+    works = (*operation.open_tasks(before, after), *operation.finish_tasks(before, after))
+    if before.pending and not operation.takes_pending and works:
+        raise ConfigurationError(
+            f"{operation.describe()}: items of {step.label_before} may be of schema version {before.oldest_version} "
+            f"still, and do not have what the migration says. Write UpgradeItems({operation.model_name!r}, "
+            f"to={before.schema_version}) before it."
+        )
 
 
 def removed(step: Step, schema_editor: Any) -> None:

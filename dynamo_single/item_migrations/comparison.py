@@ -6,6 +6,7 @@ get that lack a value. This module must not know the table.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from django.db.migrations.questioner import NonInteractiveMigrationQuestioner
@@ -22,7 +23,8 @@ from dynamo_single.item_migrations.operations.base import ItemsOperation
 from dynamo_single.item_migrations.operations.keys import AddKey, AlterKey, RemoveKey, RenameKey
 from dynamo_single.item_migrations.operations.models import AlterTrashIndex, MoveKeys
 from dynamo_single.item_migrations.operations.unique import AddUnique, RemoveUnique
-from dynamo_single.item_migrations.snapshots import Snapshot
+from dynamo_single.item_migrations.operations.versions import RaiseSchemaVersion
+from dynamo_single.item_migrations.snapshots import Snapshot, changes_from
 from dynamo_single.item_migrations.stored import StoredAttribute
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.kinds import DynamoModel
@@ -44,6 +46,7 @@ class Comparison:
                 f"{self.model._meta.label} was in the table {self.now.alias!r} and is in {self.after.alias!r} by now. "
                 "No migration moves items to another table: copy them by dumpdata and loaddata, with a model of each."
             )
+        self._raise_version()
         unanswered = self._rename_attributes()
         self._remove_rules()
         self._remove_keys()
@@ -62,13 +65,36 @@ class Comparison:
             )
         return self.found
 
+    def _raise_version(self) -> None:
+        """Find a raised schema version, with the attributes that its upgrades change: nothing is done to the items."""
+        version, before, label = self.after.schema_version, self.now, self.model._meta.label
+        if version < before.schema_version:
+            raise ConfigurationError(
+                f"{label}.Meta.schema_version is {version}, and migrations have version {before.schema_version}: items "
+                "of it may be stored, which this code could not read. A version is only ever raised."
+            )
+        if self.after.oldest_version > before.oldest_version:
+            raise ConfigurationError(
+                f"{label}: items may be of schema version {before.oldest_version}, and no upgrade in Meta.upgrades "
+                f"begins there. Write the function from version {before.oldest_version} on; or, if it was there, put "
+                f"it back until a migration with UpgradeItems({self.name!r}, to={before.schema_version}) is finished."
+            )
+        if version > before.schema_version:
+            changes = changes_from(self.model, before.schema_version)
+            attributes = {name: each for name, each in self.after.attributes.items() if each.stored in changes}
+            changed = {name: each for name, each in attributes.items() if before.attributes.get(name) != each}
+            self._take(RaiseSchemaVersion(model_name=self.name, to=version, changes=list(changes), attributes=changed))
+        # From here on they are as the migrations have them.
+        self.after = replace(self.after, oldest_version=self.now.oldest_version, pending=self.now.pending)
+
     def _take(self, operation: ItemsOperation) -> None:
         self.now = operation.changed(self.now)
         self.found.append(operation)
 
     def _rename_attributes(self) -> frozenset[str]:
         """Find what was renamed; gives what might have been, where nobody could be asked."""
-        gone = [name for name in self.now.attributes if name not in self.after.attributes]
+        pending = self.now.pending_names
+        gone = [name for name in self.now.attributes if name not in self.after.attributes and name not in pending]
         unanswered: set[str] = set()
         for new, stored in self.after.attributes.items():
             if new in self.now.attributes:
@@ -109,6 +135,12 @@ class Comparison:
     def _add_rules(self) -> None:
         for rule in self.after.unique:
             if rule not in self.now.unique:
+                if not self.now.pending_names.isdisjoint(rule.attributes):
+                    raise ConfigurationError(
+                        f"{self.model._meta.label}: {' and '.join(rule.attributes)} cannot become unique while items "
+                        "of earlier schema versions may be there: finish a migration with "
+                        f"UpgradeItems({self.name!r}, to={self.now.schema_version}) first."
+                    )
                 self._take(AddUnique(model_name=self.name, rule=rule))
 
     def _remove_keys(self) -> None:
@@ -168,7 +200,8 @@ class Comparison:
     def _remove_attributes(self, unanswered: frozenset[str]) -> None:
         for name in self.now.attributes:
             if name not in self.after.attributes:
-                named = {"drop": False} if name in unanswered else {}
+                # What an upgrade removes is in items of earlier versions still.
+                named = {"drop": False} if name in unanswered or name in self.now.pending_names else {}
                 self._take(RemoveAttribute(model_name=self.name, name=name, **named))
 
     def _move(self) -> None:
@@ -191,9 +224,7 @@ def _is_alike(before: StoredAttribute, after: StoredAttribute) -> bool:
 
 def _same(one: Snapshot, other: Snapshot) -> bool:
     """Whether two snapshots are equal but for the order of what they list."""
-    return set(one.unique) == set(other.unique) and one == Snapshot(
-        other.item_type, other.primary, other.attributes, other.keys, one.unique, other.trash_index, other.alias
-    )
+    return set(one.unique) == set(other.unique) and one == replace(other, unique=one.unique)
 
 
 def _has_a_path(default: Any) -> bool:

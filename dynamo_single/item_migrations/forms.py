@@ -20,8 +20,8 @@ FILLED: Phase = "filled"
 GOING: Phase = "going"
 
 
-def form_of(snapshot: Snapshot, label: str) -> StoredForm:
-    """The form of a model whose items all have what a snapshot says."""
+def form_of(snapshot: Snapshot, label: str, *, is_new: bool = False) -> StoredForm:
+    """The form of a model whose items all have what a snapshot says; of a new one none is of an earlier version."""
     return StoredForm(
         label=label.lower(),
         primary=snapshot.key_fingerprint("primary"),
@@ -29,6 +29,7 @@ def form_of(snapshot: Snapshot, label: str) -> StoredForm:
         keys=dict.fromkeys(_keys(snapshot), FILLED),
         templates=_keys(snapshot),
         rules=dict.fromkeys(map(snapshot.unique_fingerprint, snapshot.unique), FILLED),
+        schema_version=snapshot.schema_version if is_new else snapshot.oldest_version,
     )
 
 
@@ -116,6 +117,7 @@ class Difference:
             # A later migration may have renamed the model, and begun to move its items.
             label=self.labels[1] if form.label == self.labels[0] else form.label,
             primary=self._primary(form),
+            schema_version=max(form.schema_version, self.after.oldest_version),
             attributes=attributes,
             unfilled=tuple(name for name in form.unfilled if name in attributes),
             keys=_without(form.keys, gone["keys"]),

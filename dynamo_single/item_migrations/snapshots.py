@@ -23,6 +23,7 @@ from dynamo_single.orm.schema.attributes import Attribute
 from dynamo_single.orm.schema.encoding.keys import IndexKey, Key, Template, codec_for
 from dynamo_single.orm.schema.fingerprints import key_fingerprint
 from dynamo_single.orm.schema.layout import AccessKey
+from dynamo_single.orm.schema.upgrades import FIRST
 from dynamo_single.table import names
 from dynamo_single.table.items import NewItem
 from dynamo_single.table.limits import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
@@ -43,6 +44,11 @@ class Snapshot(Written):
     trash_index: str | None = None
     #: The table, by its alias in ``settings.DYNAMO_SINGLE``.
     alias: str = "default"
+    #: The schema version that code writes, and the one that every item has at least.
+    schema_version: int = FIRST
+    oldest_version: int = FIRST
+    #: The physical names that upgrades may change of items between the two.
+    pending: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, model: Any) -> Snapshot:
@@ -57,6 +63,9 @@ class Snapshot(Written):
             unique=tuple(map(UniqueRule.of, rules_of(model))),
             trash_index=None if layout.trash is None else layout.trash.index,
             alias=options.alias,
+            schema_version=options.schema_version or FIRST,
+            oldest_version=FIRST if layout.schema is None else layout.schema.oldest,
+            pending=changes_from(model, FIRST),
         )
 
     @property
@@ -74,6 +83,12 @@ class Snapshot(Written):
             trash = Key(f"{names.TRASH_PREFIX}#{self.item_type}", f"{{{registry.DELETED_AT}}}#{identity}")
             found[registry.TRASH] = self._access_key(registry.TRASH, self.trash_index, trash)
         return found
+
+    @property
+    def pending_names(self) -> frozenset[str]:
+        """The attributes, by Python name, that upgrades may change, with folded copies of them."""
+        found = {name for name, each in self.attributes.items() if each.stored in self.pending}
+        return frozenset({*found, *(name for name, each in self.attributes.items() if each.source in found)})
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -178,6 +193,12 @@ class Snapshot(Written):
         for each in made:
             each.canonical = each.name in rule.canonical
         return made
+
+
+def changes_from(model: Any, version: int) -> tuple[str, ...]:
+    """The physical names that a model's upgrades from a version on may change, folded copies of them not counted."""
+    upgrades = model._options.upgrades.items()
+    return tuple(sorted({name for start, each in upgrades if start >= version for name in each.changes}))
 
 
 def _condition(rule: UniqueRule) -> Condition:

@@ -78,6 +78,12 @@ class Subject(Struct, frozen=True):
         return key_of(self.item)
 
     @property
+    def is_older(self) -> bool:
+        """Whether the item is of an earlier schema version than its model's."""
+        schema = None if self.model is None else registry.layout_of(self.model).schema
+        return schema is not None and not schema.is_current(self.item)
+
+    @property
     def is_claim(self) -> bool:
         """Whether the item is a claim."""
         return self.item.get(names.ITEM_TYPE, {}).get("S") == names.CLAIM_ITEM_TYPE

@@ -7,7 +7,7 @@ from typing import Any
 
 from dynamo_single.cache import entries
 from dynamo_single.conf import table_settings
-from dynamo_single.exceptions import EmptyKeyPart, InvalidValue
+from dynamo_single.exceptions import EmptyKeyPart, InvalidValue, SchemaVersionError
 from dynamo_single.orm.effects import claims
 from dynamo_single.orm.filled import states
 from dynamo_single.orm.items import hydration, serialization
@@ -53,11 +53,13 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
         if not any(_is_unfilled(subject, copy) for copy in registry.copied_of(subject.model)):
             yield Finding("unreadable item", subject.key, str(error))
         return
-    except InvalidValue as error:
+    except (InvalidValue, SchemaVersionError) as error:
         yield Finding("unreadable item", subject.key, str(error))
         return
     if primary != subject.key:
         yield Finding("primary key", subject.key, f"Its attributes give {primary[0]} / {primary[1]}.")
+    if subject.is_older:
+        return  # its keys and folded copies are those of then, until it is upgraded
     yield from _copies(subject, values)
     for index in _indexes(subject):
         yield from _index(subject, index, expected)

@@ -46,12 +46,14 @@ def verify(
     model: Any = None,
     rate: float | None = None,
     progress: Callable[[int], object] | None = None,
+    older: Callable[[Any], object] | None = None,
 ) -> Iterator[Finding]:
     """What is wrong in a table, given as its alias: reads all of it, strongly consistent, and writes nothing.
 
     One Scan, a BatchGetItem for each hundred items that others have to do with, and one TransactGetItems for each
     suspicious item. ``model`` looks at this model's items and claims only, though all are read. ``rate`` is the most
-    read units a second on average; ``progress`` is told how many items were read, page by page.
+    read units a second on average; ``progress`` is told how many items were read, page by page; ``older`` of the model
+    of each item that is below its schema version.
     """
     if block.current() is not None:
         raise NotSupported("verify() reads what is stored, and this atomic() block has not written yet: call it after.")
@@ -59,7 +61,11 @@ def verify(
     read = 0
     for page in walk.pages():
         subjects = [Subject.of(walk.alias, item) for item in present(page).values()]
-        yield from walk.examine([each for each in subjects if model is None or _concerns(model, each)])
+        chosen = [each for each in subjects if model is None or _concerns(model, each)]
+        for subject in chosen if older is not None else ():
+            if subject.is_older and older is not None:
+                older(subject.model)
+        yield from walk.examine(chosen)
         read += len(page)
         if progress is not None:
             progress(read)

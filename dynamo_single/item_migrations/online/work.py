@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from dynamo_single.exceptions import ConfigurationError
-from dynamo_single.orm.conditions.terms import Condition, Stored
+from dynamo_single.orm.conditions.terms import And, Condition, Or, Stored
 from dynamo_single.orm.requests.actions import Action, Item, ItemKey
 from dynamo_single.table import names
 
@@ -33,6 +33,12 @@ def nothing_else(item: Item) -> Iterable[ItemKey]:
 def of_type(item_type: str) -> Condition:
     """The items of one type, in the trash as well as live."""
     return Stored(names.ITEM_TYPE, "=", ({"S": item_type},))
+
+
+def below_version(items: Condition, version: int) -> Condition:
+    """Those of some items that are of an earlier schema version, or say none."""
+    earlier = Stored(names.SCHEMA_VERSION, "<", ({"N": str(version)},))
+    return And((items, Or((Stored(names.SCHEMA_VERSION, "missing"), earlier))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,9 @@ class ItemsOperation(Operation):
     #: Whether the operation follows from declarations alone, and runs no function of the project over items.
     only_declares: ClassVar[bool] = True
 
+    #: Whether the operation does what it should to items that upgrades have not reached yet.
+    takes_pending: ClassVar[bool] = True
+
     model_name: str
 
     @property

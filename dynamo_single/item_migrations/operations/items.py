@@ -29,6 +29,7 @@ class ChangeItems(ItemsOperation):
 
     category = OperationCategory.PYTHON
     only_declares = False
+    takes_pending = False
 
     def __init__(
         self,

@@ -19,6 +19,7 @@ from dynamo_single.item_migrations.snapshots import Snapshot
 from dynamo_single.item_migrations.state import SnapshotState, snapshot_in
 from dynamo_single.item_migrations.stored import StoredAttribute
 from dynamo_single.orm.schema.encoding.keys import IndexKey, Key
+from dynamo_single.orm.schema.upgrades import FIRST
 
 
 @public
@@ -38,10 +39,22 @@ class AddModel(ItemsOperation):
         unique: Sequence[UniqueRule] = (),
         trash_index: str | None = None,
         alias: str = "default",
+        schema_version: int = FIRST,
+        oldest_version: int = FIRST,
+        pending: Sequence[str] = (),
     ) -> None:
         self.name = self.model_name = name
         self.snapshot = Snapshot(
-            item_type, primary, dict(attributes), dict(keys or {}), tuple(unique), trash_index, alias
+            item_type,
+            primary,
+            dict(attributes),
+            dict(keys or {}),
+            tuple(unique),
+            trash_index,
+            alias,
+            schema_version,
+            oldest_version,
+            tuple(pending),
         )
 
     @classmethod
@@ -49,8 +62,7 @@ class AddModel(ItemsOperation):
         """The operation for a model with this snapshot."""
         _path, arguments, named = snapshot.deconstruct()
         item_type, primary, attributes = arguments
-        if "unique" in named:
-            named["unique"] = list(named["unique"])
+        named |= {name: list(named[name]) for name in ("unique", "pending") if name in named}
         return cls(name=name, item_type=item_type, primary=primary, attributes=attributes, **named)
 
     @property
@@ -179,6 +191,7 @@ class MoveKeys(ItemsOperation):
     """Another primary key or ``itemType``: each item is written under its new key and deleted under the old one."""
 
     category = OperationCategory.ALTERATION
+    takes_pending = False
 
     def __init__(self, model_name: str, primary: Key | None = None, item_type: str | None = None) -> None:
         self.model_name, self.primary, self.item_type = model_name, primary, item_type

@@ -9,9 +9,11 @@ from django.core.management.base import CommandError, CommandParser
 
 from dynamo_single.management.base import TableCommand
 from dynamo_single.orm.filled import knowledge
+from dynamo_single.orm.schema import registry
 from dynamo_single.table import provisioning
 from dynamo_single.table.flow import run
-from dynamo_single.table.names import ITEM_TYPE
+from dynamo_single.table.items import Item
+from dynamo_single.table.names import ITEM_TYPE, SCHEMA_VERSION
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table
 
@@ -76,15 +78,20 @@ class Command(TableCommand):
         counts: Counter[str] = Counter()
         consumed, requests = 0.0, 0
         params: dict[str, Any] = {
-            "ProjectionExpression": "#type",
-            "ExpressionAttributeNames": {"#type": ITEM_TYPE},
+            "ProjectionExpression": "#type, #version",
+            "ExpressionAttributeNames": {"#type": ITEM_TYPE, "#version": SCHEMA_VERSION},
         }
+        older: Counter[str] = Counter()
         for page in table.pages(Request("Scan", params)):
             requests += 1
             consumed += page.get("ConsumedCapacity", {}).get("CapacityUnits", 0.0)
-            counts.update(item.get(ITEM_TYPE, {}).get("S", "(no type)") for item in page.get("Items", ()))
+            for item in page.get("Items", ()):
+                item_type = item.get(ITEM_TYPE, {}).get("S", "(no type)")
+                counts[item_type] += 1
+                older[item_type] += _is_older(table, item_type, item)
         for item_type, number in sorted(counts.items()):
-            self._line(item_type, str(number))
+            below = f", {older[item_type]} of them below the model's schema version" if older[item_type] else ""
+            self._line(item_type, f"{number}{below}")
         self._line("All items", str(counts.total()))
         self.stdout.write(
             self.style.NOTICE(f"Counted by a Scan of the whole table: {requests} requests, {consumed:g} read units.")
@@ -92,6 +99,12 @@ class Command(TableCommand):
 
     def _line(self, name: str, text: str) -> None:
         self.stdout.write(f"{name:<14} {text}")
+
+
+def _is_older(table: Table, item_type: str, item: Item) -> bool:
+    model = registry.model_of_type(table.settings.alias, item_type)
+    schema = None if model is None else registry.layout_of(model).schema
+    return schema is not None and not schema.is_current(item)
 
 
 def _keys(described: provisioning.Description) -> str:

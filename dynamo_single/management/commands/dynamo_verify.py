@@ -41,15 +41,27 @@ class Command(TableCommand):
             raise CommandError("--rate is a number of read units a second, more than 0.")
         ownership.check(table)
         counts: Counter[str] = Counter()
+        older: Counter[Any] = Counter()
         with measure_requests() as costs:
             model = model_of(options["model"], table)
-            for finding in verify(table, model=model, rate=options["rate"], progress=self._progress(counts)):
+            found = verify(
+                table,
+                model=model,
+                rate=options["rate"],
+                progress=self._progress(counts),
+                older=lambda each: older.update([each]),
+            )
+            for finding in found:
                 counts["found"] += 1
                 repaired = options["repair"] and repair(finding, table)
                 counts["repaired"] += repaired
                 self._tell(finding, repaired=repaired, asked=options["repair"])
         if self.stderr.isatty():
             self.stderr.write("\r", ending="")
+        for each, number in older.items():
+            self.stdout.write(
+                f"{each._meta.label}: {number} items below schema version {each._options.schema_version}."
+            )
         summary = f"{counts['read']} items read by {costs.requests} requests, {counts['found']} findings"
         summary += f", {counts['repaired']} repaired." if options["repair"] else "."
         if counts["found"] > counts["repaired"]:

@@ -180,7 +180,7 @@ def _form_in(state: TableState, layout: ModelLayout) -> StoredForm | None:
 
 def _check(layout: ModelLayout, form: StoredForm) -> None:
     """Raise if the items are stored otherwise than the model reads and writes them."""
-    _check_version(layout, form)
+    check_version(layout, form)
     model = registry.model_of(layout)
     primary = key_fingerprints(model)["primary"]
     if primary != form.primary:
@@ -196,7 +196,7 @@ def _check(layout: ModelLayout, form: StoredForm) -> None:
         raise _not_applied(layout, f"it stores {name} as {written!r}, and its items have {found!r}")
 
 
-def _check_version(layout: ModelLayout, form: StoredForm) -> None:
+def check_version(layout: ModelLayout, form: StoredForm) -> None:
     """Raise if the items may be of a schema version that the code cannot read, or are of a newer one."""
     version = FIRST if layout.schema is None else layout.schema.version
     oldest = FIRST if layout.schema is None else layout.schema.oldest
