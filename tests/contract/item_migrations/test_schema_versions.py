@@ -412,7 +412,7 @@ def test_the_version_of_upgraded_items_is_that_of_the_migrations_before(app: His
 
 
 def test_an_item_that_old_code_writes_after_the_finish_is_an_error(app: History, table: Table) -> None:
-    """It was said that it had stopped; nothing is left out in silence."""
+    """It was stated that it had stopped; nothing is left out in silence."""
     new(app)
     app.make()
     app.migrate()
