@@ -1,60 +1,61 @@
-"""The list page: rows in a key's order, pages without a count, and links only for what a key serves."""
+"""The list page: what a key answers is read by it, page by page; the rest is answered of rows that are held in memory.
+
+Past ``list_max_in_memory`` rows nothing is held: the page shows what keys answer, and says what they do not.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from django.contrib.admin import SimpleListFilter
+from django.contrib.admin import AllValuesFieldListFilter
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ChangeList
 from django.core.paginator import EmptyPage, InvalidPage, Page, PageNotAnInteger, Paginator
 from django.db.models import ForeignKey
 from django.http import HttpRequest
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext as _
 
-from dynamo_single.exceptions import DynamoSingleError, NotSupported, UnknownField
-from dynamo_single.orm.query.queryset import QuerySet
-from dynamo_single.orm.query.state import state_of
-from dynamo_single.orm.results import rows
+from dynamo_single.admin import holding, search
+from dynamo_single.admin.filters import MembersListFilter
+from dynamo_single.admin.references import is_answered, is_exact
+from dynamo_single.costs import Costs, measure_requests
+from dynamo_single.exceptions import DynamoSingleError, NotSupported, TooManyMatches
 
-
-class TrashFilter(SimpleListFilter):
-    """Live objects, or the ones in the trash."""
-
-    title = _("state")
-    parameter_name = "trash"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        """The one state beside the live ones."""
-        return [("yes", _("In the trash"))]
-
-    def choices(self, changelist: Any) -> Iterator[Any]:
-        """The live ones are shown unless the trash is asked for."""
-        everything, *states = super().choices(changelist)
-        yield {**everything, "display": _("Live")}
-        yield from states
-
-    def get_facet_queryset(self, changelist: Any) -> dict[str, int]:
-        """How many objects are in the trash: one Query with Select=COUNT."""
-        listed = changelist.get_queryset(self.request, exclude_parameters=self.expected_parameters())
-        return {"0__c": listed.with_visibility("deleted").count()}
-
-    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        """The trash is read by its own key: one Query."""
-        return queryset.with_visibility("deleted") if self.value() else queryset
-
-
-def shows_trash(request: HttpRequest) -> bool:
-    """Whether the list page shows the trash."""
-    return bool(request.GET.get(TrashFilter.parameter_name))
+#: The parameter that holds the columns of an order, which is Django's.
+ORDER_VAR = "o"
+#: Where a page of a large list begins.
+CURSOR_VAR = "cursor"
 
 
 class KeyChangeList(ChangeList):
-    """Django's list, which sorts by nothing that no key serves."""
+    """Django's list. Keys answer what they express; the rest is worked out of held rows, if there are few enough.
+
+    ``held_rows`` says of how many rows the list was made in memory, ``costs`` what reading it took, ``left_out`` what
+    the page does without, ``is_counted`` whether it is known how many rows there are.
+    """
+
+    held_rows: int | None = None
+    is_counted = True
+    cursor_page: Any = None
+    costs = Costs()
+    found_by_keys = ""
+    next_cursor: str | None = None
+    previous_cursor: str | None = None
+
+    def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
+        self.left_out: list[str] = []
+        self._cursor = request.GET.get(CURSOR_VAR)
+        with measure_requests() as self.costs:
+            super().__init__(request, *args, **kwargs)
+            if not _is_action(request):
+                self._ask_filters(request)
+        self._describe(request)
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> Any:
-        """The rows' queryset; a column is sortable if a key serves its order among these rows."""
+        """The rows' queryset."""
+        self.params.pop(CURSOR_VAR, None)
+        self.filter_params.pop(CURSOR_VAR, None)
+        self.root_queryset = holding.attached(request, self.model_admin, self.root_queryset)
         try:
             queryset = super().get_queryset(request, exclude_parameters)
         except IncorrectLookupParameters as error:
@@ -62,8 +63,6 @@ class KeyChangeList(ChangeList):
             if error.args and isinstance(error.args[0], DynamoSingleError):
                 raise error.args[0] from error
             raise
-        unordered: Any = queryset.order_by()
-        self.sortable_by = [name for name in self.sortable_by or () if self._is_served(unordered, name)]
         return queryset
 
     def apply_select_related(self, qs: Any) -> Any:
@@ -80,49 +79,191 @@ class KeyChangeList(ChangeList):
         names = {field.name: field for field in self.lookup_opts.concrete_fields}
         return names.get(column) if isinstance(column, str) else None
 
-    def _is_served(self, queryset: QuerySet[Any], column: Any) -> bool:
+    def _is_served(self, queryset: Any, column: Any) -> bool:
         order = self.get_ordering_field(column)
         if order is None:
             return False
         try:
-            rows.plan(state_of(queryset.order_by(order)))
-        except (NotSupported, UnknownField):
+            ordered = queryset.order_by(order)
+        except DynamoSingleError:
             return False
-        return True
+        return is_answered(ordered) if holding.of(queryset) else is_exact(ordered)
+
+    def get_ordering(self, request: HttpRequest, queryset: Any) -> list[Any]:
+        """As in Django; a large list is not in an order that nobody asked for by a click and no key serves."""
+        ordering: list[Any] = list(super().get_ordering(request, queryset))
+        if not ordering or self.params.get(ORDER_VAR) or not holding.is_given_up(request):
+            return ordering
+        if is_exact(queryset.order_by(*ordering)) or not is_exact(queryset.order_by()):
+            return ordering
+        self._leave_out(_("the order that it is set to"))
+        return []
 
     def _get_deterministic_ordering(self, ordering: Any) -> list[Any]:
         # Django adds "-pk", which few keys serve; a key's own order is total already (private to Django).
         return list(ordering)
 
+    def _leave_out(self, what: Any) -> None:
+        if str(what) not in self.left_out:
+            self.left_out.append(str(what))
+
     def get_results(self, request: HttpRequest) -> None:
-        """Read the page: one Query, and one that counts if there is more than one page."""
-        admin: Any = self.model_admin
-        self.paginator = admin.get_paginator(request, self.queryset, self.list_per_page)
+        """Read the page: by a key one Query, and one that counts if there is more than one page; else the held rows."""
         self.show_full_result_count = False
-        if request.method == "POST" and "_save" not in request.POST:
+        if _is_action(request):
             # An action works on its own queryset and answers with a redirect or a page without this list.
             self.result_list: Any = []
             self.result_count = 0
-        else:
-            try:
-                self.result_list = self.paginator.page(self.page_num).object_list
-            except InvalidPage as error:
-                raise IncorrectLookupParameters from error
-            self.result_count = self.paginator.count
-        self.can_show_all = self.result_count <= self.list_max_show_all
-        self.multi_page = self.result_count > self.list_per_page
+            return
+        if self.date_hierarchy or self.add_facets or any(map(_asks_rows, self.filter_specs)):
+            self._is_held()  # what the page is made of in any case answers the list as well
+        try:
+            self._read(request)
+        except TooManyMatches:
+            if not holding.is_exceeded(request):
+                raise
+            self._read_by_keys(request)
+
+    def _read_by_keys(self, request: HttpRequest) -> None:
+        holding.give_up(request)
+        self.root_queryset = self.model_admin.get_queryset(request)
+        self.queryset = self.get_queryset(request)
+        if self.query:
+            self._explain_search(request)
+        if not is_exact(self.queryset):
+            raise holding.NotByKeys(self)
+        self._read(request)
+
+    def _explain_search(self, request: HttpRequest) -> None:
+        fields = [str(name) for name in self.model_admin.get_search_fields(request)]
+        _found, used = search.by_keys(self.root_queryset, fields, self.query.strip())
+        self.found_by_keys = search.words_for(used, self.query.strip()) if used else ""
+
+    def _read(self, request: HttpRequest) -> None:
+        admin: Any = self.model_admin
+        self.paginator = admin.get_paginator(request, self.queryset, self.list_per_page)
+        if self._cursor is not None:
+            self._read_from(self._cursor)
+            return
+        limit = holding.limit_of(admin)
+        try:
+            if limit and (self.page_num - 1) * self.list_per_page > limit:
+                raise EmptyPage
+            page = self.paginator.page(self.page_num)
+            self.result_list = page.object_list
+            self.result_count = self._count(page)
+        except InvalidPage as error:
+            raise IncorrectLookupParameters from error
+        if self.show_all and self.result_count <= self.list_max_show_all and self.result_count > self.list_per_page:
+            self.result_list = list(self.queryset)
+
+    def _count(self, page: Any) -> int:
+        try:
+            return int(self.paginator.count)
+        except TooManyMatches:
+            self._give_pages(page)
+            return len(self.result_list)
+
+    def _give_pages(self, page: Any) -> None:
+        """The first page of a list that nobody counts: where it ends, the next one begins."""
+        if self.page_num != 1:
+            raise EmptyPage
+        self.is_counted = False
+        plain = holding.detached(self.queryset)
+        self.next_cursor = plain.cursor_for(page.object_list[-1]) if page.has_next() else None
+
+    def _read_from(self, cursor: str) -> None:
+        plain = holding.detached(self.queryset)
+        if not is_exact(plain):
+            raise IncorrectLookupParameters
+        page = plain.page(self.list_per_page, cursor)
+        self.is_counted = False
+        self.result_list = list(page)
+        self.result_count = len(self.result_list)
+        self.next_cursor, self.previous_cursor = page.next_cursor, page.previous_cursor
+
+    @property
+    def next_link(self) -> str | None:
+        """The address of the page after this one, of a list that nobody counts."""
+        return self.get_query_string({CURSOR_VAR: self.next_cursor}) if self.next_cursor else None
+
+    @property
+    def previous_link(self) -> str | None:
+        """The address of the page before this one, of a list that nobody counts."""
+        return self.get_query_string({CURSOR_VAR: self.previous_cursor}) if self.previous_cursor else None
+
+    def _ask_filters(self, request: HttpRequest) -> None:
+        """Ask now what the template will ask: what cannot be answered is left out of the page, and said."""
+        if self.date_hierarchy and not self._is_held():
+            self._leave_out(_("the dates"))
+            self.date_hierarchy = None
+        if self.add_facets and not self._is_held():
+            self._leave_out(_("the numbers beside the filters"))
+            self.add_facets = False
+        shown = []
+        for spec in self.filter_specs:
+            if _asks_rows(spec) and not self._is_held():
+                self._leave_out(_("the filter by %(title)s") % {"title": spec.title})
+                continue
+            spec.choices = _once(list(spec.choices(self)))  # type: ignore[method-assign]  # of this request's filter
+            shown.append(spec)
+        self.filter_specs = shown
+        self.has_filters = bool(shown)
+
+    def _is_held(self) -> bool:
+        """Whether all rows that the list is made of are in memory; reads them if they may be."""
+        if not self.is_counted or not holding.of(self.root_queryset):
+            return False
+        try:
+            holding.hold(self.root_queryset)
+        except (TooManyMatches, NotSupported):
+            return False
+        return True
+
+    def _describe(self, request: HttpRequest) -> None:
+        limit = holding.limit_of(self.model_admin)
+        is_small = self.is_counted and self.result_count <= limit and not holding.is_exceeded(request)
+        unordered = (self.queryset if is_small else holding.detached(self.queryset)).order_by()
+        self.sortable_by = [name for name in self.sortable_by or () if self._is_served(unordered, name)]
+        self.list_max_in_memory = limit
+        self.held_rows = holding.rows_held(request)
+        self.can_show_all = self.is_counted and self.result_count <= self.list_max_show_all
+        self.multi_page = self.is_counted and self.result_count > self.list_per_page
         # Where nothing narrows the list the two counts are one; elsewhere the template says "Show all".
         self.full_result_count = None if self.query or self.has_active_filters else self.result_count
         self.show_admin_actions = bool(self.result_list)
-        if self.show_all and self.can_show_all and self.multi_page:
-            self.result_list = list(self.queryset)
+
+
+def _is_action(request: HttpRequest) -> bool:
+    return request.method == "POST" and "_save" not in request.POST
+
+
+def _asks_rows(spec: Any) -> bool:
+    """Whether a filter's choices are what the rows have."""
+    return isinstance(spec, AllValuesFieldListFilter | MembersListFilter)
+
+
+def _once(choices: list[Any]) -> Any:
+    return lambda changelist: iter(choices)
+
+
+class KeyPage(Page):  # type: ignore[type-arg]  # not generic at run time
+    """A page that knows whether there is one after it, without a count."""
+
+    def __init__(self, rows: Any, number: int, paginator: Any, *, has_more: bool) -> None:
+        super().__init__(rows, number, paginator)
+        self._has_more = has_more
+
+    def has_next(self) -> bool:
+        """Whether there is a page after this one."""
+        return self._has_more
 
 
 class KeyPaginator(Paginator):  # type: ignore[type-arg]  # not generic at run time
-    """Counts only when a page does not tell: the last page, and an only one, cost one Query and no count."""
+    """Counts only when it is asked to and the pages do not tell: the last page, and an only one, need no count."""
 
     def page(self, number: Any) -> Page[Any]:
-        """The page's rows: one Query for one row more than are shown; a second one counts if there are more."""
+        """The page's rows: one Query for one row more than are shown."""
         rows: list[Any] = []
         try:
             position = int(number)
@@ -133,7 +274,9 @@ class KeyPaginator(Paginator):  # type: ignore[type-arg]  # not generic at run t
             rows = list(self.object_list[bottom : bottom + self.per_page + 1])
             if len(rows) <= self.per_page and (rows or position == 1):
                 self.__dict__["count"] = bottom + len(rows)  # fills Paginator's cached property
-        return Page(rows[: self.per_page], self.validate_number(number), self)
+        if not rows:
+            position = self.validate_number(number)
+        return KeyPage(rows[: self.per_page], position, self, has_more=len(rows) > self.per_page)
 
     def get_page(self, number: object) -> Page[Any]:
         """As in Django, the nearest page for a number that is none; it does not count beforehand."""

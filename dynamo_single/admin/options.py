@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from django import forms
 from django.contrib import messages
-from django.contrib.admin import ShowFacets
 from django.contrib.admin.options import IS_POPUP_VAR
 from django.contrib.admin.utils import flatten_fieldsets, unquote
 from django.contrib.auth import get_permission_codename
@@ -20,18 +19,18 @@ from django.urls import NoReverseMatch, URLPattern, path
 from django.utils.html import format_html
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
-from dynamo_single.admin import content_types, trash, versions
-from dynamo_single.admin.changelist import KeyChangeList, KeyPaginator, TrashFilter, shows_trash
+from dynamo_single.admin import content_types, holding, search, trash, unanswered, versions
+from dynamo_single.admin.changelist import KeyChangeList, KeyPaginator
 from dynamo_single.admin.errors import REFUSALS, RelatedRefused, refused_form
+from dynamo_single.admin.filters import TrashFilter, shows_trash
 from dynamo_single.admin.forms import KeyModelFormSet, PermissionsFilter, with_members
 from dynamo_single.admin.history import LoggedModelAdmin
 from dynamo_single.admin.inlines import ReadsInlinesTogether
 from dynamo_single.admin.references import KnowsReferences
 from dynamo_single.admin.responses import answered_by
 from dynamo_single.admin.table.objects import LeadsToItem
-from dynamo_single.exceptions import NoAccessPattern, NotSupported, UnknownField
+from dynamo_single.exceptions import NotSupported, TooManyMatches, UnknownField
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.registry import layout_of
@@ -48,24 +47,35 @@ else:
     M = TypeVar("M")
 
 
+#: What a list is refused with before a request is sent, or because more matches than may be looked at.
+REFUSED_LISTS = (NotSupported, UnknownField)
+
+
 class DynamoModelAdmin(LeadsToItem, ReadsInlinesTogether, KnowsReferences, LoggedModelAdmin[M]):
     """The admin of a model that lives in DynamoDB; options are those of Django's ``ModelAdmin``.
 
-    Without ``ordering`` a list comes in the order of the key that answers it. ``search_fields`` find what begins with
-    the text (``"=name"``: what is the same), in upper and lower case as typed. Identifiers and automatic timestamps
-    are shown, and what makes up the primary key can be given only when an object is added.
+    Without ``ordering`` a list comes in the order of the key that answers it. Up to ``list_max_in_memory`` rows are
+    read to answer what no key does: any order, ``search_fields`` as in Django, filters, facets and dates. Of larger
+    lists a page shows what keys answer. Identifiers and automatic timestamps are shown, and what makes up the primary
+    key can be given only when an object is added.
     """
 
     paginator = KeyPaginator
-    show_facets = ShowFacets.NEVER
+    #: How many rows a list reads at most to answer in memory what no key answers; ``0`` for none.
+    list_max_in_memory = 2000
     show_full_result_count = False
     #: Whether a form is refused if its object was written since it was shown; the model needs a ``VersionAttribute``.
     check_version = False
-    search_help_text = gettext_lazy("Finds what begins with the text, in upper and lower case as typed.")
 
     if TYPE_CHECKING:
 
         def get_queryset(self, request: HttpRequest) -> QuerySet[M]: ...
+
+    else:
+
+        def get_queryset(self, request: HttpRequest) -> Any:
+            """Django's; while a list is made, one that may be answered of the rows that its page holds."""
+            return holding.attached(request, self, super().get_queryset(request))
 
     def __init__(self, model: Any, admin_site: Any) -> None:
         super().__init__(model, admin_site)
@@ -105,19 +115,24 @@ class DynamoModelAdmin(LeadsToItem, ReadsInlinesTogether, KnowsReferences, Logge
     def response_action(self, request: HttpRequest, queryset: Any, action_location: object = None) -> Any:
         """Run an action; a refusal is a message, on an object's own page (since Django 6.1) as on the list."""
         try:
-            return super().response_action(request, queryset, **_placed(action_location))
+            chosen = holding.to_act_on(request, self, queryset)
+            return super().response_action(request, chosen, **_placed(action_location))
+        except TooManyMatches:
+            self.message_user(request, unanswered.too_many(self), messages.ERROR)
+            return HttpResponseRedirect(request.get_full_path())
         except REFUSALS as refusal:
             self.message_user(request, str(refusal), messages.ERROR)
             return HttpResponseRedirect(request.get_full_path())
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
-        """What begins with the text in one of ``search_fields``, or is the same for ``"=field"``."""
+        """What has every word in one of ``search_fields``; of more rows than are held, what keys find by the text."""
         fields = [str(name) for name in self.get_search_fields(request)]
         text = search_term.strip()
         if not fields or not text:
             return queryset, False
-        wanted = models.Q.create([_search_lookup(name, text) for name in fields], connector=models.Q.OR)
-        return queryset.filter(wanted), False
+        if holding.of(queryset):
+            return search.anywhere(queryset, fields, text), False
+        return search.by_keys(queryset, fields, text)[0], False
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         """Django's; permissions are chosen from two lists with a search, as ``filter_horizontal`` does."""
@@ -131,29 +146,20 @@ class DynamoModelAdmin(LeadsToItem, ReadsInlinesTogether, KnowsReferences, Logge
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         """The list; a page that says why if no key answers it."""
+        holding.begin(request)
         try:
             response = super().changelist_view(request, extra_context)
+            if isinstance(response, TemplateResponse) and "cl" in (response.context_data or {}):
+                response.template_name = unanswered.with_notes(response.template_name)
             # What a template asks while it is rendered can be refused as well.
-            return answered_by(response, (NotSupported, UnknownField), functools.partial(self._unanswered, request))
-        except (NotSupported, UnknownField) as error:
-            return self._unanswered(request, error)
+            return answered_by(response, REFUSED_LISTS, functools.partial(unanswered.page, self, request))
+        except REFUSED_LISTS as error:
+            return unanswered.page(self, request, error)
         except REFUSALS as refusal:
             if request.method != "POST":
-                return self._unanswered(request, refusal)
+                return unanswered.page(self, request, refusal)
             self.message_user(request, str(refusal), messages.ERROR)
             return HttpResponseRedirect(request.get_full_path())
-
-    def _unanswered(self, request: HttpRequest, error: Exception) -> HttpResponseBase:
-        request.current_app = self.admin_site.name
-        context = {
-            **self.admin_site.each_context(request),
-            "title": _("This list cannot be read"),
-            "opts": self.opts,
-            "message": str(error),
-            "has_no_key": isinstance(error, NoAccessPattern),
-            "is_narrowed": bool(request.GET),
-        }
-        return TemplateResponse(request, "dynamo_single/admin/unanswered.html", context, status=400)
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> M | None:
         """The object, in the trash or not: one strongly consistent GetItem by its ``pk``."""
@@ -385,9 +391,3 @@ class DynamoModelAdmin(LeadsToItem, ReadsInlinesTogether, KnowsReferences, Logge
 def _placed(action_location: object) -> dict[str, Any]:
     """The place of actions as Django's methods take it; before 6.1 they do not take one."""
     return {} if action_location is None else {"action_location": action_location}
-
-
-def _search_lookup(name: str, text: str) -> tuple[str, str]:
-    if name.startswith("="):
-        return f"{name[1:]}__exact", text
-    return f"{name.removeprefix('^')}__startswith", text

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.exceptions import NotSupported, UnknownField
 from dynamo_single.orm.query.state import state_of
-from dynamo_single.orm.results import objects
+from dynamo_single.orm.results import held, objects
 
 
 def is_answered(queryset: Any) -> bool:
@@ -21,6 +21,14 @@ def is_answered(queryset: Any) -> bool:
     except (NotSupported, UnknownField):
         return False
     return True
+
+
+def is_exact(queryset: Any) -> bool:
+    """Whether keys express all that a queryset asks, so that nothing is read but what it gives; sends nothing."""
+    try:
+        return held.is_exact(objects.plan(state_of(queryset)))
+    except NotSupported:
+        return False
 
 
 class KnowsReferences:

@@ -18,6 +18,7 @@ from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 
+from dynamo_single.admin import holding
 from dynamo_single.admin.history import LoggedModelAdmin, entries, is_in_dynamodb
 from dynamo_single.admin.responses import answered_by
 from dynamo_single.admin.table import pages as tables
@@ -32,6 +33,7 @@ from dynamo_single.exceptions import (
     TableNotFound,
     TableUnavailable,
     Throttled,
+    TooManyMatches,
     UnknownField,
 )
 
@@ -94,12 +96,20 @@ class DynamoAdminSite(TableSite):
         return [*tables.urls(self), *urls]
 
     def autocomplete_view(self, request: HttpRequest) -> HttpResponse:
-        """What a field's search finds; 400 with the reason if no key answers it."""
+        """What a field's search finds, as in a list; 400 with the reason if no key answers it."""
+        holding.begin(request)
         try:
-            return super().autocomplete_view(request)
+            return self._autocompleted(request)
         except (InvalidValue, NotSupported, UnknownField) as error:
             logger.warning("The search of %s cannot be answered: %s", request.get_full_path(), error)
             return HttpResponseBadRequest(str(error) if settings.DEBUG else "", content_type="text/plain")
+
+    def _autocompleted(self, request: HttpRequest) -> HttpResponse:
+        try:
+            return super().autocomplete_view(request)
+        except TooManyMatches:
+            holding.give_up(request)
+            return super().autocomplete_view(request)
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:
         """Django's wrapper of every view; 503 with a page of its own while DynamoDB cannot be reached."""

@@ -13,15 +13,19 @@ from django.apps import AppConfig, apps
 from django.contrib.admin import ModelAdmin
 from django.core.checks import CheckMessage, Warning
 from django.db.models import BooleanField
+from msgspec.structs import replace
 
+from dynamo_single.admin import search
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, NotSupported, UnknownField
 from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.results import rows
+from dynamo_single.orm.results.held import Held
+from dynamo_single.orm.schema.fields.fields import SetField
 
 
 def check_lists(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
-    """W904: a list, an order, a search or a filter of the admin that is refused whatever is stored."""
+    """W904: a list, an order, a search or a filter of the admin that is refused however few rows there are."""
     if not apps.is_installed("django.contrib.admin"):
         return []
     from django.contrib.admin.sites import all_sites
@@ -39,7 +43,7 @@ def check_lists(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -
 
 def _of_admin(model_admin: Any) -> Iterator[Warning]:
     own = type(model_admin)
-    if own.get_queryset is not ModelAdmin.get_queryset:
+    if not own.get_queryset.__qualname__.startswith("DynamoModelAdmin."):
         return
     queryset: Any = model_admin.model._default_manager.get_queryset()
     refused = _refused(lambda: queryset)
@@ -48,6 +52,9 @@ def _of_admin(model_admin: Any) -> Iterator[Warning]:
             model_admin, "Its list", refused, "Give the model a key that lists it, or override get_queryset()."
         )
         return
+    limit = model_admin.list_max_in_memory
+    if limit:
+        queryset = queryset._asking(replace(queryset._asked, held=Held(limit)))
     if model_admin.ordering and own.get_ordering is ModelAdmin.get_ordering:
         ordering = model_admin.ordering
         refused = _refused(lambda: queryset.order_by(*ordering))
@@ -57,15 +64,17 @@ def _of_admin(model_admin: Any) -> Iterator[Warning]:
     for name in model_admin.search_fields if own.get_search_fields is ModelAdmin.get_search_fields else ():
         refused = _refused(partial(_searched, queryset, name))
         if refused:
-            yield _warning(model_admin, f"search_fields: {name!r}", refused, "Search by attributes that are text.")
+            yield _warning(model_admin, f"search_fields: {name!r}", refused, "Search by texts, numbers or dates.")
     for name in model_admin.list_filter if own.get_list_filter.__qualname__.startswith("DynamoModelAdmin.") else ():
         refused = _refused_filter(queryset, name) if isinstance(name, str) else ""
         if refused:
-            hint = "Filter by an attribute with choices or a boolean, or write a SimpleListFilter."
+            hint = "Filter by the model's own texts, numbers, dates and references, or write a SimpleListFilter."
             yield _warning(model_admin, f"list_filter: {name!r}", refused, hint)
 
 
 def _searched(queryset: Any, name: str) -> Any:
+    if queryset._asked.held is not None:
+        return search.anywhere(queryset, [name], "1")
     lookup = f"{name[1:]}__exact" if name.startswith("=") else f"{name.removeprefix('^')}__startswith"
     return queryset.filter(**{lookup: "1"})
 
@@ -76,6 +85,8 @@ def _refused_filter(queryset: Any, name: str) -> str:
     field = {each.name: each for each in queryset.model._meta.concrete_fields}.get(name)
     if refused or field is None or field.is_relation or field.choices or isinstance(field, BooleanField):
         return refused
+    if isinstance(field, SetField):
+        return "" if field.member is str else f"{name} is a set of what no address holds"
     if field.get_internal_type() in ("DateField", "DateTimeField"):
         return ""
     return _refused(lambda: queryset.order_by(name).distinct().values_list(name, flat=True))

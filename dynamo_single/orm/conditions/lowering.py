@@ -12,6 +12,7 @@ from dynamo_single.exceptions import InvalidValue, NotSupported, UnknownField
 from dynamo_single.orm.conditions.algebra import simplify
 from dynamo_single.orm.conditions.terms import (
     IDENTITY,
+    TEXT_OPERATORS,
     And,
     Compare,
     ComparePair,
@@ -187,6 +188,10 @@ def _lower_canonical(compare: Compare, info: AttributeInfo) -> Condition:
     return Stored(info.stored, "canonical", ({"S": canonical(compare.value)},), compare.path)
 
 
+def _lower_text(compare: Compare, info: AttributeInfo) -> Condition:
+    return Stored(info.stored, compare.operator, ({"S": compare.value},), compare.path)
+
+
 def _lower_type(compare: Compare, info: AttributeInfo) -> Condition:
     return Stored(info.stored, "type", ({"S": compare.value},), compare.path)
 
@@ -198,6 +203,7 @@ _LOWERINGS = {
     "startswith": _lower_startswith,
     "contains": _lower_contains,
     "canonical": _lower_canonical,
+    **dict.fromkeys(TEXT_OPERATORS, _lower_text),
     "attribute_type": _lower_type,
     **dict.fromkeys(_ORDERINGS, _lower_ordering),
     **dict.fromkeys(_SIZES, _lower_size),

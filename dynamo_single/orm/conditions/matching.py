@@ -11,10 +11,12 @@ from typing import Any
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.lowering import ORDERED_TYPES, lower, order_value
-from dynamo_single.orm.conditions.terms import And, Condition, Not, Or, Stored, StoredPair
+from dynamo_single.orm.conditions.terms import IN_PYTHON, And, Condition, Not, Or, Stored, StoredPair
 from dynamo_single.orm.schema.encoding.codecs import canonical
 from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.table.items import Item, StoredValue
+
+_Comparison = Callable[[StoredValue, tuple[StoredValue, ...]], bool]
 
 
 def matches(condition: Condition, item: Item, layout: ModelLayout | None = None) -> bool:
@@ -23,12 +25,12 @@ def matches(condition: Condition, item: Item, layout: ModelLayout | None = None)
 
 
 def is_comparable(condition: Condition) -> bool:
-    """Whether DynamoDB can compare by a condition in stored names too: canonical forms are compared here only."""
+    """Whether DynamoDB can compare by a condition in stored names too: some operators are compared by here only."""
     if isinstance(condition, And | Or):
         return all(map(is_comparable, condition.children))
     if isinstance(condition, Not):
         return is_comparable(condition.child)
-    return not isinstance(condition, Stored) or condition.operator != "canonical"
+    return not isinstance(condition, Stored) or condition.operator not in IN_PYTHON
 
 
 def _matches(condition: Condition, item: Item) -> bool:
@@ -121,6 +123,27 @@ def _size(value: StoredValue) -> int | None:
     return len(content) if kind in ("B", "L", "M", "SS", "NS", "BS") else None
 
 
+def _texts(value: StoredValue) -> list[str]:
+    """What of a value can be searched: a text, a number as it is written, and the members of sets of these."""
+    ((kind, content),) = value.items()
+    if kind in ("S", "N"):
+        return [content]
+    return list(content) if kind in ("SS", "NS") else []
+
+
+def _of_text(compare: Callable[[str, str], bool], *, folds: bool = True) -> _Comparison:
+    """A comparison of a text, or of any member of a set, with a text."""
+
+    def compared(value: StoredValue, operands: tuple[StoredValue, ...]) -> bool:
+        text = operands[0]["S"]
+        if not folds:
+            return any(compare(each, text) for each in _texts(value))
+        text = text.casefold()
+        return any(compare(each.casefold(), text) for each in _texts(value))
+
+    return compared
+
+
 _ORDERINGS: dict[str, Callable[[Any, Any], bool]] = {
     "=": lambda value, operand: bool(value == operand),
     "<": lambda value, operand: bool(value < operand),
@@ -129,7 +152,6 @@ _ORDERINGS: dict[str, Callable[[Any, Any], bool]] = {
     ">=": lambda value, operand: bool(value >= operand),
 }
 
-_Comparison = Callable[[StoredValue, tuple[StoredValue, ...]], bool]
 _COMPARISONS: dict[str, _Comparison] = {
     "=": lambda value, operands: bool(normal(value) == normal(operands[0])),
     "in": lambda value, operands: normal(value) in map(normal, operands),
@@ -141,5 +163,10 @@ _COMPARISONS: dict[str, _Comparison] = {
     ),
     "contains": lambda value, operands: _contains(value, operands[0]),
     "type": lambda value, operands: operands[0]["S"] in value,
+    "iexact": _of_text(str.__eq__),
+    "icontains": _of_text(str.__contains__),
+    "istartswith": _of_text(str.startswith),
+    "iendswith": _of_text(str.endswith),
+    "endswith": _of_text(str.endswith, folds=False),
     "canonical": lambda value, operands: "S" in value and canonical(value["S"]) == operands[0]["S"],
 }

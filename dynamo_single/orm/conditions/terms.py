@@ -17,6 +17,10 @@ IDENTITY = "identity"
 ITEM_TYPE = "item_type"
 #: The attribute that says when an item was soft-deleted.
 DELETED_AT = "deleted_at"
+#: What parts of a text are compared by without regard to case, or from its end: DynamoDB cannot, Python does.
+TEXT_OPERATORS = frozenset(("iexact", "icontains", "istartswith", "endswith", "iendswith"))
+#: The operators that only Python compares by.
+IN_PYTHON = TEXT_OPERATORS | {"canonical"}
 #: The most values of one ``in``: as many keys, or partitions, as one query may be spread over.
 MAX_MEMBERS = 10_000
 
@@ -68,8 +72,8 @@ class Nothing(Struct, frozen=True):
 class Stored(Struct, frozen=True):
     """One comparison in the item's own names and values, which needs no model to be understood.
 
-    Operators: ``= < <= > >= between in begins_with contains exists missing canonical type``, and ``size`` with each of
-    the first five after it.
+    Operators: ``= < <= > >= between in begins_with contains exists missing canonical type``, ``size`` with each of
+    the first five after it, and those of ``TEXT_OPERATORS``.
     """
 
     name: str

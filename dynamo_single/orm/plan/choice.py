@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from dynamo_single.orm.conditions.algebra import join
-from dynamo_single.orm.conditions.terms import DELETED_AT, ITEM_TYPE, And, Compare, Condition, Not, Or
+from dynamo_single.orm.conditions.terms import DELETED_AT, IN_PYTHON, ITEM_TYPE, And, Compare, Condition, Not, Or
 from dynamo_single.orm.plan.advice import unknown_key
 from dynamo_single.orm.plan.candidates import Candidate, weigh
 from dynamo_single.orm.plan.constraints import Constraints
@@ -100,7 +100,7 @@ def weigh_all(query: Query, constraints: Constraints) -> tuple[list[Candidate], 
         try:
             _check_usable(key, query)
             candidate = weigh(key, query, constraints, lambda key, reading: is_shared(query.layout, key, reading))
-            if candidate.kind == "query" and is_canonical(*candidate.residual):
+            if candidate.kind == "query" and needs_python(*candidate.residual):
                 raise Unfit("it is not written in the canonical form that is compared")
         except Unfit as unfit:
             rejected.append(Rejection(key, str(unfit)))
@@ -229,12 +229,13 @@ def is_shared(layout: ModelLayout, key: AccessKey, reading: KeyRange) -> bool:
     return found.foreign[reading.shape].applies((reading,)) or found.own[reading.shape].applies((reading,))
 
 
-def is_canonical(*conditions: Condition) -> bool:
+def needs_python(*conditions: Condition) -> bool:
+    """Whether a condition compares by what DynamoDB has no operator for."""
     for condition in conditions:
-        if isinstance(condition, And | Or) and is_canonical(*condition.children):
+        if isinstance(condition, And | Or) and needs_python(*condition.children):
             return True
-        if isinstance(condition, Not) and is_canonical(condition.child):
+        if isinstance(condition, Not) and needs_python(condition.child):
             return True
-        if isinstance(condition, Compare) and condition.operator == "canonical":
+        if isinstance(condition, Compare) and condition.operator in IN_PYTHON:
             return True
     return False

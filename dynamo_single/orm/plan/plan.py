@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Visibility = Literal["live", "deleted", "all"]
 
 
-PlanKind = Literal["empty", "get", "batch_get", "claim", "query", "scan", "union"]
+PlanKind = Literal["empty", "get", "batch_get", "claim", "query", "scan", "union", "held"]
 
 
 SortOperator = Literal["", "=", "begins_with", "between", "<", "<=", ">", ">="]
@@ -124,7 +124,8 @@ class Plan(Struct, frozen=True):
     ``others``, in stored names. ``merged_by`` is what of the order tells its items apart, and empty if nothing does.
 
     ``projection`` has the physical names of what is read of each item; the whole item is read if there are none.
-    With ``in_memory`` the matches are not the result yet.
+    With ``in_memory`` the matches are not the result yet. A plan that is ``held`` has one part, which is read once and
+    without its filter; the reader applies that to each item.
     """
 
     kind: PlanKind

@@ -16,7 +16,7 @@ from dynamo_single.orm.conditions.terms import DELETED_AT, EVERYTHING, ITEM_TYPE
 from dynamo_single.orm.plan.advice import attribute_not_filled, key_not_filled, no_access_pattern, unknown_key
 from dynamo_single.orm.plan.alternatives import MAX_PARTS, Alternative, alternatives
 from dynamo_single.orm.plan.candidates import Candidate
-from dynamo_single.orm.plan.choice import alive, by_claim, by_one_key, chosen, is_canonical, of_type, visible, weigh_all
+from dynamo_single.orm.plan.choice import alive, by_claim, by_one_key, chosen, needs_python, of_type, visible, weigh_all
 from dynamo_single.orm.plan.constraints import Constraints, gather
 from dynamo_single.orm.plan.ordering import Served, deciding
 from dynamo_single.orm.plan.plan import Plan, PlanKind, Query, Rejection
@@ -51,7 +51,7 @@ def plan(query: Query, *, now: object = None) -> Plan:
         return replace(union, merged_by=merged_by) if union.parts else union
     if found is not None:
         return found
-    if _may_scan(query) and not is_canonical(*constraints.terms):
+    if _may_scan(query) and not needs_python(*constraints.terms):
         wanted = (*constraints.terms, *visible(query, None), *alive(layout, now), of_type(layout))
         reason = "no key answers it, and a scan was allowed: every item of the table is read"
         return Plan("scan", query, filter=join(wanted), reason=reason, rejected=tuple(rejected))

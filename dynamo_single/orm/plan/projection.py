@@ -37,6 +37,7 @@ class PartialItem(dict[str, dict[str, Any]]):
 def project(plan: Plan, wanted: Collection[str]) -> Plan:
     """Let a plan read these attributes only, and what reading itself needs; whole items if that is all of them.
 
+    What is held in memory is held whole, for other questions.
     Needed are every key that is read by, the identity, what says whether an item is there, what a sequence is put in
     order by, and what conditions compare that are looked at after reading.
     """
@@ -46,7 +47,7 @@ def project(plan: Plan, wanted: Collection[str]) -> Plan:
     sorted_by = (sort.attribute for sort in plan.in_memory.ordering) if plan.in_memory else ()
     read = {*wanted, *layout.identity, *state, *ordering, *sorted_by}
     # An upgrade of an item takes all of it.
-    if layout.schema is not None or plan.kind == "empty" or layout.attributes.keys() <= {*read, ITEM_TYPE}:
+    if layout.schema is not None or plan.kind in ("empty", "held") or layout.attributes.keys() <= {*read, ITEM_TYPE}:
         return plan
     stored = tuple(info.stored for name, info in layout.attributes.items() if name in read)
     parts = tuple(replace(part, projection=_projection(part, stored)) for part in plan.parts)

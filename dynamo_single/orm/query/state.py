@@ -184,7 +184,7 @@ def state_of(queryset: StatefulQuerySet[Any]) -> QueryState:
     return QueryState(
         model=model,
         asked=asked,
-        where=_where(model, query),
+        where=_where(model, query, in_python=asked.held is not None),
         order_by=order_by,
         ordering=() if asked.in_key_order and ordering == (model._meta.pk.name,) else ordering,
         reversed=not query.standard_ordering,
@@ -196,9 +196,9 @@ def state_of(queryset: StatefulQuerySet[Any]) -> QueryState:
     )
 
 
-def _where(model: type[DynamoModel], query: Query) -> Condition:
+def _where(model: type[DynamoModel], query: Query, *, in_python: bool) -> Condition:
     try:
-        return folding.canonically(model, tree.read_where(model, query.where))
+        return folding.canonically(model, tree.read_where(model, query.where, in_python=in_python))
     except DynamoSingleError:
         if query.is_empty():
             return Nothing()  # as in Django, a condition that cannot be answered is no matter where nothing is asked

@@ -235,6 +235,8 @@ def _direct(source: QueryState, measures: Sequence[Measure]) -> list[Any] | None
 
     There may be one count, since each reads all that it counts, and any number of values at the ends of a key.
     """
+    if source.asked.held is not None:
+        return None
     if source.window.is_sliced:
         whole = len(measures) == 1 and replace(measures[0], alias="") == Measure("", "Count")
         return [run(objects.count(source))] if whole else None

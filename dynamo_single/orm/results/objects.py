@@ -7,7 +7,7 @@ off, one match too many is an error. This module must not know groups or aggrega
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -29,7 +29,7 @@ from dynamo_single.orm.plan.plan import InMemory, Plan
 from dynamo_single.orm.plan.projection import attributes_of, narrow, project
 from dynamo_single.orm.reading import plans, single, streams
 from dynamo_single.orm.requests.actions import ItemKey
-from dynamo_single.orm.results import related, sorting
+from dynamo_single.orm.results import held, related, sorting
 from dynamo_single.orm.results.state import QueryState
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
@@ -44,6 +44,8 @@ Results = AsyncGenerator[Iterable[Any], None]
 DEFAULT_LIMIT = 1000
 #: The kinds of plans whose matches the caller has listed by their keys.
 _LISTED = ("empty", "get", "batch_get", "claim")
+#: What tells that something else bounds how many matches there are.
+_BOUNDED = (*_LISTED, "held")
 
 
 def checked_limit(limit: object) -> int:
@@ -72,6 +74,8 @@ def plan(state: QueryState) -> Plan:
 
 def plan_with_keys(state: QueryState) -> Plan:
     """The same plan, of which each item holds its keys."""
+    if state.asked.held is not None:
+        return _exact_or_held(state)
     limit = state.asked.in_memory
     if limit is None:
         return plan_by_key(state)
@@ -84,6 +88,22 @@ def plan_with_keys(state: QueryState) -> Plan:
     for sort in order:
         sorting.check_orderable(state.model, sort.attribute, "order_by()")
     found = replace(plan_of_matches(state), in_memory=InMemory(limit, order, state.reversed))
+    return projected(state, found)
+
+
+def _exact_or_held(state: QueryState) -> Plan:
+    """The plan by a key that expresses all that was asked, in its order; else what is held, in order."""
+    order = sorting.read_sorting(state.model, state.ordering)
+    if all(sort.missing_first is None for sort in order):
+        with suppress(NoAccessPattern):
+            found = plan_by_key(state)
+            if held.is_exact(found) and not state.asked.held.has(found):  # type: ignore[union-attr]  # see the caller
+                return found
+    for sort in order:
+        sorting.check_orderable(state.model, sort.attribute, "order_by()")
+    found = held.plan(state.query(ordered=False), now=_now(state))
+    if order or state.reversed:
+        found = replace(found, in_memory=InMemory(None, order, state.reversed))
     return projected(state, found)
 
 
@@ -105,6 +125,8 @@ def plan_by_key(state: QueryState, *, ordered: bool = True) -> Plan:
 
 def plan_of_matches(state: QueryState) -> Plan:
     """The plan that finds what matches, in any order, and reads it whole."""
+    if state.asked.held is not None:
+        return held.plan(state.query(ordered=False), now=_now(state))
     return planner.plan(state.query(ordered=False), now=_now(state))
 
 
@@ -127,7 +149,7 @@ def limit_of(state: QueryState, plan: Plan, what: str, *, sliced: bool) -> int |
     """
     if state.asked.in_memory is not None:
         return state.asked.in_memory
-    if plan.kind in _LISTED or plan.single or (sliced and state.window.stop is not None):
+    if plan.kind in _BOUNDED or plan.single or (sliced and state.window.stop is not None):
         return None
     slicing = ", or slice: queryset[:100]" if sliced else ""
     raise NotSupported(
@@ -252,8 +274,14 @@ def tell(state: QueryState, obj: Model) -> Model:
 def items(state: QueryState, plan: Plan) -> Pages[Item]:
     """What a plan finds, in order, from the beginning to the end of the slice."""
     if plan.in_memory is None:
-        return plans.pages(state.table, plan, skip=state.window.start, stop=state.window.stop)
+        return _pages(state, plan, skip=state.window.start, stop=state.window.stop)
     return _sorted(state, plan, plan.in_memory)
+
+
+def _pages(state: QueryState, plan: Plan, *, skip: int = 0, stop: int | None = None) -> Pages[Item]:
+    if state.asked.held is not None and plan.kind == "held":
+        return state.asked.held.pages(state.table, plan, skip=skip, stop=stop)
+    return plans.pages(state.table, plan, skip=skip, stop=stop)
 
 
 async def _sorted(state: QueryState, plan: Plan, how: InMemory) -> Pages[Item]:
@@ -265,7 +293,7 @@ async def _sorted(state: QueryState, plan: Plan, how: InMemory) -> Pages[Item]:
 
 def matches(state: QueryState, plan: Plan, limit: int | None) -> Pages[Item]:
     """Every match of a plan, in the plan's own order; ``TooManyMatches`` instead of the one after the limit."""
-    return checked(state, plans.pages(state.table, plan, stop=_page_limit(plan, limit)), limit)
+    return checked(state, _pages(state, plan, stop=_page_limit(plan, limit)), limit)
 
 
 async def checked(state: QueryState, found: Pages[Item], limit: int | None) -> Pages[Item]:
@@ -303,8 +331,31 @@ async def count(state: QueryState) -> int:
     """How many there are: one Query with Select=COUNT for each megabyte that is passed over."""
     if state.is_empty:
         return 0
+    if state.asked.held is not None:
+        return await _count_held(state)
     found = plan_by_key(state, ordered=False)
     return await plans.count(state.table, found, skip=state.window.start, stop=state.window.stop)
+
+
+async def hold(state: QueryState) -> None:
+    """Read what answers a question in memory, unless it was read; ``TooManyMatches`` if that is too much."""
+    found = held.plan(state.query(ordered=False), now=_now(state))
+    if state.asked.held is not None and found.kind == "held":
+        await state.asked.held.hold(state.table, found)
+
+
+async def _count_held(state: QueryState) -> int:
+    """One Query with Select=COUNT of no more than is held; or without a request what is held already."""
+    found, window, limit = _exact_or_held(state.unordered()), state.window, state.asked.held.limit  # type: ignore[union-attr]  # asked by count()
+    if found.kind == "held":
+        pages = _pages(state, found, skip=window.start, stop=window.stop)
+        return sum([len(page) async for page in pages])
+    seen = await plans.count(
+        state.table, found, skip=window.start, stop=limit + 1 if window.stop is None else window.stop
+    )
+    if window.stop is None and seen > limit:
+        raise TooManyMatches(f"{state.label}: there are more than {limit} objects to count.", limit=limit)
+    return seen
 
 
 async def exists(state: QueryState) -> bool:

@@ -138,7 +138,7 @@ def _plan(state: QueryState, asked: str) -> Plan:
             "known. Take pages of the objects and compute in Python, or slice the results."
         )
     plan = objects.plan_with_keys(state)
-    if plan.in_memory is not None:
+    if plan.in_memory is not None or plan.kind == "held":
         raise NotSupported(
             f"{asked} is not supported after allow_in_memory(): everything is read to put it in order, so that there "
             "are no pages to read. Slice the list of all objects."

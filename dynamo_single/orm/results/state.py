@@ -22,6 +22,7 @@ from dynamo_single.orm.items.unique_rules import lookups_of
 from dynamo_single.orm.plan.plan import Query, Visibility
 from dynamo_single.orm.results.columns import Columns
 from dynamo_single.orm.results.computation import Computation, distinct_rows
+from dynamo_single.orm.results.held import Held
 from dynamo_single.orm.results.sorting import OrderName, without_missing
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.fetching import FetchMode
@@ -51,6 +52,8 @@ class Asked(Struct, frozen=True):
     distinct: bool = False
     #: Conditions that have querysets after ``__in``, and whether each is negated: these are read first.
     inside: tuple[tuple[bool, Q], ...] = ()
+    #: What is read once, to answer in memory what no key answers exactly.
+    held: Held | None = None
     #: An order by ``pk`` alone is given up for the one of the key that is read.
     in_key_order: bool = False
 

@@ -11,12 +11,12 @@ from django.db.models.expressions import ColPairs
 from django.db.models.fields.tuple_lookups import TupleIn
 
 from dynamo_single.exceptions import InvalidValue, NotSupported
-from dynamo_single.orm.conditions.terms import IDENTITY, And, Compare, Condition, Nothing, Or
+from dynamo_single.orm.conditions.terms import IDENTITY, TEXT_OPERATORS, And, Compare, Condition, Nothing, Or
 from dynamo_single.orm.schema.attributes import JSONAttribute
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
-from dynamo_single.orm.where.folding import folded
+from dynamo_single.orm.where.folding import folded, in_memory
 from dynamo_single.orm.where.lookup import (
     FOLDED,
     KEY_LOOKUPS,
@@ -38,15 +38,19 @@ JSON_COMPARISONS = ("exact", "in", "isnull", "attribute_type")
 ROUNDED = {"exact", "in", "lt", "lte", "gt", "gte", "range"}
 
 
-def read_lookup(model: type[DynamoModel], node: Any) -> Condition:
-    """The condition of one lookup; raises ``NotSupported`` by name for what DynamoDB cannot answer exactly."""
+def read_lookup(model: type[DynamoModel], node: Any, *, in_python: bool = False) -> Condition:
+    """The condition of one lookup; raises ``NotSupported`` by name for what DynamoDB cannot answer exactly.
+
+    With ``in_python`` texts may be compared in ways that only Python knows.
+    """
     if isinstance(node, TupleIn) and isinstance(node.lhs, ColPairs) and len(node.lhs.targets) == 1:
         # How Django's prefetch of a foreign key asks for the objects that are referred to.
         field: Any = node.lhs.targets[0]
         # Of objects that refer to nothing it has None among them.
         return whole(field, "in", members(field.name, (field.get_prep_value(member) for (member,) in node.rhs)))
-    if getattr(node, "lookup_name", None) in FOLDED:
-        return _folded(model, node)
+    name = getattr(node, "lookup_name", None)
+    if name in FOLDED or (in_python and name in TEXT_OPERATORS):
+        return _folded(model, node, in_python=in_python)
     operator = operator_of(node)
     subject = subject_of(model, node.lhs)
     if is_attribute(node.rhs):
@@ -165,7 +169,7 @@ def _check(subject: Subject, operator: str) -> None:
         )
 
 
-def _folded(model: type[DynamoModel], node: Any) -> Condition:
+def _folded(model: type[DynamoModel], node: Any, *, in_python: bool) -> Condition:
     """A comparison without case, by a folded copy or by the canonical form of a key."""
     subject, lookup = subject_of(model, node.lhs), node.lookup_name
     field = subject.field
@@ -177,6 +181,8 @@ def _folded(model: type[DynamoModel], node: Any) -> Condition:
             f"{subject.name}__{lookup} is not supported: DynamoDB compares bytes. Keep the text in an attribute of its "
             "own, with a CanonicalAttribute beside it."
         )
+    if in_python:
+        return in_memory(field, lookup, value)
     return folded(field, lookup, FOLDED[lookup], value)
 
 

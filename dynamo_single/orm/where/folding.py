@@ -14,7 +14,13 @@ from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.terms import And, Compare, Condition, Or
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import CanonicalAttribute
+from dynamo_single.orm.schema.encoding.values import checked_text
 from dynamo_single.orm.schema.kinds import DynamoModel
+
+#: What a copy is compared by, in the place of the text itself.
+_BY_COPY = {"iexact": "exact", "icontains": "contains", "istartswith": "startswith"}
+#: The types of DynamoDB that hold texts, or numbers that are written as texts.
+_SEARCHED = ("S", "N", "SS", "NS")
 
 
 def folded(field: Any, lookup: str, operator: str, value: object) -> Condition:
@@ -34,6 +40,26 @@ def folded(field: Any, lookup: str, operator: str, value: object) -> Condition:
     raise NotSupported(
         f"{name}__{lookup} is not supported: DynamoDB compares bytes. Keep a folded copy: {', or '.join(ways_out)}."
     )
+
+
+def in_memory(field: Any, lookup: str, value: object) -> Condition:
+    """A part of a text, of a number as it is written, or of a member of a set, compared in Python.
+
+    A folded copy finds what the text itself would not, such as what is written without its accents. A comparison that
+    a key can answer is left to the copy alone.
+    """
+    attribute, name = field.attribute, field.attname
+    if attribute.attr_type not in _SEARCHED:
+        raise NotSupported(
+            f"{name}__{lookup} is not supported: {name} is a {type(attribute).__name__}, which has no text in it."
+        )
+    text = checked_text(str(value), path=name)
+    copy = copy_of(field) if attribute.key_kind == "text" and lookup in _BY_COPY else None
+    folded_text = "" if copy is None else copy.folded(text)
+    if copy is None or not folded_text:
+        return Compare(name, lookup, text)
+    of_copy = Compare(copy.name, _BY_COPY[lookup], folded_text)
+    return Or((of_copy, Compare(name, lookup, text))) if lookup == "icontains" else of_copy
 
 
 def copy_of(field: Any) -> CanonicalAttribute | None:

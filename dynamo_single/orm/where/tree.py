@@ -26,27 +26,32 @@ from dynamo_single.orm.where.paths import refuse_path
 Around = Mapping[tuple[str, datetime.tzinfo | None], Spans[int]]
 
 
-def read_where(model: type[DynamoModel], node: Any, around: Around | None = None) -> Condition:
-    """The condition of a where-tree; raises ``NotSupported`` by name for what DynamoDB cannot answer exactly."""
+def read_where(
+    model: type[DynamoModel], node: Any, around: Around | None = None, *, in_python: bool = False
+) -> Condition:
+    """The condition of a where-tree; raises ``NotSupported`` by name for what DynamoDB cannot answer exactly.
+
+    With ``in_python`` it may be one that only Python compares by.
+    """
     around = around or {}
     if isinstance(node, NothingNode):
         return Nothing()
     if isinstance(node, WhereNode):
-        return _read_node(model, node, around)
+        return _read_node(model, node, around, in_python=in_python)
     part = _part(model, node)
     if part is None:
-        return read_lookup(model, node)
+        return read_lookup(model, node, in_python=in_python)
     if part.is_null_test:
         return whole(part.field, "isnull", part.value)
     return condition_of(part, _days([part], around))
 
 
-def _read_node(model: type[DynamoModel], node: WhereNode, around: Around) -> Condition:
+def _read_node(model: type[DynamoModel], node: WhereNode, around: Around, *, in_python: bool) -> Condition:
     children: tuple[Condition, ...]
     if node.connector == AND:
-        children = _read_together(model, node, around)
+        children = _read_together(model, node, around, in_python=in_python)
     else:
-        children = tuple(read_where(model, child, around) for child in node.children)
+        children = tuple(read_where(model, child, around, in_python=in_python) for child in node.children)
     condition: Condition
     if len(children) == 1:
         condition = children[0]
@@ -59,7 +64,9 @@ def _read_node(model: type[DynamoModel], node: WhereNode, around: Around) -> Con
     return Not(condition) if node.negated else condition
 
 
-def _read_together(model: type[DynamoModel], node: WhereNode, around: Around) -> tuple[Condition, ...]:
+def _read_together(
+    model: type[DynamoModel], node: WhereNode, around: Around, *, in_python: bool
+) -> tuple[Condition, ...]:
     """Conditions that all have to hold: a year, a month and a day of one attribute are one range."""
     parts: dict[int, DatePart] = {}
     together: dict[Any, list[DatePart]] = {}
@@ -74,7 +81,7 @@ def _read_together(model: type[DynamoModel], node: WhereNode, around: Around) ->
     for place, child in enumerate(node.children):
         part = parts.get(place)
         if part is None:
-            children.append(read_where(model, child, around))
+            children.append(read_where(model, child, around, in_python=in_python))
         elif part is together[part.subject][0]:
             children.append(condition_of(part, days[part.subject]))
     return tuple(children)

@@ -35,12 +35,15 @@ def test_the_admins_of_the_project_are_answered() -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"ordering": ("stock",)}, ["ordering = ('stock',)"]),
+        ({"ordering": ("stock",)}, []),
+        ({"ordering": ("stock",), "list_max_in_memory": 0}, ["ordering = ('stock',)"]),
         ({"ordering": ("name",)}, []),
         ({"search_fields": ("name", "=stock")}, []),
-        ({"search_fields": ("founded", "public")}, ["search_fields: 'founded'", "search_fields: 'public'"]),
+        ({"search_fields": ("founded", "public", "@name")}, ["search_fields: 'public'", "search_fields: '@name'"]),
+        ({"search_fields": ("founded",), "list_max_in_memory": 0}, ["search_fields: 'founded'"]),
         ({"list_filter": ("public", "founded")}, []),
-        ({"list_filter": ("stock",)}, ["list_filter: 'stock'"]),
+        ({"list_filter": ("stock",)}, []),
+        ({"list_filter": ("stock",), "list_max_in_memory": 0}, ["list_filter: 'stock'"]),
         ({"ordering": ("stock",), "get_queryset": lambda self, request: None}, []),
         ({"ordering": ("stock",), "get_ordering": lambda self, request: ()}, []),
     ],

@@ -169,7 +169,7 @@ def test_what_is_refused_while_a_list_is_rendered_is_explained(pages: Pages, mon
     Company.objects.create(name="Acme")
     response = pages.get(COMPANY)
     assert response.status_code == 400
-    assert "This list cannot be read" in text_of(response)
+    assert "This list cannot be shown" in text_of(response)
 
 
 def test_a_table_that_is_not_there_is_not_waited_for(pages: Pages) -> None:

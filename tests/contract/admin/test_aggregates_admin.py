@@ -47,8 +47,8 @@ def page(query: str, requests: list[str]) -> Any:
 
 @pytest.mark.usefixtures("companies")
 def test_facets_and_dates_are_counted_where_that_is_allowed() -> None:
-    """Each facet has its number, from one reading of the rows for each filter and one count of the trash."""
-    said = text_of(page("", ["Query"] * 5))
+    """Each facet has its number, from one reading of the rows and one count of the trash."""
+    said = text_of(page("", ["Query"] * 2))
     assert "Yes (1) No (1)" in said
     assert "In the trash (1)" in said
     assert "2 companies" in said
@@ -57,9 +57,9 @@ def test_facets_and_dates_are_counted_where_that_is_allowed() -> None:
 @pytest.mark.usefixtures("companies")
 def test_every_column_sorts_where_that_is_allowed() -> None:
     """A column that no key serves is sorted in memory."""
-    response = page("?o=-2", ["Query"] * 5)
+    response = page("?o=-2", ["Query"] * 2)
     assert [row.name for row in response.context_data["cl"].result_list] == ["Acme", "Beta"]
-    response = page("?o=2", ["Query"] * 5)
+    response = page("?o=2", ["Query"] * 2)
     assert [row.name for row in response.context_data["cl"].result_list] == ["Beta", "Acme"]
 
 

@@ -1,0 +1,112 @@
+"""Filters of a list: the trash, references whose objects are listed within a bound, and the members of sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.contrib.admin import FieldListFilter, RelatedFieldListFilter, SimpleListFilter
+from django.db.models import Count, Q
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from dynamo_single.admin.references import is_answered
+from dynamo_single.backend.errors import is_stored_in_dynamodb
+from dynamo_single.orm.schema.fields.fields import ReferenceField, SetField
+
+
+class TrashFilter(SimpleListFilter):
+    """Live objects, or the ones in the trash."""
+
+    title = _("state")
+    parameter_name = "trash"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """The one state beside the live ones."""
+        return [("yes", _("In the trash"))]
+
+    def choices(self, changelist: Any) -> Iterator[Any]:
+        """The live ones are shown unless the trash is asked for."""
+        everything, *states = super().choices(changelist)
+        yield {**everything, "display": _("Live")}
+        yield from states
+
+    def get_facet_queryset(self, changelist: Any) -> dict[str, int]:
+        """How many objects are in the trash: one Query with Select=COUNT."""
+        listed = changelist.get_queryset(self.request, exclude_parameters=self.expected_parameters())
+        return {"0__c": listed.with_visibility("deleted").count()}
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        """The trash is read by its own key: one Query."""
+        return queryset.with_visibility("deleted") if self.value() else queryset
+
+
+def shows_trash(request: HttpRequest) -> bool:
+    """Whether the list page shows the trash."""
+    return bool(request.GET.get(TrashFilter.parameter_name))
+
+
+class ReferenceListFilter(RelatedFieldListFilter):
+    """The objects that a reference can lead to, if a key lists them and they are no more than the list's bound."""
+
+    def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[Any]:
+        """One Query; no choices, and so no filter, where that is not enough."""
+        queryset = field.remote_field.model._default_manager.all()
+        ordered = queryset.order_by(*self.field_admin_ordering(field, request, model_admin))
+        queryset = ordered if is_answered(ordered) else queryset.order_by()
+        limit = getattr(model_admin, "list_max_in_memory", None) or 0
+        if not is_answered(queryset):
+            return []
+        found = list(queryset[: limit + 1])
+        attribute = field.target_field.attname
+        return [(getattr(each, attribute), str(each)) for each in found] if len(found) <= limit else []
+
+
+class MembersListFilter(FieldListFilter):
+    """The texts that the sets of the objects have as members; sets of anything else have no filter."""
+
+    def __init__(
+        self, field: Any, request: HttpRequest, params: Any, model: Any, model_admin: Any, field_path: str
+    ) -> None:
+        self.lookup_kwarg = f"{field_path}__contains"
+        self.lookup_val = params.get(self.lookup_kwarg)
+        self._sets: Any = model_admin.get_queryset(request).order_by().distinct().values_list(field_path, flat=True)
+        super().__init__(field, request, params, model, model_admin, field_path)
+
+    def has_output(self) -> bool:
+        """Whether the members are texts, as parameters of an address are."""
+        return bool(self.field.member is str)  # type: ignore[attr-defined]  # a SetField's
+
+    def expected_parameters(self) -> list[str | None]:
+        """What the set contains."""
+        return [self.lookup_kwarg]
+
+    def _members(self) -> list[str]:
+        return sorted({member for members in self._sets for member in members or ()})
+
+    def get_facet_counts(self, pk_attname: str, filtered_qs: Any) -> dict[str, Any]:
+        """How many objects have each member."""
+        return {
+            f"{number}__c": Count(pk_attname, filter=Q(**{self.lookup_kwarg: member}))
+            for number, member in enumerate(self._members())
+        }
+
+    def choices(self, changelist: Any) -> Iterator[Any]:
+        """All, and each member."""
+        counts = self.get_facet_queryset(changelist) if changelist.add_facets else None
+        everything = changelist.get_query_string(remove=[self.lookup_kwarg])
+        yield {"selected": self.lookup_val is None, "query_string": everything, "display": _("All")}
+        for number, member in enumerate(self._members()):
+            yield {
+                "selected": self.lookup_val is not None and member in self.lookup_val,
+                "query_string": changelist.get_query_string({self.lookup_kwarg: member}),
+                "display": member if counts is None else f"{member} ({counts[f'{number}__c']})",
+            }
+
+
+def _is_reference(field: Any) -> bool:
+    return isinstance(field, ReferenceField) and is_stored_in_dynamodb(field.remote_field.model)
+
+
+FieldListFilter.register(_is_reference, ReferenceListFilter, take_priority=True)
+FieldListFilter.register(lambda field: isinstance(field, SetField), MembersListFilter, take_priority=True)

@@ -1,0 +1,112 @@
+"""The search of a list: ``search_fields`` with Django's prefixes and suffixes.
+
+Among rows that are held in memory every word is found in any field, anywhere in it and in any case, as in Django. Past
+their bound the whole text is looked for by keys.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db.models import Q
+from django.utils.translation import gettext as _
+
+from dynamo_single.admin.references import is_exact
+from dynamo_single.exceptions import InvalidValue, NotSupported
+from dynamo_single.orm.query.state import state_of
+from dynamo_single.orm.results import objects
+from dynamo_single.orm.schema.fields.fields import IdentityField
+
+_WORDS = re.compile(r"""\"([^\"]+)\"|'([^']+)'|(\S+)""")
+_PREFIXES = {"^": "istartswith", "=": "iexact"}
+
+
+def lookups(model: Any, name: str) -> list[str]:
+    """The lookups that a search field stands for, as in Django: what contains the word unless it says otherwise.
+
+    A primary key of several attributes is looked for in each of them.
+    """
+    if name.startswith("@"):
+        raise NotSupported(f"search_fields: {name!r}: there is no full-text search. Leave the @ out.")
+    path, lookup = name, "icontains"
+    if name[:1] in _PREFIXES:
+        path, lookup = name[1:], _PREFIXES[name[0]]
+    elif "__" in name and _lookup_of(model, name) is not None:
+        path, _separator, lookup = name.rpartition("__")
+    identity = model._meta.pk
+    if path in ("pk", identity.name) and isinstance(identity, IdentityField) and lookup != "exact":
+        return [f"{each}__{lookup}" for each in identity.names]
+    return [f"{path}__{lookup}"]
+
+
+def _lookup_of(model: Any, name: str) -> Any:
+    path, _separator, lookup = name.rpartition("__")
+    field = model._meta.pk if path == "pk" else {each.name: each for each in model._meta.concrete_fields}.get(path)
+    return None if field is None else field.get_lookup(lookup)
+
+
+def words(text: str) -> list[str]:
+    """The words of a search; what stands in quotation marks is one."""
+    return ["".join(found) for found in _WORDS.findall(text)]
+
+
+def anywhere(queryset: Any, fields: Sequence[str], text: str) -> Any:
+    """What has every word of a text in one of the fields; a word that a field cannot hold is not looked for there."""
+    named = [lookup for name in fields for lookup in lookups(queryset.model, name)]
+    for word in words(text):
+        conditions: list[Any] = [(lookup, word) for lookup in named if _can_be(queryset, lookup, word)]
+        if not conditions:
+            return queryset.none()
+        queryset = queryset.filter(Q.create(conditions, connector=Q.OR))
+    return queryset
+
+
+def _can_be(queryset: Any, lookup: str, word: str) -> bool:
+    """Whether a word is of the type of the attribute that it would be compared with."""
+    try:
+        objects.plan(state_of(queryset.filter(**{lookup: word}).order_by()))
+    except (InvalidValue, ValidationError, ValueError):
+        return False
+    return True
+
+
+def by_keys(queryset: Any, fields: Sequence[str], text: str) -> tuple[Any, list[str]]:
+    """What keys find by a text: what begins with it, or is the same; and the fields that were looked at so.
+
+    Without such a field the queryset is one that no key answers.
+    """
+    found, used = None, []
+    for name in fields:
+        for lookup in _served(queryset, name, text):
+            narrowed = queryset.filter(**{lookup: text})
+            joined = narrowed if found is None else found | narrowed
+            if is_exact(joined.order_by()):
+                found = joined
+                used.append(str(queryset.model._meta.get_field(lookup.partition("__")[0]).verbose_name))
+    if found is None:
+        return queryset.filter(**{f"{lookups(queryset.model, fields[0])[0].rpartition('__')[0]}__startswith": text}), []
+    return found, used
+
+
+def _served(queryset: Any, name: str, text: str) -> list[str]:
+    """The first lookup of a search field that a key answers, in any case if there is a copy for that."""
+    path = lookups(queryset.model, name)[0].rpartition("__")[0]
+    whole = name.startswith("=") or name.endswith(("__exact", "__iexact"))
+    for lookup in ("iexact", "exact") if whole else ("istartswith", "startswith"):
+        try:
+            if is_exact(queryset.filter(**{f"{path}__{lookup}": text}).order_by()):
+                return [f"{path}__{lookup}"]
+        except (NotSupported, InvalidValue, ValidationError, ValueError):
+            continue
+    return []
+
+
+def words_for(used: Sequence[str], text: str) -> str:
+    """What a search by keys found, for those who read the list."""
+    return _("Found by its beginning, as typed: %(fields)s that begins with “%(text)s”.") % {
+        "fields": ", ".join(used),
+        "text": text,
+    }

@@ -1,0 +1,73 @@
+"""Lists that cannot be shown, in words for the people who run a site; what developers need to know stands below."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+
+from dynamo_single.admin import holding
+from dynamo_single.exceptions import KeyNotFilled, NoAccessPattern, TooManyMatches, TooManyReads
+
+logger = logging.getLogger("dynamo_single.admin")
+
+_STOCK = "admin/change_list.html"
+_NOTED = "dynamo_single/admin/change_list.html"
+
+
+def with_notes(template_name: Any) -> Any:
+    """The templates of a list, with ours in the place of Django's own; a project's stays."""
+    if isinstance(template_name, str):
+        return template_name
+    return [_NOTED if name == _STOCK else name for name in template_name]
+
+
+def too_many(model_admin: Any) -> str:
+    """That there are more rows than an admin's list looks at."""
+    return _("There are more than %(limit)d %(name)s, which are too many to look through at once.") % {
+        "limit": holding.limit_of(model_admin),
+        "name": model_admin.opts.verbose_name_plural,
+    }
+
+
+def page(model_admin: Any, request: HttpRequest, error: Exception) -> HttpResponseBase:
+    """The page in the place of a list that cannot be shown: status 400, and why."""
+    message = explanation(error)
+    logger.warning("The list %s cannot be shown: %s", request.get_full_path(), message)
+    request.current_app = model_admin.admin_site.name
+    user: Any = request.user
+    context = {
+        **model_admin.admin_site.each_context(request),
+        "title": _("This list cannot be shown"),
+        "opts": model_admin.opts,
+        "reason": _reason(model_admin, request, error),
+        # It names keys and settings.
+        "message": message if settings.DEBUG or user.is_superuser else "",
+        "is_narrowed": bool(request.GET),
+    }
+    return TemplateResponse(request, "dynamo_single/admin/unanswered.html", context, status=400)
+
+
+def explanation(error: Exception) -> str:
+    """What a developer needs to know."""
+    if isinstance(error, holding.NotByKeys):
+        return holding.missing_key(error.changelist.queryset)
+    return str(error)
+
+
+def _reason(model_admin: Any, request: HttpRequest, error: Exception) -> str:
+    name = {"name": model_admin.opts.verbose_name_plural}
+    if isinstance(error, holding.NotByKeys | TooManyMatches | TooManyReads):
+        return f"{too_many(model_admin)} {_('What you asked for can only be found by looking through all of them.')}"
+    if isinstance(error, KeyNotFilled):
+        return _("The list of %(name)s is being rebuilt. Try again later.") % name
+    if isinstance(error, NoAccessPattern) and not request.GET:
+        return _("There is no list of the %(name)s: each can only be opened by its own address.") % name
+    if isinstance(error, NoAccessPattern):
+        return _("The %(name)s cannot be listed in this way.") % name
+    return _("Something in the address of this list is not understood: a filter, an order or a search.")

@@ -1,0 +1,335 @@
+"""Lists that the admin answers of the rows that a page holds in memory, and what it shows where these are too many."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.contrib.admin.sites import all_sites
+from django.test import override_settings
+from django.urls import clear_url_caches, path
+
+from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
+from dynamo_single.testing import assert_requests
+from project.directory.models import Company, Person
+from tests.catalog.models import Sample
+from tests.contract.conftest import SIGNED_IN, Pages, text_of
+
+COMPANY = "directory/company/"
+PERSON = "directory/person/"
+SAMPLE = "catalog/sample/"
+
+
+class CompanyAdmin(DynamoModelAdmin):
+    """Everything that Django's lists have."""
+
+    list_display = ("name", "stock", "founded", "public")
+    list_filter = ("public", "stock", "founded")
+    search_fields = ("name", "stock")
+    date_hierarchy = "founded"
+
+
+class SampleAdmin(DynamoModelAdmin):
+    """Numbers, sets and references."""
+
+    list_display = ("text", "integer")
+    list_filter = ("integer", "words", "parent")
+    search_fields = ("text", "=integer", "decimal__exact", "words")
+
+
+class PersonAdmin(DynamoModelAdmin):
+    """A filter by a reference."""
+
+    list_display = ("name",)
+    list_filter = ("company",)
+    search_fields = ("email", "^name")
+
+
+site = DynamoAdminSite()
+site.register(Company, CompanyAdmin)
+site.register(Person, PersonAdmin)
+site.register(Sample, SampleAdmin)
+all_sites.discard(site)
+urlpatterns = [path("admin/", site.urls)]
+
+
+@pytest.fixture
+def lists(pages: Pages) -> Iterator[Pages]:
+    """The admin of this file, with three companies."""
+    with override_settings(ROOT_URLCONF=__name__):
+        clear_url_caches()
+        for number, (name, stock) in enumerate([("Zeta Works", "ZW"), ("acme of zetaland", "ACM"), ("Bolt", "QZ")]):
+            Company.objects.create(
+                name=name, stock=stock, founded=datetime.date(2020 + number, 5, 1), public=number < 2
+            )
+        yield pages
+    clear_url_caches()
+
+
+@pytest.fixture
+def large(lists: Pages, monkeypatch: pytest.MonkeyPatch) -> Pages:
+    """The same, where three rows are more than a page holds."""
+    monkeypatch.setattr(DynamoModelAdmin, "list_max_in_memory", 2)
+    return lists
+
+
+def shown(response: Any, column: str = "name") -> list[str]:
+    """What stands in the column that leads to the objects."""
+    return re.findall(rf'class="field-{column}"><a [^>]*>([^<]*)</a>', response.content.decode())
+
+
+def choices(response: Any) -> str:
+    """What the filters offer."""
+    return text_of(response).partition("Filter ")[2]
+
+
+@pytest.mark.parametrize(
+    ("column", "names"),
+    [
+        ("2", ["acme of zetaland", "Bolt", "Zeta Works"]),
+        ("-2", ["Zeta Works", "Bolt", "acme of zetaland"]),
+        ("-3", ["Bolt", "acme of zetaland", "Zeta Works"]),
+        ("4.-1", ["Bolt", "acme of zetaland", "Zeta Works"]),
+    ],
+)
+def test_every_column_sorts(lists: Pages, column: str, names: list[str]) -> None:
+    """A column that no key serves, and several columns, are sorted of one reading."""
+    response = lists.get(f"{COMPANY}?o={column}", sends=["Query"])
+    assert shown(response) == names
+    assert re.findall(r'class="sortable column-(\w+)', response.content.decode()) == [
+        "name",
+        "stock",
+        "founded",
+        "public",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("term", "names"),
+    [
+        ("zeta", ["Zeta Works", "acme of zetaland"]),
+        ("ZETA works", ["Zeta Works"]),
+        ("works zeta", ["Zeta Works"]),
+        ('"of zeta"', ["acme of zetaland"]),
+        ("z bolt", ["Bolt"]),
+        ("zeta nothing", []),
+        ("'", []),
+        ("\x00", None),
+        ("ü" * 5000, []),
+    ],
+)
+def test_a_search_finds_every_word_in_any_field_and_case(lists: Pages, term: str, names: list[str] | None) -> None:
+    """As the stock admin: each word anywhere, in any of the fields, of one reading."""
+    with assert_requests([*SIGNED_IN, "Query"]):
+        response = lists.client.get(f"/admin/{COMPANY}", {"q": term})
+    assert response.status_code == 200
+    assert names is None or sorted(shown(response)) == sorted(names)
+
+
+def test_the_page_says_what_it_read(lists: Pages) -> None:
+    """How many rows, of how many at most, and what that cost."""
+    said = text_of(lists.get(f"{COMPANY}?q=zeta"))
+    assert "3 rows were read for this page, of at most 2000: 1 request, 0.5 units." in said
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("stock=ZW", ["Zeta Works"]),
+        ("public__exact=1", ["Zeta Works", "acme of zetaland"]),
+        ("founded__gte=2021-01-01&founded__lt=2022-01-01", ["acme of zetaland"]),
+        ("founded__year=2022", ["Bolt"]),
+        ("founded__year=2022&founded__month=6", []),
+        ("name__icontains=ZETA", ["Zeta Works", "acme of zetaland"]),
+        ("name__iendswith=WORKS", ["Zeta Works"]),
+        ("stock__isnull=1", []),
+    ],
+)
+def test_filters(lists: Pages, question: str, names: list[str]) -> None:
+    """Any of Django's filters, and what an address says by hand, of one reading."""
+    assert sorted(shown(lists.get(f"{COMPANY}?{question}", sends=["Query"]))) == sorted(names)
+
+
+def test_filters_offer_all_values_with_their_numbers(lists: Pages) -> None:
+    """The values of a text, and facets, of one reading; what is in the trash is counted by a Query of its own."""
+    offered = choices(lists.get(f"{COMPANY}?_facets=True", sends=["Query", "Query"]))
+    assert "By publicly traded All Yes (2) No (1)" in offered
+    assert "By ticker All ACM (1) QZ (1) ZW (1)" in offered
+    assert "In the trash (0)" in offered
+
+
+def test_the_dates_lead_to_years(lists: Pages) -> None:
+    """The date hierarchy is made of the rows that are held, as the list itself."""
+    page = lists.get(COMPANY, sends=["Query"]).content.decode()
+    assert [f"founded__year={year}" in page for year in (2019, 2020, 2021, 2022)] == [False, True, True, True]
+
+
+@pytest.mark.parametrize(
+    ("question", "texts"),
+    [("q=4", ["four"]), ("q=seven", ["seven"]), ("q=blue", ["seven"]), ("q=2.50", ["four"]), ("q=%C3%BC", [])],
+)
+def test_a_number_beside_a_text_is_searched(lists: Pages, question: str, texts: list[str]) -> None:
+    """A word that is no number is looked for in the texts alone, and nothing is a wrong question."""
+    Sample.objects.create(text="four", integer=4, decimal="2.50")
+    Sample.objects.create(text="seven", integer=7, words={"blue", "red"})
+    assert shown(lists.get(f"{SAMPLE}?{question}"), "text") == texts
+
+
+def test_filters_over_numbers_sets_and_references(lists: Pages) -> None:
+    """A number is one value, a set offers its members, and a reference its objects."""
+    first = Sample.objects.create(text="four", integer=4, words={"red"})
+    Sample.objects.create(text="seven", integer=7, words={"blue", "red"}, parent=first)
+    offered = choices(lists.get(f"{SAMPLE}?_facets=True"))
+    assert "By integer All 4 (1) 7 (1)" in offered
+    assert "By words All blue (1) red (2)" in offered
+    assert shown(lists.get(f"{SAMPLE}?integer=7"), "text") == ["seven"]
+    assert shown(lists.get(f"{SAMPLE}?words__contains=blue"), "text") == ["seven"]
+    assert shown(lists.get(f"{SAMPLE}?parent__sample_id__exact={first.pk}"), "text") == ["seven"]
+
+
+def test_a_reference_that_a_key_answers_is_read_by_it(lists: Pages) -> None:
+    """The people of a company are one partition; the filter's companies are another Query."""
+    acme, bolt = Company.objects.all()[:2]
+    Person.objects.create(company=acme, name="Mike", email="mike@example.com")
+    Person.objects.create(company=bolt, name="Nora")
+    response = lists.get(f"{PERSON}?company__company_id__exact={acme.pk}", sends=["Query", "Query"])
+    assert shown(response) == ["Mike"]
+    assert "rows were read" not in text_of(response)
+    found = lists.get(f"{PERSON}?company__company_id__exact={acme.pk}&q=EXAMPLE", sends=["Query", "Query"])
+    assert shown(found) == ["Mike"]
+
+
+def test_the_trash_in_an_order_of_its_own(lists: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An order that the key of the trash does not serve is worked out of the held rows."""
+    monkeypatch.setattr(CompanyAdmin, "ordering", ("-name",))
+    monkeypatch.setattr(CompanyAdmin, "date_hierarchy", None)
+    monkeypatch.setattr(CompanyAdmin, "list_filter", ())
+    for company in Company.objects.all():
+        company.delete()
+    assert shown(lists.get(f"{COMPANY}?trash=yes", sends=["Query"])) == ["acme of zetaland", "Zeta Works", "Bolt"]
+
+
+def test_what_a_search_found_is_acted_on(lists: Pages) -> None:
+    """An action on all that was found works on just these, by their primary keys."""
+    data = {"action": "delete_selected", "_selected_action": ["x"], "select_across": "1", "post": "yes"}
+    assert lists.post(f"{COMPANY}?q=zeta", data).status_code == 302
+    assert [company.name for company in Company.objects.all()] == ["Bolt"]
+
+
+def test_a_row_of_a_search_is_acted_on(lists: Pages) -> None:
+    """One selected row is read by its key."""
+    zeta = Company.objects.get(name="Zeta Works")
+    data = {"action": "delete_selected", "_selected_action": [zeta.pk], "post": "yes"}
+    assert lists.post(f"{COMPANY}?q=zeta", data).status_code == 302
+    assert [company.name for company in Company.objects.all()] == ["Bolt", "acme of zetaland"]
+
+
+def test_too_many_rows_to_act_on_are_said(large: Pages) -> None:
+    """Nothing is deleted of a search that looks through more rows than a page holds."""
+    data = {"action": "delete_selected", "_selected_action": ["x"], "select_across": "1", "post": "yes"}
+    assert large.post(f"{COMPANY}?stock=ZW", data).status_code == 302
+    assert Company.objects.count() == 3
+
+
+def test_a_large_list_is_not_counted_and_has_no_dates(large: Pages) -> None:
+    """The page comes in the order of its key, and says what it does without."""
+    response = large.get(COMPANY)
+    assert shown(response) == ["Bolt", "Zeta Works", "acme of zetaland"]
+    said = text_of(response)
+    assert "There are more than 2 companies, so this page does without the dates, the filter by ticker." in said
+    assert re.findall(r'class="sortable column-(\w+)', response.content.decode()) == ["name"]
+
+
+def test_a_large_list_in_the_order_of_its_admin(large: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An order that nobody asked for is given up where no key serves it."""
+    monkeypatch.setattr(CompanyAdmin, "ordering", ("stock",))
+    response = large.get(COMPANY)
+    assert shown(response) == ["Bolt", "Zeta Works", "acme of zetaland"]
+    assert "the order that it is set to" in text_of(response)
+
+
+def test_a_search_of_a_large_list_finds_what_keys_find(large: Pages) -> None:
+    """What begins with the text, in the case that it is written in; the page says so."""
+    response = large.get(f"{COMPANY}?q=Zeta")
+    assert shown(response) == ["Zeta Works"]
+    assert "Found by its beginning, as typed: name that begins with “Zeta”." in text_of(response)
+
+
+@pytest.mark.parametrize("question", ["o=2", "stock=ZW", "public__exact=1", "stock__icontains=z"])
+def test_what_no_key_answers_of_a_large_list_is_said(large: Pages, question: str) -> None:
+    """In words for everybody, and with the key that is missing for developers."""
+    response = large.get(f"{COMPANY}?{question}")
+    assert response.status_code == 400
+    said = text_of(response)
+    assert "There are more than 2 companies, which are too many to look through at once." in said
+    assert "no key alone answers" in said or "Keep a folded copy" in said
+
+
+@pytest.fixture
+def paged(large: Pages, monkeypatch: pytest.MonkeyPatch) -> Pages:
+    """Seven companies, three on a page, which are too many to count."""
+    monkeypatch.setattr(CompanyAdmin, "list_per_page", 3)
+    monkeypatch.setattr(CompanyAdmin, "date_hierarchy", None)
+    monkeypatch.setattr(CompanyAdmin, "list_filter", ())
+    for name in "CDEF":
+        Company.objects.create(name=name)
+    return large
+
+
+def link(response: Any, which: str) -> str:
+    """Where the link to the page before or after leads."""
+    (found,) = re.findall(rf'<a href="([^"]*)" rel="{which}"', response.content.decode())
+    return found.replace("&amp;", "&")
+
+
+def test_pages_of_a_large_list_there_and_back(paged: Pages) -> None:
+    """The first page counts no further than the bound; each other is one Query, in both directions."""
+    first = paged.get(COMPANY, sends=["Query", "Query"])
+    second = paged.get(COMPANY + link(first, "next"), sends=["Query"])
+    third = paged.get(COMPANY + link(second, "next"), sends=["Query"])
+    back = paged.get(COMPANY + link(third, "prev"), sends=["Query"])
+    assert [shown(page) for page in (first, second, third, back)] == [
+        ["Bolt", "C", "D"],
+        ["E", "F", "Zeta Works"],
+        ["acme of zetaland"],
+        ["E", "F", "Zeta Works"],
+    ]
+    assert "1 company on this page" in text_of(third)
+    assert 'rel="next"' not in third.content.decode()
+
+
+@pytest.mark.parametrize("question", ["p=2", "p=999999", "p=-1"])
+def test_a_page_by_number_of_a_large_list_leads_back(paged: Pages, question: str) -> None:
+    """Nothing in front of a page is read for nothing."""
+    assert paged.get(f"{COMPANY}?{question}").headers["Location"] == f"/admin/{COMPANY}?e=1"
+
+
+@pytest.mark.parametrize("cursor", ["x", "é", "\x00", "x" * 5000, "eyJhIjoxfQ"])
+def test_a_cursor_that_is_none_is_a_wrong_request(paged: Pages, cursor: str) -> None:
+    """It is answered with 400, and nothing is read."""
+    assert paged.client.get(f"/admin/{COMPANY}", {"cursor": cursor}).status_code == 400
+
+
+def test_a_cursor_of_another_list_is_a_wrong_request(paged: Pages) -> None:
+    """A cursor belongs to the list that gave it."""
+    Person.objects.create(company=Company.objects.all()[0], name="Mike")
+    cursor = Person.objects.cursor_for(Person.objects.all()[0])
+    assert paged.client.get(f"/admin/{COMPANY}", {"cursor": cursor}).status_code == 400
+
+
+def test_a_field_is_searched_as_a_list_is(pages: Pages) -> None:
+    """Autocomplete finds words anywhere as well, of one reading, and of a large model what keys find."""
+    Company.objects.create(name="acme of zetaland")
+    Company.objects.create(name="Zeta")
+    asked = "autocomplete/?app_label=directory&model_name=person&field_name=company&term="
+    found = pages.get(f"{asked}ZETA", sends=["Query"]).json()["results"]
+    assert sorted(each["text"] for each in found) == ["Zeta", "acme of zetaland"]
+    company_admin = type(admin.site.get_model_admin(Company))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(company_admin, "list_max_in_memory", 1)
+        found = pages.get(f"{asked}Zeta", sends=["Query", "Query"]).json()["results"]
+    assert [each["text"] for each in found] == ["Zeta"]
