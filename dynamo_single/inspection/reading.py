@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from msgspec import Struct
 
@@ -34,7 +34,7 @@ class Place(Struct, frozen=True):
         return cursors.sealed([list(self.asked), self.key], _SALT)
 
     @classmethod
-    def of(cls, text: str, asked: Sequence[str]) -> Place:
+    def of(cls, text: str, asked: Sequence[str]) -> Self:
         """The place that a text names; raises ``InvalidCursor`` for another question's, or none of ours."""
         of, key = cursors.unsealed(text, _SALT)
         if of != list(asked):

@@ -8,7 +8,7 @@ module must not know what is checked.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -29,7 +29,7 @@ from dynamo_single.table.table import Table, get_table
 from dynamo_single.verification import cascades, child_counters, claims, copies, derived, items
 from dynamo_single.verification.findings import Checks, Finding, Subject, present
 
-__all__ = ["Finding", "repair", "verify"]
+__all__ = ["Examined", "Finding", "examine", "repair", "verify"]
 
 CHECKS: Final[tuple[Checks, ...]] = (items, claims, derived, copies, cascades)
 #: Checks that send requests of their own, since a key does not find what they look at: counting, for example.
@@ -69,6 +69,27 @@ def verify(
         read += len(page)
         if progress is not None:
             progress(read)
+
+
+class Examined(Struct, frozen=True):
+    """A part of a table that was looked at: its items by key, what was found, and the key to go on after."""
+
+    items: Mapping[ItemKey, Item]
+    findings: tuple[Finding, ...]
+    after: Mapping[str, Any] | None
+
+
+def examine(table: Table, *, limit: int, after: Mapping[str, Any] | None = None) -> Examined:
+    """What is wrong in a part of a table: reads at most ``limit`` of its items and writes nothing.
+
+    One strongly consistent Scan, and what ``verify()`` sends for its items.
+    """
+    walk = _Walk(table, Rate(None))
+    params = {"ConsistentRead": True, "Limit": limit, **({"ExclusiveStartKey": after} if after else {})}
+    answer = table.send(Request("Scan", params))
+    found = present(answer["Items"])
+    subjects = [Subject.of(walk.alias, item) for item in found.values()]
+    return Examined(found, tuple(walk.examine(subjects)), answer.get("LastEvaluatedKey"))
 
 
 def repair(finding: Finding, table: Table | str = "default") -> bool:

@@ -8,13 +8,13 @@ from django.http import HttpRequest
 from django.urls import URLPattern, reverse
 from django.utils.translation import gettext as _
 
-from dynamo_single.admin.table import patterns, permissions, views
+from dynamo_single.admin.table import health, patterns, permissions, views
 from dynamo_single.admin.table.permissions import TableSite
 
 
 def urls(site: TableSite) -> list[URLPattern]:
     """The addresses of all pages."""
-    return [*views.urls(site), *patterns.urls(site)]
+    return [*views.urls(site), *patterns.urls(site), *health.urls(site)]
 
 
 def entries(site: TableSite, request: HttpRequest) -> list[dict[str, Any]]:
@@ -22,6 +22,7 @@ def entries(site: TableSite, request: HttpRequest) -> list[dict[str, Any]]:
     pages = (
         (_("Table"), "dynamodb_table", permissions.TABLE),
         (_("Access patterns"), "dynamodb_patterns", permissions.PATTERNS),
+        (_("Health"), "dynamodb_health", permissions.HEALTH),
     )
     found = [
         {

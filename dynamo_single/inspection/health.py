@@ -1,0 +1,110 @@
+"""What is not as it should be: the table itself, migrations, what is open of them, and items that do not fit together.
+
+It only reads; each trouble says what repairs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Literal
+
+from django.core.exceptions import ImproperlyConfigured
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.migrations.executor import MigrationExecutor
+from django.utils.translation import gettext as _
+from msgspec import Struct
+
+from dynamo_single.inspection.masking import MASK, Masks
+from dynamo_single.inspection.reading import Place
+from dynamo_single.inspection.shown import model_shown, shown
+from dynamo_single.orm.filled import knowledge
+from dynamo_single.orm.requests.actions import Item, ItemKey
+from dynamo_single.table import provisioning
+from dynamo_single.table.flow import run
+from dynamo_single.table.table import Table
+from dynamo_single.verification.findings import Finding
+from dynamo_single.verification.walk import examine
+
+#: Items that one page of the check reads.
+PAGE: Final = 500
+
+
+class Trouble(Struct, frozen=True):
+    """Something that is not as it should be, and the command that repairs it; empty if the text says what to do."""
+
+    kind: Literal["table", "migration", "open", "not filled"]
+    text: str
+    repair: str = ""
+
+
+def troubles(table: Table) -> Iterator[Trouble]:
+    """What is wrong with a table as a whole: DescribeTable, DescribeTimeToLive and a GetItem.
+
+    Which migrations are applied Django asks besides.
+    """
+    found = provisioning.differences(table.settings, provisioning.observe(table))
+    for each in found:
+        if each.repair != "unneeded":
+            automatic = each.repair == "automatic"
+            yield Trouble("table", each.sentence, "manage.py dynamo_setup" if automatic else "")
+    if any(each.kind == "table" for each in found):
+        return
+    for name in unapplied():
+        yield Trouble("migration", _("%(name)s is not applied.") % {"name": name}, "manage.py migrate")
+    for form in run(knowledge.state_of(table)).forms.values():
+        for change in form.opened:
+            label = change.parameters.get("label", "")
+            text = _("%(migration)s is not finished: %(label)s.") % {"migration": change.migration, "label": label}
+            yield Trouble("open", text, "manage.py migrate --finish")
+        for what in (*_open(form.keys), *_open(form.rules), *form.unfilled):
+            text = _("Not every item of %(model)s has %(what)s yet.") % {"model": form.label, "what": what}
+            yield Trouble("not filled", text, "manage.py migrate --finish")
+
+
+def unapplied() -> list[str]:
+    """The migrations of the project that are not applied, as ``runserver`` counts them; none without a database."""
+    try:
+        executor = MigrationExecutor(connections[DEFAULT_DB_ALIAS])
+    except ImproperlyConfigured:
+        return []  # what runserver does
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    return [f"{migration.app_label}.{migration.name}" for migration, _backwards in plan]
+
+
+class ShownFinding(Struct, frozen=True):
+    """A finding for people's eyes: ``key`` is ``None`` where a secret is part of it, and the text does without then."""
+
+    kind: str
+    text: str
+    model: Any
+    key: ItemKey | None
+    is_repaired: bool
+
+
+class Checked(Struct, frozen=True):
+    """A part of the items: how many were read, what was found, and the place to go on from; ``None`` at the end."""
+
+    read: int
+    findings: tuple[ShownFinding, ...]
+    after: str | None
+
+
+def checked(table: Table, after: str, indexes: Sequence[str], masks: Masks) -> Checked:
+    """What is wrong with the next ``PAGE`` items: see ``verification.walk.examine()``."""
+    asked = ("health", table.settings.alias)
+    found = examine(table, limit=PAGE, after=Place.of(after, asked).key if after else None)
+    alias = table.settings.alias
+    findings = tuple(_shown(alias, each, found.items.get(each.key), indexes, masks) for each in found.findings)
+    place = None if found.after is None else Place(asked, dict(found.after)).text()
+    return Checked(len(found.items), findings, place)
+
+
+def _shown(alias: str, finding: Finding, item: Item | None, indexes: Sequence[str], masks: Masks) -> ShownFinding:
+    # What became of another item's key is nobody's business: it may have a secret in it, or be of a hidden model.
+    model = None if item is None else model_shown(alias, item)
+    key = None if item is None else shown(alias, item, indexes, masks).key
+    return ShownFinding(finding.kind, MASK if key is None else finding.text, model, key, bool(finding.repair))
+
+
+def _open(phases: Mapping[str, str]) -> Iterator[str]:
+    return (name for name, phase in phases.items() if phase == "open")

@@ -1,0 +1,145 @@
+"""The page of health: the table, migrations, and items that do not fit together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dynamo_single.inspection import health
+from dynamo_single.orm.filled import knowledge
+from dynamo_single.orm.filled.states import OpenChange, StoredForm
+from dynamo_single.table import Request, Table
+from project.directory.models import Company
+from tests.contract.conftest import Pages, text_of
+
+HEALTH = "dynamo_single.view_health"
+
+
+def broken(table: Table, **key: str) -> None:
+    """Make an item's index key another one than its attributes give."""
+    table.send(
+        Request(
+            "UpdateItem",
+            {
+                "Key": {name: {"S": text} for name, text in key.items()},
+                "UpdateExpression": "SET gs1sk = :wrong",
+                "ExpressionAttributeValues": {":wrong": {"S": "wrong"}},
+            },
+        )
+    )
+
+
+def findings_of(shown: Any) -> list[tuple[str, Any]]:
+    """What a page of the check lists."""
+    return [(finding.kind, finding.key) for finding, _ in shown.context["findings"]]
+
+
+def test_a_table_that_is_as_it_should_be(pages: Pages) -> None:
+    """Nothing is listed."""
+    shown = pages.get("dynamodb/health/")
+    assert shown.context["troubles"] == []
+    assert "no migration is open" in text_of(shown)
+
+
+def test_the_page_as_a_whole_reads_descriptions_and_one_item(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Besides what Django reads of applied migrations."""
+    monkeypatch.setattr(health, "unapplied", list)
+    pages.get("dynamodb/health/", sends=["DescribeTable", "DescribeTimeToLive", "GetItem"])
+
+
+def test_what_is_open_names_its_command(pages: Pages, table: Table) -> None:
+    """A change of items that is not finished, and a key that not every item has."""
+    change = OpenChange("add_key", "shop.0002_by_colour", {"label": "Add key by_colour"})
+    form = StoredForm("shop.lamp", "LAMP", keys={"gs2 COLOUR": "open"}, opened=(change,))
+    knowledge.change(table, lambda state: state.with_form("Lamp", form))
+    shown = pages.get("dynamodb/health/").context["troubles"]
+    assert [(each.kind, each.repair) for each in shown] == [
+        ("open", "manage.py migrate --finish"),
+        ("not filled", "manage.py migrate --finish"),
+    ]
+
+
+def test_a_migration_that_is_not_applied_is_named(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the command."""
+    monkeypatch.setattr(health, "unapplied", lambda: ["shop.0003_more"])
+    (trouble,) = pages.get("dynamodb/health/").context["troubles"]
+    assert (trouble.text, trouble.repair) == ("shop.0003_more is not applied.", "manage.py migrate")
+
+
+def test_a_difference_of_the_table_names_its_command(pages: Pages, table: Table) -> None:
+    """Time to live that somebody has switched off."""
+    specification = {"AttributeName": "expiresAt", "Enabled": False}
+    table.send(Request("UpdateTimeToLive", {"TimeToLiveSpecification": specification}))
+    try:
+        (trouble,) = pages.get("dynamodb/health/").context["troubles"]
+    finally:
+        switched_on = {"TimeToLiveSpecification": {**specification, "Enabled": True}}
+        table.send(Request("UpdateTimeToLive", switched_on))
+    assert (trouble.kind, trouble.repair) == ("table", "manage.py dynamo_setup")
+
+
+def test_items_that_do_not_fit_are_found_part_by_part(
+    pages: Pages, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each part has its own page; the last one says that it is."""
+    for number in range(3):
+        Company.objects.create(company_id=f"c{number}", name="Acme")
+        broken(table, pk=f"COMPANY#c{number}", sk="#METADATA")
+    monkeypatch.setattr(health, "PAGE", 2)
+    shown = pages.get("dynamodb/health/?check=")
+    found = findings_of(shown)
+    parts = 1
+    while (after := shown.context["checked"].after) is not None:
+        shown = pages.get(f"dynamodb/health/?check={after}")
+        found += findings_of(shown)
+        parts += 1
+    assert sorted(found) == [("index key", (f"COMPANY#c{number}", "#METADATA")) for number in range(3)]
+    assert parts > 2
+    assert "end of the table" in text_of(shown)
+
+
+def test_an_item_of_an_unknown_type_is_listed(pages: Pages, table: Table) -> None:
+    """Somebody has to decide what becomes of it."""
+    item = {"pk": {"S": "OTHER#1"}, "sk": {"S": "#"}, "itemType": {"S": "Other"}}
+    table.send(Request("PutItem", {"Item": item}))
+    shown = pages.get("dynamodb/health/?check=")
+    assert ("unknown item", ("OTHER#1", "#")) in findings_of(shown)
+    assert "decided by somebody" in text_of(shown)
+
+
+def test_findings_of_models_that_the_user_may_not_view_are_counted_only(staff: Any, table: Table) -> None:
+    """Their keys and values are no business of theirs."""
+    Company.objects.create(company_id="c1", name="Acme")
+    broken(table, pk="COMPANY#c1", sk="#METADATA")
+    shown = staff(HEALTH).get("dynamodb/health/?check=")
+    assert findings_of(shown) == []
+    assert shown.context["hidden"] == 1
+    assert "COMPANY#c1" not in text_of(shown)
+
+
+def test_the_secret_in_a_finding_is_masked(pages: Pages, table: Table) -> None:
+    """A session that cannot be read is listed without its key."""
+    item = {"pk": {"S": "SESSION#hidden-key"}, "sk": {"S": "#METADATA"}, "itemType": {"S": "Session"}}
+    table.send(Request("PutItem", {"Item": item}))
+    shown = pages.get("dynamodb/health/?check=")
+    assert any(key is None for _, key in findings_of(shown))
+    assert b"hidden-key" not in shown.content
+
+
+def test_the_page_has_a_permission_of_its_own(staff: Any) -> None:
+    """403 without it."""
+    assert staff("dynamo_single.view_table").get("dynamodb/health/").status_code == 403
+
+
+def test_the_permission_opens_the_page(staff: Any) -> None:
+    """And the index leads to it."""
+    pages = staff(HEALTH)
+    assert pages.get("dynamodb/health/").status_code == 200
+    assert b"/admin/dynamodb/health/" in pages.get("").content
+
+
+@pytest.mark.parametrize("query", ["alias=other", "check=made-up", "check=%00"])
+def test_what_no_page_of_ours_asks_is_refused(pages: Pages, query: str) -> None:
+    """400."""
+    assert pages.get(f"dynamodb/health/?{query}").status_code == 400
