@@ -103,6 +103,7 @@ class CostSettings(Struct, frozen=True):
     warn_reads: int | None = 1000
     max_reads: int | None = None
     show_keys: bool = True
+    admin_panel: bool = False
 
 
 @cache
@@ -368,4 +369,5 @@ _COST_READERS: dict[str, Reader] = {
     "WARN_READS": or_none(POSITIVE),
     "MAX_READS": or_none(POSITIVE),
     "SHOW_KEYS": BOOLEAN,
+    "ADMIN_PANEL": BOOLEAN,
 }

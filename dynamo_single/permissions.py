@@ -28,6 +28,7 @@ _OWN = {
     "view_table": "Can view the table",
     "view_access_patterns": "Can view the access patterns",
     "view_health": "Can view the health of the table",
+    "view_costs": "Can view the costs of pages",
 }
 #: The app that they belong to, and what Django's content type calls the model that they have not.
 _APP, _TABLE = "dynamo_single", "table"

@@ -22,6 +22,7 @@ from dynamo_single.admin import holding
 from dynamo_single.admin.history import LoggedModelAdmin, entries, is_in_dynamodb
 from dynamo_single.admin.responses import answered_by
 from dynamo_single.admin.table import pages as tables
+from dynamo_single.admin.table.costs import with_panel
 from dynamo_single.admin.table.permissions import TableSite
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.backend.router import uses_engine
@@ -113,7 +114,7 @@ class DynamoAdminSite(TableSite):
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:
         """Django's wrapper of every view; 503 with a page of its own while DynamoDB cannot be reached."""
-        return _or_unavailable(super().admin_view(view, cacheable))
+        return with_panel(self, _or_unavailable(super().admin_view(view, cacheable)))
 
     @method_decorator(login_not_required)  # overriding drops the mark, and LoginRequiredMiddleware asks for it
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:

@@ -184,7 +184,7 @@ def test_the_thresholds_of_costs_have_defaults() -> None:
         (
             {"WARN": 1},
             "DYNAMO_SINGLE_COSTS['WARN'] is not a known key; allowed are WARN_REQUESTS, WARN_UNITS, WARN_MILLISECONDS, "
-            "WARN_REPEATED, WARN_SINGLE_READS, WARN_READS, MAX_READS, SHOW_KEYS.",
+            "WARN_REPEATED, WARN_SINGLE_READS, WARN_READS, MAX_READS, SHOW_KEYS, ADMIN_PANEL.",
         ),
         (
             {"WARN_REQUESTS": 0},

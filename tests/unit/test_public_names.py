@@ -49,6 +49,7 @@ TEMPLATES = [
     "dynamo_single/admin/delete_selected.html",
     "dynamo_single/admin/in_trash.html",
     "dynamo_single/admin/table/base.html",
+    "dynamo_single/admin/table/costs.html",
     "dynamo_single/admin/table/health.html",
     "dynamo_single/admin/table/item.html",
     "dynamo_single/admin/table/partition.html",

@@ -12,7 +12,9 @@ from django.http import HttpRequest
 from dynamo_single.inspection.masking import is_secret
 
 #: The permissions of the pages; ``dynamo_single.permissions`` has their names.
-TABLE, PATTERNS, HEALTH = (f"dynamo_single.view_{page}" for page in ("table", "access_patterns", "health"))
+TABLE, PATTERNS, HEALTH, COSTS = (
+    f"dynamo_single.view_{page}" for page in ("table", "access_patterns", "health", "costs")
+)
 
 
 class TableSite(AdminSite):

@@ -1,0 +1,70 @@
+"""A panel at the end of each page of the admin: which requests it took, what they read, and what they cost.
+
+Off unless the settings and a permission of its own say so, since keys may hold personal data.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Final
+
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.template.loader import render_to_string
+from django.template.response import SimpleTemplateResponse
+
+from dynamo_single.admin.table import permissions
+from dynamo_single.admin.table.permissions import TableSite
+from dynamo_single.conf import cost_settings
+from dynamo_single.costs import Cost, Costs
+from dynamo_single.inspection.masking import Masks
+from dynamo_single.inspection.requests import ShownRequest, shown_request
+from dynamo_single.table.listeners import SentRequest, listening
+
+#: Requests that a panel lists; the costs of all are added up.
+_LISTED: Final = 200
+_END: Final = b"</body>"
+
+
+class _Watch:
+    """What a page sends."""
+
+    def __init__(self, site: TableSite) -> None:
+        self.masks = Masks(site.is_secret)
+        self.costs = Costs()
+        self.requests: list[ShownRequest] = []
+        self.with_keys = cost_settings().show_keys
+
+    def __call__(self, sent: SentRequest) -> None:
+        self.costs.add(Cost.of(sent))
+        if len(self.requests) < _LISTED:
+            self.requests.append(shown_request("default", sent, self.masks, with_keys=self.with_keys))
+
+
+def with_panel(site: TableSite, view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    """A view whose pages end with the panel, for those who have the permission; as it is where settings have it off."""
+
+    @functools.wraps(view)
+    def measured(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if not cost_settings().admin_panel:
+            return view(request, *args, **kwargs)
+        watch = _Watch(site)
+        with listening(watch):
+            response = view(request, *args, **kwargs)
+            if isinstance(response, SimpleTemplateResponse) and not response.is_rendered:
+                response = response.render()
+            is_page = isinstance(response, HttpResponse) and _END in response.content
+            if not is_page or not permissions.allows(request, permissions.COSTS):
+                return response
+        _add(response, watch)
+        return response
+
+    return measured
+
+
+def _add(response: Any, watch: _Watch) -> None:
+    context = {"costs": watch.costs, "requests": watch.requests, "unlisted": watch.costs.requests - len(watch.requests)}
+    panel = render_to_string("dynamo_single/admin/table/costs.html", context).encode(response.charset)
+    before, _, after = response.content.rpartition(_END)
+    response.content = before + panel + _END + after

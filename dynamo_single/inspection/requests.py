@@ -1,0 +1,115 @@
+"""A request that was sent, in words for people: the operation, the index, its keys without secrets, what it cost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from msgspec import Struct
+
+from dynamo_single.cache import entries
+from dynamo_single.costs import Cost
+from dynamo_single.inspection.masking import MASK, Masks, masked_cache_key
+from dynamo_single.orm.schema import registry
+from dynamo_single.table import names
+from dynamo_single.table.listeners import SentRequest
+
+#: Keys of one request that are shown before the rest is only counted.
+_SHOWN: Final = 3
+_CACHE: Final = entries.ENTRY_PARTITION.partition("{")[0]
+_PLACEHOLDER: Final = re.compile(r"[#:]\w+")
+
+
+class ShownRequest(Struct, frozen=True):
+    """A request with its cost; ``what`` is empty where keys are not to be shown."""
+
+    operation: str
+    index: str
+    what: str
+    cost: Cost
+
+
+def shown_request(alias: str, sent: SentRequest, masks: Masks, *, with_keys: bool) -> ShownRequest:
+    """What is shown of a request."""
+    what = "; ".join(_keys(alias, sent, masks)) if with_keys else ""
+    return ShownRequest(sent.operation, str(sent.params.get("IndexName", "")), what, Cost.of(sent))
+
+
+def _keys(alias: str, sent: SentRequest, masks: Masks) -> Iterator[str]:
+    params: Mapping[str, Any] = sent.params
+    if condition := params.get("KeyConditionExpression"):
+        yield _condition(alias, condition, params, masks)
+    if filtered := params.get("FilterExpression"):
+        # What is compared with may be anything that an item holds.
+        written = _PLACEHOLDER.sub(lambda found: _name(found[0], params) if found[0][0] == "#" else "…", filtered)
+        yield f"filter {written}"
+    found = [*_items(params)]
+    yield from (_key(alias, key, masks) for key in found[:_SHOWN])
+    if len(found) > _SHOWN:
+        yield f"and {len(found) - _SHOWN} more"
+
+
+def _items(params: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The keys of the items that a request names."""
+    for name in ("Key", "Item"):
+        if name in params:
+            yield params[name]
+    for asked in (params.get("RequestItems") or {}).values():
+        yield from asked.get("Keys", ()) if isinstance(asked, Mapping) else (_written(each) for each in asked)
+    for action in params.get("TransactItems", ()):
+        yield _written(action)
+
+
+def _written(action: Mapping[str, Any]) -> Mapping[str, Any]:
+    (parameters,) = action.values()
+    found: Mapping[str, Any] = parameters.get("Key") or parameters.get("Item") or {}
+    return found
+
+
+def _key(alias: str, key: Mapping[str, Any], masks: Masks) -> str:
+    partition, sort = (key.get(name, {}).get("S", "") for name in (names.PARTITION_KEY, names.SORT_KEY))
+    shown = masked_text(alias, partition, masks)
+    return f"{shown} / {sort if shown == partition else MASK}"
+
+
+def _condition(alias: str, condition: str, params: Mapping[str, Any], masks: Masks) -> str:
+    values = params.get("ExpressionAttributeValues", {})
+    texts = {name: value.get("S", "…") for name, value in values.items()}
+    shown = {name: masked_text(alias, text, masks) for name, text in texts.items()}
+    is_secret = any(shown[name] != text for name, text in texts.items() if name in condition)
+
+    def word(found: re.Match[str]) -> str:
+        placeholder = found[0]
+        if placeholder.startswith("#"):
+            return _name(placeholder, params)
+        text = shown.get(placeholder, "…")
+        return repr(MASK if is_secret and text == texts.get(placeholder) else text)
+
+    return _PLACEHOLDER.sub(word, condition)
+
+
+def _name(placeholder: str, params: Mapping[str, Any]) -> str:
+    return str(params.get("ExpressionAttributeNames", {}).get(placeholder, placeholder))
+
+
+def masked_text(alias: str, partition: str, masks: Masks) -> str:
+    """A partition key of whatever it is: what a model, a claim or the cache would mask of it is masked.
+
+    A claim is looked up in the table of the alias; one of no model there is masked.
+    """
+    if partition.startswith(_CACHE):
+        return masked_cache_key(partition)
+    if partition.startswith(f"{names.UNIQUE_PREFIX}#"):
+        item_type, _, attribute = partition.split("#", 1)[1].partition("#")
+        model = registry.model_of_type(alias, item_type)
+        hidden = model is None or any(masks.hides(model, item_type, part) for part in attribute.split("#"))
+        return "#".join([*partition.split("#")[:3], MASK]) if hidden else partition
+    for model in registry.all_models():
+        if not (secret := masks.attributes(model)):
+            continue
+        layout = registry.layout_of(model)
+        for key in (layout.primary, *layout.index_keys):
+            if not secret.isdisjoint(key.partition.variables) and key.partition.matches(partition):
+                return key.partition.head + MASK
+    return partition
