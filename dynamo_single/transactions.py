@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from contextvars import Token
-from functools import wraps
+from functools import partial, wraps
 from inspect import iscoroutinefunction
 from types import TracebackType
 from typing import Any, TypeVar, cast
@@ -138,7 +138,7 @@ async def _finished(block: Block) -> None:
         block.discard()
         raise
     for callback in block.callbacks:
-        await local(callback)
+        await callback()
 
 
 def on_commit(function: Callable[[], Any]) -> None:
@@ -151,7 +151,7 @@ def on_commit(function: Callable[[], Any]) -> None:
         function()
     else:
         block.check_open("on_commit() cannot wait")
-        block.callbacks.append(function)
+        block.callbacks.append(partial(local, function))
 
 
 def require(obj: DynamoModel, condition: object = None) -> None:

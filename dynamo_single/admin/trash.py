@@ -22,6 +22,7 @@ from dynamo_single.orm.model.sql_references import rows_along
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.write import delete as purging
 from dynamo_single.orm.write import on_delete, trash
+from dynamo_single.table.flow import run
 
 MOVED = gettext_lazy("Moved to the trash.")
 DELETED = gettext_lazy("Deleted for good.")
@@ -81,14 +82,13 @@ def _goes_to_trash(obj: Any) -> bool:
 
 
 def _along_with(obj: DynamoModel) -> list[Any]:
-    return trash.along_with(obj) if _goes_to_trash(obj) else purging.along_with(obj)
+    along_with = trash.along_with if _goes_to_trash(obj) else purging.along_with
+    return run(along_with(obj))
 
 
 def _kept_by(objects: list[Any]) -> list[Any]:
     """What refers to objects by ``on_delete=PROTECT``: to those that go to the trash, or are deleted for good."""
-    if _goes_to_trash(objects[0]):
-        return on_delete.kept_by(objects, trash.live)
-    return on_delete.kept_by(objects, purging.listings)
+    return run(on_delete.kept_by(objects, trash.live if _goes_to_trash(objects[0]) else purging.listings))
 
 
 def _responsible(modeladmin: Any, obj: DynamoModel) -> Any:

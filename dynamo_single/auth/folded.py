@@ -36,15 +36,21 @@ class GroupsAsked(Asked, frozen=True):
 class GroupsQuerySet(_QuerySet):
     """The groups of one user. A condition without regard to case reads all of them first: one BatchGetItem."""
 
-    def _to_evaluate(self) -> Self:
-        asked = self._asked
-        if not isinstance(asked, GroupsAsked) or not _has_folded(self.query.where):
-            return super()._to_evaluate()
+    def _reads_before(self) -> bool:
+        return super()._reads_before() or self._is_folded()
+
+    def _is_folded(self) -> bool:
+        return isinstance(self._asked, GroupsAsked) and _has_folded(self.query.where)
+
+    async def _narrowed(self) -> Self:
+        if not self._is_folded():
+            return await super()._narrowed()
         everything = self.model._default_manager.using_index("primary").consistent()
-        groups = list(everything.filter(pk__in=asked.group_ids))
+        asked: Any = self._asked
+        groups = await everything.filter(pk__in=asked.group_ids)._read()
         narrowed = self.all()
         narrowed.query.where = _replaced(narrowed.query, self.query.where, groups)
-        evaluated: Self = super(GroupsQuerySet, narrowed)._to_evaluate()
+        evaluated: Self = await super(GroupsQuerySet, narrowed)._narrowed()
         return evaluated
 
 

@@ -20,8 +20,11 @@ from dynamo_single.auth.membership import GroupsManager, MembersManager, Members
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, NotSupported
 from dynamo_single.keys import canonical
 from dynamo_single.orm.effects.terms import Terms
+from dynamo_single.orm.requests.block import Block
 from dynamo_single.orm.schema.encoding.shown import shown
+from dynamo_single.orm.schema.owners import all_plain
 from dynamo_single.permission_fields import PermissionsAttribute
+from dynamo_single.table.flow import run, twin
 
 M = TypeVar("M", bound=models.Model)
 
@@ -120,11 +123,22 @@ class ByUnique(models.Manager[M]):
 
         Two GetItems, strongly consistent; one if nothing holds it.
         """
+        return run(self._by_unique(attribute, value))
+
+    async def aget_by_unique(self, attribute: str, value: Any) -> M:
+        """See ``get_by_unique()``."""
+        if all_plain(type(self), ("get_by_unique",)):
+            return await self._by_unique(attribute, value)
+        return await sync_to_async(self.get_by_unique)(attribute, value)
+
+    async def _by_unique(self, attribute: str, value: Any) -> M:
         field: Any = self.model._meta.get_field(attribute)
         folds = field.attribute.canonical
         try:
             if value is not None and (canonical(value) if folds else value):
-                return self.consistent().get(**{f"{attribute}__{'canonical' if folds else 'exact'}": value})
+                asked = {f"{attribute}__{'canonical' if folds else 'exact'}": value}
+                found: M = await twin(self.consistent(), "get", **asked)
+                return found
         except (InvalidValue, self.model.DoesNotExist):
             pass  # what cannot be stored is nobody's
         raise self.model.DoesNotExist(f"No {self.model._meta.label} has {attribute} {shown(value)}.")
@@ -139,6 +153,8 @@ class GroupManager(ByUnique[M]):
 
     async def aget_by_natural_key(self, name: str) -> M:
         """See ``get_by_natural_key()``."""
+        if all_plain(type(self), ("get_by_natural_key",)):
+            return await self.aget_by_unique("name", name)
         return await sync_to_async(self.get_by_natural_key)(name)
 
 
@@ -166,12 +182,14 @@ class AbstractGroup(models.Model):
         """The name."""
         return (self.name,)
 
-    def _hard_delete(self, terms: Terms, origin: Any = None) -> tuple[int, dict[str, int]]:
+    async def _hard_deleted(
+        self, terms: Terms, pending: Block | None, origin: Any = None
+    ) -> tuple[int, dict[str, int]]:
         # Without the group there are no rights, whatever the users hold; that is tidied up afterwards.
-        counts = super()._hard_delete(terms, origin)
+        counts = await super()._hard_deleted(terms, pending, origin)
         members = next((value for value in vars(type(self)).values() if isinstance(value, Members)), None)
         if counts[0] and members is not None:
-            members.__get__(self, type(self)).dissolve()
+            await members.__get__(self, type(self)).dissolved()
         return counts
 
 
@@ -199,7 +217,7 @@ class AbstractMembership(models.Model):
         """Refused: the user's item decides who is in a group."""
         raise self._refused("saved")
 
-    def _hard_delete(self, terms: Terms, origin: Any = None) -> NoReturn:
+    async def _hard_deleted(self, terms: Terms, pending: Block | None, origin: Any = None) -> NoReturn:
         raise self._refused("deleted")
 
     def _refused(self, done: str) -> NotSupported:

@@ -7,12 +7,11 @@ group's members. Both are written in the user's transaction. This module must no
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
-from asgiref.sync import sync_to_async
 from django.db import models
 from django.db.models import Q
 from msgspec.structs import replace
@@ -21,10 +20,13 @@ from dynamo_single.auth.folded import GroupsAsked, GroupsQuerySet
 from dynamo_single.exceptions import DynamoSingleError, InvalidValue, NotSupported, StaleObject
 from dynamo_single.orm.effects.write_errors import is_gone
 from dynamo_single.orm.query.queryset import QuerySet
+from dynamo_single.orm.requests.block import Block, current
 from dynamo_single.orm.results.state import Asked
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.owners import all_plain
 from dynamo_single.orm.write import job
+from dynamo_single.table.flow import Flow, is_run, local, pause, run, twin
 
 #: The most groups of one user: all of them are read by one BatchGetItem, and go with the user in one transaction.
 MAX_GROUPS = 90
@@ -32,13 +34,13 @@ MAX_GROUPS = 90
 ATTEMPTS = 8
 #: What the two managers write with.
 WRITERS = {f"{prefix}{name}" for prefix in ("", "a") for name in ("add", "remove", "set", "clear", "create")} | {
-    *("get_or_create", "aget_or_create", "update_or_create", "aupdate_or_create", "dissolve")
+    *("get_or_create", "aget_or_create", "update_or_create", "aupdate_or_create", "dissolved")
 }
 #: From the groups that a user is in, and the ones that are given, to those that the user will be in.
 Change = Callable[[set[str], set[str]], set[str]]
 
 
-def change_groups(user: Any, change: Callable[[set[str]], set[str]]) -> None:
+async def change_groups(user: Any, change: Callable[[set[str]], set[str]]) -> None:
     """Change a user's groups: one transaction; a GetItem before it if the object is outdated or shows no change."""
     is_fresh = False
     for attempt in range(ATTEMPTS):
@@ -48,18 +50,18 @@ def change_groups(user: Any, change: Callable[[set[str]], set[str]]) -> None:
             return
         if wanted != held:
             try:
-                _save(user, held, wanted)
+                await _save(user, held, wanted)
             except StaleObject as error:
                 if is_gone(error) or attempt == ATTEMPTS - 1:
                     raise
-                time.sleep(random.uniform(0, 0.02 * attempt))  # noqa: S311 - jitter is no secret
+                await pause(random.uniform(0, 0.02 * attempt))  # noqa: S311 - jitter is no secret
             else:
                 return
-        user.refresh_from_db(fields=["group_ids"])
+        await twin(user, "refresh_from_db", fields=["group_ids"])
         is_fresh = True
 
 
-def _save(user: Any, held: set[str], wanted: set[str]) -> None:
+async def _save(user: Any, held: set[str], wanted: set[str]) -> None:
     if len(wanted) > MAX_GROUPS and len(wanted) > len(held):
         raise InvalidValue(
             f"{user._meta.label} with pk {user.pk!r} would be in {len(wanted)} groups; a user can be in {MAX_GROUPS}. "
@@ -67,7 +69,7 @@ def _save(user: Any, held: set[str], wanted: set[str]) -> None:
         )
     user.group_ids = wanted
     try:
-        user.save(update_fields=["group_ids"])
+        await twin(user, "save", update_fields=["group_ids"])
     except DynamoSingleError:
         user.group_ids = held
         raise
@@ -79,8 +81,8 @@ class RelatedManager:
     members_class: type
     groups_class: type
     #: What a manager of one of the two sides adds: what is there now, and how the given objects change it.
-    _current: Callable[[], list[Any]]
-    _change: Callable[[Sequence[Any], Change], None]
+    _current: Callable[[], Flow[list[Any]]]
+    _change: Callable[[Sequence[Any], Change], Flow[None]]
 
     def __init__(self, relation: Any, instance: Any) -> None:
         super().__init__()
@@ -90,92 +92,99 @@ class RelatedManager:
 
     def add(self, *objs: Any, through_defaults: Any = None) -> None:
         """Add objects, or those of a ``pk``; what is there already stays."""
+        run(self.aadd(*objs, through_defaults=through_defaults))
+
+    async def aadd(self, *objs: Any, through_defaults: Any = None) -> None:
+        """See ``add()``."""
         _refuse_defaults(through_defaults)
-        self._write(objs, set.union)
+        await self._write(objs, set.union)
 
     def remove(self, *objs: Any) -> None:
         """Take objects out, or those of a ``pk``."""
-        self._write(objs, set.difference)
+        run(self.aremove(*objs))
+
+    async def aremove(self, *objs: Any) -> None:
+        """See ``remove()``."""
+        await self._write(objs, set.difference)
 
     def clear(self) -> None:
         """Take all out."""
-        self._write(self._current(), set.difference)
+        run(self.aclear())
+
+    async def aclear(self) -> None:
+        """See ``clear()``."""
+        await self._write(await self._current(), set.difference)
 
     def set(self, objs: Iterable[DynamoModel], *, clear: bool = False, through_defaults: Any = None) -> None:
         """Let exactly these objects be there; ``clear`` comes to the same."""
+        run(self.aset(objs, clear=clear, through_defaults=through_defaults))
+
+    async def aset(self, objs: Iterable[DynamoModel], *, clear: bool = False, through_defaults: Any = None) -> None:
+        """See ``set()``."""
         _refuse_defaults(through_defaults)
         self._check(self.instance)
-        wanted = {obj.pk: obj for obj in self._resolved(tuple(objs))}
-        current = {obj.pk: obj for obj in self._current()}
-        self._change([obj for pk, obj in current.items() if pk not in wanted], set.difference)
-        self._change([obj for pk, obj in wanted.items() if pk not in current], set.union)
+        wanted = {obj.pk: obj for obj in await self._resolved(tuple(objs))}
+        current = {obj.pk: obj for obj in await self._current()}
+        await self._change([obj for pk, obj in current.items() if pk not in wanted], set.difference)
+        await self._change([obj for pk, obj in wanted.items() if pk not in current], set.union)
 
     def create(self, *, through_defaults: Any = None, **kwargs: Any) -> Any:
         """Create an object and add it."""
+        return run(self.acreate(through_defaults=through_defaults, **kwargs))
+
+    async def acreate(self, *, through_defaults: Any = None, **kwargs: Any) -> Any:
+        """See ``create()``."""
         _refuse_defaults(through_defaults)
         self._check(self.instance)
-        behind: Any = super()
-        obj = behind.create(**kwargs)
-        self.add(obj)
+        obj = await self._behind("create", super(), **kwargs)
+        await self.aadd(obj)
         return obj
 
     def get_or_create(self, defaults: Any = None, *, through_defaults: Any = None, **kwargs: Any) -> tuple[Any, bool]:
         """The object among those here that matches; if there is none, a new one that is added."""
+        return run(self.aget_or_create(defaults, through_defaults=through_defaults, **kwargs))
+
+    async def aget_or_create(
+        self, defaults: Any = None, *, through_defaults: Any = None, **kwargs: Any
+    ) -> tuple[Any, bool]:
+        """See ``get_or_create()``."""
         _refuse_defaults(through_defaults)
         self._check(self.instance)
-        behind: Any = super()
-        obj, created = behind.get_or_create(defaults, **kwargs)
+        obj, created = await self._behind("get_or_create", super(), defaults, **kwargs)
         if created:
-            self.add(obj)
+            await self.aadd(obj)
         return obj, created
 
     def update_or_create(
         self, defaults: Any = None, create_defaults: Any = None, *, through_defaults: Any = None, **kwargs: Any
     ) -> tuple[Any, bool]:
         """Update the object among those here that matches; if there is none, make a new one and add it."""
+        return run(self.aupdate_or_create(defaults, create_defaults, through_defaults=through_defaults, **kwargs))
+
+    async def aupdate_or_create(
+        self, defaults: Any = None, create_defaults: Any = None, *, through_defaults: Any = None, **kwargs: Any
+    ) -> tuple[Any, bool]:
+        """See ``update_or_create()``."""
         _refuse_defaults(through_defaults)
         self._check(self.instance)
-        behind: Any = super()
-        obj, created = behind.update_or_create(defaults, create_defaults, **kwargs)
+        obj, created = await self._behind("update_or_create", super(), defaults, create_defaults, **kwargs)
         if created:
-            self.add(obj)
+            await self.aadd(obj)
         return obj, created
 
-    async def aadd(self, *objs: Any, through_defaults: Any = None) -> None:
-        """See ``add()``."""
-        await sync_to_async(self.add)(*objs, through_defaults=through_defaults)
+    async def _behind(self, name: str, behind: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """What the model's default manager does; a method of a project's is called in a thread."""
+        if is_run() or not all_plain(type(self), (name, "get_queryset")):
+            return await local(partial(getattr(behind, name), *args, **kwargs))
+        return await getattr(behind, f"a{name}")(*args, **kwargs)
 
-    async def aremove(self, *objs: Any) -> None:
-        """See ``remove()``."""
-        await sync_to_async(self.remove)(*objs)
-
-    async def aclear(self) -> None:
-        """See ``clear()``."""
-        await sync_to_async(self.clear)()
-
-    async def aset(self, objs: Iterable[DynamoModel], *, clear: bool = False, through_defaults: Any = None) -> None:
-        """See ``set()``."""
-        await sync_to_async(self.set)(objs, clear=clear, through_defaults=through_defaults)
-
-    async def acreate(self, *, through_defaults: Any = None, **kwargs: Any) -> Any:
-        """See ``create()``."""
-        return await sync_to_async(self.create)(through_defaults=through_defaults, **kwargs)
-
-    async def aget_or_create(self, defaults: Any = None, **kwargs: Any) -> Any:
-        """See ``get_or_create()``."""
-        return await sync_to_async(self.get_or_create)(defaults, **kwargs)
-
-    async def aupdate_or_create(self, defaults: Any = None, create_defaults: Any = None, **kwargs: Any) -> Any:
-        """See ``update_or_create()``."""
-        return await sync_to_async(self.update_or_create)(defaults, create_defaults, **kwargs)
-
-    def _write(self, objs: Sequence[DynamoModel], change: Change) -> None:
+    async def _write(self, objs: Sequence[DynamoModel], change: Change) -> None:
         self._check(self.instance)
-        found = self._resolved(objs)
+        found = await self._resolved(objs)
         if found:
-            self._change(found, change)
+            await self._change(found, change)
 
-    def _resolved(self, objs: Sequence[Any]) -> list[Any]:
+    async def _resolved(self, objs: Sequence[Any]) -> list[Any]:
         """The objects themselves; those that are given by ``pk`` are read: one request for each hundred."""
         found, keys = [], []
         for obj in objs:
@@ -185,7 +194,7 @@ class RelatedManager:
             else:
                 keys.append(obj)
         if keys:
-            read = self.model._default_manager.in_bulk(keys)
+            read = await twin(self.model._default_manager, "in_bulk", keys)
             missing = [key for key in keys if key not in read]
             if missing:
                 raise self.model.DoesNotExist(
@@ -203,6 +212,11 @@ class RelatedManager:
 
 class GroupsManager(RelatedManager):
     """``user.groups``."""
+
+    @property
+    def prefetches(self) -> Any:
+        """The model whose querysets ``prefetch_related()`` reads for it."""
+        return self.model
 
     def get_queryset(self) -> Any:
         """The groups that the user is in, by their keys: one strongly consistent request; none without groups."""
@@ -231,25 +245,25 @@ class GroupsManager(RelatedManager):
                 related.append(group)
         return related, lambda group: group._of_user, lambda user: user.pk, False, self.relation.name, False
 
-    def set(self, objs: Iterable[DynamoModel], *, clear: bool = False, through_defaults: Any = None) -> None:
+    async def aset(self, objs: Iterable[DynamoModel], *, clear: bool = False, through_defaults: Any = None) -> None:
         """Let the user be in exactly these groups: one transaction."""
         _refuse_defaults(through_defaults)
         self._check(self.instance)
-        self._set_ids({group.pk for group in self._resolved(tuple(objs))})
+        await self._set_ids({group.pk for group in await self._resolved(tuple(objs))})
 
-    def clear(self) -> None:
+    async def aclear(self) -> None:
         """Let the user be in no group: one transaction."""
         self._check(self.instance)
-        self._set_ids(set())
+        await self._set_ids(set())
 
-    def _set_ids(self, wanted: Any) -> None:
+    async def _set_ids(self, wanted: Any) -> None:
         self._forget()
-        change_groups(self.instance, lambda held: wanted)
+        await change_groups(self.instance, lambda held: wanted)
 
-    def _change(self, objs: Sequence[DynamoModel], change: Change) -> None:
+    async def _change(self, objs: Sequence[DynamoModel], change: Change) -> None:
         given = {group.pk for group in objs}
         self._forget()
-        change_groups(self.instance, lambda held: change(held, given))
+        await change_groups(self.instance, lambda held: change(held, given))
 
     def _forget(self) -> None:
         getattr(self.instance, "_prefetched_objects_cache", {}).pop(self.relation.name, None)
@@ -265,30 +279,31 @@ class MembersManager(RelatedManager):
         queryset = behind.get_queryset()
         if not isinstance(queryset, MembersQuerySet):
             # The model's manager makes querysets of another class, which cannot wait with the first Query.
-            return _by_keys(queryset, _member_ids(self.relation.through, self.instance.pk)).filter(
+            return _by_keys(queryset, _memberships(self.relation.through, self.instance.pk)).filter(
                 group_ids__contains=self.instance.pk
             )
         group = (self.relation.through, self.instance.pk)
         queryset._asked = MembersAsked(**_as_given(queryset._asked), group=group)
         return queryset
 
-    def dissolve(self) -> None:
+    async def dissolved(self) -> None:
         """Take all users out of a group that was deleted."""
-        self._change(self._current(), set.difference)
+        await self._change(await self._current(), set.difference)
 
-    def _current(self) -> list[Any]:
-        return list(self.get_queryset())
+    async def _current(self) -> list[Any]:
+        found: list[Any] = await self.get_queryset()._read()
+        return found
 
-    def _change(self, objs: Sequence[DynamoModel], change: Change) -> None:
+    async def _change(self, objs: Sequence[DynamoModel], change: Change) -> None:
         given = {self.instance.pk}
 
-        def write(user: Any) -> dict[str, int]:
-            change_groups(user, lambda held: change(held, given))
+        async def write(user: Any, pending: Block | None) -> dict[str, int]:
+            await change_groups(user, lambda held: change(held, given))
             return {user._meta.label: 1}
 
         # One after the other: all of them lie in the group's partition, and transactions get in each other's way.
         verb = "add" if change is set.union else "remove"
-        job.Job(verb, self.model, total=len(objs), threads=False).write_each(objs, write)
+        await job.Job(verb, self.model, current(), len(objs), several=False).write_each(objs, write)
 
 
 # Templates call nothing that writes.
@@ -327,20 +342,24 @@ class MembersQuerySet(_QuerySet):
     def _joinable(self, other: Any) -> tuple[Any, Any]:
         # Querysets of the same group are joined as they are; one that asks for no group is refused as another kind.
         if isinstance(other, MembersQuerySet) and _group_of(other) != _group_of(self):
-            return self._to_evaluate(), other._to_evaluate()
+            return run(self._narrowed()), run(other._narrowed())
         return self, other
 
-    def _to_evaluate(self) -> Self:
+    def _reads_before(self) -> bool:
+        return super()._reads_before() or isinstance(self._asked, MembersAsked)
+
+    async def _narrowed(self) -> Self:
         """The queryset of the users that are members now: one Query a megabyte of memberships."""
         asked = self._asked
         if not isinstance(asked, MembersAsked):
-            return super()._to_evaluate()
+            return await super()._narrowed()
         index = asked.using_index or "primary"
         narrowed = self._asking(replace(Asked(**_as_given(asked)), using_index=index, consistent=True))
         through, group_id = asked.group
         # The index may lag behind; what the user's own item says decides.
-        narrowed.query.add_q(Q(pk__in=_member_ids(through, group_id)) & Q(group_ids__contains=group_id))
-        return narrowed._to_evaluate()
+        ids = await _memberships(through, group_id)._read()
+        narrowed.query.add_q(Q(pk__in=ids) & Q(group_ids__contains=group_id))
+        return await narrowed._narrowed()
 
 
 def _as_given(asked: Asked) -> dict[str, Any]:
@@ -352,9 +371,9 @@ def _group_of(queryset: MembersQuerySet) -> tuple[Any, str] | None:
     return queryset._asked.group if isinstance(queryset._asked, MembersAsked) else None
 
 
-def _member_ids(through: Any, group_id: str) -> list[Any]:
-    memberships = through._default_manager.filter(group_id=group_id)
-    return list(memberships.values_list("user_id", flat=True))
+def _memberships(through: Any, group_id: str) -> Any:
+    """The identifiers of the users that are in a group, as its memberships have them."""
+    return through._default_manager.filter(group_id=group_id).values_list("user_id", flat=True)
 
 
 def _by_keys(queryset: QuerySet[Any], ids: Iterable[str] | None) -> QuerySet[Any]:

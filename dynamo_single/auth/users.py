@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from asgiref.sync import sync_to_async
 from django.contrib.auth import base_user
 from django.contrib.auth import models as auth_models
+from django.contrib.auth.password_validation import password_changed
 from django.contrib.auth.signals import user_logged_in
 from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
@@ -21,6 +22,7 @@ from django.utils.translation import gettext_lazy as _
 from dynamo_single import clock, models
 from dynamo_single.auth.groups import ByUnique, Groups
 from dynamo_single.exceptions import UniqueViolation
+from dynamo_single.orm.schema.owners import all_plain
 from dynamo_single.permission_fields import PermissionsAttribute
 
 U = TypeVar("U", bound="AbstractBaseUser")
@@ -43,6 +45,9 @@ class BaseUserManager(ByUnique[U], base_user.BaseUserManager[U]):
 
     async def aget_by_natural_key(self, username: str | None) -> U:
         """See ``get_by_natural_key()``."""
+        model: Any = self.model
+        if all_plain(type(self), ("get_by_natural_key",)):
+            return await self.aget_by_unique(model.USERNAME_FIELD, username)
         return await sync_to_async(self.get_by_natural_key)(username)
 
 
@@ -60,7 +65,16 @@ class UserManager(BaseUserManager[U], auth_models.UserManager[U]):
         return user
 
     async def _acreate_user(self, username: str, email: str | None, password: str | None, **extra_fields: Any) -> U:
-        return await sync_to_async(self._create_user)(username, email, password, **extra_fields)
+        if not all_plain(type(self), ("_create_user",)):
+            return await sync_to_async(self._create_user)(username, email, password, **extra_fields)
+        # Hashing a password takes its time.
+        make: Any = sync_to_async(self._create_user_object)  # type: ignore[attr-defined]  # as above
+        user: U = await make(username, email, password, **extra_fields)
+        try:
+            await user.asave()
+        except UniqueViolation as error:
+            raise self._taken(user, error) from error
+        return user
 
     def _taken(self, user: Any, error: UniqueViolation) -> UserExists:
         message = user.unique_error_message(type(user), error.fields).message
@@ -88,6 +102,15 @@ class AbstractBaseUser(base_user.AbstractBaseUser, models.Model):
 
     class Meta:
         abstract = True
+
+    async def asave(self, *args: Any, **options: Any) -> None:
+        """``save()``, awaited; Django's tells the password validators of a new password after it."""
+        await super().asave(*args, **options)
+        password: str | None = self.__dict__.get("_password")
+        if password is not None:
+            # Unless Django's save() was called in a thread, which has done it.
+            await sync_to_async(password_changed)(password, self)
+            self._password = None
 
     @property
     def id(self) -> Any:

@@ -245,7 +245,7 @@ class Store(Struct, frozen=True):
 
     def _write(self, writes: Sequence[dict[str, Any]]) -> None:
         for start in range(0, len(writes), MAX_BATCH_WRITES):
-            rest = batches.write_batch(self.table, writes[start : start + MAX_BATCH_WRITES])
+            rest = run(batches.write_batch(self.table, writes[start : start + MAX_BATCH_WRITES]))
             if rest is not None:
                 raise rest.error
 

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from dynamo_single.isolation import guard
 from dynamo_single.table import batches, names
 from dynamo_single.table.batches import Item, Write
+from dynamo_single.table.flow import run
 from dynamo_single.table.limits import MAX_BATCH_WRITES
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table
@@ -95,7 +96,7 @@ def _restore(table: Table, wanted: Contents) -> int:
 
 def _write(table: Table, writes: Sequence[Write]) -> None:
     for start in range(0, len(writes), MAX_BATCH_WRITES):
-        if rest := batches.write_batch(table, writes[start : start + MAX_BATCH_WRITES], patient=True):
+        if rest := run(batches.write_batch(table, writes[start : start + MAX_BATCH_WRITES], patient=True)):
             raise rest.error
 
 

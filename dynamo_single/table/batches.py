@@ -6,7 +6,6 @@ This module knows the table, and must not know plans or models.
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -99,7 +98,7 @@ class Rest(Struct, frozen=True):
     error: DynamoSingleError
 
 
-def write_batch(table: Table, writes: Sequence[Write], *, patient: bool = False) -> Rest | None:
+async def write_batch(table: Table, writes: Sequence[Write], *, patient: bool = False) -> Rest | None:
     """Send up to 25 writes, without conditions, as one BatchWriteItem; again for what is left, after growing pauses.
 
     With ``patient`` also where DynamoDB asks to slow down before it carries out any, beyond botocore's own attempts.
@@ -107,9 +106,9 @@ def write_batch(table: Table, writes: Sequence[Write], *, patient: bool = False)
     slow_down: Throttled | None = None
     for attempt in range(BATCH_ATTEMPTS):
         if attempt:
-            pause(attempt)
+            await flow.pause(_pause_before(attempt))
         try:
-            answer = table.send(Request("BatchWriteItem", {"RequestItems": {table.name: writes}}))
+            answer = await table.ask(Request("BatchWriteItem", {"RequestItems": {table.name: writes}}))
         except Throttled as error:
             if not patient:
                 return Rest(writes, error)
@@ -129,11 +128,6 @@ def _left_out(what: str, capacity: str) -> Throttled:
         f"DynamoDB left {what} after {BATCH_ATTEMPTS} requests: it asks to slow down. Try again later, or raise the "
         f"table's {capacity} capacity."
     )
-
-
-def pause(attempt: int) -> None:
-    """Wait before asking again for the ``attempt``-th time."""
-    time.sleep(_pause_before(attempt))
 
 
 def _pause_before(attempt: int) -> float:

@@ -12,8 +12,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Sequence
-from contextlib import closing
-from itertools import chain, islice
+from contextlib import aclosing, closing
+from functools import partial
+from itertools import chain
 from typing import Any, TypeVar
 
 from asgiref.sync import sync_to_async
@@ -73,6 +74,13 @@ def apart(work: Callable[[], T]) -> T:
         _mode.depth = depth
 
 
+async def twin(owner: Any, name: str, /, *args: Any, **options: Any) -> Any:
+    """What a method that sends gives; in an event loop its twin, with an ``a`` before its name."""
+    if _mode.depth:
+        return apart(partial(getattr(owner, name), *args, **options))
+    return await getattr(owner, f"a{name}")(*args, **options)
+
+
 async def pause(seconds: float) -> None:
     """Wait."""
     if _mode.depth:
@@ -99,23 +107,55 @@ def iterate(pages: AsyncGenerator[Iterable[T], None]) -> Iterator[T]:
     return chain.from_iterable(each(pages))
 
 
+async def streamed(found: Iterable[T]) -> AsyncGenerator[T, None]:
+    """What an iterable gives, as a stream."""
+    for each in found:
+        yield each
+
+
+async def each_of(pages: AsyncGenerator[Iterable[T], None]) -> AsyncGenerator[T, None]:
+    """What is on the pages of a stream, one after the other: ``iterate()`` for a coroutine."""
+    async with aclosing(pages):
+        async for page in pages:
+            for one in page:
+                yield one
+
+
+async def some_of(stream: AsyncGenerator[T, None], most: int) -> list[T]:
+    """The next ones of a stream, as many as there are up to ``most``."""
+    found: list[T] = []
+    while len(found) < most:
+        try:
+            found.append(await anext(stream))
+        except StopAsyncIteration:
+            break
+    return found
+
+
 async def in_order(
-    work: Callable[[A], Flow[T]], arguments: Iterable[A], *, at_once: Callable[[], int]
+    work: Callable[[A], Flow[T]],
+    arguments: Iterable[A] | AsyncGenerator[A, None],
+    *,
+    at_once: Callable[[], int],
+    finishes: bool = False,
 ) -> AsyncGenerator[T, None]:
     """What ``work`` gives of each argument, in their order, several under way: ``threads.in_order()`` for coroutines.
 
-    In an event loop they are tasks, and what nobody waits for any more is cancelled.
+    In an event loop they are tasks, and what nobody waits for any more is cancelled; with ``finishes``, as writes need
+    it, it is waited for as in threads, unless what waits for it is cancelled itself.
     """
     if _mode.depth:
-        with closing(threads.in_order(lambda argument: run(work(argument)), arguments, at_once=at_once)) as results:
+        given = each(arguments) if isinstance(arguments, AsyncGenerator) else arguments
+        with closing(threads.in_order(lambda argument: run(work(argument)), given, at_once=at_once)) as results:
             for result in results:
                 yield result
         return
-    rest = iter(arguments)
+    rest = arguments if isinstance(arguments, AsyncGenerator) else streamed(arguments)
     under_way: deque[asyncio.Task[T]] = deque()
+    cancels = not finishes
     try:
         while True:
-            begun = list(islice(rest, max(at_once() - len(under_way), 0 if under_way else 1)))
+            begun = await some_of(rest, max(at_once() - len(under_way), 0 if under_way else 1))
             if len(begun) == 1 and not under_way:
                 yield await work(begun[0])
                 continue
@@ -124,8 +164,11 @@ async def in_order(
                 return
             yield await under_way[0]
             under_way.popleft()
+    except asyncio.CancelledError:
+        cancels = True
+        raise
     finally:
-        for task in under_way:
+        for task in under_way if cancels else ():
             task.cancel()
         if under_way:
             await asyncio.gather(*under_way, return_exceptions=True)

@@ -9,6 +9,7 @@ from dynamo_single.orm.effects import child_counters
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.requests.actions import Update, as_read
 from dynamo_single.orm.schema import registry
+from dynamo_single.table.flow import run
 from dynamo_single.table.table import Table
 from dynamo_single.verification.findings import Finding, Subject
 
@@ -23,10 +24,10 @@ def inquire(table: Table, subject: Subject) -> Iterator[Finding]:
         return
     obj = hydration.instance(subject.model, {name: dict(value) for name, value in subject.item.items()})
     for name, children in counters:
-        if child_counters.count(children, obj.pk) == _held(obj, name):
+        if run(child_counters.count(children, obj.pk)) == _held(obj, name):
             continue
         fresh = hydration.reload(obj)
-        number, held = child_counters.count(children, obj.pk), _held(fresh, name)
+        number, held = run(child_counters.count(children, obj.pk)), _held(fresh, name)
         if number == held or _held(hydration.reload(obj), name) != held:
             continue
         repair = Update(subject.key, set={name: {"N": str(number)}}, condition=as_read(fresh._stored, (name,)))

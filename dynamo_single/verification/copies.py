@@ -14,7 +14,7 @@ from dynamo_single.orm.items import hydration, serialization
 from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, Update, as_read
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import names
-from dynamo_single.table.flow import run
+from dynamo_single.table.flow import each, run
 from dynamo_single.table.table import Table
 from dynamo_single.verification.findings import Finding, Others, Subject
 
@@ -53,7 +53,7 @@ def due(table: Table, subject: Subject) -> Iterator[Finding]:
     model, item = subject.model, subject.item
     found = spreading.marked(model, item)
     pk = hydration.instance(model, {name: dict(value) for name, value in item.items()}).pk
-    left = any(next(group.stale(), None) is not None for group in spreading.groups(model, pk, item, found))
+    left = any(next(each(group.stale()), None) is not None for group in spreading.groups(model, pk, item, found))
     mark = {names.COPIES_DUE: item[names.COPIES_DUE]}
     unchanged = as_read(item, {copy.source.attr_name for copy in found})
     repair = () if left else (Update(subject.key, discard=mark, condition=unchanged),)

@@ -17,6 +17,7 @@ from dynamo_single.orm.effects import sending
 from dynamo_single.orm.effects.effect import Along, Effect, Subject, Transition, standing
 from dynamo_single.orm.effects.terms import Conditions
 from dynamo_single.orm.effects.write import Write
+from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.items.serialization import key_of_pk
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, ITEM_MISSING, Action, Check, Item, ItemKey, Update, key_of
 from dynamo_single.orm.requests.block import Block
@@ -28,7 +29,6 @@ from dynamo_single.orm.schema.encoding.codecs import some_value
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.referrers import checked, count_name, leading
 from dynamo_single.table import names
-from dynamo_single.table.flow import local
 
 #: A model that counts, its counter's physical name, and the children's reference to it.
 Counted = tuple[Any, str, Any]
@@ -171,9 +171,11 @@ def counters_on(model: type[DynamoModel]) -> list[tuple[str, Children]]:
     return [*declared, *checked(model)]
 
 
-def count(children: Children, pk: object) -> int:
+async def count(children: Children, pk: object) -> int:
     """How many live children an object has for a counter: one COUNT Query for each megabyte of them."""
-    found: int = live_children(children, pk).count()
+    # Planning asks for it.
+    await knowledge.ask(registry.layout_of(children.model))
+    found: int = await live_children(children, pk)._count()
     return found
 
 
@@ -202,7 +204,7 @@ async def catch_up(obj: DynamoModel, pending: Block | None) -> None:
     """Count the children that were stored before their parent: a Query for each counter, and an UpdateItem."""
     model = type(obj)
     for name, children in counters_on(model):
-        number = await local(partial(count, children, obj.pk))
+        number = await count(children, obj.pk)
         if number:
             await send_count(obj, name, number, pending)
 

@@ -16,6 +16,7 @@ from dynamo_single.orm.items.form import item_of
 from dynamo_single.orm.requests.actions import Action, Delete, Item, ItemKey, Put, key_of
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.owners import all_plain
 from dynamo_single.table import names
 from dynamo_single.table.flow import local
 
@@ -33,10 +34,15 @@ class Derived(Effect):
     async def follow(self, transition: Transition) -> Along:
         """Items to put and to delete; what the model's ``derived_objects()`` reads is its own matter."""
         before, after = transition.before, transition.after
-        old = await local(partial(items_of, self.model, before))
-        new = await local(partial(items_of, self.model, after))
+        old, new = await self._items(before), await self._items(after)
         removed = standing(self.model, before) if before is not None and after is None else set()
         return Along(tuple(actions(old, new)), self.made_of | removed, (*old.values(), *new.values()))
+
+    async def _items(self, item: Item | None) -> Items:
+        # A project's own may wait.
+        if all_plain(self.model, ("derived_objects",)):
+            return items_of(self.model, item)
+        return await local(partial(items_of, self.model, item))
 
 
 def stored_names(model: type[DynamoModel]) -> set[str]:

@@ -6,7 +6,8 @@ Where the copies do not fit into the transaction, the source is marked, and they
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from functools import partial
 from typing import Any
 
@@ -20,6 +21,7 @@ from dynamo_single.orm.effects.compose import assigned, compose
 from dynamo_single.orm.effects.copies import value_in
 from dynamo_single.orm.effects.effect import Along, Effect, Effects, Subject, Transition
 from dynamo_single.orm.effects.write import Write
+from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.items.serialization import is_same
 from dynamo_single.orm.requests.actions import Action, Item, ItemKey, Update, key_of
 from dynamo_single.orm.requests.block import Block, combined
@@ -30,7 +32,6 @@ from dynamo_single.orm.schema.encoding.codecs import some_value
 from dynamo_single.orm.schema.encoding.values import item_size
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
-from dynamo_single.table.flow import local, run
 from dynamo_single.table.limits import MAX_ACTIONS
 
 #: How many actions go along with their source's, which may have some for claims and derived items itself.
@@ -49,17 +50,21 @@ class Group(Struct, frozen=True):
     pk: Any
     values: Mapping[str, Any]
 
-    def stale(self, *, deleted: bool = True) -> Iterator[Any]:
+    async def stale(self, *, deleted: bool = True) -> AsyncGenerator[Any, None]:
         """The objects whose copies are otherwise: a Query by the key that the relation has; ``deleted`` ones too.
 
         From the table itself, strongly consistent, if that has a key for them.
         """
         attributes = registry.attributes_of(self.holder)
+        # Planning asks for it.
+        await knowledge.ask(registry.layout_of(self.holder))
         for queryset in _holders(self.holder, self.field, self.pk, deleted=deleted):
-            for obj in queryset.iterator():
-                held = obj.__dict__
-                if not all(is_same(attributes[name], value, held[name]) for name, value in self.values.items()):
-                    yield obj
+            async with aclosing(queryset._pages()) as pages:
+                async for page in pages:
+                    for obj in page:
+                        held = obj.__dict__
+                        if not all(is_same(attributes[name], value, held[name]) for name, value in self.values.items()):
+                            yield obj
 
 
 def _holders(holder: Any, field: Any, pk: object, *, deleted: bool) -> list[Any]:
@@ -169,16 +174,17 @@ class Spreading(Effect):
         values: dict[ItemKey, Mapping[str, Any]] = {}
         room = _Room(own)
         for group in groups(self.model, transition.subject.pk, transition.after or {}, copies):
-            async for holder in _each(group.stale()):
-                # One that refers to the source more than once is written once.
-                key = key_of(holder._stored)
-                values[key] = {**values.get(key, {}), **group.values}
-                write = await self._holder_write(holder, values[key], transition.pending)
-                if write is None:
-                    continue
-                room.take(key, write)
-                if transition.pending is None and room.is_exceeded:
-                    return _Spread(copies, mark=tuple(marks(copies)))
+            async with aclosing(group.stale()) as holders:
+                async for holder in holders:
+                    # One that refers to the source more than once is written once.
+                    key = key_of(holder._stored)
+                    values[key] = {**values.get(key, {}), **group.values}
+                    write = await self._holder_write(holder, values[key], transition.pending)
+                    if write is None:
+                        continue
+                    room.take(key, write)
+                    if transition.pending is None and room.is_exceeded:
+                        return _Spread(copies, mark=tuple(marks(copies)))
         return _Spread(copies, tuple(combined(room.actions())), tuple(room.items()))
 
     async def _holder_write(
@@ -193,7 +199,7 @@ class Spreading(Effect):
         if names.COPIES_DUE not in obj._stored:
             return
         if pending is not None:
-            pending.callbacks.append(lambda: run(self._complete(obj)))
+            pending.callbacks.append(partial(self._complete, obj))
         else:
             await self._complete(obj)
 
@@ -205,7 +211,7 @@ class Spreading(Effect):
         """What has to happen after a source's change: copies that were made meanwhile, or that did not fit, follow."""
         if pending is not None:
             item = dict(obj._stored)
-            pending.callbacks.append(lambda: run(self._follow(obj, item, spread.copies)))
+            pending.callbacks.append(partial(self._follow, obj, item, spread.copies))
         elif spread.mark:
             await self._complete(obj)
         else:
@@ -245,37 +251,33 @@ class Spreading(Effect):
         # all.
         for _ in range(ATTEMPTS):
             again = False
-            async for batch in self._batches(group, deleted=deleted):
-                explain = partial(_changed, key_of(item))
-                try:
-                    await sending.carry_out(self.model._options.alias, [(action, explain) for action in batch])
-                except _HolderChanged:
-                    again = True
-                except SourceChanged:
-                    return  # another writer changed the source, and takes the copies along
+            explain = partial(_changed, key_of(item))
+            async with aclosing(self._batches(group, deleted=deleted)) as batches:
+                async for batch in batches:
+                    try:
+                        await sending.carry_out(self.model._options.alias, [(action, explain) for action in batch])
+                    except _HolderChanged:
+                        again = True
+                    except SourceChanged:
+                        return  # another writer changed the source, and takes the copies along
             if not again:
                 return
         raise SourceChanged(f"The copies in {group.holder._meta.label} are changed by others all the time.")
 
-    async def _batches(self, group: Group, *, deleted: bool) -> AsyncIterator[list[Action]]:
+    async def _batches(self, group: Group, *, deleted: bool) -> AsyncGenerator[list[Action], None]:
         """The holders' actions in transactions, each with the check of the source."""
         batch: list[Action] = []
-        async for holder in _each(group.stale(deleted=deleted)):
-            write = await self._holder_write(holder, group.values, None)
-            more = [] if write is None else write.actions
-            larger = combined([*batch, *more])
-            if batch and len(larger) > MAX_ACTIONS:
-                yield batch
-                larger = combined(more)
-            batch = larger
+        async with aclosing(group.stale(deleted=deleted)) as holders:
+            async for holder in holders:
+                write = await self._holder_write(holder, group.values, None)
+                more = [] if write is None else write.actions
+                larger = combined([*batch, *more])
+                if batch and len(larger) > MAX_ACTIONS:
+                    yield batch
+                    larger = combined(more)
+                batch = larger
         if batch:
             yield batch
-
-
-async def _each(found: Iterator[Any]) -> AsyncIterator[Any]:
-    """What an iterator that reads gives, one by one."""
-    while (obj := await local(partial(next, found, None))) is not None:
-        yield obj
 
 
 class _Room:

@@ -6,6 +6,7 @@ This module sends one kind of request only: reading an object again.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS
@@ -26,7 +27,7 @@ from dynamo_single.orm.schema.fields.fetching import ObjectState
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
-from dynamo_single.table.flow import run
+from dynamo_single.table.flow import apart, run
 from dynamo_single.table.items import NewItem, StoredValue
 from dynamo_single.table.table import get_table
 
@@ -104,7 +105,7 @@ class LoadedValues(tuple[Any, ...]):
 def _made(model: type[DynamoModel], values: dict[str, Any], item: Item | None, db: str | None) -> DynamoModel:
     listened_to = pre_init.has_listeners(model) or post_init.has_listeners(model)
     if listened_to:
-        pre_init.send(sender=model, args=(), kwargs={})
+        apart(partial(pre_init.send, sender=model, args=(), kwargs={}))
     result = model.__new__(model)
     values["_state"] = state = ObjectState()
     state.adding = False
@@ -113,7 +114,7 @@ def _made(model: type[DynamoModel], values: dict[str, Any], item: Item | None, d
     # The values are the object's own dict, as with Django's models: it costs no second one, and vars() shows them.
     result.__dict__ = values
     if listened_to:
-        post_init.send(sender=model, instance=result)
+        apart(partial(post_init.send, sender=model, instance=result))
     return result
 
 
@@ -126,7 +127,7 @@ def _from_db(model: type[DynamoModel], item: Item) -> DynamoModel:
     names = [field.attname for field in model._meta.concrete_fields if field.attname in held]
     values = LoadedValues(held[name] for name in names)
     values.item = item
-    result = model.from_db(DEFAULT_DB_ALIAS, names, values)
+    result = apart(partial(model.from_db, DEFAULT_DB_ALIAS, names, values))
     if result._stored is None:  # one that it made of other values
         result._stored = item
         result._state.adding = False

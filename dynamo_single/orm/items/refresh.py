@@ -5,7 +5,6 @@ What is not asked for stays as it is in the object, and as it was read: a later 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
@@ -19,7 +18,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import declared
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names as physical
-from dynamo_single.table.flow import local, run
+from dynamo_single.table.flow import run
 from dynamo_single.table.table import get_table
 
 
@@ -48,7 +47,7 @@ async def refresh(obj: DynamoModel, fields: Iterable[str] | None, queryset: Any)
     if queryset is None:
         fresh = await hydration.reloaded(obj)
     else:
-        fresh = await local(functools.partial(queryset.get, pk=obj.pk))
+        fresh = await queryset._one({"pk": obj.pk})
     if named is None and not partial.is_partial(fresh):
         hydration.follow(obj, fresh, ())
     else:

@@ -20,7 +20,6 @@ from dynamo_single.exceptions import EmptyKeyPart, InvalidValue
 from dynamo_single.orm.conditions.matching import normal
 from dynamo_single.orm.filled import keys_in_use
 from dynamo_single.orm.items.held import values_held
-from dynamo_single.orm.items.native import are_plain
 from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
@@ -28,6 +27,7 @@ from dynamo_single.orm.schema.encoding.keys import Template
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
+from dynamo_single.orm.schema.owners import are_plain
 from dynamo_single.table import names
 from dynamo_single.table.items import NewItem
 from dynamo_single.table.limits import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT

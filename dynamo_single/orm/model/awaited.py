@@ -17,16 +17,18 @@ from django.db.models.signals import post_save, pre_save
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
 from dynamo_single.orm.effects.terms import NO_TERMS, Terms
 from dynamo_single.orm.items import native, refresh
-from dynamo_single.orm.items.native import are_plain, notify
+from dynamo_single.orm.items.native import notify
 from dynamo_single.orm.requests.block import Block, current
 from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.owners import are_plain
 from dynamo_single.orm.write import create, save
 from dynamo_single.orm.write import delete as purging
 from dynamo_single.orm.write.intentions import Save
+from dynamo_single.orm.write.on_delete import involved
 from dynamo_single.table.flow import local
 
 _TO_SAVE = ("save", "save_base", "_save_table", "get_deferred_fields")
-_TO_DELETE = ("delete", "hard_delete", "_hard_delete", "_delete_under")
+_TO_DELETE = ("delete", "hard_delete")
 _TO_READ = ("refresh_from_db", "get_deferred_fields")
 
 
@@ -77,11 +79,13 @@ class Awaited:
     async def _hard_deleted(
         self: Any, terms: Terms, pending: Block | None, origin: Any = None
     ) -> tuple[int, dict[str, int]]:
+        """Delete for good; the signals name ``origin``, which is the object itself unless it is given."""
         return await purging.delete(self, terms, pending, origin)
 
     async def _deleted(
         self: Any, terms: Terms, pending: Block | None, origin: Any = None
     ) -> tuple[int, dict[str, int]]:
+        """Delete as ``delete()`` does."""
         return await self._hard_deleted(terms, pending, origin)  # type: ignore[no-any-return]
 
     async def asave(self: Any, *args: Any, **options: Any) -> None:
@@ -94,14 +98,14 @@ class Awaited:
             await self._saved(**given)
 
     async def _adelete(self: Any, **options: Any) -> tuple[int, dict[str, int]]:
-        if not _is_native(self, _TO_DELETE):
+        if not _deletes_natively(self):
             deleted: tuple[int, dict[str, int]] = await sync_to_async(self.delete)(**options)
             return deleted
         return await self._deleted(self._demanding(_condition_of(**options)), current())  # type: ignore[no-any-return]
 
     async def ahard_delete(self: Any, *, condition: Any = None) -> tuple[int, dict[str, int]]:
         """``hard_delete()``, awaited."""
-        if not _is_native(self, _TO_DELETE):
+        if not _deletes_natively(self):
             deleted: tuple[int, dict[str, int]] = await sync_to_async(self.hard_delete)(condition=condition)
             return deleted
         return await self._hard_deleted(self._demanding(condition), current())  # type: ignore[no-any-return]
@@ -109,7 +113,7 @@ class Awaited:
     async def arefresh_from_db(
         self: Any, using: str | None = None, fields: Iterable[str] | None = None, from_queryset: Any = None
     ) -> None:
-        """``refresh_from_db()``, awaited; what a queryset reads, it reads in a thread."""
+        """``refresh_from_db()``, awaited."""
         if not _is_native(self, _TO_READ):
             await sync_to_async(self.refresh_from_db)(using, fields, from_queryset)
             return
@@ -117,7 +121,11 @@ class Awaited:
 
 
 def _is_native(obj: DynamoModel, names: tuple[str, ...]) -> bool:
-    return native.are_plain(obj.__class__, names) and native.makes_objects(type(obj))
+    return are_plain(obj.__class__, names) and native.makes_objects(type(obj))
+
+
+def _deletes_natively(obj: DynamoModel) -> bool:
+    return are_plain(obj.__class__, _TO_DELETE) and all(map(native.makes_objects, involved(type(obj))))
 
 
 def _condition_of(*, using: str | None = None, keep_parents: bool = False, condition: object = None) -> Any:

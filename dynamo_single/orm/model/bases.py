@@ -12,11 +12,13 @@ from asgiref.sync import sync_to_async
 from dynamo_single.later import Later
 from dynamo_single.orm.conditions.terms import Condition
 from dynamo_single.orm.effects.terms import NO_TERMS, Terms
-from dynamo_single.orm.items.native import are_plain, makes_objects
+from dynamo_single.orm.items.native import makes_objects
 from dynamo_single.orm.model.model import Abstract, Asked, Model
 from dynamo_single.orm.query.manager import Manager, SoftDeleteManager
 from dynamo_single.orm.requests.block import Block, current
 from dynamo_single.orm.schema.attributes import AuthorAttribute, TimestampAttribute, UnicodeAttribute
+from dynamo_single.orm.schema.owners import are_plain
+from dynamo_single.orm.write.on_delete import involved
 from dynamo_single.table import names
 from dynamo_single.table.flow import run
 
@@ -73,10 +75,7 @@ class SoftDeleteModel(Model):
         One request for an object alone; one transaction if it has unique values or children and all of it fits into one
         (100 actions, 4 MB), else several, the object in the first. Repeating it completes what was interrupted.
         """
-        return self._delete_under(NO_TERMS if condition is None else self._demanding(condition))
-
-    def _delete_under(self, terms: Terms, origin: object = None) -> tuple[int, dict[str, int]]:
-        return run(self._deleted(terms, current(), origin))
+        return run(self._deleted(self._demanding(condition), current()))
 
     async def _deleted(self, terms: Terms, pending: Block | None, origin: object = None) -> tuple[int, dict[str, int]]:
         return await trash.delete(self, terms, pending)
@@ -89,12 +88,12 @@ class SoftDeleteModel(Model):
         """
         return run(trash.restore(self, NO_TERMS, current()))
 
-    def _restore_if(self, condition: Condition) -> tuple[int, dict[str, int]]:
-        return run(trash.restore(self, Terms(queried=condition), current()))
+    async def _restored(self, condition: Condition, pending: Block | None) -> tuple[int, dict[str, int]]:
+        return await trash.restore(self, Terms(queried=condition), pending)
 
     async def arestore(self) -> tuple[int, dict[str, int]]:
         """``restore()``, awaited unless a project's class has one of its own."""
-        if not (are_plain(type(self), ("restore",)) and makes_objects(type(self))):
+        if not (are_plain(type(self), ("restore",)) and all(map(makes_objects, involved(type(self))))):
             return await sync_to_async(self.restore)()
         return await trash.restore(self, NO_TERMS, current())
 

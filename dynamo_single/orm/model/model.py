@@ -29,7 +29,7 @@ from dynamo_single.orm.model.positional import check_force_insert, save_options
 from dynamo_single.orm.model.pynamodb import ItemType, KeyValue, PynamoDBHooks
 from dynamo_single.orm.model.pynamodb_model import PynamoDBModel
 from dynamo_single.orm.query.manager import Manager
-from dynamo_single.orm.requests.block import current
+from dynamo_single.orm.requests.block import Block, current
 from dynamo_single.orm.requests.changes import Change
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.encoding.shown import named
@@ -260,7 +260,7 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, models.Model, metacl
         Children that cascade are deleted for good first. One transaction if all of it fits into one. ``condition`` is
         as of ``delete()``.
         """
-        return self._hard_delete(self._demanding(condition))
+        return run(self._hard_deleted(self._demanding(condition), current()))
 
     hard_delete.alters_data = True  # type: ignore[attr-defined]  # templates do not call it
 
@@ -268,7 +268,9 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, models.Model, metacl
     def _demanding(cls, condition: Asked) -> Terms:
         return NO_TERMS if condition is None else Terms(demanded=preconditions.read(cls, condition))
 
-    def _write_if(self, condition: Condition, *, update_fields: Iterable[str], changes: Sequence[Change] = ()) -> bool:
+    async def _written_if(
+        self, condition: Condition, update_fields: Iterable[str], changes: Sequence[Change], pending: Block | None
+    ) -> bool:
         """Save attributes if the stored item meets a condition; ``False`` if it does not, or is gone.
 
         ``changes`` are made besides. As Django's ``update()``, it sends no signals.
@@ -276,18 +278,10 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, models.Model, metacl
         names = self._update_names(update_fields) or frozenset()
 
         async def write(terms: Terms) -> bool:
-            await save.save(self, Save(names, tuple(changes), given=names, terms=terms), current())
+            await save.save(self, Save(names, tuple(changes), given=names, terms=terms), pending)
             return True
 
-        return run(save.only_if(self, condition, write, names))
-
-    def _hard_delete(self, terms: Terms, origin: object = None) -> tuple[int, dict[str, int]]:
-        """Delete for good; the signals name ``origin``, which is the object itself unless it is given."""
-        return run(self._hard_deleted(terms, current(), origin))
-
-    def _delete_under(self, terms: Terms, origin: object = None) -> tuple[int, dict[str, int]]:
-        """Delete as ``delete()`` does."""
-        return self._hard_delete(terms, origin)
+        return await save.only_if(self, condition, write, names)
 
     def derived_objects(self) -> Iterable[Model]:
         """The objects of other models that follow from this one's ``derived_from`` attributes, and from nothing else.
@@ -349,10 +343,10 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, models.Model, metacl
     def _forget(self, name: str) -> None:
         partial.forget(self, name)
 
-    def _follow_stored(self, kept: Set[str]) -> bool:
+    async def _follow_stored(self, kept: Set[str]) -> bool:
         """Follow what is stored, but for what is kept or was set: one GetItem; ``False`` if it is gone, or deleted."""
         try:
-            fresh = hydration.reload(self)
+            fresh = await hydration.reloaded(self)
         except type(self).DoesNotExist:
             return False
         if self._stored is None or (physical.DELETED_AT in fresh._stored) != (physical.DELETED_AT in self._stored):

@@ -19,6 +19,7 @@ from django.db.models.sql import compiler
 from dynamo_single.orm.requests import block
 from dynamo_single.orm.schema.fields.columns import LOG, has_sql, is_in_dynamodb, relations_from_sql
 from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.table.flow import local
 
 #: Where an object keeps what goes along with it, from ``pre_delete`` to ``post_delete``.
 _ROWS: Final = "_sql_rows"
@@ -132,4 +133,4 @@ def _delete(sender: object, instance: object, **kwargs: Any) -> None:
         if pending is None:
             collector.delete()
         else:
-            pending.callbacks.append(collector.delete)
+            pending.callbacks.append(partial(local, collector.delete))

@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from dynamo_single.exceptions import InvalidValue, NotSupported, UnknownField
 from dynamo_single.orm.query.planned import PlannedQuerySet, RowIterable
-from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.results import aggregates, periods
 from dynamo_single.orm.results.columns import Columns, Shape, as_value, columns
 from dynamo_single.orm.results.computation import Computation, Dates
@@ -29,7 +28,9 @@ from dynamo_single.orm.where.arguments import asking
 Q = TypeVar("Q", bound=PlannedQuerySet[Any])
 
 
-def aggregate(queryset: PlannedQuerySet[Any], args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, Any]:
+async def aggregate(
+    queryset: PlannedQuerySet[Any], args: Sequence[object], kwargs: Mapping[str, object]
+) -> dict[str, Any]:
     """The results of aggregates over the objects of a queryset."""
     computation = queryset._computation
     if computation is not None and computation.makes_rows:
@@ -41,7 +42,7 @@ def aggregate(queryset: PlannedQuerySet[Any], args: Sequence[object], kwargs: Ma
         aggregates.read_measure(queryset.model, queryset.query, alias, expression, summarize=True)
         for alias, expression in aggregates.named(args, kwargs, "aggregate").items()
     ]
-    return aggregates.aggregate(state_of(queryset).source(), measures) if measures else {}
+    return await aggregates.aggregate((await queryset._state()).source(), measures) if measures else {}
 
 
 def annotate(queryset: Q, args: Sequence[object], kwargs: Mapping[str, object]) -> Q:

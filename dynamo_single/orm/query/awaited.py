@@ -1,82 +1,50 @@
 """The asynchronous twins of what a queryset reads: awaited in the event loop, where nothing of a project is passed by.
 
-What a project's class overrides, computes after reading or asks by another queryset is Django's twin: the synchronous
-method in a thread.
+What a project's class overrides is Django's twin: the synchronous method in a thread.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from asgiref.sync import sync_to_async
+from django.db import models
 
 from dynamo_single.later import Later
-from dynamo_single.orm.items import native
 from dynamo_single.orm.query import by_key, streaming
-from dynamo_single.orm.query.planned import ObjectIterable, RowIterable
-from dynamo_single.orm.query.state import along_of, state_of
+from dynamo_single.orm.query.planned import opened
+from dynamo_single.orm.query.state import along_of
 from dynamo_single.orm.query.writing import WritingQuerySet
-from dynamo_single.orm.results import objects, related
-from dynamo_single.orm.results.state import QueryState
+from dynamo_single.orm.results.restarts import restarted
 from dynamo_single.orm.schema.kinds import M
+from dynamo_single.orm.schema.owners import are_plain
 from dynamo_single.orm.where.lookup import members
 from dynamo_single.table.flow import local, run
 from dynamo_single.table.listeners import capture_requests
 
 if TYPE_CHECKING:
+    from dynamo_single.orm.query import annotate
     from dynamo_single.orm.results import pages
     from dynamo_single.orm.results.pages import Page
 else:
+    annotate = Later("dynamo_single.orm.query.annotate")
     pages = Later("dynamo_single.orm.results.pages")
-
-#: The methods that a twin passes by.
-_PASSED_BY = (*by_key.BETWEEN, "_to_evaluate", "get", "count", "exists", "first", "last", "reverse", "in_bulk", "page")
 
 
 class AwaitedQuerySet(WritingQuerySet[M]):
     """The twins that read."""
 
-    # Private to Django.
-    _prefetch_done: bool
-
-    def _is_native(self) -> bool:
-        """Whether the loop may read by itself."""
-        return (
-            native.are_plain(type(self), _PASSED_BY)
-            and native.makes_objects(self.model)
-            and self._iterable_class in (ObjectIterable, RowIterable)
-            and self._computation is None
-            and not self._asked.inside
-        )
-
-    async def _known_state(self) -> QueryState:
-        """What is asked, once it is known in which form the items are that it is planned for."""
-        state = state_of(self)
-        await objects.know(state)
-        return state
-
     def __aiter__(self) -> AsyncIterator[M]:
         """The results, which are read with the first of them and kept."""
 
         async def results() -> AsyncIterator[M]:
-            for each in await self._awaited():
+            for each in await self._read():
                 yield each
 
         return results()
-
-    async def _awaited(self) -> list[M]:
-        """All results, as they are kept."""
-        if self._result_cache is None and self._is_native():
-            self._result_cache = [each async for each in objects.aread(await self._known_state())]
-            along = along_of(self)
-            if along:
-                await local(partial(related.fetch, self._result_cache, along))
-        if self._result_cache is None or (self._prefetch_related_lookups and not self._prefetch_done):
-            await sync_to_async(self._fetch_all)()
-        return self._result_cache or []
 
     async def aiterator(self, chunk_size: int = streaming.CHUNK_SIZE) -> AsyncIterator[M]:
         """The objects page by page, nothing is kept; ``chunk_size`` bounds how many are read along with related ones.
@@ -86,7 +54,7 @@ class AwaitedQuerySet(WritingQuerySet[M]):
         """
         along = along_of(self)
         if self._is_native():
-            found = streaming.aread_along(objects.aread(await self._known_state()), along, chunk_size)
+            found = streaming.aread_along(opened(await self._state(), self._iterable_class), along, chunk_size)
         else:
             found = streaming.aiterate(self._iterable_class(self), along, chunk_size)
         async with aclosing(found):
@@ -95,38 +63,48 @@ class AwaitedQuerySet(WritingQuerySet[M]):
 
     async def aget(self, *args: object, **kwargs: Any) -> M:
         """``get()``, awaited."""
-        if not self._is_native():
-            return await super().aget(*args, **kwargs)
+        return await self._got(args, kwargs) if self._is_native() else await super().aget(*args, **kwargs)
+
+    async def _got(self, args: Any, kwargs: Any) -> M:
         key = by_key.key_of_one(self, kwargs) if kwargs and not args else None
-        found = await (self._two(args, kwargs)._awaited() if key is None else by_key.objects(self, (key,)))
+        found = await (self._two(args, kwargs)._read() if key is None else by_key.objects(self, (key,)))
         return self._only(found, args, kwargs)
 
+    async def _one(self, asked: Mapping[str, Any]) -> M:
+        """``get()`` for a coroutine."""
+        return await (self._got((), asked) if self._is_native() else local(partial(self.get, **asked)))
+
     async def ain_bulk(self, id_list: Any = None, *, field_name: str = "pk") -> dict[Any, M]:
-        """``in_bulk()``; by ``pk`` alone it is awaited, and otherwise done in a thread."""
-        if id_list is not None and self._is_native():
+        """``in_bulk()``, awaited."""
+        if not self._is_native():
+            return await sync_to_async(self.in_bulk)(id_list, field_name=field_name)
+        self._check_bulk()
+        if id_list is not None:
             id_list = members(field_name, id_list)
             keys = by_key.keys_of_several(self, id_list) if field_name == "pk" else None
             if keys is not None:
                 return await by_key.by_pk(self, keys)
-        return await sync_to_async(self.in_bulk)(id_list, field_name=field_name)
+        in_bulk = partial(models.QuerySet.in_bulk, self._in_any_order(id_list), id_list, field_name=field_name)
+        found: dict[Any, M] = await restarted(in_bulk)
+        return found
 
     async def acount(self) -> int:
         """``count()``, awaited."""
-        if not self._is_native():
-            return await super().acount()
-        if self._result_cache is not None:
-            return len(self._result_cache)
-        return await objects.count(await self._known_state())
+        return await self._counted() if self._is_native() else await super().acount()
 
     async def aexists(self) -> bool:
         """``exists()``, awaited."""
-        if not self._is_native():
-            return await super().aexists()
-        return (
-            bool(self._result_cache)
-            if self._result_cache is not None
-            else await objects.exists(await self._known_state())
-        )
+        return await self._found_any() if self._is_native() else await super().aexists()
+
+    async def acontains(self, obj: Any) -> bool:
+        """``contains()``, awaited."""
+        if not self._is_native() or not are_plain(type(self), ("contains",)):
+            return await super().acontains(obj)
+        # What Django checks before it asks.
+        checked = self._chain()
+        checked._result_cache = [obj] if self._result_cache is None else self._result_cache
+        found = models.QuerySet.contains(checked, obj)
+        return found if self._result_cache is not None else found and await self.filter(pk=obj.pk)._found_any()
 
     async def afirst(self) -> M | None:
         """``first()``, awaited."""
@@ -136,29 +114,35 @@ class AwaitedQuerySet(WritingQuerySet[M]):
         """``last()``, awaited."""
         return await _first_of(self.reverse()) if self._is_native() else await super().alast()
 
-    async def acreate(self, **kwargs: Any) -> M:
-        """``create()``, awaited."""
-        model = self.model
-        is_native = native.are_plain(type(self), ("create",)) and native.are_plain(model, ("__init__",))
-        # What is no attribute has Django's own error.
-        if not (is_native and native.makes_objects(model) and kwargs.keys() <= model._settable()):
-            return await super().acreate(**kwargs)
-        obj: M = model(**kwargs)
-        await obj.asave(force_insert=True, using=self.db)
-        return obj
+    async def aearliest(self, *fields: Any) -> M:
+        """``earliest()``, awaited."""
+        if not self._is_native() or not are_plain(type(self), ("earliest",)):
+            return await super().aearliest(*fields)
+        return self._one_of(await _first_of(self._outermost(fields, first=True)))
+
+    async def alatest(self, *fields: Any) -> M:
+        """``latest()``, awaited."""
+        if not self._is_native() or not are_plain(type(self), ("latest",)):
+            return await super().alatest(*fields)
+        return self._one_of(await _first_of(self._outermost(fields, first=False)))
+
+    async def aaggregate(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """``aggregate()``, awaited."""
+        if not self._is_native() or not are_plain(type(self), ("aggregate",)):
+            return await super().aaggregate(*args, **kwargs)
+        return await annotate.aggregate(self, args, kwargs)
 
     async def apage(self, size: int, cursor: str | None = None, *, max_requests: int | None = None) -> Page[M]:
         """``page()``, awaited."""
         if not self._is_native():
             return await sync_to_async(self.page)(size, cursor, max_requests=max_requests)
-        pages.check_size(size, max_requests)
-        await self._known_state()
         return await self._paged(size, cursor, max_requests)
 
     async def _paged(self, size: int, cursor: str | None, max_requests: int | None) -> Page[M]:
         pages.check_size(size, max_requests)
         with capture_requests() as sent:
-            page = await pages.page(state_of(self), size, cursor, max_requests)
+            state = await self._state()
+            page = await pages.page(state, size, cursor, max_requests)
         return pages.with_costs(page, sent)
 
     def page(self, size: int, cursor: str | None = None, *, max_requests: int | None = None) -> Page[M]:
@@ -177,8 +161,24 @@ class AwaitedQuerySet(WritingQuerySet[M]):
         """The one object that was found."""
         raise NotImplementedError
 
+    def _in_any_order(self, id_list: object) -> Self:
+        """The queryset that gives some objects, in any order."""
+        raise NotImplementedError
+
+    def _outermost(self, fields: Any, *, first: bool) -> Self:
+        """The queryset whose first object is the earliest, or the latest."""
+        raise NotImplementedError
+
+    def _one_of(self, found: M | None) -> M:
+        """An object that was found, if one was."""
+        raise NotImplementedError
+
+    def _check_bulk(self) -> None:
+        if self._asked.columns is not None:
+            raise TypeError("in_bulk() cannot be used with values() or values_list().")
+
 
 async def _first_of(queryset: Any) -> Any:
     found = queryset[:1]
     # A slice of what was read already is a list.
-    return next(iter(found if isinstance(found, list) else await found._awaited()), None)
+    return next(iter(found if isinstance(found, list) else await found._read()), None)

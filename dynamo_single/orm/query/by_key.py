@@ -14,26 +14,20 @@ from dynamo_single import clock
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.items import batches
-from dynamo_single.orm.items.native import owners_of
 from dynamo_single.orm.items.serialization import Values, computed_key
 from dynamo_single.orm.plan import planner
 from dynamo_single.orm.plan.candidates import MAX_KEYS
 from dynamo_single.orm.plan.plan import Query
-from dynamo_single.orm.query.planned import ObjectIterable
+from dynamo_single.orm.query.planned import BETWEEN, ObjectIterable
 from dynamo_single.orm.query.state import StatefulQuerySet
 from dynamo_single.orm.requests.actions import ItemKey
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.fetching import mark, to_tell
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.owners import owners_of
 from dynamo_single.orm.where import folding
 from dynamo_single.table.table import get_table
-
-#: What a queryset's class may not have of its own: all that lies between a question and its objects.
-BETWEEN = (
-    *("query", "filter", "order_by", "_filter_or_exclude", "_filter_or_exclude_inplace", "_chain", "_clone"),
-    *("iterator", "_iterator", "_fetch_all", "__iter__", "__len__", "__getitem__"),
-)
 
 _OURS = ("dynamo_single", "django")
 

@@ -5,7 +5,7 @@ SQL has subqueries for that. DynamoDB has none, so what is read is bounded. This
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from django.db.models import Q
@@ -64,7 +64,23 @@ def check(model: Any, name: str, queryset: Any) -> list[Any]:
     return []
 
 
-def values(name: str, queryset: Any) -> list[Any]:
+async def with_values(condition: Q) -> Q:
+    """The same condition with what each queryset gives in its place."""
+    found = iter([await values(name, queryset) for name, queryset in _querysets(condition)])
+    result: Q = replaced(condition, lambda name, queryset: next(found))
+    return result
+
+
+def _querysets(condition: Any) -> Iterator[tuple[str, Any]]:
+    """The querysets of a condition, in the order of ``replaced()``."""
+    if isinstance(condition, Q):
+        for child in condition.children:
+            yield from _querysets(child)
+    elif _has_queryset(condition):
+        yield condition
+
+
+async def values(name: str, queryset: Any) -> list[Any]:
     """What a queryset gives, ``pk`` if it gives objects: the requests of the queryset itself.
 
     At most 1,000 values, or as many as its ``allow_in_memory(limit=...)`` says; ``TooManyMatches`` beyond that.
@@ -76,7 +92,7 @@ def values(name: str, queryset: Any) -> list[Any]:
     if not source.query.is_sliced:
         # Its order is nobody's business, and Meta.ordering may be one that no key serves.
         source = source.order_by()[: limit + 1]
-    found = [_only(row) for row in source]
+    found = [_only(row) for row in await source._read()]
     if len(found) > limit:
         raise TooManyMatches(
             f"The queryset of {queryset.model._meta.label} in {name} gives more than {limit} values. Ask for fewer, or "

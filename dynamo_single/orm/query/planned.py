@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import aclosing
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -16,13 +17,18 @@ from django.db.models.query import BaseIterable, ModelIterable
 from msgspec.structs import replace
 
 from dynamo_single.later import Later
+from dynamo_single.orm.items import native
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.query import inside, streaming
 from dynamo_single.orm.query.state import StatefulQuerySet, along_of, state_of
-from dynamo_single.orm.results import computation, objects, related
+from dynamo_single.orm.results import computation, objects, prefetching, related, restarts
+from dynamo_single.orm.results.objects import Results
+from dynamo_single.orm.results.state import QueryState
 from dynamo_single.orm.schema.fields.fetching import default_mode
 from dynamo_single.orm.schema.kinds import M
+from dynamo_single.orm.schema.owners import are_plain
 from dynamo_single.orm.where.arguments import check_lists, check_nesting, check_number, in_one_order, raise_unknown
+from dynamo_single.table.flow import is_run, iterate, local, run
 
 if TYPE_CHECKING:
     from dynamo_single.orm.results import rows, together
@@ -30,6 +36,14 @@ else:
     rows = Later("dynamo_single.orm.results.rows")
     together = Later("dynamo_single.orm.results.together")
 
+
+#: What a queryset's class may not have of its own: all that lies between a question and its objects.
+BETWEEN = (
+    *("query", "filter", "order_by", "_filter_or_exclude", "_filter_or_exclude_inplace", "_chain", "_clone"),
+    *("iterator", "_iterator", "_fetch_all", "__iter__", "__len__", "__getitem__"),
+)
+#: The methods that a coroutine passes by.
+_PASSED_BY = (*BETWEEN, "get", "count", "exists", "first", "last", "reverse", "in_bulk", "page")
 
 #: How the names of conditions end that take a list.
 _TAKE_LISTS = ("__in", "__range")
@@ -41,7 +55,7 @@ class ObjectIterable(ModelIterable):  # type: ignore[type-arg]  # not generic at
     queryset: StatefulQuerySet[Any]
 
     def __iter__(self) -> Iterator[Any]:
-        return _lazily(_objects, self.queryset)
+        return _lazily(self.queryset)
 
 
 class RowIterable(BaseIterable):  # type: ignore[type-arg]  # not generic at run time
@@ -50,23 +64,24 @@ class RowIterable(BaseIterable):  # type: ignore[type-arg]  # not generic at run
     queryset: StatefulQuerySet[Any]
 
     def __iter__(self) -> Iterator[Any]:
-        return _lazily(_rows, self.queryset)
+        return _lazily(self.queryset)
 
 
-def _lazily(read: Callable[[StatefulQuerySet[Any]], Iterator[Any]], queryset: StatefulQuerySet[Any]) -> Iterator[Any]:
+def _lazily(queryset: StatefulQuerySet[Any]) -> Iterator[Any]:
     """What is read of a queryset, which begins with the first result: an event loop may stand where this is called."""
-    return chain.from_iterable(map(read, (queryset,)))
+    return chain.from_iterable(map(_results, (queryset,)))
 
 
-def _objects(queryset: StatefulQuerySet[Any]) -> Iterator[Any]:
-    state = state_of(queryset)
-    computed = state.asked.computation
-    return objects.read(state) if computed is None else rows.annotated(state, computed)
+def _results(queryset: StatefulQuerySet[Any]) -> Iterator[Any]:
+    return iterate(opened(state_of(queryset), queryset._iterable_class))
 
 
-def _rows(queryset: StatefulQuerySet[Any]) -> Iterator[Any]:
-    state = state_of(queryset)
-    return objects.read(state) if state.computation is None else rows.rows(state)
+def opened(state: QueryState, shape: type[Any]) -> Results:
+    """The pages of what a queryset gives, objects or rows, of which nothing is read yet."""
+    if shape is ObjectIterable:
+        computed = state.asked.computation
+        return objects.opened(state) if computed is None else rows.annotated(state, computed)
+    return objects.opened(state) if state.computation is None else rows.rows(state)
 
 
 class PlannedQuerySet(StatefulQuerySet[M]):
@@ -111,20 +126,106 @@ class PlannedQuerySet(StatefulQuerySet[M]):
         return objects.plan_by_key(state_of(self), ordered=ordered)
 
     def _fetch_all(self) -> None:
-        if self._result_cache is None:
+        if self._result_cache is None and not restarts.take(self):
             self._result_cache = list(self._iterable_class(self))
             along = along_of(self)
             if along:
                 related.fetch(self._result_cache, along)
         super()._fetch_all()
 
-    def _fetch_with(self, others: Sequence[StatefulQuerySet[Any]]) -> None:
+    def _is_native(self) -> bool:
+        """Whether a coroutine may read by itself: nothing of a project's would be passed by."""
+        return (
+            are_plain(type(self), _PASSED_BY)
+            and native.makes_objects(self.model)
+            and self._iterable_class in (ObjectIterable, RowIterable)
+        )
+
+    async def _state(self) -> QueryState:
+        """What is asked at this moment.
+
+        In an event loop, once it is known in which form the items are that it is planned for: planning asks for it.
+        """
+        state = state_of(await self._narrowed() if self._reads_before() and not self.query.is_empty() else self)
+        if not is_run():
+            await objects.know(state)
+        return state
+
+    async def _read(self) -> list[M]:
+        """All results, as they are kept, and what is read along: ``list()`` of the queryset, for a coroutine."""
+        if self._result_cache is None and self._is_native():
+            along, found = along_of(self), list[M]()
+            async with aclosing(opened(await self._state(), self._iterable_class)) as pages:
+                async for page in pages:
+                    found.extend(page)
+            self._result_cache = found
+            if along:
+                await prefetching.fetch(found, along)
+                await prefetching.prefetch(found, along.prefetched)
+                self._prefetch_done = True
+        if self._result_cache is None or (self._prefetch_related_lookups and not self._prefetch_done):
+            await local(self._fetch_all)
+        return self._result_cache or []
+
+    async def _pages(self) -> Results:
+        """The results some at a time, of which nothing is kept: ``iterator()`` for a coroutine.
+
+        In an event loop all of them are read at once where a project's own code has to be called in a thread.
+        """
+        if not is_run() and not self._is_native():
+            yield await self._read()
+            return
+        async with aclosing(opened(await self._state(), self._iterable_class)) as pages:
+            async for page in pages:
+                yield page
+
+    async def _count(self) -> int:
+        """``count()`` for a coroutine."""
+        if not self._is_native():
+            return await local(self.count)
+        return await self._counted()
+
+    async def _counted(self) -> int:
+        if self._result_cache is not None:
+            return len(self._result_cache)
+        state = await self._state()
+        computed = state.computation
+        if computed is not None and computed.makes_rows:
+            async with aclosing(rows.rows(state)) as pages:
+                return sum([len(list(page)) async for page in pages])
+        return await objects.count(state if computed is None else state.source())
+
+    async def _exists(self) -> bool:
+        """``exists()`` for a coroutine."""
+        return await (self._found_any() if self._is_native() else local(self.exists))
+
+    async def _found_any(self) -> bool:
+        if self._result_cache is not None:
+            return bool(self._result_cache)
+        state = await self._state()
+        computed = state.computation
+        if computed is None or not computed.makes_rows:
+            return await objects.exists(state.source())
+        async with aclosing(rows.rows(state)) as pages:
+            async for page in pages:
+                for _ in page:
+                    return True
+        return False
+
+    def _fetch_with(self, others: Sequence[PlannedQuerySet[Any]]) -> None:
         """Read the results of this queryset and others now if one Query reads several of them; else nothing is read."""
-        querysets: tuple[StatefulQuerySet[Any], ...] = (self, *others)
-        for queryset, found in zip(querysets, together.read(list(map(state_of, querysets))), strict=True):
+        run(self._read_with(others))
+
+    async def _read_with(self, others: Sequence[PlannedQuerySet[Any]]) -> None:
+        """``_fetch_with()`` for a coroutine; in an event loop not where a project's code would be passed by."""
+        querysets: tuple[PlannedQuerySet[Any], ...] = (self, *others)
+        if not is_run() and not all(queryset._is_native() for queryset in querysets):
+            return
+        states = [await queryset._state() for queryset in querysets]
+        for queryset, found in zip(querysets, await together.read(states), strict=True):
             if found is not None:
                 queryset._result_cache = found
-                related.fetch(found, along_of(queryset))
+                await prefetching.fetch(found, along_of(queryset))
 
     def _iterator(self, use_chunked_fetch: bool, chunk_size: int | None) -> Iterator[Any]:
         return streaming.iterate(self._iterable_class(self), along_of(self), chunk_size)

@@ -90,23 +90,11 @@ class QuerySet(AwaitedQuerySet[M]):
 
     def count(self) -> int:
         """Count without reading: Query with Select=COUNT, one request for each megabyte that is passed over."""
-        if self._result_cache is not None:
-            return len(self._result_cache)
-        state = state_of(self)
-        computed = state.computation
-        if computed is not None and computed.makes_rows:
-            return sum(1 for _ in rows.rows(state))
-        return run(objects.count(state if computed is None else state.source()))
+        return run(self._counted())
 
     def exists(self) -> bool:
         """Whether there is one: reads until the first match."""
-        if self._result_cache is not None:
-            return bool(self._result_cache)
-        state = state_of(self)
-        computed = state.computation
-        if computed is not None and computed.makes_rows:
-            return next(rows.rows(state), None) is not None
-        return run(objects.exists(state.source()))
+        return run(self._found_any())
 
     def get(self, *args: object, **kwargs: Any) -> M:
         """The one object: one GetItem for a whole primary key, two for a unique value, else a Query for two matches."""
@@ -134,17 +122,18 @@ class QuerySet(AwaitedQuerySet[M]):
 
         It takes 10,000 keys, as ``__in`` does. Beside an SQL database Django takes them in parts of what that takes.
         """
-        if self._asked.columns is not None:
-            raise TypeError("in_bulk() cannot be used with values() or values_list().")
+        self._check_bulk()
         if id_list is not None:
             id_list = members(field_name, id_list)
             keys = by_key.keys_of_several(self, id_list) if field_name == "pk" else None
             if keys is not None:
                 return run(by_key.by_pk(self, keys))
-        query: Any = self.query
+        return models.QuerySet.in_bulk(self._in_any_order(id_list), id_list, field_name=field_name)
+
+    def _in_any_order(self, id_list: object) -> Self:
         # The order of Meta.ordering would keep the keys from being read at once.
-        asked_in_order = id_list is None or query.is_sliced or query.order_by
-        return models.QuerySet.in_bulk(self if asked_in_order else self.order_by(), id_list, field_name=field_name)
+        query: Any = self.query
+        return self if id_list is None or query.is_sliced or query.order_by else self.order_by()
 
     def first(self) -> M | None:
         """The first object in the given order, or else in the order of the key that answers the query."""
@@ -174,18 +163,21 @@ class QuerySet(AwaitedQuerySet[M]):
 
     def earliest(self, *fields: object) -> M:
         """The object with the least value of the fields, in the order that a key serves."""
-        return self._outermost(fields, first=True)
+        return self._one_of(self._outermost(fields, first=True).first())
 
     def latest(self, *fields: object) -> M:
         """The object with the greatest value of the fields, in the order that a key serves."""
-        return self._outermost(fields, first=False)
+        return self._one_of(self._outermost(fields, first=False).first())
 
-    def _outermost(self, fields: Any, *, first: bool) -> M:
+    def _outermost(self, fields: Any, *, first: bool) -> Self:
+        """The queryset whose first object is meant."""
         names = fields or self.model._meta.get_latest_by
         if not names:
             raise ValueError("earliest() and latest() require either fields or Meta.get_latest_by.")
         ordered = self.order_by(*((names,) if isinstance(names, str) else names))
-        found = ordered.first() if first else ordered.last()
+        return ordered if first else ordered.reverse()
+
+    def _one_of(self, found: M | None) -> M:
         if found is None:
             raise self.model.DoesNotExist(f"No {self.model._meta.label} matches.")
         return found
@@ -226,7 +218,7 @@ class QuerySet(AwaitedQuerySet[M]):
         One count is one Query with Select=COUNT; the least or greatest value of what a key is ordered by is one Query
         for one item. Everything else reads every match, and needs a slice or ``allow_in_memory()``.
         """
-        return annotate.aggregate(self, args, kwargs)
+        return run(annotate.aggregate(self, args, kwargs))
 
     def annotate(self, *args: object, **kwargs: Any) -> Any:  # objects get attributes that their type does not have
         """The same aggregates for each object, or after ``values()`` for each group, which needs ``allow_in_memory()``.

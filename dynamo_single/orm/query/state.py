@@ -27,6 +27,7 @@ from dynamo_single.orm.schema.fields.fetching import FetchMode, checked, to_tell
 from dynamo_single.orm.schema.kinds import DynamoModel, M
 from dynamo_single.orm.where import folding, tree
 from dynamo_single.orm.where.arguments import check_nesting
+from dynamo_single.table.flow import run
 
 if TYPE_CHECKING:
     from dynamo_single.orm.write.job import Progress
@@ -161,13 +162,17 @@ class StatefulQuerySet(models.QuerySet[M]):
         states = [getattr(obj, registry.DELETED_AT, None) is None for obj in objs]
         return self._asked.visibility == "all" or states == [self._asked.visibility == "live"] * len(states)
 
-    def _to_evaluate(self) -> Self:
-        """The queryset that is evaluated in the place of this one, if something has to be read before."""
+    def _reads_before(self) -> bool:
+        """Whether something has to be read before it is known what is asked."""
+        return bool(self._asked.inside)
+
+    async def _narrowed(self) -> Self:
+        """The queryset that is evaluated in the place of this one, once that is read."""
         if not self._asked.inside:
             return self
         narrowed = self._asking(replace(self._asked, inside=()))
         for negated, condition in self._asked.inside:
-            found = inside.replaced(condition, inside.values)
+            found = await inside.with_values(condition)
             narrowed.query.add_q(~found if negated else found)
         return narrowed
 
@@ -175,7 +180,8 @@ class StatefulQuerySet(models.QuerySet[M]):
 def state_of(queryset: StatefulQuerySet[Any]) -> QueryState:
     """What a queryset asks at this moment; raises ``NotSupported`` by name for what no key could ever answer."""
     is_empty = queryset.query.is_empty()
-    queryset = queryset if is_empty else queryset._to_evaluate()
+    if not is_empty and queryset._reads_before():
+        queryset = run(queryset._narrowed())
     model, asked, query = queryset.model, queryset._asked, queryset.query
     if query.combinator or query.extra or query.distinct_fields or (query.annotations and asked.computation is None):
         raise NotSupported("Annotations, set operations and extra() cannot be answered by DynamoDB.")

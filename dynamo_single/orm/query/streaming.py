@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing
-from functools import partial
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from asgiref.sync import sync_to_async
 
 from dynamo_single.orm.results import related
+from dynamo_single.orm.results.objects import Results
+from dynamo_single.orm.results.prefetching import read_along
 from dynamo_single.orm.results.state import Along
-from dynamo_single.table.flow import local
 from dynamo_single.table.listeners import SentRequest, listening
 
 T = TypeVar("T")
@@ -34,29 +34,25 @@ def iterate(results: Iterable[T], along: Along, chunk_size: int | None = None) -
         yield from chunk
 
 
-async def aread_along(results: AsyncGenerator[T, None], along: Along, chunk_size: int) -> AsyncGenerator[T, None]:
-    """The results, awaited; what is read along is read in a thread for each chunk of them."""
+async def aread_along(pages: Results, along: Along, chunk_size: int) -> AsyncGenerator[Any, None]:
+    """The results, awaited; what is read along is read for each chunk of them."""
     _check(chunk_size)
-    async with aclosing(results):
-        if not along:
-            async for each in results:
-                yield each
-            return
-        chunk: list[T] = []
-        async for each in results:
-            chunk.append(each)
-            if len(chunk) == chunk_size:
-                for read in await _with(chunk, along):
-                    yield read
-                chunk = []
-        for read in await _with(chunk, along):
-            yield read
-
-
-async def _with(chunk: list[T], along: Along) -> list[T]:
-    if chunk:
-        await local(partial(related.read_along, chunk, along))
-    return chunk
+    chunk: list[Any] = []
+    async with aclosing(pages):
+        async for page in pages:
+            for each in page:
+                if not along:
+                    yield each
+                    continue
+                chunk.append(each)
+                if len(chunk) == chunk_size:
+                    await read_along(chunk, along)
+                    for read in chunk:
+                        yield read
+                    chunk = []
+    await read_along(chunk, along)
+    for read in chunk:
+        yield read
 
 
 def _check(chunk_size: int) -> None:

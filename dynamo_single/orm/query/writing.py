@@ -6,16 +6,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from asgiref.sync import sync_to_async
+from django.db import IntegrityError
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.later import Later
+from dynamo_single.orm.items.native import makes_objects
 from dynamo_single.orm.query.planned import PlannedQuerySet
-from dynamo_single.orm.query.state import state_of
+from dynamo_single.orm.requests.block import Block, current
 from dynamo_single.orm.results import objects
 from dynamo_single.orm.schema.kinds import DynamoModel, M
+from dynamo_single.orm.schema.owners import are_plain
+from dynamo_single.orm.write.on_delete import involved
+from dynamo_single.table.flow import Flow, local, run
 from dynamo_single.table.limits import MAX_ACTIONS
 
 if TYPE_CHECKING:
@@ -28,6 +34,9 @@ else:
 
 T = TypeVar("T")
 
+#: The methods that may write objects of other models too.
+_DELETING = ("delete", "hard_delete", "restore")
+
 
 class WritingQuerySet(PlannedQuerySet[M]):
     """The methods that write."""
@@ -35,34 +44,58 @@ class WritingQuerySet(PlannedQuerySet[M]):
     def delete(self) -> tuple[int, dict[str, int]]:
         """Delete each object as its own ``delete()`` does, under the queryset's conditions; the counts are by model."""
         self._check_writable("delete()")
-        return self._written(queryset_writes.delete)
+        return run(self._written(queryset_writes.delete, current()))
 
     def hard_delete(self) -> tuple[int, dict[str, int]]:
         """Delete each object for good, with soft delete too, under the queryset's conditions."""
         self._check_writable("hard_delete()")
-        return self._written(queryset_writes.hard_delete)
+        return run(self._written(queryset_writes.hard_delete, current()))
 
     def restore(self) -> tuple[int, dict[str, int]]:
         """Take each object out of the trash, under the queryset's conditions; the counts are by model."""
         self._check_writable("restore()")
-        return self._written(queryset_writes.restore)
+        return run(self._written(queryset_writes.restore, current()))
+
+    async def adelete(self) -> tuple[int, dict[str, int]]:
+        """``delete()``, awaited."""
+        if not self._writes_natively("delete"):
+            return await super().adelete()
+        self._check_writable("delete()")
+        return await self._written(queryset_writes.delete, current())
 
     async def ahard_delete(self) -> tuple[int, dict[str, int]]:
-        """``hard_delete()`` in a thread."""
-        return await sync_to_async(self.hard_delete)()
+        """``hard_delete()``, awaited."""
+        if not self._writes_natively("hard_delete"):
+            return await sync_to_async(self.hard_delete)()
+        self._check_writable("hard_delete()")
+        return await self._written(queryset_writes.hard_delete, current())
 
     async def arestore(self) -> tuple[int, dict[str, int]]:
-        """``restore()`` in a thread."""
-        return await sync_to_async(self.restore)()
+        """``restore()``, awaited."""
+        if not self._writes_natively("restore"):
+            return await sync_to_async(self.restore)()
+        self._check_writable("restore()")
+        return await self._written(queryset_writes.restore, current())
 
     def update(self, **kwargs: Any) -> int:
         """Set values on each object that matches: one Query, then one update an object, under the same conditions."""
+        return run(self._updated(kwargs, current()))
+
+    async def aupdate(self, **kwargs: Any) -> int:
+        """``update()``, awaited."""
+        if not self._writes_natively("update"):
+            return await super().aupdate(**kwargs)
+        return await self._updated(kwargs, current())
+
+    async def _updated(self, given: Mapping[str, object], pending: Block | None) -> int:
         if self.query.is_sliced:
             raise TypeError("Cannot update a query once a slice has been taken.")
         self._check_rows()
         # Before anything is read, and where the queryset is not even planned.
-        assigned = queryset_writes.read(self.model, kwargs)
-        return self._written(lambda matches: queryset_writes.update(matches, assigned)) if assigned else 0
+        assigned = queryset_writes.read(self.model, given)
+        if not assigned:
+            return 0
+        return await self._written(partial(queryset_writes.update, assigned=assigned), pending)
 
     def bulk_create(
         self,
@@ -81,8 +114,40 @@ class WritingQuerySet(PlannedQuerySet[M]):
         ``update_conflicts`` sets ``update_fields`` of it, or writes whole objects over it. ``in_transactions`` is the
         method of that name; with it ``batch_size`` bounds the objects of one.
         """
+        given = (batch_size, ignore_conflicts, update_conflicts, update_fields, unique_fields)
+        return run(self._created(objs, *given, in_transactions, current()))
+
+    async def abulk_create(
+        self,
+        objs: Iterable[DynamoModel],
+        batch_size: int | None = None,
+        ignore_conflicts: bool = False,
+        update_conflicts: bool = False,
+        update_fields: Iterable[str] | None = None,
+        unique_fields: Iterable[str] | None = None,
+        *,
+        in_transactions: bool = False,
+    ) -> Created[M]:
+        """``bulk_create()``, awaited."""
+        given = (batch_size, ignore_conflicts, update_conflicts, update_fields, unique_fields)
+        if not self._writes_natively("bulk_create"):
+            return await sync_to_async(self.bulk_create)(objs, *given, in_transactions=in_transactions)
+        return await self._created(objs, *given, in_transactions, current())
+
+    async def _created(
+        self,
+        objs: Iterable[DynamoModel],
+        batch_size: int | None,
+        ignore_conflicts: bool,
+        update_conflicts: bool,
+        update_fields: Iterable[str] | None,
+        unique_fields: Iterable[str] | None,
+        in_transactions: bool,
+        pending: Block | None,
+    ) -> Created[M]:
         creation = bulk.creation(
             self.model,
+            pending,
             batch_size=batch_size,
             ignore_conflicts=ignore_conflicts,
             update_conflicts=update_conflicts,
@@ -92,15 +157,28 @@ class WritingQuerySet(PlannedQuerySet[M]):
             together=MAX_ACTIONS if in_transactions else self._together,
         )
         self._result_cache = None
-        return creation.create(list(objs))
+        return await creation.create(list(objs), pending)
 
     def bulk_update(self, objs: Iterable[DynamoModel], fields: Iterable[str], batch_size: int | None = None) -> int:
         """Save these attributes of each object, without signals, up to eight at once; the number of those still there.
 
         As ``save(update_fields=...)``, every key and unique value follows, and only what changed is sent.
         """
+        return run(self._bulk_updated(objs, fields, batch_size, current()))
+
+    async def abulk_update(
+        self, objs: Iterable[DynamoModel], fields: Iterable[str], batch_size: int | None = None
+    ) -> int:
+        """``bulk_update()``, awaited."""
+        if not self._writes_natively("bulk_update"):
+            return await sync_to_async(self.bulk_update)(objs, fields, batch_size)
+        return await self._bulk_updated(objs, fields, batch_size, current())
+
+    async def _bulk_updated(
+        self, objs: Iterable[DynamoModel], fields: Iterable[str], batch_size: int | None, pending: Block | None
+    ) -> int:
         self._result_cache = None
-        return bulk.update(self.model, objs, fields, batch_size, self._progress, self._together)
+        return await bulk.update(self.model, objs, fields, batch_size, self._progress, self._together, pending)
 
     def on_progress(self, callback: Progress | None) -> Self:
         """Let ``callback(done, total)`` be called after each object that a bulk operation is done with.
@@ -135,15 +213,21 @@ class WritingQuerySet(PlannedQuerySet[M]):
         if computed is not None and computed.makes_rows:
             raise NotSupported(f"Rows that are {computed} cannot be written: write the objects.")
 
-    def _written(self, write: Callable[[queryset_writes.Matches], T]) -> T:
-        source = state_of(self).source()
+    def _writes_natively(self, name: str) -> bool:
+        """Whether an event loop may write by itself what a method writes."""
+        models = involved(self.model) if name in _DELETING else {self.model}
+        return self._is_native() and are_plain(type(self), (name,)) and all(map(makes_objects, models))
+
+    async def _written(self, write: Callable[[queryset_writes.Matches], Flow[T]], pending: Block | None) -> T:
+        source = (await self._state()).source()
         query = source.query(ordered=False)
         try:
-            return write(
+            return await write(
                 queryset_writes.Matches(
                     self.model,
                     query,
-                    lambda: objects.read(source),
+                    partial(objects.opened, source),
+                    pending,
                     source.is_empty,
                     self._progress,
                     self._together,
@@ -152,6 +236,57 @@ class WritingQuerySet(PlannedQuerySet[M]):
             )
         finally:
             self._result_cache = None
+
+    async def acreate(self, **kwargs: Any) -> M:
+        """``create()``, awaited."""
+        # What is no attribute has Django's own error.
+        if not (self._creates_natively() and kwargs.keys() <= self.model._settable()):
+            return await super().acreate(**kwargs)
+        obj: M = self.model(**kwargs)
+        await obj.asave(force_insert=True, using=self.db)
+        return obj
+
+    def _creates_natively(self) -> bool:
+        model = self.model
+        return are_plain(type(self), ("create",)) and are_plain(model, ("__init__",)) and makes_objects(model)
+
+    async def aget_or_create(self, defaults: Mapping[str, object] | None = None, **kwargs: Any) -> tuple[M, bool]:
+        """``get_or_create()``, awaited."""
+        if not (self._is_native() and self._creates_natively() and are_plain(type(self), ("get_or_create",))):
+            return await super().aget_or_create(defaults, **kwargs)
+        return await self._got_or_created(defaults, kwargs)
+
+    async def _got_or_created(self, defaults: Any, asked: Mapping[str, Any]) -> tuple[M, bool]:
+        # Django's own steps, but for the SQL transaction that it puts around the creation.
+        try:
+            return await self._one(asked), False
+        except self.model.DoesNotExist:
+            values = await _resolved(self._extract_model_params(defaults, **asked))
+            try:
+                return await self.acreate(**values), True
+            except IntegrityError:
+                try:
+                    return await self._one(asked), False
+                except self.model.DoesNotExist:
+                    pass
+                raise
+
+    async def aupdate_or_create(
+        self,
+        defaults: Mapping[str, object] | None = None,
+        create_defaults: Mapping[str, object] | None = None,
+        **kwargs: Any,
+    ) -> tuple[M, bool]:
+        """``update_or_create()``, awaited."""
+        plain = are_plain(type(self), ("get_or_create", "update_or_create"))
+        if not (self._is_native() and self._creates_natively() and plain):
+            return await super().aupdate_or_create(defaults, create_defaults, **kwargs)
+        obj, created = await self._got_or_created(defaults if create_defaults is None else create_defaults, kwargs)
+        if not created:
+            for name, value in (await _resolved(defaults or {})).items():
+                setattr(obj, name, value)
+            await obj.asave()
+        return obj, created
 
     def update_or_create(
         self,
@@ -168,6 +303,13 @@ class WritingQuerySet(PlannedQuerySet[M]):
             obj.save()
         return obj, created
 
+    async def _one(self, asked: Mapping[str, Any]) -> M:
+        """``get()`` for a coroutine."""
+        raise NotImplementedError
+
+    # Private to Django.
+    _extract_model_params: Any
+
     # Django's writers of single rows; the model's own save_base() and delete() write.
 
     def _insert(self, *args: object, **kwargs: Any) -> Any:
@@ -180,9 +322,16 @@ class WritingQuerySet(PlannedQuerySet[M]):
         raise NotSupported("Items are deleted by delete(), not by QuerySet._raw_delete().")
 
 
+async def _resolved(values: Mapping[str, object]) -> dict[str, Any]:
+    """Values, of which those that can be called are called, as Django does: in a thread, since they are a project's."""
+    if not any(map(callable, values.values())):
+        return dict(values)
+    return await local(lambda: {name: value() if callable(value) else value for name, value in values.items()})
+
+
 # As with Django's, a manager has no delete(): nobody deletes everything by leaving filter() out. Templates call none.
 WritingQuerySet.delete.queryset_only = WritingQuerySet.hard_delete.queryset_only = True  # type: ignore[attr-defined]
-WritingQuerySet.ahard_delete.queryset_only = True  # type: ignore[attr-defined]
+WritingQuerySet.adelete.queryset_only = WritingQuerySet.ahard_delete.queryset_only = True  # type: ignore[attr-defined]
 WritingQuerySet.hard_delete.alters_data = WritingQuerySet.restore.alters_data = True  # type: ignore[attr-defined]
 WritingQuerySet.ahard_delete.alters_data = WritingQuerySet.arestore.alters_data = True  # type: ignore[attr-defined]
 WritingQuerySet.bulk_create.alters_data = WritingQuerySet.bulk_update.alters_data = True  # type: ignore[attr-defined]

@@ -6,10 +6,11 @@ they concern something pending. This module sends nothing and must not know mode
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from decimal import Decimal
+from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -67,7 +68,8 @@ class Block(Struct, eq=False):
     token: str | None = None
     alias: str | None = None
     entries: list[Entry] = field(default_factory=list)
-    callbacks: list[Callable[[], None]] = field(default_factory=list)
+    #: What is to be done once the block is sent.
+    callbacks: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
     #: Nothing joins it any more. Who began within it may still be running: a task that nobody has awaited.
     ended: bool = False
     #: The actions of the first ``_counted`` entries, each item once.

@@ -7,6 +7,7 @@ know groups, rows or annotated objects.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any, cast
 
 from django.db.models import Avg, Count, Max, Min, Q, Sum, Value, sql
@@ -37,7 +38,6 @@ from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.where.arguments import asking, check_lists, check_nesting
 from dynamo_single.orm.where.lookup import is_own
 from dynamo_single.orm.where.tree import read_where
-from dynamo_single.table.flow import iterate, run
 
 FUNCTIONS: dict[type[Any], Function] = {Count: "Count", Min: "Min", Max: "Max", Sum: "Sum", Avg: "Avg"}
 
@@ -169,13 +169,13 @@ def _default(function: Function, field: Any, expression: Any) -> Any:
     return checked_default(function, field.attribute, default)
 
 
-def aggregate(source: QueryState, measures: Sequence[Measure]) -> dict[str, Any]:
+async def aggregate(source: QueryState, measures: Sequence[Measure]) -> dict[str, Any]:
     """The results by alias; ``source`` asks for the objects themselves, in its own order and slice."""
     if source.is_empty:
         results = Tallies(source.model, measures).results()
     else:
-        direct = _direct(source, measures)
-        results = _added_up(source, measures) if direct is None else direct
+        direct = await _direct(source, measures)
+        results = await _added_up(source, measures) if direct is None else direct
     return {measure.alias: result for measure, result in zip(measures, results, strict=True)}
 
 
@@ -213,7 +213,7 @@ def needed(measures: Iterable[Measure]) -> set[str]:
     return found
 
 
-def _added_up(source: QueryState, measures: Sequence[Measure]) -> list[Any]:
+async def _added_up(source: QueryState, measures: Sequence[Measure]) -> list[Any]:
     what = f"aggregate({', '.join(map(str, measures))})"
     sliced = source.window.is_sliced
     plan = objects.plan(source) if sliced else objects.plan_of_matches(source)
@@ -224,13 +224,15 @@ def _added_up(source: QueryState, measures: Sequence[Measure]) -> list[Any]:
     else:
         found = objects.matches(source, plan, limit)
     tallies = Tallies(source.model, measures)
-    for item in iterate(found):
-        hydration.check_type(source.model, item)
-        tallies.add(item)
+    async with aclosing(found):
+        async for page in found:
+            for item in page:
+                hydration.check_type(source.model, item)
+                tallies.add(item)
     return tallies.results()
 
 
-def _direct(source: QueryState, measures: Sequence[Measure]) -> list[Any] | None:
+async def _direct(source: QueryState, measures: Sequence[Measure]) -> list[Any] | None:
     """The results that keys give by themselves, one by one; ``None`` unless they give all of them.
 
     There may be one count, since each reads all that it counts, and any number of values at the ends of a key.
@@ -239,13 +241,13 @@ def _direct(source: QueryState, measures: Sequence[Measure]) -> list[Any] | None
         return None
     if source.window.is_sliced:
         whole = len(measures) == 1 and replace(measures[0], alias="") == Measure("", "Count")
-        return [run(objects.count(source))] if whole else None
+        return [await objects.count(source)] if whole else None
     if sum(measure.function == "Count" for measure in measures) > 1:
         return None
     plans = [_plan_of(source, measure) for measure in measures]
     if None in plans:
         return None
-    return [_answer(source, measure, cast(Plan, plan)) for measure, plan in zip(measures, plans, strict=True)]
+    return [await _answer(source, measure, cast(Plan, plan)) for measure, plan in zip(measures, plans, strict=True)]
 
 
 def _plan_of(source: QueryState, measure: Measure) -> Plan | None:
@@ -280,11 +282,11 @@ def _present(model: type[DynamoModel], measure: Measure) -> Condition:
     return Compare(name, "isnull", False)
 
 
-def _answer(source: QueryState, measure: Measure, plan: Plan) -> Any:
+async def _answer(source: QueryState, measure: Measure, plan: Plan) -> Any:
     if measure.function == "Count":
-        return run(reading.count(source.table, plan))
+        return await reading.count(source.table, plan)
     tallies = Tallies(source.model, [replace(measure, filter=EVERYTHING)])
-    for item in reading.items(source.table, plan, stop=1):
+    for item in await reading.listed(source.table, plan, stop=1):
         hydration.check_type(source.model, item)
         tallies.add(item)
     return tallies.results()[0]

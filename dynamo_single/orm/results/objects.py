@@ -6,7 +6,7 @@ off, one match too many is an error. This module must not know groups or aggrega
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing, suppress
 from datetime import datetime
 from functools import partial
@@ -34,7 +34,7 @@ from dynamo_single.orm.results.state import QueryState
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.encoding.shown import shown
-from dynamo_single.table.flow import Pages, iterate
+from dynamo_single.table.flow import Pages
 from dynamo_single.table.pages import TypedAnswer, untyped
 
 #: Results, some at a time.
@@ -158,19 +158,6 @@ def limit_of(state: QueryState, plan: Plan, what: str, *, sliced: bool) -> int |
     )
 
 
-def read(state: QueryState) -> Iterator[Any]:
-    """The objects, or their rows of ``values()``, page by page, from the beginning to the end of the slice."""
-    return iterate(opened(state))
-
-
-async def aread(state: QueryState) -> AsyncGenerator[Any, None]:
-    """``read()`` in an event loop, after ``know()``."""
-    async with aclosing(opened(state)) as pages:
-        async for page in pages:
-            for each in page:
-                yield each
-
-
 async def know(state: QueryState) -> None:
     """Ask the table in which form the items are that a query reads, if that is not known: planning asks for it."""
     await knowledge.ask(state.layout)
@@ -183,7 +170,10 @@ async def know(state: QueryState) -> None:
 
 
 def opened(state: QueryState) -> Results:
-    """The pages of results that answer a query, of which nothing is read yet."""
+    """The pages of objects, or of their rows of ``values()``, from the beginning to the end of the slice.
+
+    Nothing is read yet. In an event loop, after ``know()``.
+    """
     if state.is_empty:
         return streams.chained(())
     found = plan(state)
@@ -361,7 +351,8 @@ async def _count_held(state: QueryState) -> int:
 async def exists(state: QueryState) -> bool:
     """Whether there is one: reads until the first match."""
     first = replace(state.unordered(), window=state.window.first)
-    async with aclosing(aread(first)) as found:
-        async for _ in found:
-            return True
+    async with aclosing(opened(first)) as pages:
+        async for page in pages:
+            for _ in page:
+                return True
     return False

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Generic, TypeVar, overload
 
 from dynamo_single import clock
@@ -20,11 +19,10 @@ from dynamo_single.orm.reading import cursors, paging, positions
 from dynamo_single.orm.reading.cursors import Cursor
 from dynamo_single.orm.reading.paging import Beginning, Reading
 from dynamo_single.orm.reading.positions import Narrowed, Position
-from dynamo_single.orm.results import objects, related
+from dynamo_single.orm.results import objects, prefetching
 from dynamo_single.orm.results.state import QueryState
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.encoding.shown import shown
-from dynamo_single.table.flow import local
 from dynamo_single.table.listeners import SentRequest
 
 T = TypeVar("T", covariant=True)
@@ -90,7 +88,7 @@ async def page(state: QueryState, size: int, cursor: str | None, max_requests: i
     make: Callable[[Any], Any] = objects.reader(state)
     found = [make(each.item) for each in given]
     if state.along:
-        await local(partial(related.read_along, found, state.along))
+        await prefetching.read_along(found, state.along)
     before, after = _ends(plan, begin, reading, size)
     return Page(
         tuple(found),

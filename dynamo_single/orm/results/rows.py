@@ -6,8 +6,9 @@ are asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
+from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 from django.db.models import Model
@@ -24,10 +25,15 @@ from dynamo_single.orm.results.aggregates import Tallies, needed
 from dynamo_single.orm.results.columns import Columns, as_tuple
 from dynamo_single.orm.results.computation import Computation, Dates
 from dynamo_single.orm.results.measures import comparable
+from dynamo_single.orm.results.objects import Results
 from dynamo_single.orm.results.sorting import OrderName
 from dynamo_single.orm.results.state import QueryState
 from dynamo_single.orm.schema import registry
-from dynamo_single.table.flow import iterate
+from dynamo_single.orm.schema.owners import all_plain
+from dynamo_single.table.flow import Pages, local
+
+#: An item of an annotated object, with its measures by alias.
+_Entry = tuple[Item, dict[str, Any]]
 
 
 def plan(state: QueryState) -> Plan:
@@ -120,38 +126,48 @@ def _plan_sorted(
     return replace(plan, in_memory=InMemory(limit, tuple(found), state.reversed, work=str(computation)))
 
 
-def rows(state: QueryState) -> Iterator[Any]:
+async def rows(state: QueryState) -> Results:
     """The rows, in order, from the beginning to the end of the slice."""
-    computation, window = state.computation, state.window
+    computation = state.computation
     if computation is None or state.is_empty:
-        return iter(())
+        return
+    wanted = slice(state.window.start, state.window.stop)
     if computation.dates is not None:
-        return islice(_periods(state, computation.dates), window.start, window.stop)
+        yield (await _periods(state, computation.dates))[wanted]
+        return
     shape, output = computation.shape, computation.output
-    if computation.groups is not None:
-        found: Iterator[dict[str, Any]] = iter(_groups(state, computation, computation.groups))
-        found = islice(found, window.start, window.stop)
-    else:
-        found = _rows_of_objects(state, computation)
+    if shape is None:
+        return
     columns = computation.groups or state.asked.columns
     attributes = dict(zip(columns.names, columns.attributes, strict=True)) if columns is not None else {}
     named = [name if name in computation.aliases else attributes[name] for name in output]
-    return (shape(output, tuple(row[name] for name in named)) for row in found) if shape else iter(())
+
+    def shaped(row: Mapping[str, Any]) -> Any:
+        return shape(output, tuple(row[name] for name in named))
+
+    if computation.groups is not None:
+        yield map(shaped, (await _groups(state, computation, computation.groups))[wanted])
+        return
+    async with aclosing(_rows_of_objects(state, computation)) as pages:
+        async for page in pages:
+            yield map(shaped, page)
 
 
-def _groups(state: QueryState, computation: Computation, columns: Columns) -> list[dict[str, Any]]:
+async def _groups(state: QueryState, computation: Computation, columns: Columns) -> list[dict[str, Any]]:
     """Each group by attribute and alias; they come as their first objects do, unless an order was asked for."""
     model = state.model
     plan = _plan_rows(state, computation)
     read = replace(columns, shape=as_tuple).reader(model)
     own = [registry.attributes_of(model).get(name) for name in columns.attributes]
     groups: dict[Any, tuple[tuple[Any, ...], Tallies]] = {}
-    for item in _matches(state, plan):
-        values = read(item)
-        key = tuple(comparable(attribute, value) for attribute, value in zip(own, values, strict=True))
-        if key not in groups:
-            groups[key] = values, Tallies(model, computation.measures)
-        groups[key][1].add(item)
+    async with aclosing(_matches(state, plan)) as pages:
+        async for page in pages:
+            for item in page:
+                values = read(item)
+                key = tuple(comparable(attribute, value) for attribute, value in zip(own, values, strict=True))
+                if key not in groups:
+                    groups[key] = values, Tallies(model, computation.measures)
+                groups[key][1].add(item)
     found = [
         {**dict(zip(columns.attributes, values, strict=True)), **_named(computation, tallies)}
         for values, tallies in groups.values()
@@ -165,79 +181,108 @@ def _named(computation: Computation, tallies: Tallies) -> dict[str, Any]:
     return dict(zip(computation.aliases, tallies.results(), strict=True))
 
 
-def _matches(state: QueryState, plan: Plan) -> Iterator[Item]:
+async def _matches(state: QueryState, plan: Plan) -> Pages[Item]:
     limit = plan.in_memory.limit if plan.in_memory else None
-    for item in iterate(objects.matches(state, plan, limit)):
-        hydration.check_type(state.model, item)
-        yield item
+    async with aclosing(objects.matches(state, plan, limit)) as pages:
+        async for page in pages:
+            for item in page:
+                hydration.check_type(state.model, item)
+            yield page
 
 
-def _periods(state: QueryState, dates: Dates) -> Iterator[Any]:
+async def _periods(state: QueryState, dates: Dates) -> list[Any]:
     plan = _plan_rows(state, Computation(dates=dates))
     read = value_reader(state.model, dates.attribute)
-    values = (read(item) for item in _matches(state, plan))
-    if dates.zone is None:
-        found = {periods.day(value, dates.kind) for value in values if value is not None}
-    else:
-        found = {periods.moment(value, dates.kind, dates.zone) for value in values if value is not None}
+    found: set[Any] = set()
+    async with aclosing(_matches(state, plan)) as pages:
+        async for page in pages:
+            values = [value for item in page if (value := read(item)) is not None]
+            if dates.zone is None:
+                found |= {periods.day(value, dates.kind) for value in values}
+            else:
+                found |= {periods.moment(value, dates.kind, dates.zone) for value in values}
     backwards = plan.in_memory is not None and plan.in_memory.backwards
-    return iter(sorted(found, reverse=dates.descending != backwards))
+    return sorted(found, reverse=dates.descending != backwards)
 
 
-def _entries(state: QueryState, computation: Computation) -> Iterator[tuple[Item, dict[str, Any]]]:
+async def _entries(state: QueryState, computation: Computation) -> AsyncGenerator[Iterable[_Entry], None]:
     """Each item of annotated objects with its measures, in order and in the slice."""
     plan = _plan_annotated(state, computation)
     if plan.in_memory is not None and plan.in_memory.work:
         # All of them are read before the first is measured: one match too many must not cost a count of each.
-        found = [(item, _measured(state, computation, item)) for item in list(_matches(state, plan))]
+        matches = [item async for page in _matches(state, plan) for item in page]
+        found = [await _counted(state, computation, item) for item in matches]
         sorting.put_in_order(found, plan.in_memory, _value(state, plan.in_memory, computation))
-        yield from islice(found, state.window.start, state.window.stop)
+        yield found[state.window.start : state.window.stop]
         return
     pages = objects.items(state, plan)
     if any(measure.children for measure in computation.measures):
         # All of them are read before the first is measured, as above.
-        found_items: Iterable[Item] = list(iterate(objects.checked(state, pages, state.asked.in_memory)))
-    else:
-        found_items = iterate(pages)
-    for item in found_items:
-        yield item, _measured(state, computation, item)
+        for item in [item async for page in objects.checked(state, pages, state.asked.in_memory) for item in page]:
+            yield (await _counted(state, computation, item),)
+        return
+    async with aclosing(pages):
+        async for page in pages:
+            yield map(partial(_measured, state, computation), page)
 
 
 def _value(state: QueryState, how: InMemory, computation: Computation) -> Callable[[Any, str], Any]:
     names = (sort.attribute for sort in how.ordering)
     readers = {name: value_reader(state.model, name) for name in names if name not in computation.aliases}
 
-    def value(entry: tuple[Item, dict[str, Any]], name: str) -> Any:
+    def value(entry: _Entry, name: str) -> Any:
         item, measured = entry
         return measured[name] if name in measured else readers[name](item)
 
     return value
 
 
-def _measured(state: QueryState, computation: Computation, item: Item) -> dict[str, Any]:
-    """What one object is annotated with: one COUNT Query for each count of children."""
+def _measured(state: QueryState, computation: Computation, item: Item) -> _Entry:
+    """An item with what its object is annotated with, but for counts of children."""
     hydration.check_type(state.model, item)
     own = [measure for measure in computation.measures if not measure.children]
     tallies = Tallies(state.model, own)
     tallies.add(item)
-    found = {measure.alias: result for measure, result in zip(own, tallies.results(), strict=True)}
+    return item, {measure.alias: result for measure, result in zip(own, tallies.results(), strict=True)}
+
+
+async def _counted(state: QueryState, computation: Computation, item: Item) -> _Entry:
+    """The same with the counts of children: one COUNT Query for each."""
+    _, found = _measured(state, computation, item)
     for measure in computation.measures:
         if measure.children:
-            found[measure.alias] = getattr(objects.instance(state, item), measure.children).count()
-    return found
+            manager = getattr(objects.instance(state, item), measure.children)
+            native = all_plain(type(manager), ("get_queryset", "count"))
+            found[measure.alias] = await (manager.get_queryset()._count() if native else local(manager.count))
+    return item, found
 
 
-def _rows_of_objects(state: QueryState, computation: Computation) -> Iterator[dict[str, Any]]:
+async def _rows_of_objects(
+    state: QueryState, computation: Computation
+) -> AsyncGenerator[Iterable[Mapping[str, Any]], None]:
     columns = state.asked.columns or Columns((), (), as_tuple)
     read = replace(columns, shape=as_tuple).reader(state.model)
-    for item, measured in _entries(state, computation):
-        yield {**dict(zip(columns.attributes, read(item), strict=True)), **measured}
+
+    def row(entry: _Entry) -> Mapping[str, Any]:
+        return {**dict(zip(columns.attributes, read(entry[0]), strict=True)), **entry[1]}
+
+    async with aclosing(_entries(state, computation)) as pages:
+        async for page in pages:
+            yield map(row, page)
 
 
-def annotated(state: QueryState, computation: Computation) -> Iterator[Model]:
+async def annotated(state: QueryState, computation: Computation) -> Results:
     """The objects with their measures as attributes."""
-    for item, measured in () if state.is_empty else _entries(state, computation):
-        obj = objects.instance(state, item)
-        for alias, value in measured.items():
-            setattr(obj, alias, value)
-        yield obj
+    if state.is_empty:
+        return
+    async with aclosing(_entries(state, computation)) as pages:
+        async for page in pages:
+            yield map(partial(_annotated, state), page)
+
+
+def _annotated(state: QueryState, entry: _Entry) -> Model:
+    item, measured = entry
+    obj = objects.instance(state, item)
+    for alias, value in measured.items():
+        setattr(obj, alias, value)
+    return obj

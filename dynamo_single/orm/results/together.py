@@ -48,14 +48,14 @@ class _Kind(Struct, frozen=True, eq=False):
         return self.condition.includes(sort) and matches(self.filter, item)
 
 
-def read(states: Sequence[QueryState]) -> list[list[Any] | None]:
+async def read(states: Sequence[QueryState]) -> list[list[Any] | None]:
     """The objects of each queryset, one Query a megabyte of each partition; ``None`` for one that is read by itself."""
     found = [_plan(state) for state in states]
     kinds = [_kinds(state, plan) if plan else [] for state, plan in zip(states, found, strict=True)]
     groups = [*_grouped(chain.from_iterable(kinds))]
     shared = {id(kind.state) for group in groups if len(group) > 1 for kind in group}
     groups = [group for group in groups if any(id(kind.state) in shared for kind in group)]
-    if not groups or not _read(groups):
+    if not groups or not await _read(groups):
         return [None] * len(states)
     return [
         _in_order(state, plan, own) if plan and id(state) in shared else None
@@ -135,7 +135,7 @@ def _end(layout: ModelLayout) -> str:
     return prefix_end(layout.primary.sort.head)
 
 
-def _read(groups: Sequence[Sequence[_Kind]]) -> bool:
+async def _read(groups: Sequence[Sequence[_Kind]]) -> bool:
     """Read what groups of kinds hold; not where a write is pending that the querysets themselves would not meet."""
     for alias, consistent in dict.fromkeys((each[0].plan.layout.alias, each[0].plan.consistent) for each in groups):
         some = [each for each in groups if (each[0].plan.layout.alias, each[0].plan.consistent) == (alias, consistent)]
@@ -147,7 +147,7 @@ def _read(groups: Sequence[Sequence[_Kind]]) -> bool:
         takers: dict[str, list[_Kind]] = {}
         for kind in chain.from_iterable(some):
             takers.setdefault(kind.condition.partition, []).append(kind)
-        for item in plans.items(state.table, plan):
+        for item in await plans.listed(state.table, plan):
             partition, sort = key_of(item)
             for kind in takers[partition]:
                 if kind.takes(item, sort):

@@ -1,12 +1,13 @@
 """``bulk_create()`` and ``bulk_update()``: many objects that the caller has, checked together before anything is sent.
 
-Each is written by itself under its own conditions; nothing is overwritten unless that was asked for. This module must
-not know how many are written at once.
+Each is written by itself under its own conditions; nothing is overwritten unless that was asked for. What sends is a
+coroutine. This module must not know how many are written at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import aclosing
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -29,10 +30,10 @@ from dynamo_single.orm.effects.together import effects_of
 from dynamo_single.orm.effects.write_errors import is_gone, stored_instead
 from dynamo_single.orm.items import hydration, versions
 from dynamo_single.orm.items.form import form_of
-from dynamo_single.orm.items.partial import complete, missing
+from dynamo_single.orm.items.partial import completed, missing
 from dynamo_single.orm.items.serialization import Values, automatic_names, item_from
-from dynamo_single.orm.requests import block
 from dynamo_single.orm.requests.actions import Item, ItemKey, Put, key_of
+from dynamo_single.orm.requests.block import Block
 from dynamo_single.orm.requests.compiler import compile_action
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import CanonicalAttribute
@@ -45,7 +46,7 @@ from dynamo_single.orm.write.intentions import Save
 from dynamo_single.orm.write.job import Job, Progress
 from dynamo_single.orm.write.save import only_if, save
 from dynamo_single.table import batches, names
-from dynamo_single.table.flow import run
+from dynamo_single.table.flow import streamed
 from dynamo_single.table.limits import MAX_BATCH_WRITES
 from dynamo_single.table.table import get_table
 
@@ -94,33 +95,33 @@ class Creation(Struct, frozen=True):
     together: int | None = None
     written: set[int] = field(default_factory=set)
 
-    def create(self, objects: Sequence[DynamoModel]) -> Created[Any]:
+    async def create(self, objects: Sequence[DynamoModel], pending: Block | None) -> Created[Any]:
         """Create the objects; nothing is sent if one of them is wrong, or two of them cannot both be stored."""
         result = Created(objects)
-        new = [self._prepared(obj) for obj in objects]
+        new = [await self._prepared(obj, pending) for obj in objects]
         kept = self._distinct(new)
+        job = Job("bulk_create", self.model, pending, len(kept), self.progress, together=self.together)
         if self.update and self.update_names is None and _stands_alone(self.model):
-            self._put_over(kept)
+            await self._put_over(kept, job)
         else:
-            write = self._upsert if self.update else self._create_if_new if self.ignore else self._create
-            writing = Writing(lambda new: {new.obj._meta.label: write(new)}, attrgetter("obj.pk"), self._leaves_out)
-            self._job(len(kept)).carry_out(kept, writing)
+            await job.carry_out(kept, Writing(self._write, attrgetter("obj.pk"), self._leaves_out))
         result.skipped = [obj for obj in objects if id(obj) not in self.written]
         return result
 
-    def _job(self, total: int) -> Job:
-        return Job("bulk_create", self.model, total=total, progress=self.progress, together=self.together)
+    async def _write(self, new: _New, pending: Block | None) -> Mapping[str, int]:
+        write = self._upsert if self.update else self._create_if_new if self.ignore else self._create
+        return {new.obj._meta.label: await write(new, pending)}
 
     def _leaves_out(self, new: _New, error: DynamoSingleError) -> bool:
         """Whether a refused object is one that exists already, and is to be left out."""
         self.written.discard(id(new.obj))
         return self.ignore and isinstance(error, AlreadyExists | UniqueViolation)
 
-    def _prepared(self, obj: DynamoModel) -> _New:
+    async def _prepared(self, obj: DynamoModel, pending: Block | None) -> _New:
         if not isinstance(obj, self.model._meta.concrete_model):
             raise TypeError(f"bulk_create() of {self.model._meta.label} got {shown(obj)}.")
         obj._prepare_related_fields_for_save(operation_name="bulk_create")
-        return _New(obj, *run(new_item(obj, block.current())))
+        return _New(obj, *await new_item(obj, pending))
 
     def _note(self, new: _New) -> int:
         new.obj._state.adding = False
@@ -145,44 +146,44 @@ class Creation(Struct, frozen=True):
 
     # ways to create
 
-    def _create(self, new: _New) -> int:
-        run(create(new.obj, block.current(), new=(new.item, new.values)))
+    async def _create(self, new: _New, pending: Block | None) -> int:
+        await create(new.obj, pending, new=(new.item, new.values))
         return self._note(new)
 
-    def _create_if_new(self, new: _New) -> int:
+    async def _create_if_new(self, new: _New, pending: Block | None) -> int:
         try:
-            return self._create(new)
+            return await self._create(new, pending)
         except (AlreadyExists, UniqueViolation):
             return 0
 
-    def _upsert(self, new: _New) -> int:
+    async def _upsert(self, new: _New, pending: Block | None) -> int:
         for _ in range(ATTEMPTS):
             try:
-                return self._create(new)
+                return await self._create(new, pending)
             except AlreadyExists as error:
                 found = stored_instead(error)
                 if found is None or names.DELETED_AT in found:
                     raise
-                if self._change(new.obj, found):
+                if await self._change(new.obj, found, pending):
                     return self._note(new)
         raise Conflict(
             f"{self.model._meta.label} with pk {new.obj.pk!r} was deleted and created by others {ATTEMPTS} times while "
             "it was written; it is not written. Try again."
         )
 
-    def _change(self, obj: DynamoModel, found: Item) -> bool:
+    async def _change(self, obj: DynamoModel, found: Item, pending: Block | None) -> bool:
         """Set the attributes of an object that exists; ``False`` if it is gone by now."""
         only = _settable(self.model) if self.update_names is None else self.update_names
         given = only - {*automatic_names(self.model)}
 
         async def write(terms: Terms) -> bool:
-            await save(obj, Save(only=only, given=given, terms=terms, repeat=False), block.current())
+            await save(obj, Save(only=only, given=given, terms=terms, repeat=False), pending)
             return True
 
         as_it_was, written = obj._stored, False
         obj._stored = {name: dict(value) for name, value in found.items()}
         try:
-            written = run(only_if(obj, EVERYTHING, write, only))
+            written = await only_if(obj, EVERYTHING, write, only)
         finally:
             if not written:
                 obj._stored = as_it_was
@@ -192,15 +193,15 @@ class Creation(Struct, frozen=True):
             obj.__dict__.update({name: held[name] for name in held.keys() - _settable(self.model)})
         return written
 
-    def _put_over(self, kept: Sequence[_New]) -> None:
+    async def _put_over(self, kept: Sequence[_New], job: Job) -> None:
         """Write whole items without conditions: one BatchWriteItem for each 25."""
         table = get_table(self.model._options.alias)
         size = min(self.batch_size or MAX_BATCH_WRITES, MAX_BATCH_WRITES)
         # Compiled before anything is sent: an item may be too large.
         puts = {id(each): {"PutRequest": {"Item": compile_action(Put(each.item)).params["Item"]}} for each in kept}
 
-        def work(unit: Sequence[_New]) -> list[Outcome]:
-            rest = batches.write_batch(table, [puts[id(each)] for each in unit], patient=True)
+        async def work(unit: Sequence[_New]) -> list[Outcome]:
+            rest = await batches.write_batch(table, [puts[id(each)] for each in unit], patient=True)
             left = set() if rest is None else {key_of(write["PutRequest"]["Item"]) for write in rest.writes}
             outcomes = []
             for each in unit:
@@ -212,11 +213,13 @@ class Creation(Struct, frozen=True):
             return outcomes
 
         units = [kept[start : start + size] for start in range(0, len(kept), size)]
-        self._job(len(kept)).run(units, work, lambda unit: [each.obj.pk for each in unit])
+        async with aclosing(streamed(units)) as stream:
+            await job.run(stream, work, lambda unit: [each.obj.pk for each in unit])
 
 
 def creation(
     model: type[DynamoModel],
+    pending: Block | None,
     *,
     batch_size: int | None,
     ignore_conflicts: bool,
@@ -243,7 +246,7 @@ def creation(
             "bulk_create() takes no update_conflicts in transactions: what exists is found out object by object. Leave "
             "in_transactions out, or read the objects and save them."
         )
-    if (ignore_conflicts or update_conflicts) and block.current() is not None:
+    if (ignore_conflicts or update_conflicts) and pending is not None:
         raise NotSupported(
             "Within an atomic() block bulk_create() takes no ignore_conflicts and no update_conflicts: what exists is "
             "known only when the block is sent, and then all of it fails. Call it outside the block, or read first."
@@ -256,13 +259,14 @@ def creation(
     return Creation(model, batch_size, ignore_conflicts, update_conflicts, update_names, progress, together)
 
 
-def update(
+async def update(
     model: Any,
     objs: Iterable[DynamoModel],
     fields: Iterable[str],
     batch_size: int | None,
     progress: Any,
-    together: int | None = None,
+    together: int | None,
+    pending: Block | None,
 ) -> int:
     """Save some attributes of each object, without signals; the number of those that were there to be written."""
     _check_batch_size(batch_size)
@@ -279,17 +283,17 @@ def update(
         obj._prepare_related_fields_for_save(
             operation_name="bulk_update", fields=[f for f in model._meta.concrete_fields if f.attname in only]
         )
-    _check_together(model, objects, only)
+    await _check_together(model, objects, only)
 
-    def write(obj: DynamoModel) -> Mapping[str, int]:
+    async def write(obj: DynamoModel, pending: Block | None) -> Mapping[str, int]:
         async def saved(terms: Terms) -> bool:
-            await save(obj, Save(only=only, terms=terms), block.current())
+            await save(obj, Save(only=only, terms=terms), pending)
             return True
 
         try:
             # Another version is not written over.
             versioned = versions.attribute_of(model) is not None
-            written = run(saved(NO_TERMS) if versioned else only_if(obj, EVERYTHING, saved, only))
+            written = await (saved(NO_TERMS) if versioned else only_if(obj, EVERYTHING, saved, only))
         except StaleObject as error:
             if not is_gone(error):
                 raise
@@ -299,11 +303,11 @@ def update(
         return {model._meta.label: int(written)}
 
     together = None if together is None else min(together, batch_size or together)
-    job = Job("bulk_update", model, total=len(objects), progress=progress, together=together)
-    return sum(job.write_each(objects, write).values())
+    job = Job("bulk_update", model, pending, len(objects), progress, together=together)
+    return sum((await job.write_each(objects, write)).values())
 
 
-def _check_together(model: type[DynamoModel], objects: Sequence[DynamoModel], only: frozenset[str]) -> None:
+async def _check_together(model: type[DynamoModel], objects: Sequence[DynamoModel], only: frozenset[str]) -> None:
     """Raise for values that are wrong, for one object given twice, and for unique values that two of them need."""
     known: dict[Any, Any] = {}
     takers: dict[ItemKey, _New] = {}
@@ -312,7 +316,7 @@ def _check_together(model: type[DynamoModel], objects: Sequence[DynamoModel], on
     for obj in objects:
         if known.setdefault(obj.pk, obj) is not obj:
             raise InvalidValue(f"bulk_update() got two objects with pk {obj.pk!r}: it cannot tell which one is right.")
-        if not _is_read(obj, only):
+        if not await _is_read(obj, only):
             continue
         asked = {name for name in only if assignments.is_asked(obj.__dict__.get(name))}
         values = form_of(model).prepared(obj.__dict__, obj._stored, only, asked)
@@ -336,11 +340,11 @@ def _check_together(model: type[DynamoModel], objects: Sequence[DynamoModel], on
             )
 
 
-def _is_read(obj: DynamoModel, only: frozenset[str]) -> bool:
+async def _is_read(obj: DynamoModel, only: frozenset[str]) -> bool:
     """Read the rest of an object that was read in part, if that is needed; whether it is there."""
     try:
         if only & missing(obj) or uniqueness.unique_attributes(type(obj)).keys() & only:
-            complete(obj, only - missing(obj))
+            await completed(obj, only - missing(obj))
     except type(obj).DoesNotExist:
         return False
     return True

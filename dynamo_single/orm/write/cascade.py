@@ -30,7 +30,6 @@ from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.referrers import cascading
 from dynamo_single.table.batches import Wanted, get_batches
-from dynamo_single.table.flow import local
 from dynamo_single.table.limits import MAX_ACTIONS, MAX_TRANSACTION_SIZE
 from dynamo_single.table.table import get_table
 
@@ -53,13 +52,13 @@ class Listing(Struct, frozen=True):
         found = self._everything().with_visibility(self.visibility).filter(**given, **self.conditions)
         return found.using_index("primary").consistent() if self.children.is_by_table else found
 
-    def again(self, found: Sequence[Any], pks: Sequence[object]) -> list[Any]:
+    async def again(self, found: Sequence[Any], pks: Sequence[object]) -> list[Any]:
         """What an index gave, looked up in the table, since an index may be behind."""
         name = self.children.field.attname
         fresh: list[Any] = []
         for start in range(0, len(found), MAX_MEMBERS):
             some = [obj.pk for obj in found[start : start + MAX_MEMBERS]]
-            fresh += self._everything().filter(pk__in=some).consistent()
+            fresh += await self._everything().filter(pk__in=some).consistent()._read()
         return [obj for obj in fresh if getattr(obj, name) in pks]
 
     def _everything(self) -> Any:
@@ -80,6 +79,14 @@ def _followers(model: type[DynamoModel], for_good: bool, generation: int) -> tup
     return tuple(children for children in cascading(model) if for_good or registry.has_soft_delete(children.model))
 
 
+def taken_along(model: type[DynamoModel]) -> list[type[DynamoModel]]:
+    """A model, and those whose objects may go along when one of its objects is deleted for good."""
+    found = [model]
+    for each in found:
+        found += [child.model for child in followers(each, for_good=True) if child.model not in found]
+    return found
+
+
 def parents(model: type[DynamoModel]) -> Iterator[tuple[Any, Any]]:
     """The models whose deletion takes objects of this model along, each with the reference that leads there."""
     for parent in registry.all_models():
@@ -87,7 +94,7 @@ def parents(model: type[DynamoModel]) -> Iterator[tuple[Any, Any]]:
             yield from ((parent, each.field) for each in followers(parent) if each.model is model)
 
 
-def below(
+async def below(
     root: DynamoModel, listings_of: ListingsOf, *, again: bool = False, for_good: bool = False, also: Sequence[Any] = ()
 ) -> list[Any]:
     """All that goes along with an object, and with those ``also`` given, parents before their children, each once.
@@ -104,7 +111,7 @@ def below(
             pks = [obj.pk for obj in group]
             listings = [each for children in followers(model, for_good=for_good) for each in listings_of(children)]
             for start in range(0, len(pks), PARENTS_AT_ONCE):
-                following += _listed(listings, pks[start : start + PARENTS_AT_ONCE], again=again)
+                following += await _listed(listings, pks[start : start + PARENTS_AT_ONCE], again=again)
         level = []
         for obj in following:
             key = key_of(obj._stored)
@@ -115,17 +122,19 @@ def below(
     return found
 
 
-def _listed(listings: Sequence[Listing], pks: Sequence[object], *, again: bool) -> Iterator[Any]:
+async def _listed(listings: Sequence[Listing], pks: Sequence[object], *, again: bool) -> list[Any]:
     """The children of some parents."""
     querysets = [each.queryset(pks) for each in listings]
     by_table = [queryset for each, queryset in zip(listings, querysets, strict=True) if each.children.is_by_table]
     if len(by_table) > 1:
-        by_table[0]._fetch_with(by_table[1:])
+        await by_table[0]._read_with(by_table[1:])
+    children: list[Any] = []
     for each, queryset in zip(listings, querysets, strict=True):
-        found = list(queryset)
+        found = await queryset._read()
         if again and found and not each.children.is_by_table:
-            found = each.again(found, pks)
-        yield from found if each.still is None else filter(each.still, found)
+            found = await each.again(found, pks)
+        children += found if each.still is None else filter(each.still, found)
+    return children
 
 
 class Step:
@@ -221,7 +230,7 @@ class Cascade:
             for part in group:
                 await part.step.remember(part.write, part.write.stored_after(None))
         for callback in collected.callbacks:
-            await local(callback)
+            await callback()
 
     async def _composed(self, collected: Block) -> list[_Part]:
         parts = []

@@ -6,7 +6,6 @@ It must not know the trash: an object there is deleted like any other. What send
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from django.db.models.signals import post_delete, pre_delete
@@ -38,7 +37,7 @@ from dynamo_single.orm.schema.referrers import checked
 from dynamo_single.orm.write import cascade, on_delete
 from dynamo_single.orm.write.cascade import Cascade, Listing, Step
 from dynamo_single.orm.write.save import only_if, without
-from dynamo_single.table.flow import local, pause
+from dynamo_single.table.flow import pause
 
 #: How often the children are looked for, if other writers change them meanwhile.
 ATTEMPTS = 3
@@ -111,9 +110,9 @@ async def _is_whole(obj: DynamoModel) -> bool:
     return True
 
 
-def along_with(obj: DynamoModel) -> list[Any]:
+async def along_with(obj: DynamoModel) -> list[Any]:
     """What is deleted for good along with an object: a Query for each kind of children, or for several of them."""
-    return cascade.below(obj, listings, for_good=True)
+    return await cascade.below(obj, listings, for_good=True)
 
 
 def listings(children: Children) -> list[Listing]:
@@ -133,12 +132,12 @@ async def _with_others(obj: DynamoModel, terms: Terms, done: list[Any], pending:
     announced: set[ItemKey] = set()
     for attempt in range(ATTEMPTS):
         removal = _Removal(obj, terms)
-        if not await local(removal.read_counters):
+        if not await removal.read_counters():
             return
-        below = await local(partial(cascade.below, obj, listings, again=attempt > 0, for_good=True))
-        await local(partial(on_delete.refuse_protected, [obj, *below], listings))
+        below = await cascade.below(obj, listings, again=attempt > 0, for_good=True)
+        await on_delete.refuse_protected([obj, *below], listings)
         # Before anything is deleted, so that what is interrupted can be begun again with the object.
-        resets = await local(partial(on_delete.resets, [obj, *below], listings, again=attempt > 0))
+        resets = await on_delete.resets([obj, *below], listings, again=attempt > 0)
         counted = [(obj, removal.read), *((each, each._stored) for each in below)]
         found = [*below, *(step.obj for step in resets)]
         if not on_delete.shows_all(counted, found, for_good=True, last=attempt == ATTEMPTS - 1):
@@ -151,9 +150,9 @@ async def _with_others(obj: DynamoModel, terms: Terms, done: list[Any], pending:
         try:
             await work.send(pending)
         except StaleObject:
-            if not await local(partial(_may_go_on, obj, terms)):
+            if not await _may_go_on(obj, terms):
                 return
-            is_final = work.failed is obj and terms.queried == EVERYTHING and not await local(removal.was_counted)
+            is_final = work.failed is obj and terms.queried == EVERYTHING and not await removal.was_counted()
             if attempt == ATTEMPTS - 1 or is_final:
                 raise
         else:
@@ -170,11 +169,11 @@ async def _latecomers(
     """Do the same about what came to refer to the objects while they were deleted, as far as a key shows it by now."""
     for _ in range(ATTEMPTS):
         first, *others = roots
-        late = await local(partial(cascade.below, first, listings, again=True, for_good=True, also=others))
+        late = await cascade.below(first, listings, again=True, for_good=True, also=others)
         roots += [hydration.instance(type(each), each._stored) for each in late]
-        resets = await local(partial(on_delete.resets, roots, listings, again=True))
+        resets = await on_delete.resets(roots, listings, again=True)
         if not late and not resets:
-            await local(partial(on_delete.report_protected, roots, listings))
+            await on_delete.report_protected(roots, listings)
             return
         await _announce(late, origin, announced)
         work = Cascade([*resets, *(_Removal(each, Terms()) for each in reversed(late))])
@@ -216,11 +215,11 @@ class _Removal(Step):
         """Whether there are such counters."""
         return bool(self.counters)
 
-    def read_counters(self) -> bool:
+    async def read_counters(self) -> bool:
         """Read the object's counters before its children: one GetItem, if it has any; whether it is there."""
         if self.counters:
             try:
-                self.read = hydration.reload(self.obj)._stored
+                self.read = (await hydration.reloaded(self.obj))._stored
             except type(self.obj).DoesNotExist:
                 return False
         return True
@@ -245,10 +244,10 @@ class _Removal(Step):
         number = int(self.read.get(name, {"N": "0"})["N"]) + added
         return Stored(name, "=", ({"N": str(number)},))
 
-    def was_counted(self) -> bool:
+    async def was_counted(self) -> bool:
         """Whether there may be another number of children by now, so that they are to be looked for again."""
         before = self.read
-        return self.read_counters() and any(self.read.get(name) != before.get(name) for name in self.counters)
+        return await self.read_counters() and any(self.read.get(name) != before.get(name) for name in self.counters)
 
     async def send(self, pending: Block | None) -> bool:
         """Delete it by itself, or within a block."""
@@ -284,10 +283,10 @@ def _guards(obj: DynamoModel, terms: Terms) -> list[Entry]:
     return [cascade.guard(write.transition.subject.name, check, write.explain)]
 
 
-def _may_go_on(obj: DynamoModel, terms: Terms) -> bool:
+async def _may_go_on(obj: DynamoModel, terms: Terms) -> bool:
     """Bring the object up to its item; whether it is there and meets what is queried."""
     try:
-        fresh = hydration.reload(obj)
+        fresh = await hydration.reloaded(obj)
     except type(obj).DoesNotExist:
         return False
     if not matches(terms.queried, fresh._stored, registry.layout_of(type(obj))):

@@ -6,8 +6,7 @@ An object joins a transaction by the same function that writes it by itself. Thi
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, field
@@ -25,11 +24,11 @@ from dynamo_single.orm.requests import block as pending
 from dynamo_single.orm.requests.actions import Check
 from dynamo_single.orm.requests.block import Block, Entry
 from dynamo_single.orm.requests.compiler import compile_action
-from dynamo_single.table.flow import run
+from dynamo_single.table.flow import Flow
 from dynamo_single.table.limits import MAX_ACTIONS, MAX_TRANSACTION_SIZE
 
-#: Writes one object; tells how many objects of which model were written.
-Write = Callable[[Any], Mapping[str, int]]
+#: Writes one object, or leaves it to a block; tells how many objects of which model were written.
+Write = Callable[[Any, Block | None], Flow[Mapping[str, int]]]
 
 #: Refusals by what another writer did meanwhile: by itself, an object knows how to go on.
 _AGAIN = (StaleObject, SourceChanged, MissingReference)
@@ -48,7 +47,7 @@ class Outcome(Struct, frozen=True):
 
 
 class Writing(Struct):
-    """How objects are written: by ``write``, which sends one's write or leaves it to the block that it is called in.
+    """How objects are written: by ``write``, which sends one's write or leaves it to the block that it is given.
 
     ``leaves_out`` tells of an object, and the error of its refused action, whether the others go on without it.
     ``room`` is how many probably fit into one transaction, by the last one that was put together.
@@ -59,14 +58,14 @@ class Writing(Struct):
     leaves_out: Callable[[Any, DynamoSingleError], bool] = lambda unit, error: False
     room: int = MAX_ACTIONS
 
-    def alone(self, unit: object) -> Outcome:
-        """Write one object by itself."""
+    async def alone(self, unit: object, block: Block | None = None) -> Outcome:
+        """Write one object by itself, or leave it to a block."""
         try:
-            return Outcome(self.pk(unit), self.write(unit))
+            return Outcome(self.pk(unit), await self.write(unit, block))
         except DynamoSingleError as error:
             return Outcome(self.pk(unit), {}, error)
 
-    def together(self, units: Sequence[object]) -> list[Outcome]:
+    async def together(self, units: Sequence[object]) -> list[Outcome]:
         """Write objects in as few transactions as they fit into, one after the other; after a failure no more.
 
         What cannot join others, since it depends on what is not sent yet, begins another transaction; what cannot join
@@ -74,21 +73,21 @@ class Writing(Struct):
         """
         rest, outcomes = deque(units), list[Outcome]()
         while rest and all(outcome.error is None for outcome in outcomes):
-            group = self._group(rest)
+            group = await self._group(rest)
             if not outcomes and len(group.joined) > 1:
                 self.room = group.room
             if group.joined:
-                outcomes += self._sent(group, rest)
+                outcomes += await self._sent(group, rest)
             else:
-                outcomes.append(self.alone(rest.popleft()))
+                outcomes.append(await self.alone(rest.popleft()))
         return [*outcomes, *(Outcome(self.pk(unit), {}, tried=False) for unit in rest)]
 
-    def _group(self, rest: deque[Any]) -> _Group:
+    async def _group(self, rest: deque[Any]) -> _Group:
         """The first of some objects that can be written together: they are taken off."""
         group = _Group()
         while rest:
             try:
-                if not group.join(rest[0], self.write):
+                if not await group.join(rest[0], self.write):
                     break
             except DynamoSingleError:
                 # Where others are pending it may be because of them.
@@ -96,17 +95,17 @@ class Writing(Struct):
             rest.popleft()
         return group
 
-    def _sent(self, group: _Group, rest: deque[Any]) -> list[Outcome]:
+    async def _sent(self, group: _Group, rest: deque[Any]) -> list[Outcome]:
         """What became of a transaction's objects; those that can be tried again without others are put back."""
         try:
-            group.send()
+            await group.send()
         except DynamoSingleError as error:
             refused = group.refused(error)
             group.block.discard()
-            return self._refused(group, refused, error, rest)
-        return [Outcome(self.pk(each.unit), each.counts, each.finish()) for each in group.joined]
+            return await self._refused(group, refused, error, rest)
+        return [Outcome(self.pk(each.unit), each.counts, await each.finish()) for each in group.joined]
 
-    def _refused(
+    async def _refused(
         self,
         group: _Group,
         refused: Mapping[int, DynamoSingleError],
@@ -130,7 +129,7 @@ class Writing(Struct):
             else:
                 outcomes.append(Outcome(self.pk(each.unit), {}, found))
         while again and all(outcome.error is None for outcome in outcomes):
-            outcomes.append(self.alone(again.pop(0)))
+            outcomes.append(await self.alone(again.pop(0)))
         rest.extendleft(reversed([*again, *others]))
         return outcomes
 
@@ -141,13 +140,13 @@ class _Joined(Struct, frozen=True, eq=False):
     unit: Any
     counts: Mapping[str, int]
     entries: Sequence[Entry]
-    callbacks: Sequence[Callable[[], None]]
+    callbacks: Sequence[Callable[[], Coroutine[Any, Any, None]]]
 
-    def finish(self) -> DynamoSingleError | None:
+    async def finish(self) -> DynamoSingleError | None:
         """Do what follows its write; what went wrong with that."""
         try:
             for callback in self.callbacks:
-                callback()
+                await callback()
         except DynamoSingleError as error:
             return error
         return None
@@ -159,13 +158,14 @@ class _Group(Struct, eq=False):
     block: Block = field(default_factory=Block)
     joined: list[_Joined] = field(default_factory=list)
 
-    def join(self, unit: object, write: Write) -> bool:
+    async def join(self, unit: object, write: Write) -> bool:
         """Let an object's write join; ``False`` if there is no room. Unless it is ``True``, nothing has joined."""
         block, before, called = self.block, len(self.block.entries), len(self.block.callbacks)
+        # What is read meanwhile meets what is pending.
         token = pending.enter(block)
         fits = False
         try:
-            counts = write(unit)
+            counts = await write(unit, block)
             fits = len(block.actions()) <= MAX_ACTIONS and not block.is_too_large
         finally:
             pending.leave(token)
@@ -182,9 +182,9 @@ class _Group(Struct, eq=False):
         count, actions, size = len(self.joined), len(self.block.actions()), self.block.size
         return max(1, min(count * MAX_ACTIONS // max(actions, 1), count * MAX_TRANSACTION_SIZE // max(size, 1)))
 
-    def send(self) -> None:
+    async def send(self) -> None:
         """Send what has joined, as one request; nothing if there is nothing to write."""
-        run(sending.commit(self.block))
+        await sending.commit(self.block)
 
     def refused(self, error: DynamoSingleError) -> dict[int, DynamoSingleError]:
         """The objects, by their ``id()``, whose actions were refused, or could not be sent, each with its error."""
@@ -212,16 +212,17 @@ class _Group(Struct, eq=False):
         return found
 
 
-def chunks(units: Iterable[object], writing: Writing, most: int) -> Iterator[list[Any]]:
+async def chunks(units: AsyncGenerator[object, None], writing: Writing, most: int) -> AsyncGenerator[list[Any], None]:
     """As many at a time as there is room for, and ``most`` at most; those before an error come before it."""
-    rest = iter(units)
     while True:
         size = min(writing.room, most)
         found: list[Any] = []
         try:
-            found.extend(islice(rest, size))
+            while len(found) < size:
+                found.append(await anext(units))
+        except StopAsyncIteration:
+            pass
         except DynamoSingleError:
-            # list.extend() keeps what came before the error.
             if found:
                 yield found
             raise

@@ -24,7 +24,7 @@ from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.held import hold_only, values_held
-from dynamo_single.orm.items.native import are_plain, makes_objects, notify
+from dynamo_single.orm.items.native import makes_objects, notify
 from dynamo_single.orm.items.partial import completed
 from dynamo_single.orm.items.serialization import Values, computed_key
 from dynamo_single.orm.plan.plan import Visibility
@@ -35,6 +35,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import declared
 from dynamo_single.orm.schema.fields.columns import relations_from_sql
 from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.owners import are_plain
 from dynamo_single.orm.write import assignments
 from dynamo_single.orm.write.intentions import SAVE
 from dynamo_single.orm.write.save import begun_anew, remember, save, without
@@ -115,8 +116,9 @@ async def _move(obj: DynamoModel, wanted: _State, as_it_was: _State, pending: Bl
     target = hydration.instance(model, item)
     # What is reported of the old item has its ``pk``, and a block that is discarded leaves the object as it was.
     _set_state(obj, as_it_was)
-    await local(partial(_refuse_orphans, obj))
-    await local(partial(_refuse_rows, obj))
+    await _refuse_orphans(obj)
+    if relations_from_sql(model):
+        await local(partial(_refuse_rows, obj))
     absent: frozenset[ItemKey] = frozenset()
     while True:
         write = await compose_move(obj, effects, target, values, pending=pending, absent=absent)
@@ -153,15 +155,21 @@ async def _new_item(obj: DynamoModel, effects: Effects, pending: Block | None) -
     return values, {**foreign, **form.after({**base, **key}, held, changed)}
 
 
-def _refuse_orphans(obj: DynamoModel) -> None:
+async def _refuse_orphans(obj: DynamoModel) -> None:
     """Refuse to move an object that others refer to by its ``pk``: one Query for one item for each reference.
 
     What follows from an object follows it; where a model has other objects too, all that refer to it are read.
     """
     for field, always in _references(type(obj)):
+        # Planning asks for it.
+        await knowledge.ask(registry.layout_of(field.model))
         for queryset in _found_by(field, obj.pk, always=always):
             follows = field.model.derived_by in (field.name, field.attname)
-            if any(not each.is_derived() for each in queryset) if follows else queryset.exists():
+            if follows:
+                found = any(not each.is_derived() for each in await queryset._read())
+            else:
+                found = await queryset._exists()
+            if found:
                 label = obj._meta.label
                 raise NotSupported(
                     f"{label} with pk {obj.pk!r} cannot move: {field.model._meta.label} objects refer to it by "

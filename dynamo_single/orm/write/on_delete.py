@@ -7,8 +7,8 @@ This module must not know how the deletion itself is sent.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing
 from typing import Any
 
 from django.db.models import CASCADE, PROTECT, SET_DEFAULT
@@ -30,9 +30,10 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.referrers import checked, count_name, protecting, references, resetting
-from dynamo_single.orm.write.cascade import PARENTS_AT_ONCE, Listing, ListingsOf, Step, followers
+from dynamo_single.orm.write.cascade import PARENTS_AT_ONCE, Listing, ListingsOf, Step, followers, taken_along
 from dynamo_single.orm.write.save import remember
 from dynamo_single.table import names
+from dynamo_single.table.flow import each_of, some_of
 
 #: How many of the objects that keep another one from being deleted an error names.
 MAX_NAMED = 100
@@ -45,18 +46,26 @@ def concerns(model: type[DynamoModel]) -> bool:
     return bool(protecting(model) or resetting(model))
 
 
+def involved(model: type[DynamoModel]) -> set[type[DynamoModel]]:
+    """The models whose objects may be read where one of a model is deleted."""
+    along = taken_along(model)
+    return {*along, *(children.model for each in along for children in (*protecting(each), *resetting(each)))}
+
+
 def takes_along(model: type[DynamoModel]) -> bool:
     """Whether references to this model's objects say ``CASCADE`` themselves."""
     return any(each.field.remote_field.on_delete is CASCADE for each in followers(model))
 
 
-def refuse_protected(objects: Sequence[DynamoModel], listings_of: ListingsOf) -> None:
+async def refuse_protected(objects: Sequence[DynamoModel], listings_of: ListingsOf) -> None:
     """Raise ``StillReferenced`` where one that protects refers to an object: a Query for each such reference.
 
     What an index gives is looked up in the table. Raises ``PendingWrite`` where an ``atomic()`` block has written such
     an object.
     """
-    for children, found in _kept_by(objects, listings_of):
+    kept = await _first_kept(objects, listings_of)
+    if kept is not None:
+        children, found = kept
         raise StillReferenced(
             f"{Subject(objects[0]).name} cannot be deleted: {children.model._meta.label} objects refer to "
             f"{'it' if len(objects) == 1 else 'it, or to what goes along,'} by {children.field.name}, such as the one "
@@ -65,9 +74,11 @@ def refuse_protected(objects: Sequence[DynamoModel], listings_of: ListingsOf) ->
         )
 
 
-def report_protected(objects: Sequence[DynamoModel], listings_of: ListingsOf) -> None:
+async def report_protected(objects: Sequence[DynamoModel], listings_of: ListingsOf) -> None:
     """Raise ``StaleObject`` where one that protects came to refer to an object while that was deleted."""
-    for children, found in _kept_by(objects, listings_of):
+    kept = await _first_kept(objects, listings_of)
+    if kept is not None:
+        children, found = kept
         raise StaleObject(
             f"{Subject(objects[0]).name} is deleted, and meanwhile {Subject(found[0]).name} came to refer to "
             f"{'it' if len(objects) == 1 else 'it, or to what went along,'} by {children.field.name}, which protects. "
@@ -114,19 +125,27 @@ def _is_followed(children: Children, *, for_good: bool) -> bool:
     return for_good or on_delete is PROTECT or (on_delete is CASCADE and registry.has_soft_delete(children.model))
 
 
-def kept_by(objects: Sequence[DynamoModel], listings_of: ListingsOf) -> list[Any]:
+async def kept_by(objects: Sequence[DynamoModel], listings_of: ListingsOf) -> list[Any]:
     """Up to ``MAX_NAMED`` for each reference of the objects that keep some others from being deleted."""
-    return [each for _, found in _kept_by(objects, listings_of) for each in found]
+    return [each async for _, found in _kept_by(objects, listings_of) for each in found]
 
 
-def _kept_by(objects: Sequence[DynamoModel], listings_of: ListingsOf) -> Iterator[tuple[Children, list[Any]]]:
+async def _first_kept(objects: Sequence[DynamoModel], listings_of: ListingsOf) -> tuple[Children, list[Any]] | None:
+    async with aclosing(_kept_by(objects, listings_of)) as kept:
+        return await anext(kept, None)
+
+
+async def _kept_by(
+    objects: Sequence[DynamoModel], listings_of: ListingsOf
+) -> AsyncGenerator[tuple[Children, list[Any]], None]:
     for listing, pks in _asked(objects, protecting, listings_of):
-        found = next(_found(listing, pks, again=True), [])
+        async with aclosing(_found(listing, pks, again=True)) as reading:
+            found: list[Any] = await anext(reading, [])
         if found:
             yield listing.children, found
 
 
-def resets(objects: Sequence[DynamoModel], listings_of: ListingsOf, *, again: bool) -> list[Step]:
+async def resets(objects: Sequence[DynamoModel], listings_of: ListingsOf, *, again: bool) -> list[Step]:
     """What sets the references to objects that are deleted for good to nothing, or to their default.
 
     Each object is written once, however many of its references lead there. ``again``: what an index gives is looked up
@@ -136,7 +155,7 @@ def resets(objects: Sequence[DynamoModel], listings_of: ListingsOf, *, again: bo
     values: dict[ItemKey, tuple[Any, Values]] = {}
     for listing, pks in _asked(objects, resetting, listings_of):
         field = listing.children.field
-        for obj in (each for some in _found(listing, pks, again=again) for each in some):
+        for obj in [each async for some in _found(listing, pks, again=again) for each in some]:
             key = key_of(obj._stored)
             if key not in deleted:
                 values.setdefault(key, (obj, {}))[1][field.attname] = _instead(obj, field, pks)
@@ -170,15 +189,14 @@ def _asked(
                 yield from ((listing, pks[start : start + PARENTS_AT_ONCE]) for listing in listings_of(children))
 
 
-def _found(listing: Listing, pks: Sequence[object], *, again: bool) -> Iterator[list[Any]]:
+async def _found(listing: Listing, pks: Sequence[object], *, again: bool) -> AsyncGenerator[list[Any], None]:
     """The objects that refer to some others, a hundred at a time; each is one at least."""
-    reading = listing.queryset(pks).iterator()
-    while some := list(islice(reading, MAX_NAMED)):
-        fresh: Iterable[Any] = some
-        if again and not listing.children.is_by_table:
-            fresh = (obj for obj in listing.again(some, pks) if _is_meant(listing, obj))
-        if left := list(fresh):
-            yield left
+    async with aclosing(each_of(listing.queryset(pks)._pages())) as reading:
+        while some := await some_of(reading, MAX_NAMED):
+            if again and not listing.children.is_by_table:
+                some = [obj for obj in await listing.again(some, pks) if _is_meant(listing, obj)]
+            if some:
+                yield some
 
 
 def _is_meant(listing: Listing, obj: DynamoModel) -> bool:

@@ -2,12 +2,14 @@
 
 Each object is written by itself, under the queryset's own conditions: one that does not meet them any more is left
 alone and not counted. One object whose whole primary key is given is updated by one request without reading, where
-nothing else depends on the values. This module must not know how a single object is written, or how many at once.
+nothing else depends on the values. What sends is a coroutine. This module must not know how a single object is written,
+or how many at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from django.db.models import Model
@@ -30,8 +32,8 @@ from dynamo_single.orm.items.serialization import stored_name
 from dynamo_single.orm.items.unique_rules import rules_of
 from dynamo_single.orm.plan import planner
 from dynamo_single.orm.plan.plan import Plan, Query
-from dynamo_single.orm.requests import block
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, Update
+from dynamo_single.orm.requests.block import Block
 from dynamo_single.orm.requests.changes import Change, Place, clashing, needs, unmet
 from dynamo_single.orm.requests.compiler import compile_action
 from dynamo_single.orm.schema import registry
@@ -41,6 +43,7 @@ from dynamo_single.orm.write import cascade, computed_changes, on_delete
 from dynamo_single.orm.write.assignments import Target, is_asked, settled, target_of
 from dynamo_single.orm.write.job import Job, Progress, each_once
 from dynamo_single.signals import post_restore, post_soft_delete
+from dynamo_single.table.flow import local, streamed
 from dynamo_single.table.names import ITEM_TYPE
 from dynamo_single.table.table import get_table
 
@@ -53,7 +56,9 @@ class Matches(Struct, frozen=True):
 
     model: Any
     query: Query
-    read: Callable[[], Iterator[Any]]
+    read: Callable[[], AsyncGenerator[Iterable[Any], None]]
+    #: The ``atomic()`` block that everything joins.
+    pending: Block | None
     is_empty: bool = False
     progress: Progress | None = None
     #: How many objects are written in one transaction at most; ``None`` for each by itself.
@@ -62,70 +67,72 @@ class Matches(Struct, frozen=True):
     origin: Any = None
 
 
-def update(matches: Matches, assigned: Assigned) -> int:
+async def update(matches: Matches, assigned: Assigned) -> int:
     """Set attributes of each object that matches; the number of those that were written."""
-    written = at_once(matches, assigned)
+    written = await at_once(matches, assigned)
     if written is not None:
         if written and matches.progress is not None:
-            matches.progress(written, written)
+            await local(partial(matches.progress, written, written))
         return written
     model, values = matches.model, assigned.values
-    objects = each_once(matches.read())
+    objects = each_once(matches.read(), matches.pending)
     if any(values.get(name) not in (None, "") for name in claims.unique_attributes(model)):
-        objects = _check_unique(model, values, list(objects))
+        found = [obj async for obj in objects]
+        _check_unique(model, values, found)
+        objects = streamed(found)
 
-    def write(obj: DynamoModel) -> Mapping[str, int]:
+    async def write(obj: DynamoModel, pending: Block | None) -> Mapping[str, int]:
         for name, value in values.items():
             setattr(obj, name, value)
         condition = _own_condition(matches.query, obj)
-        written = obj._write_if(condition, update_fields=list(values), changes=assigned.changes)
+        written = await obj._written_if(condition, list(values), assigned.changes, pending)
         return {model._meta.label: int(written)}
 
-    return sum(_job(matches, "update").write_each(objects, write).values())
+    return sum((await _job(matches, "update").write_each(objects, write)).values())
 
 
-def delete(matches: Matches) -> tuple[int, dict[str, int]]:
+async def delete(matches: Matches) -> tuple[int, dict[str, int]]:
     """Delete each object as its own ``delete()`` does; the counts are by model."""
     if matches.query.visibility == "deleted":
         raise NotSupported(
             f"delete() moves {matches.model._meta.label} to the trash, and these objects are in it: hard_delete() "
             "deletes them for good, restore() takes them out of it."
         )
-    return _delete_each(matches, "delete", for_good=False)
+    return await _delete_each(matches, "delete", for_good=False)
 
 
-def hard_delete(matches: Matches) -> tuple[int, dict[str, int]]:
+async def hard_delete(matches: Matches) -> tuple[int, dict[str, int]]:
     """Delete each object for good; the counts are by model."""
-    return _delete_each(matches, "hard_delete", for_good=True)
+    return await _delete_each(matches, "hard_delete", for_good=True)
 
 
-def _delete_each(matches: Matches, verb: str, *, for_good: bool) -> tuple[int, dict[str, int]]:
-    def write(obj: DynamoModel) -> Mapping[str, int]:
+async def _delete_each(matches: Matches, verb: str, *, for_good: bool) -> tuple[int, dict[str, int]]:
+    async def write(obj: DynamoModel, pending: Block | None) -> Mapping[str, int]:
         terms = Terms(queried=_own_condition(matches.query, obj))
-        delete_one = obj._hard_delete if for_good else obj._delete_under
-        counts: Mapping[str, int] = delete_one(terms, matches.origin)[1]
+        delete_one = obj._hard_deleted if for_good else obj._deleted
+        counts: Mapping[str, int] = (await delete_one(terms, pending, matches.origin))[1]
         return counts
 
     job = _job(matches, verb, pre_delete, post_delete, post_soft_delete)
-    counts = job.write_each(each_once(matches.read()), write)
+    counts = await job.write_each(each_once(matches.read(), matches.pending), write)
     return sum(counts.values()), counts
 
 
-def restore(matches: Matches) -> tuple[int, dict[str, int]]:
+async def restore(matches: Matches) -> tuple[int, dict[str, int]]:
     """Take each object out of the trash as its own ``restore()`` does; the counts are by model."""
     model = matches.model
     if not registry.layout_of(model).soft_delete:
         raise NotSupported(f"{model._meta.label} has no soft delete, so there is no trash to restore() from.")
 
-    def write(obj: Any) -> Mapping[str, int]:
+    async def write(obj: Any, pending: Block | None) -> Mapping[str, int]:
         try:
-            counts: Mapping[str, int] = obj._restore_if(_own_condition(matches.query, obj))[1]
+            counts: Mapping[str, int] = (await obj._restored(_own_condition(matches.query, obj), pending))[1]
         except model.DoesNotExist:
             return {}  # deleted for good since it was read
         return counts
 
     job = _job(matches, "restore", post_restore)
-    counts = job.write_each(each_once(matches.read()), write)
+    counts = await job.write_each(each_once(matches.read(), matches.pending), write)
     return sum(counts.values()), counts
 
 
@@ -135,18 +142,14 @@ def _job(matches: Matches, verb: str, *signals: Any) -> Job:
     Such objects are written each by itself, since a signal is sent when its object is written; and so are those that
     others refer to, which go along, protect or are changed: transactions of their own are packed for them.
     """
-    models = [matches.model]
-    for model in models:
-        models += [each.model for each in cascade.followers(model, for_good=True) if each.model not in models]
+    models = cascade.taken_along(matches.model)
     heard = any(signal.has_listeners(model) for signal in signals for model in models)
     alone = len(models) > 1 or any(map(on_delete.concerns, models))
     together = None if heard or (signals and alone) else matches.together
-    return Job(verb, matches.model, progress=matches.progress, threads=not heard, together=together)
+    return Job(verb, matches.model, matches.pending, progress=matches.progress, several=not heard, together=together)
 
 
-def _check_unique(
-    model: type[DynamoModel], values: Mapping[str, object], objects: Sequence[DynamoModel]
-) -> Iterator[Any]:
+def _check_unique(model: type[DynamoModel], values: Mapping[str, object], objects: Sequence[DynamoModel]) -> None:
     for rule in rules_of(model):
         given = tuple(values.get(name) for name in rule.fields)
         if len(objects) > 1 and not rule.name and not any(value in (None, "") for value in given):
@@ -154,7 +157,6 @@ def _check_unique(
                 f"{model._meta.label}.{', '.join(rule.fields)} is unique, and {len(objects)} objects match: they "
                 f"cannot all have {rule.worded(given)}. Nothing was written."
             )
-    return iter(objects)
 
 
 def _own_condition(query: Query, obj: DynamoModel) -> Condition:
@@ -250,10 +252,10 @@ def _checked_value(field: Any, value: object) -> Any:
     return prepared
 
 
-def at_once(matches: Matches, assigned: Assigned) -> int | None:
+async def at_once(matches: Matches, assigned: Assigned) -> int | None:
     """Update the one object that is asked for by one request; ``None`` where objects have to be read first."""
     model = matches.model
-    if block.current() is not None or matches.is_empty or registry.layout_of(model).schema is not None:
+    if matches.pending is not None or matches.is_empty or registry.layout_of(model).schema is not None:
         return None  # an item of an earlier schema version has to be read before it is written
     if not computed_changes.is_left_to_dynamodb(model, assigned.changes, assigned.values, alone=True):
         return None
@@ -264,7 +266,7 @@ def at_once(matches: Matches, assigned: Assigned) -> int | None:
     of_type = Stored(ITEM_TYPE, "=", ({"S": plan.layout.item_type},))
     action = _action(model, plan, assigned, join((ITEM_EXISTS, of_type, condition, needs(assigned.changes))))
     try:
-        get_table(plan.layout.alias).send_patiently(compile_action(action))
+        await get_table(plan.layout.alias).ask_patiently(compile_action(action))
     except ConditionFailed as error:
         _explain(model, error, condition, assigned)
         return 0

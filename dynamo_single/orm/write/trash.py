@@ -46,7 +46,6 @@ from dynamo_single.orm.write.cascade import Cascade, Listing, Step
 from dynamo_single.orm.write.save import assign, remember
 from dynamo_single.signals import post_restore, post_soft_delete
 from dynamo_single.table import names
-from dynamo_single.table.flow import local
 
 #: How often a step is begun again because another writer was faster.
 ATTEMPTS = 3
@@ -139,9 +138,9 @@ async def _tell(signal: Signal, done: Sequence[object]) -> None:
         await notify(signal, type(each), instance=each)
 
 
-def along_with(obj: DynamoModel) -> list[Any]:
+async def along_with(obj: DynamoModel) -> list[Any]:
     """What goes to the trash along with a live object: a Query for each kind of children, or for several of them."""
-    return cascade.below(obj, live)
+    return await cascade.below(obj, live)
 
 
 def live(children: Children) -> list[Listing]:
@@ -170,7 +169,7 @@ async def _carry_out(
             is_fresh = True
         if is_fresh and not matches(terms.queried, obj._stored, registry.layout_of(type(obj))):
             return
-        work = await local(partial(prepare, obj, terms, again=attempt > 0))
+        work = await prepare(obj, terms, again=attempt > 0)
         batch = Batch.of(obj) if _is_in_trash(obj) else None
         try:
             await work.send(pending)
@@ -201,15 +200,15 @@ async def _look_again(obj: DynamoModel, first: Cascade, done: list[Any]) -> None
     """Once more for what came to refer to the objects by ``on_delete`` while they went to the trash: a Query for each
     such reference."""
     if any(map(on_delete.takes_along, {type(step.obj) for step in first.steps})):
-        work = await local(partial(_deletion, obj, NO_TERMS, again=True))
+        work = await _deletion(obj, NO_TERMS, again=True)
         try:
             await work.send(None)
         finally:
             done += work.done
-    await local(partial(on_delete.report_protected, [step.obj for step in first.steps], live))
+    await on_delete.report_protected([step.obj for step in first.steps], live)
 
 
-def _deletion(obj: DynamoModel, terms: Terms, *, again: bool) -> Cascade:
+async def _deletion(obj: DynamoModel, terms: Terms, *, again: bool) -> Cascade:
     """The object first, so that an interrupted deletion says so, then its children."""
     interrupted = _is_in_trash(obj)
     batch = Batch.of(obj) if interrupted else Batch.begun_with(obj)
@@ -219,10 +218,10 @@ def _deletion(obj: DynamoModel, terms: Terms, *, again: bool) -> Cascade:
         return [*live(children), *(batch.listings(children) if completes else ())]
 
     # What is counted is read before it is looked for.
-    held = hydration.reload(obj)._stored if checked(type(obj)) and not interrupted else None
+    held = (await hydration.reloaded(obj))._stored if checked(type(obj)) and not interrupted else None
     steps = [] if interrupted else [_Assignment(obj, batch.changes(obj, follows=False), terms, held)]
-    children = [child for child in cascade.below(obj, listings_of, again=again) if not _is_in_trash(child)]
-    on_delete.refuse_protected([*(() if interrupted else (obj,)), *children], live)
+    children = [child for child in await cascade.below(obj, listings_of, again=again) if not _is_in_trash(child)]
+    await on_delete.refuse_protected([*(() if interrupted else (obj,)), *children], live)
     if held is not None:
         on_delete.shows_all([(obj, held)], children, for_good=False)
     steps += [_Assignment(child, batch.changes(child, follows=True)) for child in children]
@@ -230,13 +229,13 @@ def _deletion(obj: DynamoModel, terms: Terms, *, again: bool) -> Cascade:
     return Cascade(steps, [batch.guard(obj)] if len(steps) > (0 if interrupted else 1) else [])
 
 
-def _restoration(obj: DynamoModel, terms: Terms, *, again: bool) -> Cascade:
+async def _restoration(obj: DynamoModel, terms: Terms, *, again: bool) -> Cascade:
     """The children first, so that what is not restored yet still belongs to an object in the trash."""
     if not _is_in_trash(obj):
         return Cascade(())
     if single.has_expired(obj._stored):
         raise type(obj).DoesNotExist(f"{Subject(obj).name} is past the time until which the trash keeps it.")
-    children = cascade.below(obj, Batch.of(obj).listings, again=again)
+    children = await cascade.below(obj, Batch.of(obj).listings, again=again)
     steps = [*(_Assignment(child, _restored(child)) for child in reversed(children))]
     return Cascade([*steps, _Assignment(obj, _restored(obj), Terms(terms.queried))], _guards(obj), ask_first=True)
 
@@ -249,7 +248,7 @@ async def _latecomers(obj: DynamoModel, batch: Batch | None, done: list[Any]) ->
         return [*found, *(batch.listings(children) if batch is not None else ())]
 
     for _ in range(ATTEMPTS):
-        below = await local(partial(cascade.below, obj, listings_of, again=True))
+        below = await cascade.below(obj, listings_of, again=True)
         late = [child for child in reversed(below) if _is_in_trash(child)]
         if not late:
             return

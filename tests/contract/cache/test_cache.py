@@ -226,7 +226,7 @@ def test_what_dynamodb_leaves_out_is_asked_for_again(
     cache: Any, sent: Sent, monkeypatch: pytest.MonkeyPatch, operation: str, left: str, use: Any
 ) -> None:
     """A part that was not done is sent again; if it is never done, that is an error."""
-    monkeypatch.setattr("dynamo_single.table.batches.pause", lambda attempt: None)
+    monkeypatch.setattr("dynamo_single.table.batches.LONGEST_PAUSE", 0.0)
     refused: list[Any] = []
 
     def leave_out(asked: str, params: Any) -> dict[str, Any] | None:

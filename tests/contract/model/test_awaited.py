@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
@@ -13,11 +12,12 @@ import pytest
 from django.db.models.signals import post_init, post_save
 
 from dynamo_single import models
-from dynamo_single.table import Table, transport
+from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests, capture_requests
 from dynamo_single.transactions import atomic
 from project.directory.models import Company, Person
 from tests.catalog.models import Order
+from tests.contract.model.awaiting import awaited, gathering, result
 
 PEOPLE = 200
 
@@ -29,25 +29,6 @@ def stored(table: Table) -> None:
         Company.objects.create(company_id=company_id, name=company_id)
     for name in ("Anna", "Mike"):
         Person.objects.create(company_id="c1", person_id=name.lower(), name=name)
-
-
-@contextmanager
-def awaited() -> Iterator[list[str]]:
-    """The operations that the event loop waits for itself."""
-    found: list[str] = []
-    asend = transport.asend
-
-    async def noted(settings: Any, operation: str, *args: Any) -> Any:
-        found.append(operation)
-        return await asend(settings, operation, *args)
-
-    with mock.patch("dynamo_single.table.transport.asend", noted):
-        yield found
-
-
-async def result(found: Any) -> Any:
-    """The result of a coroutine, or all that an asynchronous generator gives."""
-    return [each async for each in found] if hasattr(found, "__aiter__") else await found
 
 
 def of_company() -> Any:
@@ -215,25 +196,6 @@ def test_a_cancelled_save_says_that_its_outcome_is_unknown() -> None:
         return made
 
     assert asyncio.run(ask())._state.adding
-
-
-@contextmanager
-def gathering(count: int) -> Iterator[None]:
-    """Within the block no request goes on before so many are under way."""
-    under_way = 0
-    all_there = asyncio.Event()
-    asend = transport.asend
-
-    async def waits(*args: Any) -> Any:
-        nonlocal under_way
-        under_way += 1
-        if under_way == count:
-            all_there.set()
-        await asyncio.wait_for(all_there.wait(), 20)
-        return await asend(*args)
-
-    with mock.patch("dynamo_single.table.transport.asend", waits):
-        yield
 
 
 def test_gets_overlap() -> None:

@@ -17,19 +17,9 @@ from tests.versions import DJANGOS
 
 #: Methods of Django's that work as they are, since all that they do is call ours.
 INHERITED = {
-    "abulk_create",
-    "abulk_update",
-    "aaggregate",
-    "acontains",
-    "adelete",
-    "aearliest",
     "aexplain",
-    "aget_or_create",
-    "alatest",
     "all",
     "as_manager",
-    "aupdate",
-    "aupdate_or_create",
     "contains",
     "create",
     "db",

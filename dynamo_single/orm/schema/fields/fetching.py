@@ -124,6 +124,11 @@ class FetchedForward:
 
     field: Any
 
+    @property
+    def prefetches(self) -> Any:
+        """The model whose querysets ``prefetch_related()`` reads for it."""
+        return self.field.related_model
+
     def __get__(self, instance: Any, cls: Any = None) -> Any:
         behind: Any = super()
         if instance is not None and self._is_missing(instance) and mode_of(instance) is not FETCH_ONE:

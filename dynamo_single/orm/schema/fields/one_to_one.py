@@ -34,6 +34,11 @@ class ReverseOneDescriptor(ReverseOneToOneDescriptor):  # type: ignore[type-arg]
         return super().__get__(instance, cls)
 
     @property
+    def prefetches(self) -> Any:
+        """The model whose querysets ``prefetch_related()`` reads for it."""
+        return self.related.related_model
+
+    @property
     def field(self) -> Any:
         """The relation, which is called as the accessor is."""
         return self.related

@@ -1,7 +1,8 @@
 """The other side of a reference: Django's manager of the objects that refer to one, made to save what it is given.
 
 Django's ``add()`` and ``remove()`` write the rows behind the objects' backs. Here the objects know what they were read
-as, so they are saved themselves. What is private to Django is the class that its descriptor makes.
+as, so they are saved themselves. What is private to Django is the class that its descriptor makes. What sends is the
+objects' and querysets' own methods; a twin awaits theirs, where nothing of a project's would be passed by.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from asgiref.sync import sync_to_async
 from django.db.models.fields.related_descriptors import ReverseManyToOneDescriptor
 from django.utils.functional import cached_property
 
@@ -16,6 +18,8 @@ from dynamo_single.exceptions import StaleObject
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.fields.fetching import in_mode_of
 from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.owners import all_plain
+from dynamo_single.table.flow import run, twin
 
 
 class ReverseDescriptor(ReverseManyToOneDescriptor):  # type: ignore[type-arg]  # not generic at run time
@@ -49,6 +53,11 @@ class Adding:
     field: Any
     _check_fk_val: Any
     _remove_prefetched_objects: Any
+
+    @property
+    def prefetches(self) -> Any:
+        """The model whose querysets ``prefetch_related()`` reads for it."""
+        return self.model
 
     def __call__(self, *, manager: str) -> Any:
         behind: Any = super()
@@ -86,6 +95,13 @@ class Adding:
 
         Where another writer has changed a key of it since, one GetItem and another update.
         """
+        run(self._added(objs, bulk))
+
+    async def aadd(self, *objs: Any, bulk: bool = True) -> None:
+        """``add()``, awaited."""
+        await (self._added(objs, bulk) if self._is_ours("add") else sync_to_async(self.add)(*objs, bulk=bulk))
+
+    async def _added(self, objs: Sequence[Any], bulk: bool) -> None:
         self._check_fk_val()
         for obj in objs:
             self._check_model(obj)
@@ -97,30 +113,64 @@ class Adding:
             referred = not obj._state.adding and self.field.get_local_related_value(obj) == owner
             setattr(obj, self.field.name, self.instance)
             if not bulk:
-                obj.save()
+                await twin(obj, "save")
             if bulk or referred:
-                self._name(obj)
+                await self._name(obj)
 
     def set(self, objs: Any, *, bulk: bool = True, clear: bool = False) -> None:
         """Let exactly these objects refer to this one."""
+        run(self._set(objs, bulk))
+
+    async def aset(self, objs: Any, *, bulk: bool = True, clear: bool = False) -> None:
+        """``set()``, awaited."""
         # What clear=True takes away first and gives back comes to the same, but the objects would not know.
-        behind: Any = super()
-        behind.set(objs, bulk=bulk, clear=False)
+        await (self._set(objs, bulk) if self._is_ours("set") else sync_to_async(self.set)(objs, bulk=bulk))
+
+    async def _set(self, objs: Any, bulk: bool) -> None:
+        self._check_fk_val()
+        # Before anything is taken away: it may be a queryset.
+        wanted = await objs._read() if hasattr(objs, "_read") else objs
+        await self._added(tuple(wanted), bulk)
+
+    async def acreate(self, **kwargs: Any) -> Any:
+        """``create()``, awaited."""
+        return await self._of_manager("create", **kwargs)
+
+    async def aget_or_create(self, **kwargs: Any) -> Any:
+        """``get_or_create()``, awaited."""
+        return await self._of_manager("get_or_create", **kwargs)
+
+    async def aupdate_or_create(self, **kwargs: Any) -> Any:
+        """``update_or_create()``, awaited."""
+        return await self._of_manager("update_or_create", **kwargs)
+
+    async def _of_manager(self, name: str, /, **kwargs: Any) -> Any:
+        if not self._is_ours(name):
+            return await sync_to_async(getattr(self, name))(**kwargs)
+        self._check_fk_val()
+        kwargs[self.field.name] = self.instance
+        manager: Any = self
+        return await getattr(manager.get_queryset(), f"a{name}")(**kwargs)
+
+    def _is_ours(self, name: str) -> bool:
+        """Whether no code of a project's is called by a method of the manager."""
+        return all_plain(type(self), (name, "get_queryset"))
 
     def _check_model(self, obj: DynamoModel) -> None:
         if not isinstance(obj, self.model):
             raise TypeError(f"{self.model._meta.object_name!r} instance expected, got {shown(obj)}")
 
-    def _name(self, obj: DynamoModel) -> None:
+    async def _name(self, obj: DynamoModel) -> None:
         """Write the reference of an object, whatever it is in the table; another version is not written over."""
         try:
-            obj.save(update_fields=[self.field.name])
+            await twin(obj, "save", update_fields=[self.field.name])
         except StaleObject as error:
-            if error.expected is not None or not obj._follow_stored({self.field.attname}):
+            if error.expected is not None or not await obj._follow_stored({self.field.attname}):
                 raise
-            obj.save(update_fields=[self.field.name])
+            await twin(obj, "save", update_fields=[self.field.name])
 
-    add.alters_data = set.alters_data = True  # type: ignore[attr-defined]  # templates call neither
+    add.alters_data = set.alters_data = aadd.alters_data = aset.alters_data = True  # type: ignore[attr-defined]  # templates call none
+    acreate.alters_data = aget_or_create.alters_data = aupdate_or_create.alters_data = True  # type: ignore[attr-defined]
 
 
 class Removing(Adding):
@@ -131,6 +181,13 @@ class Removing(Adding):
 
         An object that the manager hides is left alone; of a manager that hides any, the objects are read before.
         """
+        run(self._removed(objs))
+
+    async def aremove(self, *objs: Any, bulk: bool = True) -> None:
+        """``remove()``, awaited."""
+        await (self._removed(objs) if self._is_ours("remove") else sync_to_async(self.remove)(*objs))
+
+    async def _removed(self, objs: Sequence[Any]) -> None:
         self._check_fk_val()
         owner = self.field.get_foreign_related_value(self.instance)
         for obj in objs:
@@ -139,18 +196,42 @@ class Removing(Adding):
                 raise self.field.remote_field.model.DoesNotExist(
                     f"{shown(obj)} is not related to {shown(self.instance)}."
                 )
-        given = self._given_by_manager(objs)
-        for obj in given:
+        for obj in await self._given_by_manager(objs):
             setattr(obj, self.field.name, None)
-            obj.save(update_fields=[self.field.name])
+            await twin(obj, "save", update_fields=[self.field.name])
 
-    def _given_by_manager(self, objs: Sequence[DynamoModel]) -> Sequence[Any]:
+    async def aclear(self, *, bulk: bool = True) -> None:
+        """``clear()``, awaited: without ``bulk`` each object is saved, with its signals."""
+        if not self._is_ours("clear"):
+            await sync_to_async(self.clear)(bulk=bulk)
+            return
+        self._check_fk_val()
+        self._remove_prefetched_objects()
+        manager: Any = self
+        if bulk:
+            await manager.get_queryset().aupdate(**{self.field.name: None})
+            return
+        for obj in await manager.get_queryset()._read():
+            setattr(obj, self.field.name, None)
+            await obj.asave(update_fields=[self.field.name])
+
+    async def _set(self, objs: Any, bulk: bool) -> None:
+        self._check_fk_val()
+        wanted = tuple(await objs._read() if hasattr(objs, "_read") else objs)
+        manager: Any = self
+        former = set(await manager.get_queryset().all()._read())
+        await self._removed([obj for obj in former if obj not in wanted])
+        await self._added([obj for obj in wanted if obj not in former], bulk)
+
+    async def _given_by_manager(self, objs: Sequence[DynamoModel]) -> Sequence[Any]:
         """Those of some objects that the manager gives, as Django's ``remove()`` asks: it may hide some."""
         self._remove_prefetched_objects()
         manager: Any = self
         if not objs or manager.get_queryset()._gives_all(objs):
             return objs
-        found = {obj.pk for obj in manager.filter(pk__in=[obj.pk for obj in objs]).order_by()}
+        given = await manager.filter(pk__in=[obj.pk for obj in objs]).order_by()._read()
+        found = {obj.pk for obj in given}
         return [obj for obj in objs if obj.pk in found]
 
-    remove.alters_data = True  # type: ignore[attr-defined]
+    clear: Any
+    remove.alters_data = aremove.alters_data = aclear.alters_data = True  # type: ignore[attr-defined]  # as above

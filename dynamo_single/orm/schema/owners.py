@@ -1,0 +1,44 @@
+"""Whose the methods of a class are: this app's and the libraries', or a project's.
+
+A project's own may do anything, so that nothing of ours may take its place in silence. This module knows classes only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Any
+
+#: Where methods are that a coroutine of ours does the same as. Other faces of this app, such as ``auth``, add to them.
+_PLAIN = ("dynamo_single.orm.", "django.", "pynamodb.")
+#: Where nothing is a project's own.
+_OURS = ("dynamo_single.", "django.", "pynamodb.")
+
+
+def are_plain(cls: Any, names: tuple[str, ...]) -> bool:
+    """Whether all methods of some names are the mapping's or the libraries' own, as far as a class has them.
+
+    Decided once for a class, and again if a method was replaced, as tests do.
+    """
+    return _are_plain(cls, names, tuple([getattr(cls, name, None) for name in names]))
+
+
+@lru_cache(maxsize=1024)
+def _are_plain(cls: Any, names: tuple[str, ...], methods: tuple[Any, ...]) -> bool:
+    return all(owner is None or f"{owner.__module__}.".startswith(_PLAIN) for owner in owners_of(cls, names))
+
+
+def all_plain(cls: Any, names: tuple[str, ...]) -> bool:
+    """Whether nothing of a project's is called by methods of some names, which may call each other by ``super()``."""
+    return _all_plain(cls, names, tuple([getattr(cls, name, None) for name in names]))
+
+
+@lru_cache(maxsize=1024)
+def _all_plain(cls: Any, names: tuple[str, ...], methods: tuple[Any, ...]) -> bool:
+    owners = (each for each in cls.__mro__ if not vars(each).keys().isdisjoint(names))
+    return all(f"{each.__module__}.".startswith(_OURS) for each in owners)
+
+
+def owners_of(cls: type[Any], names: Iterable[str]) -> Iterator[type[Any] | None]:
+    """The class that a class has each of some methods from; ``None`` for one that it does not have."""
+    return (next((each for each in cls.__mro__ if name in vars(each)), None) for name in names)

@@ -1,0 +1,49 @@
+"""What the tests of awaited methods share: which requests the event loop waits for itself, and whether they overlap."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+from dynamo_single.table import transport
+
+
+@contextmanager
+def awaited() -> Iterator[list[str]]:
+    """The operations that the event loop waits for itself."""
+    found: list[str] = []
+    asend = transport.asend
+
+    async def noted(settings: Any, operation: str, *args: Any) -> Any:
+        found.append(operation)
+        return await asend(settings, operation, *args)
+
+    with mock.patch("dynamo_single.table.transport.asend", noted):
+        yield found
+
+
+@contextmanager
+def gathering(count: int) -> Iterator[None]:
+    """Within the block no request goes on before so many are under way."""
+    under_way = 0
+    all_there = asyncio.Event()
+    asend = transport.asend
+
+    async def waits(*args: Any) -> Any:
+        nonlocal under_way
+        under_way += 1
+        if under_way == count:
+            all_there.set()
+        await asyncio.wait_for(all_there.wait(), 20)
+        return await asend(*args)
+
+    with mock.patch("dynamo_single.table.transport.asend", waits):
+        yield
+
+
+async def result(found: Any) -> Any:
+    """The result of a coroutine, or all that an asynchronous generator gives."""
+    return [each async for each in found] if hasattr(found, "__aiter__") else await found

@@ -1,0 +1,145 @@
+"""Related objects read along in an event loop: what Django's function reads in a thread, by the same requests."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db.models import Prefetch
+
+from dynamo_single.table import Table
+from dynamo_single.testing import capture_requests
+from project.directory.models import Company, Office, Person
+from tests.catalog.boards import Board, Card, Note, Task
+from tests.contract.model.awaiting import awaited
+
+
+@pytest.fixture(autouse=True)
+def stored(table: Table) -> None:
+    """Two companies with people and offices, and two boards with all that may lie on them."""
+    for c in "ab":
+        Company.objects.create(company_id=c, name=c)
+        for number in range(2):
+            Person.objects.create(company_id=c, person_id=f"{c}{number}", name=f"{c}{number}")
+        Office.objects.create(company_id=c, office_id=f"o{c}", city="Bonn")
+        Board.objects.create(board_id=c, name=c)
+        Card.objects.create(board_id=c, card_id="1")
+        Card.objects.create(board_id=c, card_id="2", status="closed")
+        Task.objects.create(board_id=c, number=1)
+        Task.objects.create(board_id=c, number=2)
+        Note.objects.create(note_id=f"n{c}", board_id=c)
+    Note.objects.create(note_id="free")
+
+
+def companies(*lookups: Any) -> Any:
+    """Both companies with what is read along."""
+    return Company.objects.filter(pk__in=["a", "b"]).prefetch_related(*lookups)
+
+
+def boards(*lookups: Any) -> Any:
+    """Both boards with what is read along."""
+    return Board.objects.filter(pk__in=["a", "b"]).prefetch_related(*lookups)
+
+
+NATIVE: dict[str, Callable[[], Any]] = {
+    "children": lambda: companies("people"),
+    "children of several kinds": lambda: companies("people", "offices"),
+    "a level further": lambda: companies("people__company__offices"),
+    "a queryset": lambda: companies(Prefetch("people", Person.objects.filter(name__startswith="a"))),
+    "a queryset with lookups of its own": lambda: companies(
+        Prefetch("people", Person.objects.prefetch_related("company__offices"))
+    ),
+    "a queryset with references of its own": lambda: companies(
+        Prefetch("people", Person.objects.select_related("company"))
+    ),
+    "a sliced queryset": lambda: companies(Prefetch("people", Person.objects.all()[:1])),
+    "to a name": lambda: companies(Prefetch("people", Person.objects.all(), to_attr="staff"), "staff__company"),
+    "a reference": lambda: Person.objects.filter(company__in=["a", "b"]).select_related("company"),
+    "a reference by name": lambda: Person.objects.filter(company__in=["a", "b"]).prefetch_related("company__offices"),
+    "a reference that may be empty": lambda: Note.objects.filter(pk__in=["na", "free"]).select_related("board"),
+    "children in another order": lambda: boards("tasks"),
+    "Django's manager": lambda: boards("notes"),
+    "one parent": lambda: Company.objects.filter(pk="a").prefetch_related("people", "offices"),
+    "nothing": lambda: Company.objects.filter(pk="none").prefetch_related("people"),
+    "rows": lambda: Person.objects.filter(company="a").values_list("name"),
+}
+
+
+def shown(obj: Any, depth: int = 3) -> Any:
+    """An object with what is read along, some levels deep."""
+    if not hasattr(obj, "_meta") or not depth:
+        return getattr(obj, "pk", obj)
+    cached = getattr(obj, "_prefetched_objects_cache", {})
+    many = {name: [shown(each, depth - 1) for each in read] for name, read in cached.items()}
+    one = {name: shown(each, depth - 1) for name, each in obj._state.fields_cache.items()}
+    lists = {name: [shown(each, depth - 1) for each in value] for name, value in vars(obj).items() if name == "staff"}
+    return obj.pk, many, one, lists
+
+
+def both(queryset: Callable[[], Any]) -> tuple[list[str], list[str]]:
+    """The operations that are sent and those that are awaited; the same objects are read by a thread and by a loop."""
+    with capture_requests() as sent:
+        expected = [shown(each) for each in queryset()]
+
+    async def ask() -> list[Any]:
+        return [each async for each in queryset()]
+
+    with capture_requests() as sent_too, awaited() as found:
+        read = asyncio.run(ask())
+    with capture_requests() as more:
+        assert [shown(each) for each in read] == expected
+    assert not more
+    operations = [each.operation for each in sent_too]
+    assert operations == [each.operation for each in sent]
+    return operations, found
+
+
+@pytest.mark.parametrize("name", NATIVE)
+def test_the_loop_reads_along_itself(name: str) -> None:
+    """Every request is awaited, and none is sent by a thread."""
+    operations, found = both(NATIVE[name])
+    assert found == operations
+
+
+def test_a_projects_manager_is_called_in_a_thread() -> None:
+    """The children of that kind alone are read by it: a Query for each parent."""
+    operations, found = both(lambda: boards("tasks", "cards"))
+    assert operations == ["BatchGetItem", *["Query"] * 4]
+    assert found == operations[:3]
+
+
+def test_pages_and_iterators_read_along_themselves() -> None:
+    """Chunk by chunk, and for a page at once."""
+
+    async def ask() -> list[Any]:
+        found = [each async for each in companies("people").aiterator(chunk_size=1)]
+        return [*found, *await Person.objects.filter(company="a").select_related("company").apage(2)]
+
+    with capture_requests() as sent, awaited() as found:
+        read = asyncio.run(ask())
+    assert [len(each.people.all()) for each in read[:2]] == [2, 2]
+    assert found == [each.operation for each in sent] == ["BatchGetItem", "Query", "Query", "Query", "GetItem"]
+
+
+WRONG: dict[str, Callable[[], Any]] = {
+    "unknown": lambda: companies("nothing"),
+    "no relation": lambda: companies("name"),
+    "twice": lambda: companies("people", Prefetch("people", Person.objects.all())),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_cannot_be_read_along_is_the_same_error(name: str) -> None:
+    """In Django's words."""
+    with pytest.raises((AttributeError, ValueError)) as raised:
+        list(WRONG[name]())
+
+    async def ask() -> None:
+        async for _ in WRONG[name]():
+            pass
+
+    with pytest.raises(type(raised.value)) as awaited_too:
+        asyncio.run(ask())
+    assert str(awaited_too.value) == str(raised.value)
