@@ -17,7 +17,6 @@ from dynamo_single.orm.effects import sending
 from dynamo_single.orm.effects.effect import Along, Effect, Subject, Transition, standing
 from dynamo_single.orm.effects.terms import Conditions
 from dynamo_single.orm.effects.write import Write
-from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.items.serialization import key_of_pk
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, ITEM_MISSING, Action, Check, Item, ItemKey, Update, key_of
 from dynamo_single.orm.requests.block import Block
@@ -174,7 +173,7 @@ def counters_on(model: type[DynamoModel]) -> list[tuple[str, Children]]:
 async def count(children: Children, pk: object) -> int:
     """How many live children an object has for a counter: one COUNT Query for each megabyte of them."""
     # Planning asks for it.
-    await knowledge.ask(registry.layout_of(children.model))
+    await children.model._base_manager.all()._know()
     found: int = await live_children(children, pk)._count()
     return found
 

@@ -21,7 +21,6 @@ from dynamo_single.orm.effects.compose import assigned, compose
 from dynamo_single.orm.effects.copies import value_in
 from dynamo_single.orm.effects.effect import Along, Effect, Effects, Subject, Transition
 from dynamo_single.orm.effects.write import Write
-from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.items.serialization import is_same
 from dynamo_single.orm.requests.actions import Action, Item, ItemKey, Update, key_of
 from dynamo_single.orm.requests.block import Block, combined
@@ -57,7 +56,7 @@ class Group(Struct, frozen=True):
         """
         attributes = registry.attributes_of(self.holder)
         # Planning asks for it.
-        await knowledge.ask(registry.layout_of(self.holder))
+        await self.holder._base_manager.all()._know()
         for queryset in _holders(self.holder, self.field, self.pk, deleted=deleted):
             async with aclosing(queryset._pages()) as pages:
                 async for page in pages:

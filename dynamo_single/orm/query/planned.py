@@ -151,6 +151,10 @@ class PlannedQuerySet(StatefulQuerySet[M]):
             await objects.know(state)
         return state
 
+    async def _know(self) -> None:
+        """Ask the table what planning queries of this model asks, so that they can be planned in an event loop."""
+        await objects.know(state_of(self))
+
     async def _read(self) -> list[M]:
         """All results, as they are kept, and what is read along: ``list()`` of the queryset, for a coroutine."""
         if self._result_cache is None and self._is_native():

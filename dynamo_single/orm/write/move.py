@@ -162,7 +162,7 @@ async def _refuse_orphans(obj: DynamoModel) -> None:
     """
     for field, always in _references(type(obj)):
         # Planning asks for it.
-        await knowledge.ask(registry.layout_of(field.model))
+        await field.model._base_manager.all()._know()
         for queryset in _found_by(field, obj.pk, always=always):
             follows = field.model.derived_by in (field.name, field.attname)
             if follows:
