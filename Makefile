@@ -12,7 +12,7 @@ export PYTHONUNBUFFERED := 1
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/pytest -q -n 2 --dist worksteal
 
-.PHONY: help run test test-fast test-deep test-transports test-versions test-django docs bench bench-full bench-partition bench-walks bench-tests bench-backfill bench-cpu check lint format install install-dev
+.PHONY: help run test test-fast test-browser test-deep test-transports test-versions test-django docs bench bench-full bench-partition bench-walks bench-tests bench-backfill bench-cpu check lint format install install-dev
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -25,6 +25,9 @@ test: check ## everything that has to hold before a change is handed in
 
 test-fast: install-dev ## the tests that need no engine (half a minute)
 	@$(PYTEST) tests/unit tests/docs/test_reference*.py
+
+test-browser: .venv/installed-browser node_modules/installed ## run the demo in headless Chromium (ARGS="-k lists"); Chromium is installed where that can be done
+	@$(BIN)/python -m tests.browser.run $(ARGS)
 
 test-deep: check ## all tests with their long cases and large numbers of examples, before a release (docs/reference/tests.md)
 	@TEST_DEEP=1 $(PYTEST)
@@ -93,6 +96,11 @@ install-dev: .venv/installed-dev node_modules/installed
 .venv/installed-dev: tests/requirements.txt .venv/installed | .venv/bin/python
 	@echo "Installing the tools"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r tests/requirements.txt
+	@touch $@
+
+.venv/installed-browser: tests/requirements-browser.txt .venv/installed-dev | .venv/bin/python
+	@echo "Installing the browser's driver"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r tests/requirements-browser.txt
 	@touch $@
 
 # Peers are compared where they install; their pins must not move what the tests run on.

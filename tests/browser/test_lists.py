@@ -1,0 +1,116 @@
+"""Lists in the admin, used as people use them: search, order, filters, and pages there and back."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+
+import pytest
+from django.contrib import admin
+from playwright.sync_api import Locator, Page, expect
+
+from project.directory.models import Company
+
+WORDS = ("Zeta", "Bakery", "harbour", "Works", "Kettle", "Zetaland")
+
+
+@pytest.fixture
+def companies(table: object) -> None:
+    """528 companies."""
+    Company.objects.bulk_create(
+        Company(
+            name=f"{WORDS[number % 6]} {WORDS[number % 5]} {number:03}",
+            stock=f"T{(number * 7) % 528:03}",
+            founded=datetime.date(1990 + number % 30, 1, 1),
+            public=number % 3 == 0,
+        )
+        for number in range(528)
+    )
+
+
+def rows(page: Page, column: str = "name") -> list[str]:
+    """What stands in a column."""
+    return page.locator(f"#result_list .field-{column}").all_inner_texts()
+
+
+def follow(page: Page, link: Locator) -> None:
+    """Click, and wait for the next page."""
+    with page.expect_navigation():
+        link.click()
+
+
+@pytest.mark.usefixtures("companies")
+def test_search_order_and_filters(
+    signed_in: Page, picture: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Words in any case and order, any column by a click, and filters with their numbers."""
+    company_admin = type(admin.site.get_model_admin(Company))
+    monkeypatch.setattr(company_admin, "list_filter", ("public", "founded"))
+    monkeypatch.setattr(company_admin, "date_hierarchy", "founded")
+    page = signed_in
+    page.goto("/admin/directory/company/")
+    picture("list")
+    page.fill("#searchbar", "WORKS zetaland")
+    follow(page, page.locator("#changelist-search input[type=submit]"))
+    found = rows(page)
+    assert found
+    assert all("Zetaland" in name and "Works" in name for name in found)
+    picture("list-searched")
+    page.fill("#searchbar", "")
+    follow(page, page.locator("#changelist-search input[type=submit]"))
+
+    follow(page, page.locator("th.column-stock a").first)
+    assert rows(page, "stock")[:2] == ["T000", "T001"]
+    follow(page, page.locator("th.column-stock .toggle"))
+    assert rows(page, "stock")[:2] == ["T527", "T526"]
+    picture("list-ordered")
+
+    follow(page, page.get_by_role("link", name="Show counts"))
+    expect(page.locator("#changelist-filter")).to_contain_text("Yes (176)")
+    picture("list-facets")
+    follow(page, page.get_by_role("link", name="Yes (176)"))
+    expect(page.locator(".paginator")).to_contain_text("176 companies")
+    follow(page, page.locator(".toplinks a", has_text="1993"))
+    expect(page.locator(".paginator")).to_contain_text("18 companies")
+    picture("list-filtered")
+
+
+@pytest.mark.usefixtures("companies")
+def test_pages_by_number(signed_in: Page) -> None:
+    """The last page and the one before it."""
+    page = signed_in
+    page.goto("/admin/directory/company/")
+    follow(page, page.locator(".paginator a", has_text="6"))
+    assert len(rows(page)) == 28
+    follow(page, page.locator(".paginator a", has_text="5"))
+    assert len(rows(page)) == 100
+
+
+def test_pages_of_five_thousand_there_and_back(
+    signed_in: Page, picture: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each page is begun where the one before ended; the way back shows the same pages."""
+    monkeypatch.setattr(type(admin.site.get_model_admin(Company)), "list_per_page", 500)
+    Company.objects.bulk_create(Company(name=f"Company {number:04}") for number in range(5000))
+    page = signed_in
+    page.goto("/admin/directory/company/")
+    picture("large-list")
+    names, first = [], rows(page)
+    while True:
+        names += rows(page)
+        following = page.locator(".paginator a[rel=next]")
+        if not following.count():
+            break
+        follow(page, following)
+    assert names == [f"Company {number:04}" for number in range(5000)]
+    while page.locator(".paginator a[rel=prev]").count():
+        follow(page, page.locator(".paginator a[rel=prev]"))
+    assert rows(page) == first
+
+    page.fill("#searchbar", "Company 49")
+    follow(page, page.locator("#changelist-search input[type=submit]"))
+    assert rows(page)[0] == "Company 4900"
+    picture("large-list-searched")
+    page.goto("/admin/directory/company/?public__exact=1")
+    picture("large-list-refused")
+    expect(page.locator(".errornote")).to_contain_text("too many to look through at once")
