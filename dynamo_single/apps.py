@@ -34,6 +34,7 @@ _CHECKS: Final = {
     "auth.check_admin_sites": checks.Tags.admin,
     "auth.check_backends": checks.Tags.security,
     "migrations.check_tables": checks.Tags.database,
+    "migrations.check_versions": checks.Tags.models,
     "models.check_models": checks.Tags.models,
     "settings.check_names": checks.Tags.security,
     "settings.check_session_engine": checks.Tags.security,

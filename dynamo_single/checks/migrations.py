@@ -13,6 +13,7 @@ from dynamo_single.exceptions import DynamoSingleError, ForeignTable, FormNotApp
 from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.filled.states import StoredForm, refuse_foreign
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.upgrades import FIRST
 from dynamo_single.table.flow import run
 from dynamo_single.table.table import Table, get_table
 
@@ -51,14 +52,14 @@ def _found(table: Table) -> Iterator[CheckMessage]:
             )
 
 
-def _unreadable(table: Table, item_type: str, form: StoredForm) -> Iterator[Error]:
-    """E024: items may be of a schema version that the code has no upgrade from, or of a newer one than its own."""
+def _unreadable(table: Table, item_type: str, form: StoredForm) -> Iterator[Warning]:
+    """W908: items may be of a schema version that the code has no upgrade from, or of a newer one than its own."""
     model = registry.model_of_type(table.settings.alias, item_type)
     if model is not None and knowledge.has_migrations(model._meta.app_label):
         try:
             knowledge.check_version(registry.layout_of(model), form)
         except FormNotApplied as error:
-            yield Error(str(error), obj=model, id="dynamo_single.E024")
+            yield Warning(str(error), obj=model, id="dynamo_single.W908")
 
 
 def check_apps(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
@@ -73,6 +74,24 @@ def check_apps(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) ->
         )
         for label in sorted(labels)
         if not knowledge.has_migrations(label)
+    ]
+
+
+def check_versions(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
+    """W907: a raised schema version in an app without migrations, so that nobody knows of items below it."""
+    return [
+        Warning(
+            f"Meta.schema_version is {model._options.schema_version}, and the app {model._meta.app_label!r} has no "
+            "migrations: nothing says whether items of earlier versions are there, which a filter would leave out.",
+            hint=f"manage.py makemigrations {model._meta.app_label}, and for a table that has items already migrate "
+            "--fake-initial.",
+            obj=model,
+            id="dynamo_single.W907",
+        )
+        for model in registry.all_models()
+        if (model._options.schema_version or FIRST) > FIRST
+        and (app_configs is None or any(each.label == model._meta.app_label for each in app_configs))
+        and not knowledge.has_migrations(model._meta.app_label)
     ]
 
 

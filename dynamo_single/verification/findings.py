@@ -84,6 +84,12 @@ class Subject(Struct, frozen=True):
         return schema is not None and not schema.is_current(self.item)
 
     @property
+    def waits(self) -> frozenset[str]:
+        """The physical names of what is as it was then in an item of an earlier schema version."""
+        schema = None if self.model is None else registry.layout_of(self.model).schema
+        return frozenset() if schema is None or schema.is_current(self.item) else schema.changes
+
+    @property
     def is_claim(self) -> bool:
         """Whether the item is a claim."""
         return self.item.get(names.ITEM_TYPE, {}).get("S") == names.CLAIM_ITEM_TYPE

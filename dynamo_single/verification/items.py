@@ -58,10 +58,10 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
         return
     if primary != subject.key:
         yield Finding("primary key", subject.key, f"Its attributes give {primary[0]} / {primary[1]}.")
-    if subject.is_older:
-        return  # its keys and folded copies are those of then, until it is upgraded
-    yield from _copies(subject, values)
-    for index in _indexes(subject):
+    # What upgrades change of an earlier version is as it was then, with its keys and folded copies.
+    waits = subject.waits
+    yield from _copies(subject, values, waits)
+    for index in _indexes(subject, waits):
         yield from _index(subject, index, expected)
 
 
@@ -69,12 +69,12 @@ def _is_unfilled(subject: Subject, copy: Any) -> bool:
     return copy.reference_field.attribute.attr_name in subject.item and copy.attr_name not in subject.item
 
 
-def _copies(subject: Subject, values: dict[str, Any]) -> Iterator[Finding]:
+def _copies(subject: Subject, values: dict[str, Any], waits: frozenset[str]) -> Iterator[Finding]:
     attributes = registry.attributes_of(subject.model)
     for copy in registry.copies_of(subject.model):
         source, text = attributes[copy.source], values[copy.name]
         expected = None if text is None else copy.to_attribute_value(text)
-        if expected == subject.item.get(copy.attr_name):
+        if expected == subject.item.get(copy.attr_name) or copy.attr_name in waits:
             continue
         condition = as_read(subject.item, (source.attr_name, copy.attr_name))
         change = {} if expected is None else {copy.attr_name: expected}
@@ -83,9 +83,12 @@ def _copies(subject: Subject, values: dict[str, Any]) -> Iterator[Finding]:
         yield Finding("canonical copy", subject.key, f"{copy.name} is not {text!r}, made of {copy.source}.", (repair,))
 
 
-def _indexes(subject: Subject) -> tuple[str, ...]:
-    own = (key.index for key in registry.layout_of(subject.model).index_keys if key.index)
-    return tuple(dict.fromkeys((*table_settings(subject.alias).indexes, *own)))
+def _indexes(subject: Subject, waits: frozenset[str]) -> tuple[str, ...]:
+    layout = registry.layout_of(subject.model)
+    own = (key.index for key in layout.index_keys if key.index)
+    made_of = {key: {layout.attributes[name].stored for name in key.variables} for key in layout.index_keys}
+    waiting = {key.index for key, stored in made_of.items() if not waits.isdisjoint(stored)}
+    return tuple(each for each in dict.fromkeys((*table_settings(subject.alias).indexes, *own)) if each not in waiting)
 
 
 def _index(subject: Subject, index: str, expected: NewItem) -> Iterator[Finding]:

@@ -50,7 +50,7 @@ def _effects_of(model: type[DynamoModel], generation: int) -> Effects:
 def _check_upgrades(model: type[DynamoModel], effects: list[Effect]) -> None:
     """Refuse upgrades of what other items follow from: reading an item cannot change those along with it."""
     schema = registry.layout_of(model).schema
-    changes = frozenset[str]() if schema is None else schema.changes_since(schema.oldest)
+    changes = frozenset[str]() if schema is None else schema.changes
     for effect in effects:
         if refused := sorted(changes & effect.watches):
             raise ConfigurationError(

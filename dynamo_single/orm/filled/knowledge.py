@@ -214,7 +214,7 @@ def _upgraded_names(layout: ModelLayout, form: StoredForm | None) -> frozenset[s
     """The physical names that an upgrade may change of items of the form; without one, of items of any version."""
     if layout.schema is None:
         return frozenset()
-    return layout.schema.changes_since(layout.schema.oldest if form is None else form.schema_version)
+    return layout.schema.changes if form is None else layout.schema.changes_since(form.schema_version)
 
 
 def _missing(layout: ModelLayout, form: StoredForm | None) -> Missing:

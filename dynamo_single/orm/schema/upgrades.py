@@ -110,6 +110,11 @@ class Schema(Struct, frozen=True, eq=False):
         """The present version as items have it."""
         return {"N": str(self.version)}
 
+    @property
+    def changes(self) -> frozenset[str]:
+        """The stored names that any upgrade may change, with folded copies of them."""
+        return self.changes_since(self.oldest)
+
     def changes_since(self, version: int) -> frozenset[str]:
         """The stored names that may change between a version and the present one, with folded copies of them."""
         found = {name for start, each in self.upgrades.items() if start >= version for name in each.changes}
@@ -136,7 +141,7 @@ class Schema(Struct, frozen=True, eq=False):
                 f"{self.version}: it would lose what newer code has written. Deploy the newer code."
             )
         asked: set[str] = set()
-        values, changed = self._values(item), set[str]()
+        values = self._values(item)
         found: NewItem = {name: dict(value) for name, value in item.items()}
         for start in range(version, to):
             upgrade = self.upgrades.get(start)
@@ -153,12 +158,10 @@ class Schema(Struct, frozen=True, eq=False):
                 if value is not None:
                     values[name] = value
                     found[name] = self._stored(name, value, item, start)
-            changed |= given.keys()
         for copy, source, fold in self.folds:
-            if source in changed:
-                found.pop(copy, None)
-                folded = fold(found.get(source))
-                found |= {} if folded is None else {copy: dict(folded)}
+            found.pop(copy, None)
+            folded = fold(found.get(source))
+            found |= {} if folded is None else {copy: dict(folded)}
         found[names.SCHEMA_VERSION] = {"N": str(to)}
         return Upgraded(found, frozenset(asked - item.keys()))
 

@@ -10,6 +10,7 @@ from asgiref.sync import async_to_sync
 from django.db.models import Count, F, Max, Q, Sum
 
 from dynamo_single import counters, models, transactions
+from dynamo_single.checks.migrations import check_versions
 from dynamo_single.exceptions import (
     ConfigurationError,
     KeyNotFilled,
@@ -19,6 +20,7 @@ from dynamo_single.exceptions import (
 )
 from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests
+from dynamo_single.verification import verify
 from tests.contract.model.patrons import COUNT, PRIMARY, SPLIT, attributes, patron, put
 from tests.contract.tables import everything
 from tests.unit.declaring import declare, forgotten, messages
@@ -433,6 +435,22 @@ def test_an_upgrade_cannot_change_what_is_unique(table: Table) -> None:
         assert [each[0] for each in messages(found)] == ["dynamo_single.E023"]
         with pytest.raises(ConfigurationError, match=r"Meta.upgrades change first, from which other items follow"):
             found.objects.create(patron_id="a", first="x")
+
+
+@pytest.mark.parametrize(
+    ("options", "ids"), [({}, ["dynamo_single.W907"]), ({"schema_version": 1, "upgrades": {}}, [])]
+)
+def test_a_raised_version_needs_migrations(options: dict[str, Any], ids: list[str]) -> None:
+    """Without them nobody knows whether a filter leaves older items out; the first version has none."""
+    with forgotten():
+        found = patron(**options)
+        assert [each.id for each in check_versions() if each.obj is found] == ids
+
+
+def test_keys_that_upgrades_do_not_change_are_checked_in_old_items(model: Any, table: Table) -> None:
+    """The others are as they were then, which is no fault."""
+    put(table, "a", None, gs1sk={"S": "Basel#a"})
+    assert [(each.kind, each.key[0]) for each in verify()] == [("index key", "PATRON#a")]
 
 
 def test_one_request_cannot_upgrade(model: Any) -> None:
