@@ -8,16 +8,14 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from dynamo_single.cache import entries
 from dynamo_single.costs import Cost
-from dynamo_single.inspection.masking import MASK, Masks, masked_cache_key
-from dynamo_single.orm.schema import registry
+from dynamo_single.inspection.masking import MASK, Masks
+from dynamo_single.inspection.secrets import masked_text
 from dynamo_single.table import names
 from dynamo_single.table.listeners import SentRequest
 
 #: Keys of one request that are shown before the rest is only counted.
 _SHOWN: Final = 3
-_CACHE: Final = entries.ENTRY_PARTITION.partition("{")[0]
 _PLACEHOLDER: Final = re.compile(r"[#:]\w+")
 
 
@@ -91,25 +89,3 @@ def _condition(alias: str, condition: str, params: Mapping[str, Any], masks: Mas
 
 def _name(placeholder: str, params: Mapping[str, Any]) -> str:
     return str(params.get("ExpressionAttributeNames", {}).get(placeholder, placeholder))
-
-
-def masked_text(alias: str, partition: str, masks: Masks) -> str:
-    """A partition key of whatever it is: what a model, a claim or the cache would mask of it is masked.
-
-    A claim is looked up in the table of the alias; one of no model there is masked.
-    """
-    if partition.startswith(_CACHE):
-        return masked_cache_key(partition)
-    if partition.startswith(f"{names.UNIQUE_PREFIX}#"):
-        item_type, _, attribute = partition.split("#", 1)[1].partition("#")
-        model = registry.model_of_type(alias, item_type)
-        hidden = model is None or any(masks.hides(model, item_type, part) for part in attribute.split("#"))
-        return "#".join([*partition.split("#")[:3], MASK]) if hidden else partition
-    for model in registry.all_models():
-        if not (secret := masks.attributes(model)):
-            continue
-        layout = registry.layout_of(model)
-        for key in (layout.primary, *layout.index_keys):
-            if not secret.isdisjoint(key.partition.variables) and key.partition.matches(partition):
-                return key.partition.head + MASK
-    return partition

@@ -15,6 +15,7 @@ from msgspec import Struct
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.inspection.colors import number_of
 from dynamo_single.inspection.masking import CACHE_TYPES, MASK, Masks, masked_cache_key, masked_key
+from dynamo_single.inspection.secrets import is_secret_claim
 from dynamo_single.orm.effects import claims, derived
 from dynamo_single.orm.items import hydration, serialization
 from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
@@ -113,8 +114,12 @@ def model_shown(alias: str, item: Item) -> type[DynamoModel] | None:
 
 
 def as_text(item: Mapping[str, Any]) -> str:
-    """DynamoDB's JSON of an item, to be read by people; binary values are base64, as AWS writes them."""
-    return json.dumps(item, indent=2, ensure_ascii=False, sort_keys=False, default=_binary)
+    """DynamoDB's JSON of an item, an attribute a line; binary values are base64, as AWS writes them."""
+    lines = [
+        f"  {json.dumps(name, ensure_ascii=False)}: {json.dumps(value, ensure_ascii=False, default=_binary)}"
+        for name, value in item.items()
+    ]
+    return "{\n" + ",\n".join(lines) + "\n}"
 
 
 def short(value: Mapping[str, Any]) -> str:
@@ -150,7 +155,7 @@ def _keys(alias: str, item: Item, indexes: Iterable[str], masks: Masks) -> Itera
         seen = (MASK, MASK) if suspicious else masked_key(key, secret, partition, sort)
         if item_type in CACHE_TYPES:
             seen = masked_cache_key(partition), sort
-        elif item_type == names.CLAIM_ITEM_TYPE and _holds_secret(alias, partition, masks):
+        elif item_type == names.CLAIM_ITEM_TYPE and is_secret_claim(alias, partition, masks):
             seen = "#".join([*partition.split("#")[:3], MASK]), sort
         yield ShownKey(
             index,
@@ -171,15 +176,6 @@ def _made_by(own: Sequence[AccessKey], index: str | None, partition: str, sort: 
         if key.index == index and key.partition.matches(partition) and key.sort.matches(sort):
             return key
     return None
-
-
-def _holds_secret(alias: str, partition: str, masks: Masks) -> bool:
-    """Whether a claim is one on a secret: the names of the attributes come after the type."""
-    _, item_type, *parts = [*partition.split("#"), ""]
-    model = registry.model_of_type(alias, item_type)
-    if model is None:
-        return True
-    return any(masks.hides(model, item_type, part) for part in parts)
 
 
 def _as_shown(keys: Iterable[ShownKey]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from dynamo_single.costs import measure_requests
 from dynamo_single.exceptions import InvalidCursor, InvalidValue
 from dynamo_single.inspection import reading
 from dynamo_single.inspection.masking import Masks
+from dynamo_single.inspection.secrets import asks_for_secret, masked_text
 from dynamo_single.inspection.shown import Link, ShownItem, model_shown, shown
 from dynamo_single.orm.items.serialization import stored_key
 from dynamo_single.orm.requests.actions import Item
@@ -101,6 +102,10 @@ def urls(site: TableSite) -> list[URLPattern]:
 def table_page(site: TableSite, request: HttpRequest) -> HttpResponseBase:
     """A partition, or what begins with a text, or where one may begin. One Query; Scans of 2,000 items at the most."""
     asked = Asked.of(request)
+    masks = masks_of(site)
+    hidden_key = masked_text(asked.alias, asked.partition, masks) != asked.partition
+    if hidden_key or asks_for_secret(asked.alias, asked.prefix, masks):
+        raise _Wrong(_("Keys that have a secret in them cannot be asked for."))
     table = get_table(asked.alias)
     page = None
     with measure_requests() as costs:
@@ -117,8 +122,9 @@ def table_page(site: TableSite, request: HttpRequest) -> HttpResponseBase:
         "indexes": indexes(asked.alias),
         "page": page,
         "rows": rows,
-        "hidden": hidden,
-        "costs": costs,
+        # Where somebody sees nothing, that there is something is nobody's business.
+        "hidden": hidden if rows and not asked.prefix else 0,
+        "costs": costs if rows or asked.prefix else None,
         "begin": () if page is not None else list(beginnings(site, request, asked.alias)),
         "budget": reading.BUDGET,
         "next_url": "" if page is None or page.after is None else f"?{asked.query(after=page.after)}",
@@ -217,7 +223,7 @@ def object_url(site: TableSite, request: HttpRequest, item: ShownItem) -> str:
 _LINKED: dict[str, Callable[[], str]] = {
     "claim": lambda: _("Claim of"),
     "owner": lambda: _("Owner"),
-    "reference": lambda: _("Refers by"),
+    "reference": lambda: _("Reference"),
     "derived": lambda: _("Made of it"),
 }
 

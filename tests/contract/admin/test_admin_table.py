@@ -148,6 +148,19 @@ def test_the_address_of_a_secret_key_leads_nowhere(pages: Pages) -> None:
     assert item_of(pages, f"SESSION#{key}", "#METADATA").status_code == 404
 
 
+@pytest.mark.parametrize("asked", ["pk", "begins"])
+@pytest.mark.parametrize("key", ["SESSION#a", "CACHE#own#a", "UNIQUE#Nobody#token#a"])
+def test_nobody_finds_a_secret_by_asking_for_its_beginning(pages: Pages, asked: str, key: str) -> None:
+    """Letter by letter that would give the whole of it; nothing is sent."""
+    assert pages.get(f"dynamodb/table/?{urlencode({asked: key})}", sends=[]).status_code == 400
+
+
+@pytest.mark.parametrize("prefix", ["SESSION", "SESSION#", "CACHE#", "CACHE#own#", "UNIQUE#User#username#a", "USER#a"])
+def test_what_stands_in_front_of_a_secret_may_be_asked_for(pages: Pages, prefix: str) -> None:
+    """It says of what kind the items are."""
+    assert page_of(pages, begins=prefix).status_code == 200
+
+
 def test_items_of_models_that_the_user_may_not_view_are_counted_only(staff: Any, acme: Any) -> None:
     """In a partition that several models share."""
     pages = staff(TABLE, "directory.view_company")
@@ -155,6 +168,14 @@ def test_items_of_models_that_the_user_may_not_view_are_counted_only(staff: Any,
     assert [row.item.item_type for row in shown.context["rows"]] == ["Company"]
     assert shown.context["hidden"] == 2
     assert "Anna" not in text_of(shown)
+
+
+@pytest.mark.parametrize("asked", ["pk", "begins"])
+def test_nobody_finds_out_what_there_is_of_models_that_they_may_not_view(staff: Any, acme: Any, asked: str) -> None:
+    """A partition of theirs looks like one that is not there, whatever it took to read it."""
+    pages = staff(TABLE)
+    shown, other = (text_of(page_of(pages, **{asked: key})) for key in ("COMPANY#acme", "COMPANY#none"))
+    assert re.sub(r"[0-9.]+ ms", "", shown) == re.sub(r"[0-9.]+ ms", "", other)
 
 
 def test_the_item_of_a_model_that_the_user_may_not_view_is_not_found(staff: Any, acme: Any) -> None:
