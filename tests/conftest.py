@@ -20,8 +20,8 @@ from tests.deep import IS_DEEP
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# What a test makes is freed without the garbage collector, all but some cycles. Looking at everything that is there, which
-# grows with every test, took a tenth of the time.
+# What a test makes is freed without the garbage collector, but for some cycles. To look at everything that is there,
+# which grows with every test, took it a tenth of the time.
 gc.set_threshold(10_000, 20, 20)
 
 # Timings are no matter of tests: another process may take the processor meanwhile.
