@@ -18,11 +18,13 @@ from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.effects import sending
 from dynamo_single.orm.effects.effect import Subject
 from dynamo_single.orm.effects.write_errors import not_met
+from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.reading import single
 from dynamo_single.orm.requests import block as pending
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, Action, Check, Item, key_of
 from dynamo_single.orm.requests.block import Block, Entry
+from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.where import preconditions
 from dynamo_single.table.flow import local, run
@@ -165,6 +167,7 @@ def require(obj: DynamoModel, condition: object = None) -> None:
     model = type(obj)
     if obj._stored is None:
         raise ValueError(f"{model._meta.object_name} object can't be required because it is not stored.")
+    knowledge.missing(registry.layout_of(model))
     wanted = preconditions.read(model, condition)
     check = Check(key_of(obj._stored), join((ITEM_EXISTS, wanted)))
     name = f"{model._meta.label} with pk {obj.pk!r}"

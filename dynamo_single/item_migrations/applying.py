@@ -59,6 +59,9 @@ class Operation(Protocol):
     def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """What takes it back."""
 
+    def undo_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """What takes it back while what was before counts still."""
+
     def stays_open(self, before: Snapshot, after: Snapshot) -> bool:
         """Whether it has to be finished."""
 
@@ -166,6 +169,8 @@ def backwards(step: Step, schema_editor: Any) -> None:
     if not is_responsible(schema_editor.connection.alias):
         return
     change = step.change()
+    if _is_open(step):
+        tasks = step.operation.undo_tasks(step.before, step.after)
     back = Difference(step.after, step.before, (step.label, step.label_before))
     if back.leaving:
         _say(step, back.ending, step.after.item_type)
@@ -185,13 +190,30 @@ def finish(step: Step, change: OpenChange) -> None:
     if leaving:
         _say(step, step.difference.ending)
         _wait(step)
-    _carry_out(step, "finish", filling)
+    if not step.difference.is_filled_in(_form(step)):
+        # Once it is, an item need not have the old name any more.
+        _carry_out(step, "finish", filling)
     if dropping:
         if filling or not leaving:
             _say(step, step.difference.filled)
             _wait(step)
+        if step.difference.renamed:
+            _say(step, step.difference.ending)
+            _wait(step)
         _carry_out(step, "finish", dropping, first=len(filling))
     _say(step, lambda form: step.difference.finished(form, change), before.item_type, after.item_type)
+
+
+def _form(step: Step) -> StoredForm | None:
+    """What the table says of the model now."""
+    state = run(knowledge.state_of(step.table))
+    return state.forms.get(_type_of(state, step, step.before.item_type))
+
+
+def _is_open(step: Step) -> bool:
+    """Whether the table says that no item need have yet what the change holds back."""
+    form, held_back = _form(step), step.difference.held_back
+    return form is not None and bool(held_back) and not set(held_back) <= form.attributes.keys()
 
 
 def _wait(step: Step) -> None:

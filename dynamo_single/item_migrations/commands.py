@@ -23,6 +23,7 @@ from dynamo_single.item_migrations.autodetector import Autodetector
 from dynamo_single.item_migrations.finishing import has_items_to_change
 from dynamo_single.item_migrations.online import Options
 from dynamo_single.item_migrations.run import Run, running
+from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.filled.knowledge import GRACE
 
 _OWN_APP = "dynamo_single"
@@ -44,6 +45,8 @@ class WithAutodetector:
     def handle(self, *args: Any, **options: Any) -> Any:
         """Run the command; an error of ours ends it with status 1 and its message."""
         command: Any = super()
+        # What is being renamed is compared as it is declared.
+        knowledge.forget()
         try:
             return command.handle(*args, **options)
         except CommandError:

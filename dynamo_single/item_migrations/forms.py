@@ -12,7 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from dynamo_single.item_migrations.snapshots import Snapshot
-from dynamo_single.orm.filled.states import KeyTemplates, OpenChange, Phase, StoredForm
+from dynamo_single.orm.filled.states import KeyTemplates, OpenChange, Phase, Rename, StoredForm
 from dynamo_single.orm.schema import registry
 
 OPEN: Phase = "open"
@@ -62,6 +62,8 @@ class Difference:
     unfilled: tuple[str, ...] = ()
     held_back: tuple[str, ...] = ()
     as_before: Mapping[str, str] | None = None
+    #: The physical names, old and new, of an attribute whose values are the same under both.
+    renamed: tuple[str, str] | None = None
 
     def opened(self, form: StoredForm, change: OpenChange) -> StoredForm:
         """The form once the change has begun: what is new is open, and what goes is there still."""
@@ -73,6 +75,7 @@ class Difference:
             attributes={**attributes, **form.attributes},
             keys=self._with(form.keys, _keys(self.after)),
             templates={**form.templates, **_keys(self.before), **_keys(self.after)},
+            renames=form.renames if self.renamed is None else {**form.renames, **self._rename(OPEN)},
             rules=self._with(form.rules, map(self.after.unique_fingerprint, self.after.unique)),
             unfilled=tuple(dict.fromkeys((*form.unfilled, *self.unfilled))),
             opened=(*(each for each in form.opened if not is_same(each, change)), change),
@@ -90,7 +93,8 @@ class Difference:
 
     def ending(self, form: StoredForm) -> StoredForm:
         """The form once no old code writes any more: what goes is written no longer, and is there still."""
-        return replace(form, keys={each: GOING if each in self.leaving else at for each, at in form.keys.items()})
+        keys = {each: GOING if each in self.leaving else phase for each, phase in form.keys.items()}
+        return replace(form, keys=keys, renames=self._renames(form, GOING))
 
     def filled(self, form: StoredForm) -> StoredForm:
         """The form once every item has what is new; what goes is there still, for code that has not heard of it."""
@@ -100,6 +104,7 @@ class Difference:
             keys={**form.keys, **dict.fromkeys(_new(_keys(self.before), _keys(self.after)), FILLED)},
             rules={**form.rules, **dict.fromkeys(_new(*self._rules), FILLED)},
             unfilled=tuple(name for name in form.unfilled if name not in self.unfilled),
+            renames=self._renames(form, FILLED),
         )
 
     def finished(self, form: StoredForm, change: OpenChange | None = None) -> StoredForm:
@@ -120,11 +125,27 @@ class Difference:
             schema_version=max(form.schema_version, self.after.oldest_version),
             attributes=attributes,
             unfilled=tuple(name for name in form.unfilled if name in attributes),
+            renames={
+                new: each
+                for new, each in form.renames.items()
+                if new not in gone["attributes"] and each.old not in gone["attributes"]
+            },
             keys=_without(form.keys, gone["keys"]),
             templates=_without({**form.templates, **_keys(self.after)}, gone["keys"]),
             rules=_without(form.rules, gone["rules"]),
             opened=opened,
         )
+
+    def is_filled_in(self, form: StoredForm | None) -> bool:
+        """Whether a form says already that every item has the new name of what is renamed."""
+        found = None if form is None or self.renamed is None else form.renames.get(self.renamed[1])
+        return found is not None and found.phase != OPEN
+
+    def _rename(self, phase: Phase) -> dict[str, Rename]:
+        return {} if self.renamed is None else {self.renamed[1]: Rename(self.renamed[0], phase)}
+
+    def _renames(self, form: StoredForm, phase: Phase) -> dict[str, Rename]:
+        return {**form.renames, **{new: each for new, each in self._rename(phase).items() if new in form.renames}}
 
     def _primary(self, form: StoredForm) -> str:
         one, other = (each.key_fingerprint("primary") for each in (self.before, self.after))

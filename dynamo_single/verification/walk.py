@@ -16,9 +16,11 @@ from msgspec.structs import replace
 
 from dynamo_single.exceptions import NotSupported, StaleObject
 from dynamo_single.orm.effects.sending import carry_out
+from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.requests import block
 from dynamo_single.orm.requests.actions import Action, Item, ItemKey
 from dynamo_single.orm.requests.compiler import compile_batches, compile_reads
+from dynamo_single.orm.schema import registry
 from dynamo_single.table.batches import get_batch
 from dynamo_single.table.flow import run
 from dynamo_single.table.limits import MAX_ACTIONS
@@ -53,11 +55,16 @@ def verify(
     One Scan, a BatchGetItem for each hundred items that others have to do with, and one TransactGetItems for each
     suspicious item. ``model`` looks at this model's items and claims only, though all are read. ``rate`` is the most
     read units a second on average; ``progress`` is told how many items were read, page by page; ``older`` of the model
-    of each item that is below its schema version.
+    of each item that is below its schema version. Models with migrations are asked about first, one GetItem for all of
+    them; ``FormNotApplied`` if items have another form than the model says.
     """
     if block.current() is not None:
         raise NotSupported("verify() reads what is stored, and this atomic() block has not written yet: call it after.")
     walk = _Walk(get_table(table) if isinstance(table, str) else table, Rate(rate))
+    for each in registry.all_models() if model is None else (model,):
+        if each._options.alias == walk.alias:
+            # What an item has to have is what the table asks for while a migration is open.
+            knowledge.missing(registry.layout_of(each))
     read = 0
     for page in walk.pages():
         subjects = [Subject.of(walk.alias, item) for item in present(page).values()]

@@ -65,6 +65,11 @@ def _released(before: Snapshot, after: Snapshot, name: str) -> tuple[Task, ...]:
     return tuple(released_claims(before, after, rule) for rule in before.unique if name in rule.attributes)
 
 
+def _undone(before: Snapshot, after: Snapshot, old: str, new: str) -> tuple[Task, ...]:
+    """What takes another physical name out again that no item has for good yet."""
+    return (*_needless(before, old), dropped_attribute(after, before, new), *_released(after, before, new))
+
+
 @public
 class AddAttribute(_AttributeOperation):
     """An attribute: items that lack it get ``default``, or what ``compute`` gives.
@@ -229,8 +234,14 @@ class RenameAttribute(_AttributeOperation):
         """Keys have the same texts under the new name; code that reads it has to wait until it is finished."""
         names = zip(before.access_keys, after.access_keys, strict=True)
         texts = {after.key_fingerprint(new): before.key_fingerprint(old) for old, new in names}
-        held_back = (after.attributes[self.new_name].stored,) if self._moves(before, after) else ()
-        return Difference(before, after, labels, held_back=held_back, as_before=texts)
+        if not self._moves(before, after):
+            return Difference(before, after, labels, as_before=texts)
+        stored = before.attributes[self.old_name].stored, after.attributes[self.new_name].stored
+        return Difference(before, after, labels, held_back=stored[1:], as_before=texts, renamed=stored)
+
+    def undo_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """Take out what is under the new physical name: the old one counts still."""
+        return _undone(before, after, self.old_name, self.new_name) if self._moves(before, after) else ()
 
     def _moves(self, before: Snapshot, after: Snapshot) -> bool:
         return before.attributes[self.old_name].stored != after.attributes[self.new_name].stored
@@ -327,8 +338,27 @@ class AlterAttribute(_AttributeOperation):
     def difference(self, before: Snapshot, after: Snapshot, labels: tuple[str, str]) -> Difference:
         """Code that reads another physical name has to wait until it is finished."""
         moved = before.attributes[self.name].stored != self.attribute.stored
-        unfilled = (self.attribute.stored,) if self.default is not NOT_PROVIDED and not moved else ()
-        return Difference(before, after, labels, unfilled, held_back=(self.attribute.stored,) if moved else ())
+        if not moved:
+            unfilled = (self.attribute.stored,) if self.default is not NOT_PROVIDED else ()
+            return Difference(before, after, labels, unfilled)
+        old = before.attributes[self.name]
+        is_same = self.convert is None and replace(old, stored=self.attribute.stored) == self.attribute
+        names = zip(before.access_keys, after.access_keys, strict=True)
+        return Difference(
+            before,
+            after,
+            labels,
+            held_back=(self.attribute.stored,),
+            as_before={after.key_fingerprint(new): before.key_fingerprint(each) for each, new in names}
+            if is_same
+            else None,
+            renamed=(old.stored, self.attribute.stored) if is_same else None,
+        )
+
+    def undo_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """Take out what is under the new physical name: the old one counts still."""
+        moved = before.attributes[self.name].stored != self.attribute.stored
+        return _undone(before, after, self.name, self.name) if moved else self.back_tasks(before, after)
 
     def _is_stored_otherwise(self, before: Snapshot, after: Snapshot) -> bool:
         return before.attribute_fingerprint(self.name) != after.attribute_fingerprint(self.name)

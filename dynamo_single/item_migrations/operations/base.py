@@ -90,6 +90,10 @@ class ItemsOperation(Operation):
         """What leads from ``after`` back to ``before``."""
         return ()
 
+    def undo_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
+        """The same while the change is open, and what is of ``before`` counts still."""
+        return self.back_tasks(before, after)
+
     def stays_open(self, before: Snapshot, after: Snapshot) -> bool:
         """Whether the change is over only after ``migrate --finish``."""
         return bool(self.finish_tasks(before, after) or self.drop_tasks(before, after))

@@ -5,7 +5,9 @@ This module must not know models, keys, plans or requests.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec.structs import replace
 
 from dynamo_single.orm.conditions.terms import (
     EVERYTHING,
@@ -75,3 +77,17 @@ def _simplify_group(condition: And | Or) -> Condition:
     if len(children) == 1:
         return children[0]
     return And(tuple(children)) if together else Or(tuple(children))
+
+
+def with_names(condition: Condition, names: Mapping[str, str]) -> Condition:
+    """A condition in stored names with others in the place of some."""
+    if isinstance(condition, And | Or):
+        return type(condition)(tuple(with_names(child, names) for child in condition.children))
+    if isinstance(condition, Not):
+        return Not(with_names(condition.child, names))
+    if isinstance(condition, Stored):
+        return replace(condition, name=names.get(condition.name, condition.name))
+    if isinstance(condition, StoredPair):
+        pair = names.get(condition.name, condition.name), names.get(condition.other, condition.other)
+        return replace(condition, name=pair[0], other=pair[1])
+    return condition

@@ -22,14 +22,15 @@ from dynamo_single.orm.filled.knowledge import Missing
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.expiry import free
 from dynamo_single.orm.items.form import ItemForm, form_of
-from dynamo_single.orm.items.serialization import Values, check_trash_key, version_mark
+from dynamo_single.orm.items.serialization import Values, check_trash_key, twinned, version_mark
 from dynamo_single.orm.requests.actions import Delete, Item, ItemKey, Put, Update, key_of
 from dynamo_single.orm.requests.block import Block
-from dynamo_single.orm.requests.changes import Change, as_stored, needs
+from dynamo_single.orm.requests.changes import Change, Place, as_stored, needs
 from dynamo_single.orm.requests.compiler import fits
 from dynamo_single.orm.requests.differences import by_place, whole
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.layout import Twin
 from dynamo_single.table import names
 
 _KEY = (names.PARTITION_KEY, names.SORT_KEY)
@@ -81,6 +82,7 @@ async def compose(
     refuse_unsettled(obj, await knowledge.ask(registry.layout_of(type(obj))), terms)
     form, before = form_of(type(obj)), draft.before
     base = form.upgraded(before)
+    terms = terms.by(form.twins) if form.twins else terms
     form.check_key(obj, draft.held, before)
     changed = draft.changed
     for effect in effects if not draft.raw else ():
@@ -110,7 +112,9 @@ async def compose(
     documents = form.documents & written if form.documents and not draft.raw else frozenset()
     documents -= {form.stored[name] for name in draft.whole}
     if documents:
-        own, conditions = _by_difference(own, conditions, before, after, documents)
+        renamed = [twin.used for twin in form.twins]
+        own, conditions = _by_difference(own, conditions, before, after, documents, renamed)
+    own = _with_twins(own, form.twins) if form.twins else own
     return Write(transition, form.alias, (own,), conditions, along, draft.changes, values=changed, size=size)
 
 
@@ -124,11 +128,22 @@ def _held(form: ItemForm, effects: Effects, draft: Draft, repeated: Collection[s
 
 
 def _by_difference(
-    own: Update, conditions: Conditions, before: Item, after: Item, documents: Collection[str]
+    own: Update,
+    conditions: Conditions,
+    before: Item,
+    after: Item,
+    documents: Collection[str],
+    renamed: Collection[str],
 ) -> tuple[Update, Conditions]:
-    """An update that writes documents by their difference, or whole if that is too long for one expression."""
+    """An update that writes documents by their difference, or whole if that is too long for one expression.
+
+    Those that are being renamed are written whole.
+    """
     for difference in (by_place, whole):
-        found = [difference(name, before.get(name), after.get(name)) for name in sorted(documents)]
+        found = [
+            (whole if name in renamed else difference)(name, before.get(name), after.get(name))
+            for name in sorted(documents)
+        ]
         held = tuple(condition for each in found for condition in each.conditions)
         update = replace(
             own,
@@ -140,6 +155,22 @@ def _by_difference(
         if fits(update):
             break
     return update, replace(conditions, as_read=(*conditions.as_read, *held))
+
+
+def _with_twins(own: Update, twins: Iterable[Twin]) -> Update:
+    """An update that does to the other name of what is being renamed what it does to the one, or takes that out."""
+    put, removed, changes = dict(own.set), dict.fromkeys(own.remove), list(own.changes)
+    for twin in twins:
+        both = [each for each in changes if each.place.name == twin.used]
+        if not (twin.used in put or twin.used in removed or both):
+            continue
+        if twin.is_kept and twin.used in put:
+            put[twin.other] = put[twin.used]
+        elif twin.is_kept and both:
+            changes += (replace(each, place=Place(twin.other)) for each in both)
+        else:
+            removed[twin.other] = None
+    return replace(own, set=put, remove=tuple(removed), changes=tuple(changes))
 
 
 async def compose_new(
@@ -172,6 +203,7 @@ async def compose_removal(
     """The write that removes a stored object's item."""
     refuse_unsettled(obj, await knowledge.ask(registry.layout_of(type(obj))), terms)
     form, before = form_of(type(obj)), obj._stored
+    terms = terms.by(form.twins) if form.twins else terms
     transition = Transition(Subject(obj), before, None, form.known, pending, absent)
     along = await _along(effects, transition)
     as_read = {name for each in along for name in each.as_read}.union(version_mark(type(obj)))
@@ -195,6 +227,7 @@ async def compose_move(
     transition = Transition(Subject(obj), before, item, form.known, pending, absent)
     depends_on = {*before, *form.known, *form.upgraded_of(before)}.difference(_KEY)
     conditions = Conditions(as_read=_as_stored(before, depends_on))
+    item = twinned(dict(item), form.twins) if form.twins else item
     put, delete = Put(item, free(type(obj))), Delete(key_of(before), conditions.whole())
     along = await _along(effects, transition)
     return Write(transition, form.alias, (put, delete), conditions, along, target=Subject(target), values=values)

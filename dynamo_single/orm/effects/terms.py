@@ -5,16 +5,16 @@ Which of them a stored item breaks decides what the caller is told. This module 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from msgspec import Struct
 
-from dynamo_single.orm.conditions.algebra import join
+from dynamo_single.orm.conditions.algebra import join, with_names
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Stored
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, Item
-from dynamo_single.orm.schema.layout import ModelLayout
+from dynamo_single.orm.schema.layout import ModelLayout, Twin
 
 #: The name of a condition that a stored item does not meet.
 Broken = Literal["gone", "queried", "computed", "demanded", "needed", "as_read"]
@@ -31,6 +31,13 @@ class Terms(Struct, frozen=True):
 
     def __bool__(self) -> bool:
         return self is not NO_TERMS and (self.queried != EVERYTHING or self.demanded != EVERYTHING)
+
+    def by(self, twins: Sequence[Twin]) -> Terms:
+        """The same of what is being renamed: a condition may be older than what is known of the names in use."""
+        if not twins or not self:
+            return self
+        names = {twin.other: twin.used for twin in twins}
+        return Terms(with_names(self.queried, names), with_names(self.demanded, names))
 
 
 NO_TERMS = Terms()

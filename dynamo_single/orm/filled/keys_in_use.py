@@ -6,7 +6,7 @@ sends nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -21,6 +21,8 @@ from dynamo_single.table import names
 
 Keys = tuple[AccessKey, ...]
 
+_TRASH = f"{names.TRASH_PREFIX}#"
+
 _in_use: dict[Any, Keys] = {}
 _listeners: list[Callable[[], None]] = []
 
@@ -32,7 +34,7 @@ def index_keys(model: Any) -> Keys:
 
 def is_trash(key: AccessKey) -> bool:
     """Whether it is the key of items in the trash."""
-    return key.partition.source.startswith(f"{names.TRASH_PREFIX}#")
+    return key.partition.source.startswith(_TRASH)
 
 
 def listen(listener: Callable[[], None]) -> None:
@@ -77,32 +79,38 @@ def _asked_for(layout: ModelLayout, form: StoredForm) -> Keys:
     if not foreign:
         return layout.index_keys
     taken = {_place(key) for key in layout.index_keys if own[key.name] in filled}
-    found = {_place(key): key for key in _made(layout, form.templates, sorted(foreign)) if _place(key) not in taken}
+    templates = {text: form.templates.get(text) for text in sorted(foreign)}
+    found = {
+        _place(key): key
+        for text, templated in templates.items()
+        if templated is None or _place(templated) not in taken
+        for key in (_made(layout, text, templated),)
+    }
     kept = (key for key in layout.index_keys if _place(key) not in found)
     return (*kept, *found.values())
 
 
-def _place(key: AccessKey) -> tuple[str | None, bool]:
+def _place(key: AccessKey | KeyTemplates) -> tuple[str | None, bool]:
     """Where a key is in an item: on one index an item has one, and in the trash another one."""
-    return key.index, is_trash(key)
+    partition = key.partition if isinstance(key.partition, str) else key.partition.source
+    return key.index, partition.startswith(_TRASH)
 
 
-def _made(layout: ModelLayout, templates: Mapping[str, KeyTemplates], texts: list[str]) -> Iterator[AccessKey]:
+def _made(layout: ModelLayout, text: str, templated: KeyTemplates | None) -> AccessKey:
     python = {info.stored: name for name, info in layout.attributes.items()}
-    for text in texts:
-        templated = templates.get(text)
-        lacking = [] if templated is None else sorted(set(templated.stored.values()) - python.keys())
-        if templated is None or lacking:
-            why = f"{layout.label} has nothing that is stored as {', '.join(map(repr, lacking))}"
-            raise FormNotApplied(
-                f"The items of {layout.label} have the key {text!r}, which code of before reads by, and "
-                f"{why if lacking else 'the table does not say how it is written'}. Nothing was read or written. "
-                "Remove a key by a migration of its own: carry it out (manage.py migrate), stop the code that reads by "
-                "it and finish it (manage.py migrate --finish); remove attributes that it names afterwards."
-            )
-        renamed = {variable: python[stored] for variable, stored in templated.stored.items()}
-        partition, sort = (_bound(layout, source, renamed) for source in (templated.partition, templated.sort))
-        yield AccessKey(f"key of before on {templated.index}", templated.index, partition, sort)
+    python |= {twin.other: python[twin.used] for twin in layout.twins}
+    lacking = [] if templated is None else sorted(set(templated.stored.values()) - python.keys())
+    if templated is None or lacking:
+        why = f"{layout.label} has nothing that is stored as {', '.join(map(repr, lacking))}"
+        raise FormNotApplied(
+            f"The items of {layout.label} have the key {text!r}, which code of before reads by, and "
+            f"{why if lacking else 'the table does not say how it is written'}. Nothing was read or written. "
+            "Remove a key by a migration of its own: carry it out (manage.py migrate), stop the code that reads by "
+            "it and finish it (manage.py migrate --finish); remove attributes that it names afterwards."
+        )
+    renamed = {variable: python[stored] for variable, stored in templated.stored.items()}
+    partition, sort = (_bound(layout, source, renamed) for source in (templated.partition, templated.sort))
+    return AccessKey(f"key of before on {templated.index}", templated.index, partition, sort)
 
 
 def _bound(layout: ModelLayout, source: str, renamed: Mapping[str, str]) -> Template:

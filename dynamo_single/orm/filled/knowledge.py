@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from dynamo_single.exceptions import ConditionFailed, Conflict, FormNotApplied
 from dynamo_single.orm.conditions.terms import Stored
-from dynamo_single.orm.filled import keys_in_use, states
+from dynamo_single.orm.filled import keys_in_use, names_in_use, states
 from dynamo_single.orm.filled.states import StoredForm, TableState, refuse_foreign
 from dynamo_single.orm.plan.lookups import Lookup
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Put
@@ -44,7 +44,7 @@ GRACE: Final = 60.0
 class Missing(Struct, frozen=True):
     """What not every item of a model has: names of keys, and of attributes.
 
-    ``otherwise`` says that items are written with other keys than the model's, until a migration is finished.
+    ``otherwise`` says that items are written with other keys or names than the model's, until a migration is finished.
     """
 
     keys: frozenset[str] = frozenset()
@@ -139,6 +139,7 @@ async def _form(table: Table, layout: ModelLayout, *, is_open: bool = False) -> 
     refuse_foreign(table.settings, known.state)
     try:
         form = _form_in(known.state, layout)
+        names_in_use.follow(layout, form)
         if form is not None:
             _check(layout, form)
         keys_in_use.follow(layout, form)
@@ -188,6 +189,8 @@ def _check(layout: ModelLayout, form: StoredForm) -> None:
     # Of these each item says by its schema version how it has them.
     upgraded = _upgraded_names(layout, form)
     for name, attribute in registry.attributes_of(model).items():
+        if why := names_in_use.refusal(attribute, form):
+            raise _not_applied(layout, why)
         found, written = form.attributes.get(attribute.attr_name), attribute_fingerprint(attribute)
         if found == written or attribute.attr_name in upgraded:
             continue
@@ -229,6 +232,7 @@ def _missing(layout: ModelLayout, form: StoredForm | None) -> Missing:
         written = key_fingerprints(registry.model_of(layout))
         keys |= {key.name for key in layout.index_keys if form.keys.get(written[key.name]) != "filled"}
         otherwise = keys_in_use.index_keys(registry.model_of(layout)) != layout.index_keys
+        otherwise = otherwise or names_in_use.is_open(layout, form)
     return Missing(frozenset(keys), attributes, otherwise)
 
 
@@ -258,7 +262,7 @@ def change(table: Table, work: Callable[[TableState], TableState]) -> TableState
             table.send(compile_action(Put(states.written(after), condition)))
         except ConditionFailed:
             continue
-        forget()
+        _tables.clear()
         return after
     raise Conflict(f"What {table.name} says of its items is being changed by other processes all the time; try again.")
 
@@ -267,6 +271,7 @@ def forget() -> None:
     """Know nothing any more: the next query asks again."""
     _tables.clear()
     keys_in_use.forget()
+    names_in_use.forget()
 
 
 def _forget(*, setting: str, **_: object) -> None:

@@ -56,13 +56,25 @@ class KeyTemplates(Struct, frozen=True, forbid_unknown_fields=True):
         return cls(key.index or "", key.partition.source, key.sort.source, names_of_variables)
 
 
+class Rename(Struct, frozen=True, forbid_unknown_fields=True):
+    """A physical name of an attribute that is becoming another one: the ``old`` one, and how far it is.
+
+    ``open``: old code has the old name, so new code reads that and writes both. ``filled``: new code reads the new name
+    and writes both. ``going``: it writes the new name alone, and takes the old one out of what it writes.
+    """
+
+    old: str
+    phase: Phase = "open"
+
+
 class StoredForm(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The form of one model's items: fingerprints, and for what may be missing in some items its phase.
 
     ``schema_version`` is the one that every item has at least.
 
     ``attributes`` are by physical name; those ``unfilled`` may lack their default. ``keys`` and ``rules`` are phases by
-    fingerprint, of the keys on indexes and of the unique rules. ``templates`` say how the keys are written.
+    fingerprint, of the keys on indexes and of the unique rules. ``templates`` say how the keys are written. ``renames``
+    are by the new physical name.
     """
 
     label: str
@@ -70,6 +82,7 @@ class StoredForm(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     attributes: Mapping[str, str] = field(default_factory=dict)
     keys: Mapping[str, Phase] = field(default_factory=dict)
     templates: Mapping[str, KeyTemplates] = field(default_factory=dict)
+    renames: Mapping[str, Rename] = field(default_factory=dict)
     rules: Mapping[str, Phase] = field(default_factory=dict)
     unfilled: tuple[str, ...] = ()
     opened: tuple[OpenChange, ...] = ()

@@ -21,7 +21,7 @@ from dynamo_single.exceptions import (
     NotSupported,
     OutdatedKey,
 )
-from dynamo_single.orm.filled import keys_in_use
+from dynamo_single.orm.filled import keys_in_use, names_in_use
 from dynamo_single.orm.items.serialization import (
     PLAIN,
     Values,
@@ -42,6 +42,7 @@ from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.encoding.values import item_size
 from dynamo_single.orm.schema.fields.files import FileField
 from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.layout import Twin
 from dynamo_single.orm.schema.upgrades import Schema
 from dynamo_single.table import names
 from dynamo_single.table.items import NewItem
@@ -68,7 +69,7 @@ class ItemForm(Struct, frozen=True, eq=False):
     ``depended_on`` is what keys and folded copies are made of, and what says whether an item is live. ``documents`` are
     the physical names of what is saved by its difference; ``repeatable`` are the attributes of which a value that did
     not change can be written again. ``files`` are the fields whose contents a storage holds, ``writers`` write prepared
-    values.
+    values. ``twins`` are what is being renamed: it is written whole, and never computed by DynamoDB.
     """
 
     model: Any
@@ -90,6 +91,7 @@ class ItemForm(Struct, frozen=True, eq=False):
     files: tuple[Any, ...]
     writers: Mapping[str, Callable[[Any], dict[str, Any]]]
     schema: Schema | None = None
+    twins: tuple[Twin, ...] = ()
 
     @property
     def label(self) -> str:
@@ -318,6 +320,7 @@ def _form_of(model: type[DynamoModel]) -> ItemForm:
                 *(stored[name] for key in (layout.primary, *index_keys) for name in key.variables),
                 *(stored[source] for _, source in followers),
                 *(stored[field.attname] for field in model._meta.concrete_fields if field.is_relation),
+                *(twin.used for twin in layout.twins),
             }
         ),
         documents=frozenset(each.attr_name for each in attributes.values() if each.document),
@@ -326,6 +329,7 @@ def _form_of(model: type[DynamoModel]) -> ItemForm:
         files=tuple(f for f in model._meta.concrete_fields if isinstance(f, FileField)),
         writers={name: writer_of(attribute) for name, attribute in attributes.items()},
         schema=layout.schema,
+        twins=layout.twins,
     )
 
 
@@ -333,6 +337,7 @@ _forms = cache(_form_of)
 #: The form of a model's items; the models have to be complete.
 form_of: Callable[[Any], ItemForm] = _forms
 keys_in_use.listen(_forms.cache_clear)
+names_in_use.clear(_forms)
 
 
 def item_of(obj: Any) -> NewItem:

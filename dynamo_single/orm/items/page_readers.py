@@ -15,6 +15,7 @@ import msgspec
 from django.db import DEFAULT_DB_ALIAS
 from msgspec import Struct
 
+from dynamo_single.orm.filled import names_in_use
 from dynamo_single.orm.items.readers import is_read_whole, names_of, value_source
 from dynamo_single.orm.items.stored import NAME, PartialBytes
 from dynamo_single.orm.schema import registry
@@ -106,6 +107,9 @@ def _whole_reader(model: type[DynamoModel], keyed: bool) -> PageReader | None:
 def _partial_reader(model: type[DynamoModel], read: frozenset[str], keyed: bool) -> PageReader | None:
     attributes = {name: each for name, each in registry.attributes_of(model).items() if each.attr_name in read}
     return _reader_of_objects(model, attributes, read, keyed=keyed)
+
+
+names_in_use.clear(rows_reader, _whole_reader, _partial_reader)
 
 
 def _reader_of_objects(

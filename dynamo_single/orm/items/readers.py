@@ -13,6 +13,7 @@ from decimal import Decimal
 from functools import cache, lru_cache
 from typing import Any, TypeVar
 
+from dynamo_single.orm.filled import names_in_use
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import (
     Attribute,
@@ -97,6 +98,9 @@ def _row_reader(model: type[DynamoModel], names: tuple[str, ...]) -> Callable[[S
     entries = "".join(f"{_source(position, each)}, " for position, each in enumerate(attributes))
     slow = [_slow_reader(each) for each in attributes]
     return _compiled(f"({entries})", attributes, lambda item: tuple(read(item) for read in slow))
+
+
+names_in_use.clear(_whole_reader, _partial_reader, _row_reader)
 
 
 def _values_reader(attributes: Mapping[str, Attribute]) -> Callable[[Stored], Values]:

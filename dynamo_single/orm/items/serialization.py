@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 import uuid
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from functools import cache
 from typing import Any
@@ -18,7 +18,7 @@ from msgspec import Struct
 from dynamo_single import clock
 from dynamo_single.exceptions import EmptyKeyPart, InvalidValue
 from dynamo_single.orm.conditions.matching import normal
-from dynamo_single.orm.filled import keys_in_use
+from dynamo_single.orm.filled import keys_in_use, names_in_use
 from dynamo_single.orm.items.held import values_held
 from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
 from dynamo_single.orm.schema import registry
@@ -26,7 +26,7 @@ from dynamo_single.orm.schema.attributes import Attribute
 from dynamo_single.orm.schema.encoding.keys import Template
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
-from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
+from dynamo_single.orm.schema.layout import AccessKey, ModelLayout, Twin
 from dynamo_single.orm.schema.owners import are_plain
 from dynamo_single.table import names
 from dynamo_single.table.items import NewItem
@@ -86,6 +86,9 @@ def _writers(model: type[DynamoModel]) -> tuple[tuple[str, str, Callable[[Any], 
     return tuple((name, each.attr_name, writer_of(each)) for name, each in attributes.items())
 
 
+names_in_use.clear(_writers)
+
+
 def writer_of(attribute: Attribute) -> Callable[[Any], dict[str, Any]]:
     """What gives the AttributeValue of a value that is prepared already, and not ``None``: it is not prepared again."""
     if type(attribute).to_attribute_value is not Attribute.to_attribute_value:
@@ -113,6 +116,7 @@ def index_keys(model: type[DynamoModel]) -> tuple[tuple[IndexKey, ...], tuple[In
 
 
 keys_in_use.listen(index_keys.cache_clear)
+names_in_use.clear(index_keys)
 
 
 def _index_key_of(layout: ModelLayout, key: AccessKey) -> IndexKey:
@@ -198,7 +202,7 @@ def stored_key(obj: DynamoModel) -> ItemKey:
 def item_from(model: type[DynamoModel], values: Values) -> NewItem:
     """The whole item that the values give: key, type, index keys and attributes."""
     partition, sort = computed_key(model, values)
-    return {
+    item: NewItem = {
         names.PARTITION_KEY: {"S": partition},
         names.SORT_KEY: {"S": sort},
         names.ITEM_TYPE: {"S": model._options.item_type},
@@ -206,6 +210,17 @@ def item_from(model: type[DynamoModel], values: Values) -> NewItem:
         **key_attributes(model, values),
         **attributes_item(model, values),
     }
+    twins = registry.layout_of(model).twins
+    return twinned(item, twins) if twins else item
+
+
+def twinned(item: NewItem, twins: Iterable[Twin]) -> NewItem:
+    """A new item with what is being renamed under both names, or under one."""
+    for twin in twins:
+        item.pop(twin.other, None)
+        if twin.is_kept and twin.used in item:
+            item[twin.other] = item[twin.used]
+    return item
 
 
 def stored_name(model: type[DynamoModel], name: str) -> str:

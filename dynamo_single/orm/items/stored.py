@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dynamo_single.orm.filled import names_in_use
 from dynamo_single.orm.plan.projection import PartialItem
+from dynamo_single.orm.schema import registry
 from dynamo_single.table.items import NewItem, StoredValue
 from dynamo_single.table.pages import item_of
 
@@ -50,3 +52,41 @@ class StoredItem:
 
     def __set__(self, instance: object, item: Mapping[str, StoredValue] | None) -> None:
         instance.__dict__[NAME] = item
+
+
+class RenamedItem(StoredItem):
+    """The same of a model with an attribute that has another physical name by now, by the old name.
+
+    An object may have been read when the old name still counted. Since what is written to the one is written to the
+    other, or takes the old one out, an item that has the old name has the value under it.
+    """
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self.names = names
+
+    def __get__(self, instance: object, owner: Any) -> Any:
+        held = super().__get__(instance, owner)
+        if instance is None or held is None:
+            return held
+        known = held.names if isinstance(held, PartialItem) else held.keys()
+        former = {name: self.names[name] for name in self.names if name in known}
+        if not former:
+            return held
+        both = {*former, *former.values()}
+        kept = {name: value for name, value in held.items() if name not in both}
+        kept |= {new: held[old] for old, new in former.items() if old in held}
+        if isinstance(held, PartialItem):
+            kept = PartialItem(kept, held.names.difference(former).union(former.values()))
+        instance.__dict__[NAME] = kept
+        return kept
+
+
+def _follow(model: Any) -> None:
+    names = {twin.other: twin.used for twin in registry.layout_of(model).twins if not twin.is_before}
+    if names:
+        model._stored = RenamedItem(names)
+    elif "_stored" in vars(model):
+        del model._stored
+
+
+names_in_use.listen(_follow)

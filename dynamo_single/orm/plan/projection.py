@@ -50,6 +50,8 @@ def project(plan: Plan, wanted: Collection[str]) -> Plan:
     if layout.schema is not None or plan.kind in ("empty", "held") or layout.attributes.keys() <= {*read, ITEM_TYPE}:
         return plan
     stored = tuple(info.stored for name, info in layout.attributes.items() if name in read)
+    # Whoever makes objects of the items may have heard meanwhile that the other name is the one to read.
+    stored += tuple(twin.other for twin in layout.twins if twin.used in stored)
     parts = tuple(replace(part, projection=_projection(part, stored)) for part in plan.parts)
     return replace(plan, projection=_projection(plan, stored), parts=parts)
 

@@ -14,10 +14,12 @@ from django.db import IntegrityError
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.later import Later
+from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.items.native import makes_objects
 from dynamo_single.orm.query.planned import PlannedQuerySet
 from dynamo_single.orm.requests.block import Block, current
 from dynamo_single.orm.results import objects
+from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.kinds import DynamoModel, M
 from dynamo_single.orm.schema.owners import are_plain
 from dynamo_single.orm.write.on_delete import involved
@@ -92,6 +94,7 @@ class WritingQuerySet(PlannedQuerySet[M]):
             raise TypeError("Cannot update a query once a slice has been taken.")
         self._check_rows()
         # Before anything is read, and where the queryset is not even planned.
+        await knowledge.ask(registry.layout_of(self.model))
         assigned = queryset_writes.read(self.model, given)
         if not assigned:
             return 0

@@ -1,6 +1,7 @@
 """What the app knows of a model besides Django's ``_meta``: its keys and how its attributes are stored.
 
-A layout is made once per model class and never changes. It must not know requests or the table.
+A layout is made once per model class; it changes only while the table's items do, by ``orm/filled``. It must not know
+requests or the table.
 """
 
 from __future__ import annotations
@@ -56,6 +57,19 @@ class AttributeInfo(Struct, frozen=True):
         return self.type == "S" and self.kind == "text"
 
 
+class Twin(Struct, frozen=True):
+    """Another physical name of an attribute, while it is being renamed: ``used`` is what is read.
+
+    ``is_before`` says that this is the old one; ``is_kept`` that what is written to the one is written to the other
+    too, which else is taken out.
+    """
+
+    used: str
+    other: str
+    is_before: bool = False
+    is_kept: bool = True
+
+
 class ModelLayout(Struct, frozen=True, eq=False):
     """One model's keys and attributes, by Python name."""
 
@@ -71,6 +85,8 @@ class ModelLayout(Struct, frozen=True, eq=False):
     neighbours: Callable[[], Iterable[ModelLayout]] = tuple
     #: The schema versions; ``None`` for a model whose items carry none.
     schema: Schema | None = None
+    #: What is being renamed now; the only thing of a layout that changes, see ``filled/names_in_use``.
+    twins: tuple[Twin, ...] = ()
 
     # What follows is worked out of the above, whatever is given.
     #: The attributes that make up ``pk``, in the order of the primary key.

@@ -137,6 +137,11 @@ def model_of(layout: ModelLayout) -> type[DynamoModel]:
     return _MODELS_OF_LAYOUTS[layout]
 
 
+def layouts_of(model: type[DynamoModel]) -> list[ModelLayout]:
+    """The layouts that were made of a model and its proxies."""
+    return [layout for layout, each in _MODELS_OF_LAYOUTS.items() if each._meta.concrete_model is model]
+
+
 @lru_cache(maxsize=64)
 def _layouts_of_table(alias: str) -> tuple[ModelLayout, ...]:
     return tuple(layout_of(model) for model in _MODELS.values() if model._options.alias == alias)

@@ -51,7 +51,10 @@ async def save(obj: DynamoModel, wanted: Save, pending: Block | None) -> None:
     Nothing is sent if nothing changed, but for a check of what is demanded. An object that was read in part is read
     whole first, if there may be something to write.
     """
+    await knowledge.ask(registry.layout_of(type(obj)))
     form = form_of(type(obj))
+    if form.twins:
+        wanted = replace(wanted, terms=wanted.terms.by(form.twins))
     if form.files and not wanted.raw:
         await local(partial(form.store_files, obj, wanted.only))
     named = _named(obj, wanted)

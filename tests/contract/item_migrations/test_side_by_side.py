@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db.models import Q
 
 from dynamo_single import models
-from dynamo_single.exceptions import FormNotApplied, KeyNotFilled
+from dynamo_single.exceptions import ConditionNotMet, FormNotApplied, KeyNotFilled, StaleObject
 from dynamo_single.item_migrations import applying
 from dynamo_single.orm.filled import knowledge
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests
+from dynamo_single.verification import verify
 from tests.contract.item_migrations.test_migrate import BY_NAME, fill, item, shop
 from tests.histories.app import History, history
 
@@ -114,3 +117,77 @@ def test_old_code_that_starts_again_writes_a_key_that_it_does_not_know(app: Hist
     new = shop(app, BY_NAME)
     old.objects.create(shop_id="d", name="D")
     assert listed(new) == ["A", "B", "D"]
+
+
+RENAMED = {"title": models.UnicodeAttribute(attr_name="title")}
+
+
+@pytest.fixture
+def renaming(app: History) -> tuple[Any, Any]:
+    """Code of before and of now, while the name is becoming a title in the items."""
+    old = shop(app, BY_NAME)
+    keys = {"by_name": models.IndexKey("gs1", "SHOP", "{title}")}
+    new = app.model(keys=keys, bases=(models.SoftDeleteModel,), **RENAMED)
+    app.make(answers=["y"])
+    app.migrate()
+    return old, new
+
+
+def test_old_and_new_code_read_what_the_other_one_writes_of_a_renamed_attribute(renaming: tuple[Any, Any]) -> None:
+    """Both read the old name, which new code writes along with its own."""
+    old, new = renaming
+    assert [each.title for each in new.objects.order_by("title")] == ["A", "B"]
+    new.objects.create(shop_id="d", title="D")
+    assert old.objects.get(shop_id="d").name == "D"
+    old.objects.filter(shop_id="d").update(name="E")
+    assert new.objects.get(shop_id="d").title == "E"
+    changed = new.objects.get(shop_id="d")
+    changed.title = "F"
+    changed.save()
+    assert (item("d")["name"], item("d")["title"]) == ("F", "F")
+    assert listed(old) == ["A", "B", "F"]
+    old.objects.filter(shop_id="d").update(name="G")
+    assert [each.shop_id for each in new.objects.filter(title="G")] == ["d"]
+    assert list(new.objects.filter(title="G").values_list("title", flat=True)) == ["G"]
+    assert new.objects.only("title").get(shop_id="d").title == "G"
+    assert [*verify()] == []
+
+
+def test_a_condition_on_a_write_asks_for_the_name_that_counts(renaming: tuple[Any, Any]) -> None:
+    """Also of an object that this process has not read: another one has handed it over."""
+    old, new = renaming
+    handed_over = pickle.dumps(new.objects.get(shop_id="a"))
+    old.objects.filter(shop_id="a").update(name="Z")
+    knowledge.forget()
+    with pytest.raises(ConditionNotMet):
+        pickle.loads(handed_over).save(condition=Q(title="A"))
+    pickle.loads(handed_over).save(condition=Q(title="Z"))
+
+
+def test_a_document_is_written_whole_while_it_is_being_renamed(app: History) -> None:
+    """So both names have the same, whatever another writer puts into it."""
+    keys = {"keys": BY_NAME, "bases": (models.SoftDeleteModel,), "name": models.UnicodeAttribute()}
+    app.model(**keys, notes=models.JSONAttribute(default=dict))
+    app.make()
+    app.migrate()
+    app.finish()
+    new = app.model(**keys, remarks=models.JSONAttribute(default=dict))
+    app.make(answers=["y"])
+    app.migrate()
+    made = new.objects.create(shop_id="d", name="D", remarks={"a": 1})
+    made.remarks["b"] = 2
+    other = new.objects.get(shop_id="d")
+    other.remarks["c"] = 3
+    made.save()
+    with pytest.raises(StaleObject):
+        other.save()
+    assert item("d")["notes"] == item("d")["remarks"] == '{"a": 1, "b": 2}'
+
+
+def test_what_cannot_have_two_names_says_so(app: History) -> None:
+    """A unique value would have two claims."""
+    new = app.model(keys=None, bases=(models.SoftDeleteModel,), title=models.UnicodeAttribute(unique=True))
+    app.make(answers=["y"])
+    app.migrate()
+    with pytest.raises(FormNotApplied, match=r"unique values .* Stop the old code, and run manage.py migrate --finish"):
+        new.objects.create(shop_id="d", title="D")

@@ -1,0 +1,121 @@
+"""Random histories of old and new code while a change is open, and of new code while it is finished.
+
+Nothing is lost, and nobody reads what is not so any more, or nothing: processes that have heard of the last step of
+``migrate --finish`` stand beside those that have heard of the step before.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dynamo_single import models
+from dynamo_single.exceptions import KeyNotFilled
+from dynamo_single.item_migrations import applying
+from dynamo_single.table import Table
+from dynamo_single.testing import intercept
+from tests.contract.item_migrations.processes import Process, World
+from tests.contract.item_migrations.things import scanned
+from tests.deep import examples
+from tests.histories.app import History, history
+
+SEEDS = range(examples(1, 25, "MIGRATION_HISTORIES"))
+OLD = ("name", "size", "notes")
+NEW = ("title", "width", "remarks")
+
+KEY = {"by_name": models.IndexKey("gs1", "SHOP", "{name}#{shop_id}")}
+CHANGES: dict[str, tuple[tuple[str, str, str], Any]] = {
+    "names": (NEW, {"by_name": models.IndexKey("gs1", "SHOP", "{title}#{shop_id}")}),
+    "names and key": (NEW, {"by_name": models.IndexKey("gs1", "SHOPS", "{title}")}),
+    "key": (OLD, {"by_name": models.IndexKey("gs1", "SHOPS", "{name}")}),
+    "no key": (OLD, None),
+}
+
+
+def declared(app: History, names: tuple[str, str, str], keys: Any) -> Any:
+    """The model of a code."""
+    text, number, document = names
+    attributes = {
+        text: models.UnicodeAttribute(),
+        number: models.IntegerAttribute(default=0),
+        document: models.JSONAttribute(default=dict),
+        "other": models.UnicodeAttribute(),
+    }
+    return app.model(keys=keys, **attributes)
+
+
+def listed(process: Process) -> list[str] | None:
+    """The texts by the key; ``None`` if the process has none that answers."""
+    if not process.model._options.index_keys:
+        return None
+    try:
+        return sorted(getattr(each, process.text) for each in process.model.objects.all())
+    except KeyNotFilled:
+        return None
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("change", CHANGES)
+def test_old_and_new_code_lose_nothing(
+    tmp_path: Path, table: Table, monkeypatch: pytest.MonkeyPatch, change: str, seed: int
+) -> None:
+    """From before ``migrate`` until after ``migrate --finish``."""
+    names, keys = CHANGES[change]
+    with history(tmp_path) as app:
+        old = Process(declared(app, OLD, KEY), OLD)
+        app.make()
+        app.migrate()
+        world = World(random.Random(f"{change} {seed}"), listed)
+        world.act(old, 12)
+        new = [Process(declared(app, names, keys), names) for _ in range(2)]
+        asked = len(set(OLD).difference(names))
+        app.make(answers=["y"] * asked)
+        with meanwhile(world, [old]):
+            app.migrate()
+        everybody = [old, *new]
+        for _ in range(40):
+            world.act(world.chance.choice(everybody))
+        for process in everybody:
+            world.look(process)
+
+        def wait(step: Any) -> None:
+            # One has heard of it, and the other one has not.
+            new[world.chance.randrange(2)].hear()
+            for _ in range(8):
+                world.act(world.chance.choice(new))
+            for process in new:
+                process.hear()
+
+        monkeypatch.setattr(applying, "_wait", wait)
+        with meanwhile(world, new):
+            app.finish()
+        for process in new:
+            process.hear()
+            world.act(process, 10)
+            world.look(process)
+        assert_clean(table, names)
+
+
+@contextmanager
+def meanwhile(world: World, processes: list[Process]) -> Iterator[None]:
+    """Within the block processes act, before some of the requests of somebody else."""
+
+    def tell(operation: str, params: Mapping[str, Any]) -> None:
+        if operation in ("Scan", "UpdateItem", "BatchGetItem"):
+            world.act(world.chance.choice(processes), world.chance.randrange(3))
+
+    with intercept(tell):
+        yield
+
+
+def assert_clean(table: Table, names: tuple[str, str, str]) -> None:
+    """No item has anything of what went."""
+    gone = set(OLD).difference(names)
+    for (partition, _), item in scanned(table).items():
+        if partition.startswith("SHOP#"):
+            assert not gone.intersection(item)
