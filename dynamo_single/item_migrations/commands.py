@@ -7,8 +7,11 @@ https://docs.djangoproject.com/en/5.2/ref/django-admin/#overriding-commands
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
+from django.apps import apps
 from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import connections
@@ -25,8 +28,12 @@ from dynamo_single.item_migrations.online import Options
 from dynamo_single.item_migrations.run import Run, running
 from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.filled.knowledge import GRACE
+from dynamo_single.orm.schema import registry
 
-_OWN_APP = "dynamo_single"
+#: How Django names a model that a state lacks, where it looks at all references, and where it makes a column.
+_UNRESOLVED = re.compile(r"(?:lazy reference to|Related model) '([^']+)'")
+#: Where this app is installed, and ``accounts`` beside it.
+_PACKAGE = Path(__file__).parent.parent
 
 
 class WithAutodetector:
@@ -53,6 +60,26 @@ class WithAutodetector:
             raise
         except DynamoSingleError as error:
             raise CommandError(str(error)) from error
+        except ValueError as error:
+            if missing := _missing_models(str(error)):
+                raise CommandError(f"{error}\n{missing}") from error
+            raise
+
+
+def _missing_models(said: str) -> str:
+    """What to do about models of ours that SQL models refer to and no migration has, by Django's error; empty if none.
+
+    Django finds the models of an app with migrations in these only.
+    """
+    labels = {label.lower() for label in _UNRESOLVED.findall(said)}
+    found = [model._meta.label for model in registry.all_models() if model._meta.label_lower in labels]
+    apps_of_them = sorted({label.partition(".")[0] for label in found})
+    if not found:
+        return ""
+    return (
+        f"{', '.join(found)} is stored in DynamoDB, and no migration of its app has it yet (AddModel). Write one: "
+        f"manage.py makemigrations {' '.join(apps_of_them)}, and let the migration that refers to it depend on that."
+    )
 
 
 def _on_top_of(theirs: type[MigrationAutodetector]) -> type[MigrationAutodetector]:
@@ -66,12 +93,19 @@ class MakemigrationsMixin(WithAutodetector):
 
     def handle(self, *app_labels: str, **options: Any) -> Any:
         """Write the migrations; those of this app's own models only where the settings say."""
-        if _OWN_APP in app_labels and _OWN_APP not in settings.MIGRATION_MODULES:
-            raise CommandError(
-                f"The migrations of {_OWN_APP} would be written into the installed package. Name a module of the "
-                f"project for them: MIGRATION_MODULES = {{{_OWN_APP!r}: 'project.migrations.{_OWN_APP}'}}."
-            )
+        for label in app_labels:
+            if label not in settings.MIGRATION_MODULES and _is_shipped(label):
+                raise CommandError(
+                    f"The migrations of {label} would be written into the installed package. Name a module of the "
+                    f"project for them: MIGRATION_MODULES = {{{label!r}: 'project.migrations.{label}'}}."
+                )
         return super().handle(*app_labels, **options)
+
+
+def _is_shipped(label: str) -> bool:
+    """Whether an app came with this one. It has no migration files: a project says in which table its items are."""
+    found = apps.app_configs.get(label)
+    return found is not None and Path(found.path) in (_PACKAGE, _PACKAGE.parent / "accounts")
 
 
 class MigrateMixin(WithAutodetector):

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.test import override_settings
 
 from dynamo_single.table import Request, Table
@@ -177,3 +177,32 @@ def test_the_models_that_there_are_can_be_migrated(tmp_path: Path, monkeypatch: 
         call_command("makemigrations", app, verbosity=0)
         call_command("makemigrations", "--check", verbosity=0)
     assert [path.name for path in (tmp_path / f"first_of_{app}").glob("0*")] == ["0001_initial.py"]
+
+
+def test_a_reference_to_a_model_that_no_migration_has_says_what_to_do(project: Project) -> None:
+    """The app's migrations are older than its models in DynamoDB, or were written by hand."""
+    folder = project.folder / "shops" / "migrations"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    (folder / "0001_initial.py").write_text(
+        "import django.db.models as sql\n"
+        "from django.db import migrations\n\n\n"
+        "class Migration(migrations.Migration):\n"
+        "    initial = True\n"
+        "    operations = [migrations.CreateModel('Visit', [\n"
+        "        ('id', sql.BigAutoField(primary_key=True)),\n"
+        "        ('shop', sql.ForeignKey('shops.Shop', sql.CASCADE, db_constraint=False)),\n"
+        "        ('note', sql.TextField()),\n"
+        "    ])]\n"
+    )
+    ((code, _, said),) = project.run("migrate")
+    assert code == 1
+    assert "shops.Shop is stored in DynamoDB, and no migration of its app has it yet (AddModel). Write one: " in said
+    assert "manage.py makemigrations shops, and let the migration that refers to it depend on that." in said
+
+
+@pytest.mark.parametrize("app", ["accounts", "dynamo_single"])
+def test_no_migration_is_written_into_the_installed_package(app: str) -> None:
+    """Without a module of the project for them."""
+    with pytest.raises(CommandError, match=rf"MIGRATION_MODULES = \{{'{app}': 'project.migrations.{app}'\}}"):
+        call_command("makemigrations", app, verbosity=0)
