@@ -13,6 +13,7 @@ from django.contrib.auth import admin as auth_admin
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from accounts.conf import PHONE, account_settings
 from accounts.forms import LoginForm, PasswordChangeForm, UserChangeForm, UserCreationForm
 from accounts.models import Group, User
 from dynamo_single.admin import DynamoModelAdmin, FilteredSelect
@@ -89,6 +90,15 @@ class UserAdmin(DynamoModelAdmin, auth_admin.UserAdmin):  # type: ignore[type-ar
     search_fields = ("username", "email")
     filter_horizontal = ()
     readonly_fields = ("last_login", "date_joined")
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """With the telephone number, where people log in with it."""
+        found = super().get_fieldsets(request, obj)
+        if obj is None or PHONE not in account_settings().login_with:
+            return found
+        name, options = self.fieldsets[1]
+        with_phone = (name, {**options, "fields": (*options["fields"], PHONE)})
+        return [with_phone if each == self.fieldsets[1] else each for each in found]
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         """Django's; where the page does not show the groups, with a form that leaves them alone."""

@@ -15,7 +15,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from accounts import lockout
 from accounts.conf import account_settings
-from accounts.identifiers import ATTRIBUTES, kind_of
+from accounts.identifiers import ATTRIBUTES, EMAIL, PHONE, phone_of, read
 from accounts.models import User
 from dynamo_single.permissions import StoredPermissions
 
@@ -23,31 +23,47 @@ from dynamo_single.permissions import StoredPermissions
 logger = logging.getLogger("accounts")
 
 
+def _typed(username: str | None, identifiers: dict[str, Any]) -> tuple[str, str] | None:
+    """The kind of what was typed, and the form in which it is stored; ``None`` for arguments of another backend."""
+    given = {name: value for name, value in identifiers.items() if name in ("email", "phone") and value is not None}
+    if len(given) + (username is not None) != 1:
+        return None
+    if username is not None:
+        return read(username)
+    if "email" in given:
+        return EMAIL, str(given["email"])
+    # What is no number is nobody's, and is looked for all the same.
+    return PHONE, phone_of(str(given["phone"])) or str(given["phone"])
+
+
 class EmailOrUsernameBackend(StoredPermissions, BaseBackend):
-    """Logs users in by e-mail address or user name, in one field, whatever its case.
+    """Logs users in by e-mail address, user name or telephone number, in one field, whatever its case.
 
     A name that is nobody's, a wrong password and an inactive user take the same requests and one password hash each,
     so that neither the answer nor its time tells which names exist. An attempt that comes too early is refused as if
     the password were wrong, whatever it is, and no other backend is asked: see ``lockout``.
     """
 
-    @sensitive_variables("username", "password")
+    @sensitive_variables("username", "password", "identifiers")
     def authenticate(
-        self, request: HttpRequest | None, username: str | None = None, password: str | None = None, **kwargs: Any
+        self, request: HttpRequest | None, username: str | None = None, password: str | None = None, **identifiers: Any
     ) -> User | None:
         """The user of this identifier and password, if active.
 
-        A BatchGetItem for earlier failures, and what ``UserManager.get_by_identifier()`` sends. Failures are counted
-        by the request's address, so without a request they are not: always pass it on.
+        ``username`` may be of any kind, and is read by how it looks; ``email=`` and ``phone=`` say the kind. A
+        BatchGetItem for earlier failures, and what ``UserManager.get_by_identifier()`` sends, whatever the kind.
+        Failures are counted by the request's address, so without a request they are not: always pass it on.
         """
-        if username is None or password is None:
+        typed = _typed(username, identifiers)
+        if typed is None or password is None:
             return None
-        attempt = None if request is None or not account_settings().lockout else lockout.begin(request, username)
+        kind, identifier = typed
+        attempt = None if request is None or not account_settings().lockout else lockout.begin(request, identifier)
         if attempt is not None and attempt.wait is not None:
             User().set_password(password)  # the time that checking takes
             lockout.tell(request, attempt.wait)
             raise PermissionDenied
-        user = self._user_of(username, password)
+        user = self._user_of(kind, identifier, password)
         if attempt is not None:
             attempt.failed() if user is None else attempt.succeeded()
         if user is not None and not self.user_can_authenticate(user):
@@ -57,12 +73,12 @@ class EmailOrUsernameBackend(StoredPermissions, BaseBackend):
         return user
 
     @sensitive_variables("identifier", "password")
-    def _user_of(self, identifier: str, password: str) -> User | None:
+    def _user_of(self, kind: str, identifier: str, password: str) -> User | None:
         """The active user whose password this is; one password hash, whatever is wrong."""
         try:
-            if ATTRIBUTES[kind_of(identifier)] not in account_settings().login_with:
+            if ATTRIBUTES[kind] not in account_settings().login_with:
                 raise User.DoesNotExist
-            user = User.objects.get_by_identifier(identifier)
+            user = User.objects.get_by_login(kind, identifier)
         except User.DoesNotExist:
             User().set_password(password)  # the time that checking takes
             logger.info("A login was refused: nobody logs in with what was typed.")

@@ -1,4 +1,7 @@
-"""What ``manage.py check --deploy`` asks about accounts: mistakes that show only where the project is served."""
+"""What ``manage.py check`` asks about accounts.
+
+With ``--deploy`` it is mistakes that show only where the project is served, with ``--database`` what is stored already.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,12 @@ from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Warning
 
-from accounts.conf import account_settings
+from accounts.conf import PHONE, account_settings
+from accounts.identifiers import phone_of
+from accounts.models import User
+
+#: How many names a message has.
+_SHOWN = 5
 
 
 def check_client_address(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
@@ -25,5 +33,33 @@ def check_client_address(app_configs: Sequence[AppConfig] | None = None, **kwarg
             hint="Set ACCOUNTS['CLIENT_ADDRESS_HEADER'] to the header that your proxy sets, or to None if visitors "
             "connect to Django directly.",
             id="accounts.W001",
+        )
+    ]
+
+
+def check_names(
+    app_configs: Sequence[AppConfig] | None = None, databases: Sequence[str] | None = None, **kwargs: Any
+) -> list[CheckMessage]:
+    """W002: user names that read as telephone numbers, with which nobody logs in where numbers are a way to.
+
+    One Query a megabyte of the users whose names begin with a digit or ``+``, eleven at least.
+    """
+    if not databases or PHONE not in account_settings().login_with:
+        return []
+    found = [
+        user.username
+        for first in "+0123456789"
+        for user in User.objects.filter(username__startswith=first).iterator()
+        if phone_of(user.username) is not None
+    ]
+    if not found:
+        return []
+    shown = ", ".join(map(repr, found[:_SHOWN])) + (f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else "")
+    return [
+        Warning(
+            f"{len(found)} user names read as telephone numbers: {shown}. Whoever types one is looked for by the "
+            "number, so that nobody can pass as its owner, and these users cannot log in by name.",
+            hint="Give them other names, and tell them.",
+            id="accounts.W002",
         )
     ]

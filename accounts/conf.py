@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+from importlib.util import find_spec
 from typing import Any
 
 from django.conf import settings
@@ -19,7 +20,10 @@ from dynamo_single.setting_values import BOOLEAN, POSITIVE, SECONDS, Reader, or_
 
 EMAIL = "email"
 USERNAME = "username"
+PHONE = "phone"
+KINDS = (EMAIL, USERNAME, PHONE)
 
+_REGION = re.compile(r"[A-Z]{2}")
 _HEADER = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 
 
@@ -39,6 +43,8 @@ class AccountSettings(Struct, frozen=True):
     mails_per_address: int | None = 5
     mails_per_client: int | None = 100
     client_address_header: str | None = None
+    phone_region: str | None = None
+    phone_sender: str | None = None
     trusted_proxies: int = 1
 
 
@@ -62,6 +68,11 @@ def _read() -> AccountSettings:
             f"ACCOUNTS['FIRST_DELAY'] is {found.first_delay:g} seconds, more than ACCOUNTS['LONGEST_DELAY'], which is "
             f"{found.longest_delay:g}."
         )
+    if PHONE in found.login_with and find_spec("phonenumbers") is None:
+        raise ConfigurationError(
+            f"ACCOUNTS['LOGIN_WITH'] has '{PHONE}', and the library that reads telephone numbers is not installed: "
+            "pip install dynamo-single[phone]."
+        )
     if found.unconfirmed_lifetime is not None and found.unconfirmed_lifetime < found.confirmation_lifetime:
         raise ConfigurationError(
             f"ACCOUNTS['UNCONFIRMED_LIFETIME'] is {found.unconfirmed_lifetime:g} seconds, less than "
@@ -81,9 +92,21 @@ setting_changed.connect(_forget, dispatch_uid="accounts.conf")
 def _identifiers(value: object) -> tuple[str, ...]:
     if not isinstance(value, (list, tuple)) or not value or len(set(value)) != len(value):
         raise ValueError
-    if any(kind not in (EMAIL, USERNAME) for kind in value):
+    if any(kind not in KINDS for kind in value):
         raise ValueError
     return tuple(value)
+
+
+def _region(value: object) -> str | None:
+    if value is not None and not (isinstance(value, str) and _REGION.fullmatch(value)):
+        raise ValueError
+    return value
+
+
+def _path(value: object) -> str | None:
+    if value is not None and not (isinstance(value, str) and "." in value):
+        raise ValueError
+    return value
 
 
 def _header(value: object) -> str | None:
@@ -102,10 +125,12 @@ _READERS: dict[str, Reader] = {
     "FIRST_DELAY": SECONDS,
     "FREE_FAILURES": POSITIVE,
     "LOCKOUT": BOOLEAN,
-    "LOGIN_WITH": (_identifiers, f"a list of '{EMAIL}', '{USERNAME}' or both"),
+    "LOGIN_WITH": (_identifiers, f"a list of some of {', '.join(map(repr, KINDS))}"),
     "LONGEST_DELAY": SECONDS,
     "MAILS_PER_ADDRESS": or_none(POSITIVE),
     "MAILS_PER_CLIENT": or_none(POSITIVE),
+    "PHONE_REGION": (_region, "None or the two letters of a country such as 'US'"),
+    "PHONE_SENDER": (_path, "None or the path of a function such as 'mysite.texts.send'"),
     "TRUSTED_PROXIES": POSITIVE,
     "UNCONFIRMED_LIFETIME": or_none(SECONDS),
     "UNCONFIRMED_MAY_LOG_IN": BOOLEAN,

@@ -20,7 +20,8 @@ from django.utils.translation import ngettext
 from django.views.decorators.debug import sensitive_variables
 
 from accounts import addresses, lockout
-from accounts.conf import EMAIL, USERNAME, account_settings
+from accounts.conf import EMAIL, PHONE, USERNAME, account_settings
+from accounts.identifiers import phone_of
 from accounts.models import User
 from dynamo_single.exceptions import UniqueViolation
 
@@ -29,13 +30,33 @@ IDENTIFIER_LENGTH = 254
 _LABELS = {
     (EMAIL,): _("E-mail address"),
     (USERNAME,): _("User name"),
+    (PHONE,): _("Telephone number"),
     (EMAIL, USERNAME): _("E-mail address or user name"),
+    (EMAIL, PHONE): _("E-mail address or telephone number"),
+    (PHONE, USERNAME): _("Telephone number or user name"),
+    (EMAIL, PHONE, USERNAME): _("E-mail address, telephone number or user name"),
 }
 
 
 def identifier_label() -> Any:
     """What the login form asks for, as ``LOGIN_WITH`` has it."""
     return _LABELS[tuple(sorted(account_settings().login_with))]
+
+
+class PhoneField(forms.CharField):
+    """A telephone number as people write it, kept as it is stored."""
+
+    widget = forms.TextInput(attrs={"type": "tel", "autocomplete": "tel"})
+
+    def to_python(self, value: Any) -> Any:
+        """The number in E.164; without one ``None``."""
+        text = super().to_python(value)
+        if not text:
+            return None
+        number = phone_of(text)
+        if number is None:
+            raise ValidationError(_("Enter a telephone number with its country, such as +15550100."), "phone")
+        return number
 
 
 class LoginForm(auth_forms.AuthenticationForm):
@@ -169,8 +190,8 @@ class PasswordChangeForm(OwnPassword, auth_forms.PasswordChangeForm):
         return password
 
 
-class AddressChangeForm(OwnPassword, AddressForm):
-    """Asks for a new e-mail address, and for the password, since whoever has the address can take the account."""
+class PasswordForm(OwnPassword, forms.Form):
+    """Asks somebody who is logged in for the password, before a way to log in changes."""
 
     password = forms.CharField(
         label=_("Your password"),
@@ -181,7 +202,6 @@ class AddressChangeForm(OwnPassword, AddressForm):
     def __init__(self, user: User, *args: object, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.user = user
-        self.fields["email"].label = _("New e-mail address")
 
     @sensitive_variables()
     def clean_password(self) -> str:
@@ -189,6 +209,36 @@ class AddressChangeForm(OwnPassword, AddressForm):
         password: str = self.cleaned_data["password"]
         self.check_own(self.user, password, ValidationError(_("This is not your password."), "password_incorrect"))
         return password
+
+
+class AddressChangeForm(PasswordForm):
+    """Asks for a new e-mail address, and for the password, since whoever has the address can take the account."""
+
+    email = _address_field()
+
+    field_order = ("email", "password")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["email"].label = _("New e-mail address")
+
+
+class PhoneForm(PasswordForm):
+    """Asks for a telephone number, and for the password, since whoever has the number can log in."""
+
+    phone = PhoneField(label=_("Telephone number"))
+
+    field_order = ("phone", "password")
+
+
+class CodeForm(forms.Form):
+    """Asks for the code that was sent."""
+
+    code = forms.CharField(
+        label=_("Code"),
+        max_length=20,
+        widget=forms.TextInput(attrs={"inputmode": "numeric", "autocomplete": "one-time-code", "autofocus": True}),
+    )
 
 
 class PasswordResetForm(auth_forms.PasswordResetForm):
@@ -236,4 +286,4 @@ class UserChangeForm(auth_forms.UserChangeForm):  # type: ignore[type-arg]  # no
     class Meta:
         model = User
         fields = "__all__"
-        field_classes: ClassVar[dict[str, type]] = {"username": auth_forms.UsernameField}
+        field_classes: ClassVar[dict[str, type]] = {"username": auth_forms.UsernameField, "phone": PhoneField}

@@ -5,17 +5,39 @@ It knows no models, so that the models and their managers can both use it.
 
 from __future__ import annotations
 
-from typing import Protocol
+from importlib import import_module
+from typing import Any, Protocol
+
+from accounts import conf
 
 #: The kinds of identifiers that follow from the user's own attributes, and the attribute that each one is.
 EMAIL = "EMAIL"
 USERNAME = "USERNAME"
-ATTRIBUTES = {EMAIL: "email", USERNAME: "username"}
+PHONE = "PHONE"
+ATTRIBUTES = {EMAIL: "email", USERNAME: "username", PHONE: "phone"}
 
 
-def kind_of(identifier: str) -> str:
-    """Whether somebody typed an e-mail address or a user name; no user name contains an ``@``."""
-    return EMAIL if "@" in identifier else USERNAME
+def read(typed: str) -> tuple[str, str]:
+    """What kind of identifier somebody typed, and how it is stored. Sends nothing.
+
+    No text is of two kinds: what has an ``@`` is an e-mail address, what reads as a telephone number is one where these
+    are a way to log in, and anything else is a user name.
+    """
+    if "@" in typed:
+        return EMAIL, typed
+    number = phone_of(typed)
+    return (USERNAME, typed) if number is None else (PHONE, number)
+
+
+def phone_of(typed: str) -> str | None:
+    """A telephone number as it is stored; ``None`` for anything else, and where nobody logs in with one."""
+    settings = conf.account_settings()
+    if conf.PHONE not in settings.login_with:
+        return None
+    # Not every project has the library that knows the world's numbers.
+    phones: Any = import_module("accounts.phones")
+    found: str | None = phones.normal(typed, settings.phone_region)
+    return found
 
 
 class Identified(Protocol):

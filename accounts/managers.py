@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar, cast
 
-from accounts.identifiers import ATTRIBUTES, Identified, Identifying, kind_of
+from accounts.identifiers import ATTRIBUTES, Identified, Identifying, phone_of, read
 from dynamo_single import models
 from dynamo_single.auth import AbstractUser
 from dynamo_single.auth import UserManager as BaseUserManager
@@ -37,7 +37,10 @@ class UserManager(BaseUserManager[U]):
         A Query for the login item and a strongly consistent GetItem of its user. If the index does not know the
         identifier (yet), the claim on it decides, strongly consistent: one GetItem more, and the user's.
         """
-        kind = kind_of(identifier)
+        return self.get_by_login(*read(identifier))
+
+    def get_by_login(self, kind: str, identifier: str) -> U:
+        """The user of an identifier of this kind, in the form in which it is stored; as ``get_by_identifier()``."""
         login = self._login(kind, identifier)
         if login is not None:
             user = self.consistent().filter(pk=login.user_id).first()
@@ -57,5 +60,7 @@ class UserManager(BaseUserManager[U]):
             raise InvalidValue(
                 f"A user name cannot contain an @, as {username!r} does: it could be taken for an e-mail address."
             )
+        if username and phone_of(username) is not None:
+            raise InvalidValue(f"A user name cannot be a telephone number, as {username!r} is: it could be another's.")
         user: U = super()._create_user_object(username, email, password, **extra_fields)  # type: ignore[misc]  # not in the stubs
         return user

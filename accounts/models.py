@@ -11,16 +11,18 @@ from typing import ClassVar
 
 from django.utils.translation import gettext_lazy as _
 
+from accounts.conf import account_settings
 from accounts.identifiers import ATTRIBUTES, EMAIL
 from accounts.managers import LoginManager, UserManager
-from accounts.validators import UsernameValidator
+from accounts.validators import PhoneValidator, UsernameValidator
+from accounts.ways import Ways
 from dynamo_single import clock, models
 from dynamo_single.auth import AbstractGroup, AbstractMembership, AbstractUser, Groups, Members
 from dynamo_single.keys import canonical
 
 
 class User(AbstractUser):
-    """Somebody with an account, who logs in by e-mail address or by user name."""
+    """Somebody with an account, who logs in by e-mail address, by user name or by telephone number."""
 
     user_id = models.IdAttribute(prefix="user", attr_name="userId")
     username = models.UnicodeAttribute(
@@ -33,6 +35,17 @@ class User(AbstractUser):
         error_messages={"unique": _("A user with that username already exists.")},
     )
 
+    #: In E.164, and known to be the user's: it is stored once it is confirmed.
+    phone = models.UnicodeAttribute(
+        _("telephone number"),
+        null=True,
+        blank=True,
+        max_length=16,
+        unique=True,
+        canonical=True,
+        validators=[PhoneValidator()],
+        error_messages={"unique": _("Another account has this telephone number.")},
+    )
     #: The address that is known to be the user's; another one in ``email`` is not confirmed by it.
     confirmed_email = models.EmailAttribute(null=True, editable=False, attr_name="confirmedEmail")
     #: When another address was last confirmed.
@@ -42,7 +55,7 @@ class User(AbstractUser):
     #: When somebody who signed up and neither confirmed the address nor logged in gives name and address up.
     expires = models.TTLAttribute(editable=False)
 
-    logins = models.Children("Login")
+    logins = models.Children("Login", manager=Ways)
     groups = Groups("Membership")
 
     objects: ClassVar[UserManager[User]] = UserManager()
@@ -57,7 +70,7 @@ class User(AbstractUser):
         abstract = False
 
     def derived_objects(self) -> Iterator[models.Model]:
-        """One login for the e-mail address, if there is one, one for the user name, and the memberships of groups."""
+        """One login each for the e-mail address, the user name and the telephone number, and the memberships."""
         for kind, attribute in ATTRIBUTES.items():
             identifier = getattr(self, attribute)
             if identifier:
@@ -65,8 +78,15 @@ class User(AbstractUser):
                 yield Login(user_id=self.user_id, kind=kind, identifier=identifier, confirmed=confirmed)
         yield from super().derived_objects()
 
+    @property
+    def ways(self) -> list[Login]:
+        """The ways to log in as this object has them, of the kinds of ``LOGIN_WITH``. Sends nothing."""
+        kinds = {kind for kind, attribute in ATTRIBUTES.items() if attribute in account_settings().login_with}
+        derived = (each for each in self.derived_objects() if isinstance(each, Login))
+        return [each for each in derived if each.kind in kinds]
+
     def has_identifier(self, kind: str, identifier: str) -> bool:
-        """Whether this is the user's e-mail address or user name, whatever its case. Sends nothing."""
+        """Whether this is the user's identifier of this kind, whatever its case. Sends nothing."""
         return canonical(getattr(self, ATTRIBUTES[kind]) or "") == canonical(identifier)
 
     @property
@@ -116,7 +136,7 @@ class Login(models.Model):
         return f"{self.kind} {self.identifier}"
 
     def is_derived(self) -> bool:
-        """Logins by e-mail address and user name follow from the user; other kinds are made by whoever adds them."""
+        """Logins of the kinds of ``LOGIN_WITH`` follow from the user; others are made by whoever adds them."""
         return self.kind in ATTRIBUTES
 
 

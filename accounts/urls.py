@@ -5,7 +5,7 @@ The names of the first group are Django's, so that this takes the place of ``dja
 
 from django.urls import path
 
-from accounts import views
+from accounts import views, way_views
 
 urlpatterns = [
     path("login/", views.LoginView.as_view(), name="login"),
@@ -24,4 +24,7 @@ urlpatterns = [
     path("confirm/<token>/", views.ConfirmEmailView.as_view(), name="confirm_email"),
     path("email_change/", views.EmailChangeView.as_view(), name="email_change"),
     path("email_change/done/", views.EmailChangeDoneView.as_view(), name="email_change_done"),
+    path("phone/", way_views.PhoneView.as_view(), name="phone"),
+    path("phone/code/", way_views.CodeView.as_view(), name="phone_code"),
+    path("remove/<kind>/", way_views.RemoveWayView.as_view(), name="remove_way"),
 ]

@@ -25,7 +25,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.generic import FormView, TemplateView
 
-from accounts import addresses, forms, mail_limits, tokens
+from accounts import addresses, codes, forms, mail_limits, tokens
 from accounts.models import User
 
 
@@ -131,6 +131,10 @@ class AccountView(LoginRequiredMixin, TemplateView):
 
     template_name = "accounts/account.html"
     extra_context = {"title": _("Your account")}  # noqa: RUF012 - as Django declares it
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Whether a telephone number can be added."""
+        return super().get_context_data(can_add_phone=codes.can_send(), **kwargs)
 
 
 @method_decorator((login_not_required, never_cache, sensitive_post_parameters()), name="dispatch")

@@ -33,11 +33,19 @@ class Children(Generic[M]):
 
     With ``cascade`` the children are deleted and restored with their parent: into the trash and out of it if they have
     soft delete, and for good. Where it is not given, the reference's ``on_delete`` says so, and without one it is so
-    where both sides have soft delete.
+    where both sides have soft delete. The methods of a ``manager`` class come before those of Django's.
     """
 
-    def __init__(self, model: str | type[M], *, field: str | None = None, cascade: bool | None = None) -> None:
+    def __init__(
+        self,
+        model: str | type[M],
+        *,
+        field: str | None = None,
+        cascade: bool | None = None,
+        manager: type | None = None,
+    ) -> None:
         self.to = model
+        self.manager = manager
         self.field_name = field
         self.cascade = cascade
 
@@ -135,7 +143,11 @@ class Children(Generic[M]):
             def _remove_prefetched_objects(self) -> None:
                 getattr(self.instance, "_prefetched_objects_cache", {}).pop(name, None)
 
-        return ChildrenManager
+        return (
+            ChildrenManager
+            if self.manager is None
+            else type(self.manager.__name__, (self.manager, ChildrenManager), {})
+        )
 
 
 def declared(model: type[DynamoModel]) -> tuple[Children, ...]:

@@ -37,6 +37,8 @@ def test_every_key_can_be_set() -> None:
         "ADDRESS_FAILURES": 4,
         "CLIENT_ADDRESS_HEADER": "X-Forwarded-For",
         "TRUSTED_PROXIES": 2,
+        "PHONE_REGION": "US",
+        "PHONE_SENDER": "mysite.texts.send",
     }
     with override_settings(ACCOUNTS=values):
         found = account_settings()
@@ -52,10 +54,15 @@ def test_every_key_can_be_set() -> None:
             {"LOGIN": ["email"]},
             r"ACCOUNTS\['LOGIN'\] is not a known key; allowed are ACCOUNT_FAILURES, ADDRESS_FAILURES",
         ),
-        ({"LOGIN_WITH": []}, r"ACCOUNTS\['LOGIN_WITH'\] must be a list of 'email', 'username' or both, not \[\]"),
-        ({"LOGIN_WITH": "email"}, "must be a list of 'email', 'username' or both, not 'email'"),
-        ({"LOGIN_WITH": ["email", "email"]}, "must be a list of 'email'"),
-        ({"LOGIN_WITH": ["phone"]}, "must be a list of 'email'"),
+        (
+            {"LOGIN_WITH": []},
+            r"ACCOUNTS\['LOGIN_WITH'\] must be a list of some of 'email', 'username', 'phone', not \[\]",
+        ),
+        ({"LOGIN_WITH": "email"}, "must be a list of some of 'email', 'username', 'phone', not 'email'"),
+        ({"LOGIN_WITH": ["email", "email"]}, "must be a list of some of 'email'"),
+        ({"LOGIN_WITH": ["telephone"]}, "must be a list of some of 'email'"),
+        ({"PHONE_REGION": "us"}, "must be None or the two letters of a country such as 'US'"),
+        ({"PHONE_SENDER": "send"}, "must be None or the path of a function such as 'mysite.texts.send'"),
         ({"LOCKOUT": 1}, r"ACCOUNTS\['LOCKOUT'\] must be True or False, not 1"),
         ({"FREE_FAILURES": 0}, r"ACCOUNTS\['FREE_FAILURES'\] must be a whole number of at least 1, not 0"),
         ({"FREE_FAILURES": True}, "must be a whole number of at least 1, not True"),

@@ -1,0 +1,106 @@
+"""The pages on which somebody adds a way to log in to the own account, and removes one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.mixins import LoginRequiredMixin
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.urls import reverse_lazy
+from django.utils.decorators import method_decorator
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.generic import FormView
+
+from accounts import codes, forms, mail_limits
+from accounts.conf import EMAIL, PHONE
+from accounts.ways import LastWay
+from dynamo_single.exceptions import UniqueViolation
+
+
+@method_decorator((never_cache, sensitive_post_parameters()), name="dispatch")
+class OwnFormView(LoginRequiredMixin, FormView):  # type: ignore[type-arg]  # not generic at run time
+    """A form about one's own account that asks for the password."""
+
+    success_url = reverse_lazy("account")
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        """The form checks the user's password."""
+        return {**super().get_form_kwargs(), "user": self.request.user, "request": self.request}
+
+    def refused(self, form: Any, field: str | None, error: ValidationError) -> HttpResponse:
+        """Show the form again."""
+        form.add_error(field, error)
+        answer: HttpResponse = self.form_invalid(form)
+        return answer
+
+
+class PhoneView(OwnFormView):
+    """Ask for a code that proves whose a telephone number is."""
+
+    form_class = forms.PhoneForm
+    template_name = "accounts/phone.html"
+    success_url = reverse_lazy("phone_code")
+    extra_context = {"title": _("Add a telephone number")}  # noqa: RUF012 - as Django declares it
+
+    def dispatch(self, request: HttpRequest, *args: object, **kwargs: Any) -> HttpResponseBase:
+        """There is no such page where nothing sends codes."""
+        if not codes.can_send():
+            raise Http404
+        return super().dispatch(request, *args, **kwargs)
+
+    def form_valid(self, form: forms.PhoneForm) -> HttpResponse:
+        """Send the code; the answer does not tell whether the number has an account."""
+        try:
+            codes.send(self.request, form.cleaned_data["phone"])
+        except mail_limits.TooManyMails as refused:
+            return self.refused(form, "phone", forms.too_many_mails(refused.wait))
+        return super().form_valid(form)
+
+
+@method_decorator(never_cache, name="dispatch")
+class CodeView(LoginRequiredMixin, FormView):  # type: ignore[type-arg]  # not generic at run time
+    """Type the code; the number is a way to log in then."""
+
+    form_class = forms.CodeForm
+    template_name = "accounts/phone_code.html"
+    success_url = reverse_lazy("account")
+    extra_context = {"title": _("Type the code")}  # noqa: RUF012 - as Django declares it
+
+    def form_valid(self, form: forms.CodeForm) -> HttpResponse:
+        """Add the number, or say what is wrong."""
+        user: Any = self.request.user
+        try:
+            right = codes.confirm(self.request, user, form.cleaned_data["code"].strip())
+        except UniqueViolation:
+            error = ValidationError(_("Another account has this telephone number."), "unique")
+        else:
+            if right:
+                return super().form_valid(form)
+            error = ValidationError(_("This is not the code, or it does not hold any more."), "wrong_code")
+        form.add_error("code", error)
+        answer: HttpResponse = self.form_invalid(form)
+        return answer
+
+
+class RemoveWayView(OwnFormView):
+    """Remove the e-mail address or the telephone number, unless nobody could log in then."""
+
+    form_class = forms.PasswordForm
+    template_name = "accounts/remove_way.html"
+    extra_context = {"title": _("Remove a way to log in")}  # noqa: RUF012 - as Django declares it
+
+    def form_valid(self, form: forms.PasswordForm) -> HttpResponse:
+        """Remove it."""
+        user: Any = self.request.user
+        if self.kwargs["kind"] not in (EMAIL, PHONE):
+            raise Http404
+        try:
+            user.logins.remove(self.kwargs["kind"])
+        except LastWay:
+            text = _("This is the only way in which you can log in. Add another one first.")
+            return self.refused(form, None, ValidationError(text, "last_way"))
+        return super().form_valid(form)

@@ -1,0 +1,382 @@
+"""Telephone numbers as a way to log in: added, confirmed, removed, and nobody else's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from threading import Barrier
+from typing import Any
+
+import pytest
+from django.contrib.auth import authenticate
+from django.core.exceptions import ValidationError
+from django.core.management import call_command
+from django.test import Client, RequestFactory
+
+from accounts import checks, ways
+from accounts.models import Login, User
+from dynamo_single.exceptions import InvalidValue, UniqueViolation
+from dynamo_single.table import Table
+from dynamo_single.testing import assert_requests, moved_time
+from tests.contract.accounts.account_pages import PASSWORD, is_in
+from tests.contract.tables import everything
+
+NUMBER = "+15550100"
+pytestmark = pytest.mark.urls("project.urls")
+#: What was sent by text, as pairs of a number and what it says.
+TEXTS: list[tuple[str, str]] = []
+
+
+def send(number: str, text: str) -> None:
+    """A project's own function."""
+    TEXTS.append((number, text))
+
+
+@pytest.fixture(autouse=True)
+def _phones(settings: Any) -> None:
+    TEXTS.clear()
+    settings.ACCOUNTS = {"LOGIN_WITH": ["email", "username", "phone"], "PHONE_SENDER": f"{__name__}.send"}
+
+
+@pytest.fixture
+def john(table: Table) -> User:
+    """Somebody with a name, an address and a password."""
+    return User.objects.create_user("John", "john@example.com", PASSWORD, user_id="1")
+
+
+def add(user: User, number: str = NUMBER) -> None:
+    """Let a user log in with a number."""
+    logins: Any = user.logins
+    logins.add("phone", number)
+
+
+def remove(user: User, kind: str) -> None:
+    """Take a way to log in from a user."""
+    logins: Any = user.logins
+    logins.remove(kind)
+
+
+def log_in(identifier: str = "", **given: str) -> User | None:
+    """What ``authenticate()`` gives for one visitor."""
+    request = RequestFactory().post("/", REMOTE_ADDR="203.0.113.7")
+    found: Any = authenticate(request, password=PASSWORD, **(given or {"username": identifier}))
+    return found
+
+
+def at_once(work: Any, arguments: Sequence[Any]) -> list[Any]:
+    """What some calls give that begin at one moment, each in a thread."""
+    barrier = Barrier(len(arguments))
+
+    def one(argument: Any) -> Any:
+        barrier.wait()
+        return work(argument)
+
+    with ThreadPoolExecutor(len(arguments)) as pool:
+        return list(pool.map(one, arguments))
+
+
+def test_a_number_that_is_added_logs_in(john: User) -> None:
+    """One transaction; by its kind, or typed into the one field, as people write it."""
+    with assert_requests(["TransactWriteItems"]):
+        add(john, "+1 555 0100")
+    assert john.phone == NUMBER
+    assert log_in(phone=NUMBER) == log_in(NUMBER) == log_in("+1 (555) 01-00") == john
+    assert [(each.kind, each.identifier) for each in john.logins.all()] == [
+        ("EMAIL", "john@example.com"),
+        ("PHONE", NUMBER),
+        ("USERNAME", "John"),
+    ]
+
+
+def test_what_is_stored(john: User, table: Table) -> None:
+    """A login in the user's partition, which the index finds, and a claim."""
+    add(john)
+    items = everything(table)
+    login = items["USER#1", f"PHONE#{NUMBER}"]
+    assert {name: next(iter(login[name].values())) for name in ("gs1pk", "gs1sk", "kind", "identifier", "userId")} == {
+        "gs1pk": f"PHONE#{NUMBER}",
+        "gs1sk": "USER#1",
+        "kind": "PHONE",
+        "identifier": NUMBER,
+        "userId": "1",
+    }
+    assert (f"UNIQUE#User#phone#{NUMBER}", "#CLAIM") in items
+
+
+@pytest.mark.parametrize("typed", ["john@example.com", "John", NUMBER, "nobody@example.com", "nobody", "+15550199"])
+def test_whatever_is_typed_the_same_is_sent(john: User, typed: str) -> None:
+    """Nobody learns from the requests which kinds of names exist."""
+    add(john)
+    with assert_requests(["Query", "GetItem"]):
+        authenticate(username=typed, password="wrong")
+
+
+def test_every_spelling_of_a_number_is_one_to_the_lockout(john: User) -> None:
+    """Writing it otherwise gives no further attempts."""
+    add(john)
+    for typed in ("+15550100", "+1 5550100", "+1-555-0100", "+1 555 01 00", "+1.5550100"):
+        request = RequestFactory().post("/", REMOTE_ADDR="203.0.113.7")
+        assert authenticate(request, username=typed, password="wrong") is None
+    assert log_in("+1 555-0100") is None
+
+
+def test_a_number_of_another_user_is_refused(john: User) -> None:
+    add(john)
+    mike = User.objects.create_user("Mike", "mike@example.com", PASSWORD)
+    with pytest.raises(UniqueViolation, match="phone"):
+        add(mike)
+    assert mike.phone is None
+    assert log_in(NUMBER) == john
+
+
+@pytest.mark.parametrize("text", ["555", "0100", "+1", "+999999999999999999", "john", "+15550100 ext. 5", ""])
+def test_what_is_no_number_is_refused(john: User, text: str) -> None:
+    with pytest.raises(InvalidValue, match="is no telephone number"):
+        add(john, text)
+
+
+def test_a_second_number_takes_the_first_ones_removal(john: User) -> None:
+    add(john)
+    with pytest.raises(InvalidValue, match="remove it first"):
+        add(john, "+15550101")
+
+
+def test_numbers_of_ones_own_country(john: User, settings: Any) -> None:
+    settings.ACCOUNTS = {**settings.ACCOUNTS, "PHONE_REGION": "DE"}
+    add(john, "030 123456")
+    assert john.phone == "+4930123456"
+    assert log_in("030/123456") == john
+
+
+def test_a_removed_number_is_free_and_lets_nobody_in(john: User) -> None:
+    add(john)
+    with assert_requests(["TransactWriteItems"]):
+        remove(john, "phone")
+    assert log_in(NUMBER) is None
+    add(User.objects.create_user("Mike", "mike@example.com", PASSWORD))
+
+
+def test_a_number_goes_with_its_user(john: User, table: Table) -> None:
+    add(john)
+    with assert_requests(["TransactWriteItems"]):
+        john.delete()
+    assert everything(table) == {}
+
+
+def test_the_last_way_to_log_in_stays(john: User, settings: Any) -> None:
+    """Ways that are not switched on do not count, and none counts without a password."""
+    settings.ACCOUNTS = {"LOGIN_WITH": ["email", "phone"]}
+    add(john)
+    remove(john, "email")
+    with assert_requests([]), pytest.raises(ways.LastWay, match="no other way"):
+        remove(john, "phone")
+    settings.ACCOUNTS = {"LOGIN_WITH": ["email", "username", "phone"]}
+    john.set_unusable_password()
+    john.save()
+    with pytest.raises(ways.LastWay):
+        remove(john, "phone")
+
+
+def test_two_ways_removed_at_once_leave_one(john: User, settings: Any) -> None:
+    """A condition on the user's item decides, whatever the two knew."""
+    settings.ACCOUNTS = {"LOGIN_WITH": ["email", "phone"]}
+    add(john)
+    users = [User.objects.get(pk="1"), User.objects.get(pk="1")]
+
+    def removed(given: Any) -> bool:
+        try:
+            remove(*given)
+        except ways.LastWay:
+            return False
+        return True
+
+    assert sorted(at_once(removed, list(zip(users, ("email", "phone"), strict=True)))) == [False, True]
+    user = User.objects.consistent().get(pk="1")
+    assert bool(user.email) is not bool(user.phone)
+
+
+def test_a_user_who_knows_too_much_is_held_to_what_is_stored(john: User, settings: Any) -> None:
+    """The other way was removed since the object was read: no luck of threads is needed to see it."""
+    settings.ACCOUNTS = {"LOGIN_WITH": ["email", "phone"]}
+    add(john)
+    outdated = User.objects.get(pk="1")
+    remove(john, "email")
+    with pytest.raises(ways.LastWay):
+        remove(outdated, "phone")
+    assert log_in(NUMBER) == john
+
+
+def test_two_users_who_want_one_number_at_once(table: Table) -> None:
+    """One owner, and one login that leads to this one."""
+    users = [User.objects.create_user(name, f"{name}@example.com", PASSWORD) for name in ("a", "b", "c", "d")]
+
+    def won(user: User) -> bool:
+        try:
+            add(user)
+        except UniqueViolation:
+            return False
+        return True
+
+    winners = [user for user, done in zip(users, at_once(won, users), strict=True) if done]
+    assert len(winners) == 1
+    assert log_in(NUMBER) == winners[0]
+    logins = Login.objects.filter(kind="PHONE", identifier__canonical=NUMBER)
+    assert [each.user_id for each in logins] == [winners[0].pk]
+
+
+def test_nobody_takes_another_ones_number_for_a_name(john: User) -> None:
+    """Forms and ``create_user()`` refuse it."""
+    with pytest.raises(InvalidValue, match="cannot be a telephone number"):
+        User.objects.create_user(NUMBER, "attacker@example.com", PASSWORD)
+    with pytest.raises(ValidationError, match="cannot be a user name"):
+        User(username="+1-555-0100", password="x").full_clean()
+
+
+def test_an_older_name_that_reads_as_a_number_is_no_way_in(john: User, settings: Any) -> None:
+    """Who types a number is looked for by the number; such names are reported."""
+    settings.ACCOUNTS = {"LOGIN_WITH": ["email", "username"]}
+    attacker = User.objects.create_user(NUMBER, "attacker@example.com", PASSWORD)
+    assert log_in(NUMBER) == attacker
+    settings.ACCOUNTS = {"LOGIN_WITH": ["email", "username", "phone"]}
+    assert log_in(NUMBER) is None
+    add(john)
+    assert log_in(NUMBER) == john
+    (message,) = checks.check_names(databases=["default"])
+    assert message.id == "accounts.W002"
+    assert "1 user names read as telephone numbers: '+15550100'." in message.msg
+    assert checks.check_names() == []
+
+
+def test_without_the_setting_a_number_is_a_text(john: User, settings: Any) -> None:
+    """And nobody logs in with it, though it is stored."""
+    add(john)
+    settings.ACCOUNTS = {"LOGIN_WITH": ["email", "username"]}
+    assert log_in(NUMBER) is log_in(phone=NUMBER) is None
+    with pytest.raises(InvalidValue):
+        add(john, "+15550101")
+
+
+@pytest.mark.parametrize("given", [{"phone": NUMBER, "username": "John"}, {"phone": None}, {"other": "x"}])
+def test_arguments_of_another_backend_are_none_of_this_one(john: User, given: dict[str, Any]) -> None:
+    with assert_requests([]):
+        assert authenticate(password=PASSWORD, **given) is None
+
+
+@pytest.fixture
+def browser(john: User) -> Client:
+    """John, logged in."""
+    client = Client()
+    client.force_login(john)
+    return client
+
+
+def ask(browser: Client, number: str = NUMBER) -> Any:
+    """Ask for a code."""
+    return browser.post("/accounts/phone/", {"phone": number, "password": PASSWORD})
+
+
+def code() -> str:
+    """The code that was sent last."""
+    return TEXTS[-1][1].split()[0]
+
+
+def confirm(browser: Client, typed: str) -> Any:
+    """Type a code."""
+    return browser.post("/accounts/phone/code/", {"code": typed})
+
+
+def test_a_number_is_added_on_the_account_page_by_a_code(john: User, browser: Client) -> None:
+    """Until the code is typed the number is nobody's."""
+    assert "Add a telephone number" in browser.get("/accounts/").content.decode()
+    assert ask(browser, "+1 555 0100").url == "/accounts/phone/code/"
+    ((number, text),) = TEXTS
+    assert (number, text.partition(" ")[2]) == (NUMBER, "is your code for testserver.")
+    assert log_in(NUMBER) is None
+    assert confirm(browser, code()).url == "/accounts/"
+    assert NUMBER in browser.get("/accounts/").content.decode()
+    assert is_in(Client(), NUMBER)
+
+
+def test_an_unconfirmed_number_keeps_nobody_from_it(john: User, browser: Client) -> None:
+    ask(browser)
+    mike = User.objects.create_user("Mike", "mike@example.com", PASSWORD)
+    add(mike)
+    assert "Another account has this telephone number." in confirm(browser, code()).content.decode()
+    assert log_in(NUMBER) == mike
+
+
+def test_a_code_takes_another_numbers_place(john: User, browser: Client) -> None:
+    """In one transaction: old and new are never both valid, or neither."""
+    add(john)
+    ask(browser, "+15550101")
+    assert confirm(browser, code()).status_code == 302
+    assert log_in("+15550101") == john
+    assert log_in(NUMBER) is None
+
+
+def test_a_code_holds_for_some_minutes_and_some_attempts(john: User, browser: Client) -> None:
+    ask(browser)
+    with moved_time(timedelta(minutes=11)):
+        assert "does not hold any more" in confirm(browser, code()).content.decode()
+    for _ in range(5):
+        confirm(browser, "000000x")
+    assert "does not hold any more" in confirm(browser, code()).content.decode()
+    ask(browser)
+    assert confirm(browser, code()).status_code == 302
+    assert confirm(browser, code()).status_code == 200
+
+
+def test_a_code_is_of_one_session(john: User, browser: Client) -> None:
+    ask(browser)
+    other = Client()
+    other.force_login(john)
+    assert "is not the code" in confirm(other, code()).content.decode()
+
+
+def test_codes_take_the_password_and_are_counted(john: User, browser: Client, settings: Any) -> None:
+    settings.ACCOUNTS = {**settings.ACCOUNTS, "MAILS_PER_ADDRESS": 1}
+    browser.post("/accounts/phone/", {"phone": NUMBER, "password": "wrong"})
+    assert TEXTS == []
+    ask(browser)
+    assert "Too many mails were asked for" in ask(browser).content.decode()
+    assert len(TEXTS) == 1
+
+
+def test_without_a_sender_there_is_no_such_page(browser: Client, settings: Any) -> None:
+    settings.ACCOUNTS = {"LOGIN_WITH": ["email", "username", "phone"]}
+    assert ask(browser).status_code == 404
+    assert "telephone" not in browser.get("/accounts/").content.decode()
+
+
+def test_a_number_is_removed_on_the_account_page(john: User, browser: Client, settings: Any) -> None:
+    add(john)
+    assert browser.post("/accounts/remove/phone/", {"password": "wrong"}).status_code == 200
+    assert browser.post("/accounts/remove/phone/", {"password": PASSWORD}).url == "/accounts/"
+    assert log_in(NUMBER) is None
+    settings.ACCOUNTS = {"LOGIN_WITH": ["email", "phone"]}
+    answer = browser.post("/accounts/remove/email/", {"password": PASSWORD})
+    assert "the only way in which you can log in" in answer.content.decode()
+    assert browser.post("/accounts/remove/username/", {"password": PASSWORD}).status_code == 404
+
+
+def test_the_login_page_names_all_kinds(table: Table) -> None:
+    assert "E-mail address, telephone number or user name" in Client().get("/accounts/login/").content.decode()
+
+
+def test_the_staff_see_and_change_the_number(john: User) -> None:
+    """In E.164, whatever is typed; what is no number, or another's, is an error of the field."""
+    boss = Client()
+    boss.force_login(User.objects.create_superuser("boss", "boss@example.com", PASSWORD))
+    path = f"/admin/accounts/user/{john.pk}/change/"
+    form = {"username": "John", "email": "john@example.com", "is_active": "on"}
+    assert boss.post(path, {**form, "phone": "+1 555-0100"}).status_code == 302
+    john.refresh_from_db()
+    assert john.phone == NUMBER
+    assert NUMBER in boss.get(path).content.decode()
+    assert "Enter a telephone number" in boss.post(path, {**form, "phone": "abc"}).content.decode()
+
+
+def test_the_table_fits_together(john: User) -> None:
+    add(john)
+    call_command("dynamo_verify", verbosity=0)
