@@ -88,6 +88,7 @@ CHECKS = {
     "dynamo_single.E030",
     *(f"dynamo_single.W90{number}" for number in range(1, 9)),
     "accounts.W001",
+    "accounts.W002",
 }
 
 
