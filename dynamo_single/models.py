@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from django.db.models import CASCADE, DO_NOTHING, PROTECT, SET_DEFAULT, SET_NULL, ProtectedError
 
 from dynamo_single.orm.model.bases import AuthoredModel, SoftDeleteModel, TimestampedModel
+from dynamo_single.orm.model.many_to_many import ManyToMany
 from dynamo_single.orm.model.model import Model
 from dynamo_single.orm.query.manager import Manager, SoftDeleteManager
 from dynamo_single.orm.query.queryset import QuerySet
@@ -86,6 +87,7 @@ __all__ = [
     "Key",
     "ListAttribute",
     "Manager",
+    "ManyToMany",
     "MapAttribute",
     "Model",
     "NumberAttribute",

@@ -16,11 +16,12 @@ from django.db.models.base import ModelBase
 from pynamodb.attributes import Attribute as PynamoDBAttribute
 
 from dynamo_single.checks.collisions import check_collisions
-from dynamo_single.checks.relations import check_on_delete, lists
+from dynamo_single.checks.relations import check_many_to_many, check_on_delete, lists
 from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.effects import child_counters, spreading, together
 from dynamo_single.orm.items import unique_rules
+from dynamo_single.orm.model.many_to_many import ManyToMany
 from dynamo_single.orm.model.model import Model
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.schema import attributes, registry
@@ -68,6 +69,7 @@ def check_models(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) 
         messages += _check_layout(model)
         messages += _check_children(model)
         messages += check_on_delete(model)
+        messages += check_many_to_many(model)
         messages += _check_copies(model)
         messages += _check_counters(model)
         messages += _check_stored(model)
@@ -235,7 +237,7 @@ def _check_stored(model: type[DynamoModel]) -> Iterator[Error]:
     """E008: what looks like an attribute of the model, and would never reach the item."""
     for field in (*model._meta.concrete_fields, *model._meta.many_to_many):
         # An automatic id means that E003 names the real mistake.
-        if not isinstance(field, DynamoField) and not field.auto_created:
+        if not isinstance(field, DynamoField | ManyToMany) and not field.auto_created:
             yield _not_stored(model, field)
     ours = {id(attribute) for attribute in (*registry.attributes_of(model).values(), *Model._attributes.values())}
     for owner in model.__mro__:
@@ -251,7 +253,7 @@ def _check_stored(model: type[DynamoModel]) -> Iterator[Error]:
 def _not_stored(model: type[DynamoModel], field: Any) -> Error:
     text = f"{field.name} is Django's {type(field).__name__}, a column of an SQL database: it would not be stored."
     if field.many_to_many:
-        hint = "Make the membership a model of its own, with two references."
+        hint = "Use models.ManyToMany of dynamo_single, or a model of the memberships with two references."
         if _label(field.related_model) in {"auth.Group", "auth.Permission"}:
             hint = (
                 "Permissions are texts here, and groups are items: derive the model from "

@@ -1,4 +1,4 @@
-"""E030: references whose ``on_delete`` could not be carried out."""
+"""E030: references whose ``on_delete`` could not be carried out; E031: many-to-many relations without edges to ask."""
 
 from __future__ import annotations
 
@@ -28,6 +28,48 @@ def check_on_delete(model: type[DynamoModel]) -> Iterator[Error]:
         for message, hint in found:
             name = field.remote_field.on_delete.__name__
             yield Error(f"{field.name}: on_delete={name} {message}", hint=hint, obj=model, id="dynamo_single.E030")
+
+
+def check_many_to_many(model: type[DynamoModel]) -> Iterator[Error]:
+    """What is wrong with the many-to-many relations of a model."""
+    relations: list[Any] = list(model._meta.local_many_to_many)
+    for relation in relations:
+        # Django's own are E008; its checks report edges that are no model, or have no references.
+        if hasattr(relation, "makes_edges") and not isinstance(relation.remote_field.through, str):
+            for message, hint in _edge_problems(relation):
+                text = f"{relation.name}: {message}"
+                yield Error(text, hint=hint, obj=model, id="dynamo_single.E031")
+
+
+def _edge_problems(relation: Any) -> Iterator[tuple[str, str]]:
+    through, target = relation.remote_field.through, relation.remote_field.model
+    for each in (through, target):
+        if not is_stored_in_dynamodb(each):
+            yield f"{each._meta.label} is not stored in DynamoDB.", "Keep both sides and the edges in one place."
+            return
+    label = through._meta.label
+    references = (relation.m2m_field_name(), relation.m2m_reverse_field_name())
+    if None in references:
+        return
+    ends = {through._meta.get_field(name).attname for name in references}
+    try:
+        layout = registry.layout_of(through)
+    except ConfigurationError:
+        return  # E003 says so
+    if {*layout.identity} != ends:
+        both = "".join(f"#{{{name}}}" for name in sorted(ends))
+        yield (
+            f"the primary key of {label} is not its two references and nothing else, so that it could not be told "
+            "whether an edge is there.",
+            f"Declare it so: models.Key and its templates name {both.lstrip('#')}.",
+        )
+    if layout.soft_delete:
+        yield f"{label} has a trash, where an edge would stay that is not added again.", "Derive it from models.Model."
+    for name in sorted(ends):
+        by_table = {*layout.primary.partition.variables} == {name}
+        if not by_table and not any(lists(key, layout, name) for key in layout.indexes):
+            key = f'models.IndexKey("gs1", "{label.rpartition(".")[2].upper()}#{{{name}}}", ...)'
+            yield f"no key of {label} lists the edges of one {name}.", f"Declare one, such as {key}."
 
 
 def _problems(field: Any, layout: ModelLayout) -> Iterator[tuple[str, str]]:

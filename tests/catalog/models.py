@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dynamo_single import models
-from tests.catalog import boards, chat, clubs, kinds, library, places, seats, stocks, studios  # noqa: F401 - their models belong to this app
+from tests.catalog import boards, chat, clubs, kinds, library, places, seats, servers, stocks, studios  # noqa: F401 - their models belong to this app
 
 
 class Sample(models.Model):

@@ -87,6 +87,7 @@ CHECKS = {
     *(f"dynamo_single.E0{number:02}" for number in range(1, 24)),
     "dynamo_single.E030",
     *(f"dynamo_single.W90{number}" for number in range(1, 9)),
+    "dynamo_single.E031",
     "accounts.W001",
     "accounts.W002",
 }

@@ -136,6 +136,9 @@ class ModelMeta(MetaModel, ModelBase):
         MetaModel.__init__(cls, name, bases, {"DoesNotExist": model.DoesNotExist}, discriminator=item_type)
         if options is not None and not model._meta.proxy:
             registry.register(model)
+            for field in model._meta.local_many_to_many:
+                # Of Django's own E008 says that it would not be stored.
+                getattr(field, "declared", lambda model: None)(model)
 
 
 def _check_options(name: str, declared: object) -> None:

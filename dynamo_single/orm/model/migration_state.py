@@ -70,6 +70,9 @@ def _as_plain_model(state: Any, model: type[DynamoModel]) -> Any:
     column = column_of(model._meta.pk, primary_key=True)
     if column is not None and not model._meta.proxy:
         state.fields[model._meta.pk.name] = column
+    # The edges of a many-to-many relation are items of a model of their own.
+    for relation in model._meta.local_many_to_many:
+        state.fields.pop(relation.name, None)
     # What is named by a label is the model that a proxy stands for, which is in the state as well.
     state.bases = tuple(base for base in state.bases if isinstance(base, str)) or (models.Model,)
     # Django demands a manager of another name where a field has this one.

@@ -74,15 +74,15 @@ class _Rows(Collector):
     """What one database does about an object that is deleted."""
 
     def related_objects(self, related_model: Any, related_fields: Any, objs: Any) -> Any:
-        """The rows of this database that refer to the objects."""
-        if router.db_for_write(related_model) != self.using:
+        """The rows of this database that refer to the objects; what is in DynamoDB the deletion itself looks for."""
+        if is_in_dynamodb(related_model) or router.db_for_write(related_model) != self.using:
             return related_model._base_manager.none()
         return super().related_objects(related_model, related_fields, objs)
 
     def can_fast_delete(self, objs: Any, from_field: Any = None) -> bool:
         """Whether rows can be deleted without being read: those of this database only."""
         model = getattr(objs, "_meta", None) and objs._meta.model
-        if model is not None and router.db_for_write(model) != self.using:
+        if model is not None and (is_in_dynamodb(model) or router.db_for_write(model) != self.using):
             return False
         return bool(super().can_fast_delete(objs, from_field))
 

@@ -20,6 +20,7 @@ from dynamo_single.exceptions import (
     StaleObject,
     StillReferenced,
 )
+from dynamo_single.orm.model.sql_references import _Rows
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests, intercept
 from dynamo_single.verification import verify
@@ -291,3 +292,18 @@ def test_an_object_to_which_others_refer_does_not_move(ann: Artist) -> None:
     Painting.objects.create(painting_id="p", artist=ann, editor_id="nobody")
     with pytest.raises(DynamoSingleError, match=r"cannot move: catalog.Painting objects refer to it by artist"):
         ann.move(artist_id="ann2")
+
+
+def test_what_looks_after_the_rows_of_sql_models_leaves_these_alone(ann: Artist) -> None:
+    """Django's collector would delete what refers by an ``on_delete`` behind the app's back."""
+    Sketch.objects.create(artist=ann, sketch_id="s")
+    Frame.objects.create(frame_id="f", sketch_id="x~~y", maker=ann)
+    with assert_requests([]):
+        assert rows_of(ann) == {Artist: {ann}}
+
+
+def rows_of(obj: Artist) -> Any:
+    """What Django's collector would do about an object."""
+    collector: Any = _Rows(using="default", origin=obj)
+    collector.collect([obj])
+    return dict(collector.data)

@@ -51,7 +51,7 @@ def with_attribute(attribute: Any, **options: Any) -> Any:
         (
             django_models.ManyToManyField("catalog.Firm", related_name="+"),
             "ManyToManyField",
-            "Make the membership a model of its own, with two references.",
+            "Use models.ManyToMany of dynamo_single, or a model of the memberships with two references.",
         ),
     ],
 )

@@ -297,3 +297,15 @@ def test_a_projects_own_command_finds_both() -> None:
     mixed: Any = type("Command", (MakemigrationsMixin, other), {})
     assert issubclass(mixed.autodetector, theirs)
     assert mixed.autodetector.__mro__.index(Autodetector) < mixed.autodetector.__mro__.index(theirs)
+
+
+def test_the_edges_of_a_relation_are_a_model_that_is_made(app: History) -> None:
+    """The relation itself is stored nowhere; its edges have keys as any items have."""
+    app.model("Tag")
+    app.model(tags=models.ManyToMany("histories.Tag"))
+    app.make()
+    text = app.text()
+    assert "name='Shop_tags'" in text
+    assert "primary=dynamo_single.models.Key('Shop_tags#{shop_id}', '{tag_id}')" in text
+    assert "'tags'" not in text
+    assert app.make() == NOTHING

@@ -53,7 +53,7 @@ NAMES = {
     "ImageField": "ImageAttribute(upload_to=...)",
     "Index": 'class Keys: by_name = models.IndexKey("gs1", "COMPANY", "{name}#{company_id}")',
     "JSONField": "MapAttribute() or ListAttribute(), which filters look into, or JSONAttribute() for JSON text",
-    "ManyToManyField": "a model of the memberships: see docs/how-to/many-to-many.md",
+    "ManyToManyField": 'ManyToMany("accounts.User", related_name="servers")',
     "OneToOneField": "OneToOneAttribute(Company, on_delete=...)",
     "SlugField": "SlugAttribute()",
     "TextField": "UnicodeAttribute(multiline=True)",

@@ -1,0 +1,119 @@
+"""``ManyToMany``: a relation whose edges are items of a model of their own, which is made where none is named.
+
+This module must not know what the relation's managers do.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.db import models
+from django.db.models.fields.related import lazy_related_operation
+
+from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.orm.model.model import Model
+from dynamo_single.orm.query.many_to_many import EdgesDescriptor
+from dynamo_single.orm.schema.attributes import ReferenceAttribute
+from dynamo_single.orm.schema.encoding.keys import IndexKey, Key
+
+if TYPE_CHECKING:
+    _Base = models.ManyToManyField[Any, Any]
+else:
+    _Base = models.ManyToManyField
+
+
+class ManyToMany(_Base):
+    """Many objects to many: ``users = ManyToMany("accounts.User", through="Member", related_name="servers")``.
+
+    To forms and the admin it is a ``ManyToManyField``. ``through`` names the edges' model, whose primary key is its two
+    references, with the partition of one of them; an index has the other one. Without ``through`` such a model is made,
+    on ``index``: see the stored layout. ``server.users`` is a Query and a BatchGetItem for each hundred.
+    """
+
+    #: Whether nobody has named a model of the edges.
+    makes_edges = False
+
+    def __init__(
+        self,
+        to: Any,
+        *,
+        related_name: str | None = None,
+        through: Any = None,
+        through_fields: tuple[str, str] | None = None,
+        index: str = "gs1",
+        verbose_name: Any = None,
+        help_text: Any = "",
+        blank: bool = False,
+        limit_choices_to: Any = None,
+        symmetrical: bool = False,
+    ) -> None:
+        if symmetrical:
+            raise ConfigurationError(
+                "symmetrical=True would take two edges for each pair: add both, or ask both sides by related_name."
+            )
+        super().__init__(
+            to,
+            related_name=related_name,
+            through=through,
+            through_fields=through_fields,
+            verbose_name=verbose_name,
+            help_text=help_text,
+            blank=blank,
+            limit_choices_to=limit_choices_to,
+            symmetrical=False,
+        )
+        self.index = index
+
+    # The stubs of the base classes differ from each other.
+    def contribute_to_class(self, cls: Any, name: str, **kwargs: Any) -> None:  # type: ignore[override]
+        """Django's, with our edges and managers in the place of its own."""
+        if not cls._meta.abstract and not self.remote_field.through:
+            # Django makes none where there is one.
+            relation: Any = self.remote_field
+            relation.through = f"{cls._meta.app_label}.{_edge_name(cls, name)}"
+            self.makes_edges = True
+        super().contribute_to_class(cls, name, **kwargs)
+        setattr(cls, self.name, EdgesDescriptor(self.remote_field, reverse=False))
+
+    def declared(self, cls: Any) -> None:
+        """Make the model of the edges, once the class that has the relation is complete."""
+        if self.makes_edges:
+            lazy_related_operation(_make_edges, cls, self.remote_field.model, field=self)
+
+    def contribute_to_related_class(self, cls: Any, related: Any) -> None:
+        """Django's, with our managers on the other side."""
+        super().contribute_to_related_class(cls, related)
+        if not self.remote_field.hidden and not related.related_model._meta.swapped:
+            setattr(cls, related.accessor_name, EdgesDescriptor(self.remote_field, reverse=True))
+
+
+def _edge_name(cls: Any, name: str) -> str:
+    return f"{cls._meta.object_name}_{name}"
+
+
+def _make_edges(owner: Any, target: Any, field: Any) -> None:
+    """Make the model of the edges that nobody has declared, once both sides are known."""
+    near, far = owner._meta.model_name, target._meta.model_name
+    if near == far:
+        near, far = f"from_{near}", f"to_{far}"
+    name = _edge_name(owner, field.name)
+    keys = {
+        "primary": Key(f"{name}#{{{near}_id}}", f"{{{far}_id}}"),
+        "reversed": IndexKey(field.index, f"{name}#TO#{{{far}_id}}", f"{{{near}_id}}"),
+    }
+    meta = {"app_label": owner._meta.app_label, "table": owner._options.alias}
+    make: Any = type(Model)
+    edges = make(
+        name,
+        (Model,),
+        {
+            "__module__": owner.__module__,
+            "__qualname__": name,
+            near: ReferenceAttribute(owner, on_delete=models.CASCADE, related_name=f"{name}+"),
+            far: ReferenceAttribute(target, on_delete=models.CASCADE, related_name=f"{name}+"),
+            "Keys": type("Keys", (), keys),
+            "Meta": type("Meta", (), meta),
+        },
+    )
+    # What the admin and forms ask about before they let the relation be edited.
+    edges._meta.auto_created = owner

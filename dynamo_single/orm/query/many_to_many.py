@@ -1,0 +1,324 @@
+"""What ``server.users`` and ``user.servers`` give: the objects at the other end of a many-to-many relation's edges.
+
+Each edge is an item of a model of its own, whose primary key is the two references together. This module must not know
+how the relation is declared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
+from functools import cached_property
+from typing import Any, NoReturn
+
+from asgiref.sync import sync_to_async
+from django.db import models
+from django.db.models.signals import m2m_changed
+from msgspec import Struct
+
+from dynamo_single.exceptions import NotSupported
+from dynamo_single.orm.conditions.terms import MAX_MEMBERS
+from dynamo_single.orm.effects.together import effects_of
+from dynamo_single.orm.requests import block
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.encoding.shown import shown
+
+
+class End(Struct, frozen=True, eq=False):
+    """One end of a relation, as its manager needs it.
+
+    ``through`` is the edges' model, ``near`` the reference to the object that has the manager, ``far`` the one to what
+    the manager gives. ``name`` is what a prefetch is kept under, ``reverse`` what ``m2m_changed`` is told.
+    """
+
+    through: Any
+    near: Any
+    far: Any
+    name: str
+    reverse: bool
+
+    @property
+    def model(self) -> Any:
+        """What the manager gives."""
+        return self.far.related_model
+
+    def edges(self, pks: Sequence[object], *, consistent: bool = False) -> Any:
+        """The edges of some objects; ``consistent`` ones from the table, if its partition is the reference alone."""
+        name = self.near.attname
+        given = {name: pks[0]} if len(pks) == 1 else {f"{name}__in": list(pks)}
+        found = self.through._base_manager.order_by().filter(**given)
+        partition = registry.layout_of(self.through).primary.partition.variables
+        return found.using_index("primary").consistent() if consistent and {*partition} == {name} else found
+
+    def edge(self, near: object, far: object, values: Mapping[str, Any] | None = None) -> Any:
+        """A new edge between two objects, given by their ``pk``."""
+        return self.through(**{**(values or {}), self.near.attname: near, self.far.attname: far})
+
+
+class EdgesManager:
+    """What Django's manager of a many-to-many relation does; the other model's default manager is behind it."""
+
+    def __init__(self, end: End, instance: Any) -> None:
+        super().__init__()
+        self.end = end
+        self.model = end.model
+        self.instance = instance
+        self.through = end.through
+        if instance.pk is None or instance.pk == "":
+            raise ValueError(f"{shown(instance)} needs a pk before {end.name} can be used.")
+
+    def __call__(self, *, manager: str) -> Any:
+        """The same with what another manager of the model gives."""
+        return manager_class(type(getattr(self.model, manager)))(self.end, self.instance)
+
+    def get_queryset(self) -> Any:
+        """The objects: a Query for the edges and a BatchGetItem for each hundred, when it is evaluated.
+
+        Up to 10,000 edges, beyond which it is ``TooManyMatches``: ask the edges' own model, page by page.
+        """
+        cached = getattr(self.instance, "_prefetched_objects_cache", {}).get(self.end.name)
+        if cached is not None:
+            return cached
+        behind: Any = super()
+        edges = self.end.edges([self.instance.pk]).allow_in_memory(MAX_MEMBERS)
+        ids = edges.values_list(self.end.far.attname, flat=True)
+        return behind.get_queryset().filter(pk__in=ids)
+
+    def count(self) -> int:
+        """How many: one COUNT Query of the edges for each megabyte; all objects are read where some may be hidden."""
+        cached = getattr(self.instance, "_prefetched_objects_cache", {}).get(self.end.name)
+        behind: Any = super()
+        if cached is not None or registry.has_soft_delete(self.model) or not behind.get_queryset()._is_plain():
+            return int(self.get_queryset().count())
+        return int(self.end.edges([self.instance.pk]).count())
+
+    async def acount(self) -> int:
+        """See ``count()``."""
+        return await sync_to_async(self.count)()
+
+    def get_prefetch_querysets(self, instances: Any, querysets: Any = None) -> Any:
+        """For ``prefetch_related()``: a Query for each object, and a BatchGetItem for each hundred of the others."""
+        owners = {obj.pk: obj for obj in instances}
+        pairs = [
+            (getattr(edge, self.end.near.attname), getattr(edge, self.end.far.attname))
+            for edge in self.end.edges(list(owners))
+        ]
+        behind: Any = super()
+        queryset = querysets[0] if querysets else behind.get_queryset()
+        wanted = list(dict.fromkeys(far for _, far in pairs))
+        found = {obj.pk: obj for obj in queryset.filter(pk__in=wanted)} if wanted else {}
+        related = []
+        for near, far in pairs:
+            if far in found:
+                # Django tells by the object to whom it belongs, so each owner gets one of its own.
+                obj = copy(found[far])
+                obj._of_edge = near
+                related.append(obj)
+        return related, lambda obj: obj._of_edge, lambda owner: owner.pk, False, self.end.name, False
+
+    def add(self, *objs: Any, through_defaults: Any = None) -> None:
+        """Make edges to objects, or to those of a ``pk``; what is there already stays as it is.
+
+        A request for each edge, or a transaction for several where other items follow from them; a BatchGetItem before
+        it for objects that are given by ``pk``, and one for the edges if anybody listens to ``m2m_changed``.
+        """
+        self._write_block()
+        self._add(self._pks(objs), through_defaults)
+
+    def remove(self, *objs: Any) -> None:
+        """Delete the edges to objects, or to those of a ``pk``: a BatchGetItem, and a request for each edge."""
+        self._write_block()
+        self._remove(self._pks(objs, stored=False))
+
+    def clear(self) -> None:
+        """Delete all edges: a Query, and a request for each edge. Where it is interrupted, calling it again goes on."""
+        self._write_block()
+        self._told("clear", None, lambda: self._edges().delete())
+
+    def set(self, objs: Iterable[Any], *, clear: bool = False, through_defaults: Any = None) -> None:
+        """Let exactly these objects be there: a Query, and what ``add()`` and ``remove()`` send for what differs."""
+        self._write_block()
+        wanted = self._pks(tuple(objs))
+        if clear:
+            self.clear()
+            self._add(wanted, through_defaults)
+            return
+        held = set(self._edges().values_list(self.end.far.attname, flat=True))
+        self._remove([pk for pk in held if pk not in set(wanted)])
+        self._add([pk for pk in wanted if pk not in held], through_defaults)
+
+    def create(self, *, through_defaults: Any = None, **kwargs: Any) -> Any:
+        """Create an object and an edge to it."""
+        behind: Any = super()
+        obj = behind.create(**kwargs)
+        self.add(obj, through_defaults=through_defaults)
+        return obj
+
+    def get_or_create(self, defaults: Any = None, *, through_defaults: Any = None, **kwargs: Any) -> tuple[Any, bool]:
+        """The object among those here that matches; if there is none, a new one with an edge to it."""
+        behind: Any = super()
+        obj, created = behind.get_or_create(defaults, **kwargs)
+        if created:
+            self.add(obj, through_defaults=through_defaults)
+        return obj, created
+
+    def update_or_create(
+        self, defaults: Any = None, create_defaults: Any = None, *, through_defaults: Any = None, **kwargs: Any
+    ) -> tuple[Any, bool]:
+        """Update the object among those here that matches; if there is none, make a new one and an edge to it."""
+        behind: Any = super()
+        obj, created = behind.update_or_create(defaults, create_defaults, **kwargs)
+        if created:
+            self.add(obj, through_defaults=through_defaults)
+        return obj, created
+
+    async def aadd(self, *objs: Any, through_defaults: Any = None) -> None:
+        """See ``add()``."""
+        await sync_to_async(self.add)(*objs, through_defaults=through_defaults)
+
+    async def aremove(self, *objs: Any) -> None:
+        """See ``remove()``."""
+        await sync_to_async(self.remove)(*objs)
+
+    async def aclear(self) -> None:
+        """See ``clear()``."""
+        await sync_to_async(self.clear)()
+
+    async def aset(self, objs: Iterable[Any], *, clear: bool = False, through_defaults: Any = None) -> None:
+        """See ``set()``."""
+        await sync_to_async(self.set)(objs, clear=clear, through_defaults=through_defaults)
+
+    async def acreate(self, *, through_defaults: Any = None, **kwargs: Any) -> Any:
+        """See ``create()``."""
+        return await sync_to_async(self.create)(through_defaults=through_defaults, **kwargs)
+
+    async def aget_or_create(self, defaults: Any = None, **kwargs: Any) -> Any:
+        """See ``get_or_create()``."""
+        return await sync_to_async(self.get_or_create)(defaults, **kwargs)
+
+    async def aupdate_or_create(self, defaults: Any = None, create_defaults: Any = None, **kwargs: Any) -> Any:
+        """See ``update_or_create()``."""
+        return await sync_to_async(self.update_or_create)(defaults, create_defaults, **kwargs)
+
+    def _write_block(self) -> None:
+        if block.current() is not None:
+            raise NotSupported(
+                f"{self.end.name} is changed by reading which edges there are, which an atomic() block cannot. Within "
+                f"a block create or delete {self.through._meta.label} objects themselves."
+            )
+
+    def _add(self, pks: Sequence[Any], through_defaults: Any) -> None:
+        edges = {pk: self.end.edge(self.instance.pk, pk, _resolved(through_defaults)) for pk in pks}
+        if m2m_changed.has_listeners(self.through):
+            there = self._edges_of(list(edges)).values_list(self.end.far.attname, flat=True)
+            edges = {pk: edge for pk, edge in edges.items() if pk not in set(there)}
+        together = bool(effects_of(self.through))
+
+        def create() -> None:
+            if edges:
+                self.through._base_manager.bulk_create(
+                    [*edges.values()], ignore_conflicts=True, in_transactions=together
+                )
+
+        self._told("add", set(edges), create)
+
+    def _remove(self, pks: Sequence[Any]) -> None:
+        self._told("remove", set(pks), lambda: self._edges_of(pks).delete() if pks else None)
+
+    def _edges(self) -> Any:
+        """All edges of the object, to change them."""
+        return self.end.edges([self.instance.pk], consistent=True)
+
+    def _edges_of(self, pks: Sequence[Any]) -> Any:
+        """The edges to some objects, by their keys."""
+        keys = [self.end.edge(self.instance.pk, pk).pk for pk in pks]
+        return self.through._base_manager.order_by().filter(pk__in=keys).using_index("primary").consistent()
+
+    def _told(self, action: str, pks: Any, write: Any) -> None:
+        """Write, with ``m2m_changed`` around it."""
+        getattr(self.instance, "_prefetched_objects_cache", {}).pop(self.end.name, None)
+        told = {
+            "sender": self.through,
+            "instance": self.instance,
+            "reverse": self.end.reverse,
+            "model": self.model,
+            "pk_set": pks,
+            "using": None,
+        }
+        if pks is None or pks:
+            m2m_changed.send(action=f"pre_{action}", **told)
+            write()
+            m2m_changed.send(action=f"post_{action}", **told)
+
+    def _pks(self, objs: Sequence[Any], *, stored: bool = True) -> list[Any]:
+        """The ``pk`` of each object, once; what is given by ``pk`` has to be ``stored``."""
+        found: dict[Any, None] = {}
+        keys = []
+        for obj in objs:
+            if isinstance(obj, models.Model):
+                if not isinstance(obj, self.model):
+                    raise TypeError(f"{self.model._meta.object_name!r} instance expected, got {shown(obj)}")
+                if obj.pk is None or obj._state.adding:
+                    raise ValueError(f"{shown(obj)} is not stored: save it before it is added to {self.end.name}.")
+                found[obj.pk] = None
+            else:
+                keys.append(self.end.far.attribute.prepare(obj))
+                found[keys[-1]] = None
+        if keys and stored and not self.end.far.attribute.checked:
+            there = self.model._base_manager.in_bulk(keys)
+            missing = next((key for key in keys if key not in there), None)
+            if missing is not None:
+                raise self.model.DoesNotExist(f"No {self.model._meta.label} has pk {missing!r}; nothing was written.")
+        return list(found)
+
+
+for _name in ("add", "remove", "clear", "set", "create", "get_or_create", "update_or_create"):
+    for _each in (_name, f"a{_name}"):
+        vars(EdgesManager)[_each].alters_data = True  # templates call none of them
+
+
+def _resolved(defaults: Any) -> dict[str, Any]:
+    """The values for an edge; each that can be called is called for it, as in Django."""
+    return {name: value() if callable(value) else value for name, value in (defaults or {}).items()}
+
+
+def manager_class(base: Any) -> Any:
+    """The relation's manager with a class of managers behind it."""
+    return type("ManyToManyManager", (EdgesManager, base), {"__module__": base.__module__})
+
+
+class EdgesDescriptor:
+    """``server.users``, or ``user.servers`` where it is ``reverse``."""
+
+    def __init__(self, rel: Any, *, reverse: bool) -> None:
+        self.rel = rel
+        self.field = rel.field
+        self.reverse = reverse
+
+    @property
+    def through(self) -> Any:
+        """The edges' model, which ``m2m_changed`` has as its sender."""
+        return self.rel.through
+
+    @cached_property
+    def end(self) -> End:
+        """The end that this is of the relation."""
+        near, far = self.field.m2m_field_name(), self.field.m2m_reverse_field_name()
+        if self.reverse:
+            near, far = far, near
+        options = self.through._meta
+        name = self.rel.accessor_name if self.reverse else self.field.name
+        return End(self.through, options.get_field(near), options.get_field(far), name, self.reverse)
+
+    @cached_property
+    def _manager_class(self) -> Any:
+        return manager_class(type(self.end.model._default_manager))
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return self if instance is None else self._manager_class(self.end, instance)
+
+    def __set__(self, instance: object, value: object) -> NoReturn:
+        raise TypeError(
+            f"Direct assignment to the {'reverse' if self.reverse else 'forward'} side of a many-to-many set is "
+            "prohibited. Use set() instead."
+        )

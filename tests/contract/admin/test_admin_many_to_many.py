@@ -1,0 +1,102 @@
+"""The admin of many-to-many relations whose edges are made: two lists with a search, and autocomplete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.test import override_settings
+from django.urls import clear_url_caches, path
+
+from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin, DynamoTabularInline
+from tests.catalog.servers import GameMember, GamePlayer, GameServer, GameTag
+from tests.contract.conftest import Pages
+
+site = DynamoAdminSite()
+
+
+class MemberInline(DynamoTabularInline):
+    """The declared edges of a server."""
+
+    model = GameMember
+    extra = 1
+    fields = ("player", "role")
+
+
+class ServerAdmin(DynamoModelAdmin):
+    """Tags are chosen from two lists, links by a search."""
+
+    fields = ("name", "tags", "links")
+    filter_horizontal = ("tags",)
+    autocomplete_fields = ("links",)
+    search_fields = ("name",)
+    inlines = (MemberInline,)
+
+
+class PlayerAdmin(DynamoModelAdmin):
+    """What inlines refer to."""
+
+    search_fields = ("username",)
+
+
+site.register(GameServer, ServerAdmin)
+site.register(GamePlayer, PlayerAdmin)
+site.register(GameTag, type("TagAdmin", (DynamoModelAdmin,), {}))
+urlpatterns = [path("admin/", site.urls)]
+
+INLINES = {
+    "gamemember_set-TOTAL_FORMS": "1",
+    "gamemember_set-INITIAL_FORMS": "0",
+    "gamemember_set-0-server": "1",
+    "gamemember_set-0-player": "1",
+    "gamemember_set-0-role": "admin",
+}
+
+
+@pytest.fixture
+def served(pages: Pages) -> Iterator[Pages]:
+    """The admin with a server, a player and three tags."""
+    GameServer.objects.create(server_id="1", name="Gaming")
+    GameServer.objects.create(server_id="2", name="Chess")
+    GamePlayer.objects.create(player_id="1", username="John")
+    for word in ("fun", "new", "old"):
+        GameTag.objects.create(word=word)
+    with override_settings(ROOT_URLCONF=__name__):
+        clear_url_caches()
+        yield pages
+    clear_url_caches()
+
+
+def test_the_checks_of_the_admin_find_nothing_wrong() -> None:
+    assert [message for each in site._registry.values() for message in each.check()] == []
+
+
+def test_the_page_has_both_lists_and_the_search(served: Pages) -> None:
+    server = GameServer.objects.get(pk="1")
+    server.tags.add("fun")
+    page = served.get("catalog/gameserver/1/change/").content.decode()
+    assert "selectfilter" in page
+    assert '<option value="fun" selected>fun</option>' in page
+    assert '<option value="old">old</option>' in page
+    assert "admin-autocomplete" in page
+
+
+def test_what_is_chosen_is_saved(served: Pages) -> None:
+    data: dict[str, Any] = {"name": "Games", "tags": ["fun", "old"], "links": ["2"], **INLINES}
+    response = served.post("catalog/gameserver/1/change/", data)
+    assert response.status_code == 302, response.content.decode()
+    server = GameServer.objects.get(pk="1")
+    assert {tag.word for tag in server.tags.all()} == {"fun", "old"}
+    assert [str(each) for each in server.links.all()] == ["Chess"]
+    assert [(member.username, member.role) for member in GameMember.objects.filter(server="1")] == [("John", "admin")]
+    served.post(
+        "catalog/gameserver/1/change/", {**data, "tags": ["new"], "links": [], "gamemember_set-TOTAL_FORMS": "0"}
+    )
+    assert {tag.word for tag in server.tags.all()} == {"new"}
+    assert not server.links.exists()
+
+
+def test_the_search_finds_by_what_a_key_has(served: Pages) -> None:
+    answer = served.get("autocomplete/?term=Che&app_label=catalog&model_name=gameserver&field_name=links")
+    assert answer.json()["results"] == [{"id": "2", "text": "Chess"}]

@@ -1,0 +1,271 @@
+"""Many-to-many relations on the real engine, by declared edges and by edges that are made."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django import forms
+from django.core import serializers
+from django.db.models.signals import m2m_changed
+
+from dynamo_single import transactions
+from dynamo_single.exceptions import NotSupported
+from dynamo_single.table import Table
+from dynamo_single.testing import assert_requests
+from tests.catalog.servers import GameMember, GamePlayer, GameServer, GameTag
+from tests.contract.clubs import items
+from tests.contract.tables import assert_consistent
+
+pytestmark = pytest.mark.usefixtures("table")
+
+
+@pytest.fixture
+def gaming(table: Table) -> Any:
+    """A server on which nobody is."""
+    return GameServer.objects.create(server_id="1", name="Gaming")
+
+
+@pytest.fixture
+def john(table: Table) -> Any:
+    """A player on no server."""
+    return GamePlayer.objects.create(player_id="1", username="John")
+
+
+@pytest.fixture
+def tags(table: Table) -> list[Any]:
+    """Three words."""
+    return [GameTag.objects.create(word=word) for word in ("fun", "new", "old")]
+
+
+@contextmanager
+def told(sender: Any) -> Iterator[list[Any]]:
+    """What ``m2m_changed`` tells."""
+    found: list[Any] = []
+
+    def receive(sender: Any, instance: Any, action: str, reverse: bool, model: Any, pk_set: Any, **_: Any) -> None:
+        found.append((action, instance.pk, reverse, model.__name__, pk_set if pk_set is None else sorted(pk_set)))
+
+    m2m_changed.connect(receive, sender=sender)
+    try:
+        yield found
+    finally:
+        m2m_changed.disconnect(receive, sender=sender)
+
+
+# declared edges
+
+
+def test_both_sides_are_a_query_and_a_batch(gaming: Any, john: Any) -> None:
+    gaming.players.add(john, GamePlayer.objects.create(player_id="2", username="Mike"))
+    john.servers.add(GameServer.objects.create(server_id="2", name="Chess"))
+    with assert_requests(["Query", "BatchGetItem"]):
+        assert [player.username for player in gaming.players.all()] == ["John", "Mike"]
+    with assert_requests(["Query", "BatchGetItem"]):
+        assert [server.name for server in john.servers.all()] == ["Gaming", "Chess"]
+    with assert_requests(["Query"]):
+        assert [member.username for member in GameMember.objects.filter(server=gaming)] == ["John", "Mike"]
+
+
+def test_an_edge_is_added_with_what_it_copies_and_what_it_is_given(gaming: Any, john: Any, table: Table) -> None:
+    with assert_requests(["GetItem", "TransactWriteItems"]):
+        gaming.players.add(john, through_defaults={"role": "admin"})
+    edge = items(table)["SERVER#1", "PLAYER#1"]
+    assert {name: edge[name]["S"] for name in ("role", "username", "gs1pk", "gs1sk")} == {
+        "role": "admin",
+        "username": "John",
+        "gs1pk": "MEMBERSOF#1",
+        "gs1sk": "1",
+    }
+    assert_consistent()
+
+
+def test_what_is_there_already_stays_as_it_is(gaming: Any, john: Any) -> None:
+    gaming.players.add(john, through_defaults={"role": "admin"})
+    gaming.players.add(john, john.pk, through_defaults={"role": "guest"})
+    assert GameMember.objects.get(pk="1~~1").role == "admin"
+
+
+def test_counting_and_asking_read_the_edges(gaming: Any, john: Any) -> None:
+    gaming.players.add(john)
+    with assert_requests(["Query"]):
+        assert gaming.players.count() == 1
+    assert gaming.players.filter(username="John").exists()
+    assert not gaming.players.filter(username="Mike").exists()
+    assert gaming.players.get(pk="1") == john
+    with pytest.raises(GamePlayer.DoesNotExist):
+        gaming.players.get(pk="2")
+
+
+def test_edges_are_removed_and_cleared(gaming: Any, john: Any) -> None:
+    mike = GamePlayer.objects.create(player_id="2", username="Mike")
+    gaming.players.add(john, mike)
+    gaming.players.remove(john, "nobody")
+    assert list(gaming.players.all()) == [mike]
+    mike.servers.clear()
+    assert list(gaming.players.all()) == []
+    assert GamePlayer.objects.count() == 2
+
+
+def test_exactly_what_is_set_is_there(gaming: Any, john: Any) -> None:
+    mike, ann = (GamePlayer.objects.create(player_id=pk, username=pk) for pk in ("2", "3"))
+    gaming.players.add(john, mike, through_defaults={"role": "old"})
+    gaming.players.set([mike.pk, ann])
+    roles = {member.player_id: member.role for member in GameMember.objects.filter(server=gaming)}
+    assert roles == {"2": "old", "3": "member"}
+    gaming.players.set([ann], clear=True)
+    assert list(gaming.players.all()) == [ann]
+
+
+def test_an_object_is_created_on_the_other_side(gaming: Any, john: Any) -> None:
+    made = gaming.players.create(username="Ann", through_defaults={"role": "admin"})
+    assert GameMember.objects.get(server=gaming, player=made).role == "admin"
+    chess = john.servers.create(name="Chess")
+    assert list(chess.players.all()) == [john]
+
+
+def test_related_objects_are_prefetched_on_both_sides(gaming: Any, john: Any) -> None:
+    mike = GamePlayer.objects.create(player_id="2", username="Mike")
+    chess = GameServer.objects.create(server_id="2", name="Chess")
+    gaming.players.add(john, mike)
+    chess.players.add(john)
+    with assert_requests(["Query", "Query", "Query", "BatchGetItem"]):
+        servers = list(GameServer.objects.prefetch_related("players").order_by("name"))
+        found = {server.name: sorted(map(str, server.players.all())) for server in servers}
+    assert found == {"Chess": ["John"], "Gaming": ["John", "Mike"]}
+    with assert_requests([]):
+        assert servers[1].players.count() == 2
+    (one, two) = GamePlayer.objects.prefetch_related("servers").order_by("username")
+    assert (len(one.servers.all()), len(two.servers.all())) == (2, 1)
+    servers[1].players.remove(john)
+    assert list(servers[1].players.all()) == [mike]
+
+
+def test_listeners_hear_what_really_changes(gaming: Any, john: Any) -> None:
+    mike = GamePlayer.objects.create(player_id="2", username="Mike")
+    gaming.players.add(john)
+    with told(GameMember) as heard:
+        gaming.players.add(john, mike)
+        john.servers.remove(gaming)
+        gaming.players.clear()
+        gaming.players.add()
+    assert heard == [
+        ("pre_add", "1", False, "GamePlayer", ["2"]),
+        ("post_add", "1", False, "GamePlayer", ["2"]),
+        ("pre_remove", "1", True, "GameServer", ["1"]),
+        ("post_remove", "1", True, "GameServer", ["1"]),
+        ("pre_clear", "1", False, "GamePlayer", None),
+        ("post_clear", "1", False, "GamePlayer", None),
+    ]
+
+
+def test_what_is_not_stored_or_of_another_kind_is_refused(gaming: Any, john: Any, table: Table) -> None:
+    before = items(table)
+    with pytest.raises(GamePlayer.DoesNotExist, match=r"No catalog.GamePlayer has pk 'nobody'"):
+        gaming.players.add(john, "nobody")
+    with pytest.raises(TypeError, match="'GamePlayer' instance expected"):
+        gaming.players.add(gaming)
+    with pytest.raises(ValueError, match="is not stored: save it before"):
+        gaming.players.add(GamePlayer(username="x"))
+    with pytest.raises(NotSupported, match=r"an atomic\(\) block cannot"), transactions.atomic():
+        gaming.players.add(john)
+    with pytest.raises(TypeError, match="Use set"):
+        gaming.players = [john]
+    with pytest.raises(GameServer.DoesNotExist):
+        john.servers.add("nowhere")
+    assert items(table) == before
+
+
+def test_a_question_through_the_relation_is_refused_with_the_way_out(john: Any) -> None:
+    with pytest.raises(NotSupported, match=r"filter\(pk__in=GameMember.objects.filter\(player=...\)"):
+        list(GameServer.objects.filter(players=john))
+
+
+def test_deleting_one_side_takes_the_edges_along(gaming: Any, john: Any, table: Table) -> None:
+    gaming.players.add(john)
+    before = {key for key in items(table) if key[0].startswith("PLAYER")}
+    assert gaming.delete() == (2, {"catalog.GameServer": 1, "catalog.GameMember": 1})
+    assert items(table).keys() == before
+    assert_consistent()
+
+
+def test_renaming_follows_into_the_edges(gaming: Any, john: Any) -> None:
+    gaming.players.add(john)
+    john.username = "Jack"
+    john.save()
+    assert [member.username for member in GameMember.objects.filter(server=gaming)] == ["Jack"]
+
+
+def test_the_asynchronous_twins_do_the_same(gaming: Any, john: Any) -> None:
+    async def steps() -> list[Any]:
+        await gaming.players.aadd(john)
+        found = [await gaming.players.acount(), [str(each) async for each in gaming.players.all()]]
+        await gaming.players.aset([])
+        made = await gaming.players.acreate(username="Ann")
+        await gaming.players.aremove(made)
+        await gaming.players.aclear()
+        return [*found, await gaming.players.acount()]
+
+    assert asyncio.run(steps()) == [1, ["John"], 0]
+
+
+# edges that are made
+
+
+def test_edges_that_nobody_declared_are_stored_as_documented(gaming: Any, tags: list[Any], table: Table) -> None:
+    with assert_requests(["PutItem"]):
+        gaming.tags.add(tags[0])
+    assert items(table)["GameServer_tags#1", "fun"] == {
+        "pk": {"S": "GameServer_tags#1"},
+        "sk": {"S": "fun"},
+        "gs1pk": {"S": "GameServer_tags#TO#fun"},
+        "gs1sk": {"S": "1"},
+        "itemType": {"S": "GameServer_tags"},
+        "gameserver_id": {"S": "1"},
+        "gametag_id": {"S": "fun"},
+    }
+    assert list(tags[0].servers.all()) == [gaming]
+    assert gaming.delete()[0] == 2
+    assert not tags[0].servers.exists()
+
+
+def test_a_model_relates_to_itself_by_its_two_sides(gaming: Any) -> None:
+    chess = GameServer.objects.create(name="Chess")
+    gaming.links.add(chess)
+    assert list(gaming.links.all()) == [chess]
+    assert list(chess.linked_from.all()) == [gaming]
+    assert list(chess.links.all()) == []
+
+
+class ServerForm(forms.ModelForm):  # type: ignore[type-arg]
+    """The form of a server with its tags."""
+
+    class Meta:
+        model = GameServer
+        fields = ("name", "tags")
+
+
+def test_a_form_chooses_and_saves(gaming: Any, tags: list[Any]) -> None:
+    form = ServerForm({"name": "Games", "tags": ["fun", "old"]}, instance=gaming)
+    assert form.is_valid(), form.errors
+    form.save()
+    assert {tag.word for tag in gaming.tags.all()} == {"fun", "old"}
+    again = ServerForm(instance=GameServer.objects.get(pk="1"))
+    assert {tag.word for tag in again.initial["tags"]} == {"fun", "old"}
+    assert again["tags"].as_widget().count("selected") == 2
+    wrong = ServerForm({"name": "Games", "tags": ["nothing"]}, instance=gaming)
+    assert wrong.errors == {"tags": ["Select a valid choice. nothing is not one of the available choices."]}
+
+
+def test_a_fixture_holds_the_edges_as_objects_of_their_own(gaming: Any, tags: list[Any], table: Table) -> None:
+    gaming.tags.add(*tags)
+    edges = GameServer.tags.through.objects.filter(gameserver=gaming)
+    text = serializers.serialize("json", [gaming, *tags, *edges])
+    before = items(table)
+    gaming.delete()
+    for each in serializers.deserialize("json", text):
+        each.save()
+    assert items(table) == before
