@@ -15,7 +15,7 @@ from django.db.models import ForeignKey
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
-from dynamo_single.admin import holding, search
+from dynamo_single.admin import holding, scanning, search
 from dynamo_single.admin.filters import MembersListFilter
 from dynamo_single.admin.references import is_answered, is_exact
 from dynamo_single.costs import Costs, measure_requests
@@ -31,12 +31,16 @@ class KeyChangeList(ChangeList):
     """Django's list. Keys answer what they express; the rest is worked out of held rows, if there are few enough.
 
     ``held_rows`` says of how many rows the list was made in memory, ``costs`` what reading it took, ``left_out`` what
-    the page does without, ``is_counted`` whether it is known how many rows there are.
+    the page does without, ``is_counted`` whether it is known how many rows there are, ``is_complete`` whether keys
+    found all that a search asks for, and ``progress`` how far somebody looked through the list.
     """
 
     held_rows: int | None = None
     is_counted = True
-    cursor_page: Any = None
+    is_complete = True
+    progress: scanning.Progress | None = None
+    progress_text = ""
+    _filters: Any = None
     costs = Costs()
     found_by_keys = ""
     next_cursor: str | None = None
@@ -44,7 +48,9 @@ class KeyChangeList(ChangeList):
 
     def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
         self.left_out: list[str] = []
+        self._request = request
         self._cursor = request.GET.get(CURSOR_VAR)
+        self._scan = request.GET.get(scanning.SCAN_VAR)
         with measure_requests() as self.costs:
             super().__init__(request, *args, **kwargs)
             if not _is_action(request):
@@ -53,8 +59,9 @@ class KeyChangeList(ChangeList):
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> Any:
         """The rows' queryset."""
-        self.params.pop(CURSOR_VAR, None)
-        self.filter_params.pop(CURSOR_VAR, None)
+        for name in (CURSOR_VAR, scanning.SCAN_VAR):
+            self.params.pop(name, None)
+            self.filter_params.pop(name, None)
         self.root_queryset = holding.attached(request, self.model_admin, self.root_queryset)
         try:
             queryset = super().get_queryset(request, exclude_parameters)
@@ -64,6 +71,13 @@ class KeyChangeList(ChangeList):
                 raise error.args[0] from error
             raise
         return queryset
+
+    def get_filters(self, request: HttpRequest) -> Any:
+        """Django's, made once: a reference's choices are read for them, and facets ask for the rows again and again."""
+        if self._filters is None:
+            self._filters = super().get_filters(request)
+        specs, has_filters, params, *others = self._filters
+        return ([*specs], has_filters, {**params}, *others)
 
     def apply_select_related(self, qs: Any) -> Any:
         """The references of the columns, each read in batches, those that may be empty too."""
@@ -115,6 +129,12 @@ class KeyChangeList(ChangeList):
             self.result_list: Any = []
             self.result_count = 0
             return
+        if self._scan is not None and self.scan_budget:
+            self._look_through(scanning.begun(self._scan))
+            return
+        if self._cursor is not None:
+            self._read_by_keys(request)
+            return
         if self.date_hierarchy or self.add_facets or any(map(_asks_rows, self.filter_specs)):
             self._is_held()  # what the page is made of in any case answers the list as well
         try:
@@ -125,6 +145,7 @@ class KeyChangeList(ChangeList):
             self._read_by_keys(request)
 
     def _read_by_keys(self, request: HttpRequest) -> None:
+        self.is_complete = not self.query
         holding.give_up(request)
         self.root_queryset = self.model_admin.get_queryset(request)
         self.queryset = self.get_queryset(request)
@@ -133,6 +154,22 @@ class KeyChangeList(ChangeList):
         if not is_exact(self.queryset):
             raise holding.NotByKeys(self)
         self._read(request)
+
+    def without_search(self) -> Any:
+        """The rows that the filters leave."""
+        asked, self.query = self.query, ""
+        try:
+            return self.get_queryset(self._request)
+        finally:
+            self.query = asked
+
+    def _look_through(self, before: scanning.Progress) -> None:
+        self.is_counted = False
+        self.list_editable = ()
+        self.result_list, self.progress = scanning.step(self, self.list_per_page, before)
+        self.progress_text = scanning.words_for(self.progress, self.opts.verbose_name_plural)
+        self.result_count = len(self.result_list)
+        self.paginator = self.model_admin.get_paginator(self._request, self.result_list, self.list_per_page)
 
     def _explain_search(self, request: HttpRequest) -> None:
         fields = [str(name) for name in self.model_admin.get_search_fields(request)]
@@ -158,9 +195,14 @@ class KeyChangeList(ChangeList):
             self.result_list = list(self.queryset)
 
     def _count(self, page: Any) -> int:
+        known = self.paginator.__dict__  # which holds the count where the page tells it
         try:
-            return int(self.paginator.count)
+            if "count" not in known:
+                known["count"] = holding.count(self.model_admin, self.queryset)
+            return int(known["count"])
         except TooManyMatches:
+            if holding.is_exceeded(self._request):
+                raise
             self._give_pages(page)
             return len(self.result_list)
 
@@ -191,6 +233,19 @@ class KeyChangeList(ChangeList):
     def previous_link(self) -> str | None:
         """The address of the page before this one, of a list that nobody counts."""
         return self.get_query_string({CURSOR_VAR: self.previous_cursor}) if self.previous_cursor else None
+
+    @property
+    def scan_budget(self) -> int:
+        """How many items looking through the list reads at most."""
+        return scanning.budget_of(self.model_admin)
+
+    @property
+    def scan_link(self) -> str | None:
+        """The address of the next step through the list, or of the first one where keys did not answer all of it."""
+        if self.progress is None:
+            is_asked = self.scan_budget and (self.query or self.has_active_filters) and not self.is_complete
+            return self.get_query_string({scanning.SCAN_VAR: ""}, [ORDER_VAR]) if is_asked else None
+        return None if self.progress.is_over else self.get_query_string({scanning.SCAN_VAR: str(self.progress)})
 
     def _ask_filters(self, request: HttpRequest) -> None:
         """Ask now what the template will ask: what cannot be answered is left out of the page, and said."""
@@ -230,7 +285,8 @@ class KeyChangeList(ChangeList):
         self.can_show_all = self.is_counted and self.result_count <= self.list_max_show_all
         self.multi_page = self.is_counted and self.result_count > self.list_per_page
         # Where nothing narrows the list the two counts are one; elsewhere the template says "Show all".
-        self.full_result_count = None if self.query or self.has_active_filters else self.result_count
+        is_narrowed = self.progress is None and (self.query or self.has_active_filters)
+        self.full_result_count = None if is_narrowed else self.result_count
         self.show_admin_actions = bool(self.result_list)
 
 

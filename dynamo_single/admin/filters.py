@@ -61,6 +61,10 @@ class ReferenceListFilter(RelatedFieldListFilter):
         attribute = field.target_field.attname
         return [(getattr(each, attribute), str(each)) for each in found] if len(found) <= limit else []
 
+    def has_output(self) -> bool:
+        """Whether there is a choice; what an address asks for is asked without one as well."""
+        return super().has_output() or bool(self.used_parameters)
+
 
 class MembersListFilter(FieldListFilter):
     """The texts that the sets of the objects have as members; sets of anything else have no filter."""
@@ -74,8 +78,8 @@ class MembersListFilter(FieldListFilter):
         super().__init__(field, request, params, model, model_admin, field_path)
 
     def has_output(self) -> bool:
-        """Whether the members are texts, as parameters of an address are."""
-        return bool(self.field.member is str)  # type: ignore[attr-defined]  # a SetField's
+        """Whether the members are texts, as parameters of an address are; what one asks for is asked in any case."""
+        return self.field.member is str or bool(self.used_parameters)  # type: ignore[attr-defined]  # a SetField's
 
     def expected_parameters(self) -> list[str | None]:
         """What the set contains."""

@@ -19,6 +19,8 @@ from dynamo_single.orm.results import objects
 from dynamo_single.orm.results.held import Held
 from dynamo_single.table.flow import run
 
+#: Up to how many rows are counted where none are held.
+_COUNTED = 2000
 _NAME = "_dynamo_single_held"
 
 
@@ -95,6 +97,13 @@ def _is_readable(queryset: Any) -> bool:
     except NotSupported:
         return False
     return True
+
+
+def count(model_admin: Any, queryset: Any) -> int:
+    """How many rows there are: what is held, or one Query that counts; ``TooManyMatches`` past the bound."""
+    if of(queryset) is None:
+        queryset = queryset._asking(replace(queryset._asked, held=Held(limit_of(model_admin) or _COUNTED)))
+    return int(queryset.count())
 
 
 def give_up(request: Any) -> None:

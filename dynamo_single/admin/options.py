@@ -63,6 +63,8 @@ class DynamoModelAdmin(LeadsToItem, ReadsInlinesTogether, KnowsReferences, Logge
     paginator = KeyPaginator
     #: How many rows a list reads at most to answer in memory what no key answers; ``0`` for none.
     list_max_in_memory = 2000
+    #: How many items somebody who looks through a larger list may read; ``0`` if that is not offered.
+    list_scan_budget = 100_000
     show_full_result_count = False
     #: Whether a form is refused if its object was written since it was shown; the model needs a ``VersionAttribute``.
     check_version = False

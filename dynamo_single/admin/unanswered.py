@@ -11,7 +11,8 @@ from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 
-from dynamo_single.admin import holding
+from dynamo_single.admin import holding, scanning
+from dynamo_single.admin.changelist import CURSOR_VAR
 from dynamo_single.exceptions import KeyNotFilled, NoAccessPattern, TooManyMatches, TooManyReads
 
 logger = logging.getLogger("dynamo_single.admin")
@@ -49,8 +50,22 @@ def page(model_admin: Any, request: HttpRequest, error: Exception) -> HttpRespon
         # It names keys and settings.
         "message": message if settings.DEBUG or user.is_superuser else "",
         "is_narrowed": bool(request.GET),
+        "scan_link": _scan_link(model_admin, request, error),
+        "scan_budget": scanning.budget_of(model_admin),
     }
     return TemplateResponse(request, "dynamo_single/admin/unanswered.html", context, status=400)
+
+
+def _scan_link(model_admin: Any, request: HttpRequest, error: Exception) -> str:
+    """The address to look through the list for what was asked; nothing where that would not find it."""
+    is_for_it = isinstance(error, holding.NotByKeys | NoAccessPattern) and not isinstance(error, KeyNotFilled)
+    if not is_for_it or not scanning.budget_of(model_admin):
+        return ""
+    asked = request.GET.copy()
+    for name in ("o", "p", "e", CURSOR_VAR):
+        asked.pop(name, None)
+    asked[scanning.SCAN_VAR] = ""
+    return f"?{asked.urlencode()}"
 
 
 def explanation(error: Exception) -> str:

@@ -114,3 +114,18 @@ def test_pages_of_five_thousand_there_and_back(
     page.goto("/admin/directory/company/?public__exact=1")
     picture("large-list-refused")
     expect(page.locator(".errornote")).to_contain_text("too many to look through at once")
+
+
+def test_looking_through_a_large_list(signed_in: Page, picture: Callable[[str], None]) -> None:
+    """Step after step, with what was found so far, until everything was looked through; or until it is stopped."""
+    Company.objects.bulk_create(
+        Company(name=f"{number:04} {'the harbour' if number % 500 == 7 else 'Company'}") for number in range(5000)
+    )
+    page = signed_in
+    page.goto("/admin/directory/company/?q=HARBOUR")
+    follow(page, page.get_by_role("link", name="Look through all companies"))
+    expect(page.locator(".scan-progress")).to_contain_text("Everything was looked through.", timeout=60_000)
+    expect(page.locator(".scan-progress")).to_contain_text("5000 items looked through, of at most 100000: 10 companies")
+    assert rows(page) == [f"{number:04} the harbour" for number in range(7, 5000, 500)]
+    expect(page.locator("#scan-stop")).to_be_hidden()
+    picture("list-looked-through")

@@ -333,3 +333,22 @@ def test_a_field_is_searched_as_a_list_is(pages: Pages) -> None:
         patch.setattr(company_admin, "list_max_in_memory", 1)
         found = pages.get(f"{asked}Zeta", sends=["Query", "Query"]).json()["results"]
     assert [each["text"] for each in found] == ["Zeta"]
+
+
+def test_pages_of_what_keys_found(paged: Pages) -> None:
+    """A search of a large list goes on by cursor, in the order of its key, whatever order its admin has."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(CompanyAdmin, "ordering", ("stock",))
+        for number in range(5):
+            Company.objects.create(name=f"G{number}")
+        first = paged.get(f"{COMPANY}?q=G")
+        second = paged.get(COMPANY + link(first, "next"), sends=["Query"])
+    assert [shown(first), shown(second)] == [["G0", "G1", "G2"], ["G3", "G4"]]
+
+
+def test_a_filter_without_choices_is_asked_all_the_same(large: Pages) -> None:
+    """More companies than a filter offers do not make it void."""
+    acme, bolt = Company.objects.all()[:2]
+    Person.objects.create(company=acme, name="Mike")
+    Person.objects.create(company=bolt, name="Nora")
+    assert shown(large.get(f"{PERSON}?company__company_id__exact={acme.pk}")) == ["Mike"]

@@ -1,0 +1,183 @@
+"""Looking through a large list for what no key answers: in steps, within a budget, by whoever may see the list."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.admin.sites import all_sites
+from django.test import override_settings
+from django.urls import clear_url_caches, path
+
+from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin, scanning
+from project.directory.models import Company, Person
+from tests.catalog.models import Firm
+from tests.contract.conftest import Pages, text_of
+
+COMPANY = "directory/company/"
+PERSON = "directory/person/"
+
+
+class CompanyAdmin(DynamoModelAdmin):
+    """Few rows are many here, and steps are short."""
+
+    list_display = ("name", "stock")
+    list_filter = ("public",)
+    search_fields = ("name", "stock")
+    list_max_in_memory = 4
+
+
+class PersonAdmin(DynamoModelAdmin):
+    """People with their companies."""
+
+    list_display = ("name", "company")
+    list_filter = ("company", "role")
+    search_fields = ("name",)
+    list_max_in_memory = 1
+
+
+class FirmAdmin(DynamoModelAdmin):
+    """A model that no key lists."""
+
+    list_display = ("name",)
+
+
+site = DynamoAdminSite()
+site.register(Company, CompanyAdmin)
+site.register(Person, PersonAdmin)
+site.register(Firm, FirmAdmin)
+all_sites.discard(site)
+urlpatterns = [path("admin/", site.urls)]
+
+
+@pytest.fixture
+def large(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pages]:
+    """Ten companies, every third of which is found; a step reads four."""
+    monkeypatch.setattr(scanning, "_CHUNK", 4)
+    with override_settings(ROOT_URLCONF=__name__):
+        clear_url_caches()
+        for number in range(10):
+            Company.objects.create(name=f"{number} {'the Zeta' if number % 3 == 0 else 'Acme'}", public=number % 2 == 0)
+        yield pages
+    clear_url_caches()
+
+
+def shown(response: Any) -> list[str]:
+    """The names in the list."""
+    return re.findall(r'class="field-name"><a [^>]*>([^<]*)</a>', response.content.decode())
+
+
+def following(response: Any) -> str:
+    """Where the next step is."""
+    (found,) = re.findall(r'<a href="([^"]*)" rel="next"', response.content.decode())
+    return found.replace("&amp;", "&")
+
+
+def offered(response: Any) -> str:
+    """Where the first step is."""
+    (found,) = re.findall(r'<a href="([^"]*)">Look through all', response.content.decode())
+    return found.replace("&amp;", "&")
+
+
+def test_a_search_that_keys_do_not_answer_is_offered(large: Pages) -> None:
+    """The page that says so leads to the first step, which says how far it went and what it cost."""
+    refused = large.get(f"{COMPANY}?public__exact=1&o=2")
+    assert refused.status_code == 400
+    first = large.get(COMPANY + offered(refused), sends=["Query"])
+    assert shown(first) == ["0 the Zeta", "2 Acme"]
+    said = text_of(first)
+    assert "4 items looked through, of at most 100000: 2 companies found. 1 requests, 0.5 units." in said
+
+
+def test_steps_go_on_to_the_end(large: Pages) -> None:
+    """Each begins where the last one ended, and the last one says so; what is found is counted in all."""
+    found, address = [], f"{COMPANY}?q=zeta&scan="
+    for _step in range(2):
+        response = large.get(address, sends=["Query"])
+        found += shown(response)
+        address = COMPANY + following(response)
+    last = large.get(address, sends=["Query"])
+    assert [*found, *shown(last)] == ["0 the Zeta", "3 the Zeta", "6 the Zeta", "9 the Zeta"]
+    assert "10 items looked through" in text_of(last)
+    assert "4 companies found" in text_of(last)
+    assert "Everything was looked through." in text_of(last)
+    assert 'rel="next"' not in last.content.decode()
+
+
+def test_the_budget_ends_it(large: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No step is offered past it."""
+    monkeypatch.setattr(CompanyAdmin, "list_scan_budget", 6)
+    first = large.get(f"{COMPANY}?q=zeta&scan=")
+    second = large.get(COMPANY + following(first))
+    assert "The budget is used up." in text_of(second)
+    assert 'rel="next"' not in second.content.decode()
+
+
+def test_without_a_budget_nothing_is_offered_or_read(large: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who types the address gets nothing either."""
+    monkeypatch.setattr(CompanyAdmin, "list_scan_budget", 0)
+    assert "Look through all" not in text_of(large.get(f"{COMPANY}?public__exact=1"))
+    assert large.get(f"{COMPANY}?public__exact=1&scan=").status_code == 400
+
+
+def test_what_keys_found_of_a_search_may_not_be_all(large: Pages) -> None:
+    """Beside what begins with the text, the page offers to look through all."""
+    response = large.get(f"{COMPANY}?q=0")
+    assert shown(response) == ["0 the Zeta"]
+    assert shown(large.get(COMPANY + offered(response))) == ["0 the Zeta"]
+
+
+def test_a_filter_that_a_key_answers_narrows_what_is_read(large: Pages) -> None:
+    """The people of one company are looked through alone, and their company is read for all rows together."""
+    for company in Company.objects.all()[:2]:
+        for number in range(3):
+            Person.objects.create(company=company, name=f"The {number}")
+    company = Company.objects.all()[0]
+    found = large.get(
+        f"{PERSON}?company__company_id__exact={company.pk}&q=the&scan=", sends=["Query", "Query", "GetItem"]
+    )
+    assert len(shown(found)) == 3
+    assert "3 items looked through" in text_of(found)
+
+
+def test_a_model_that_no_key_lists_is_found_in_the_table(large: Pages) -> None:
+    """Its page offers that, and the items of all models count."""
+    Firm.objects.create(firm_id="f1", name="Acme", stock="A")
+    refused = large.get("catalog/firm/")
+    assert "There is no list of the firms" in text_of(refused)
+    address, found = "catalog/firm/" + offered(refused), []
+    for _step in range(20):
+        response = large.get(address)
+        found += shown(response)
+        if 'rel="next"' not in response.content.decode():
+            break
+        address = "catalog/firm/" + following(response)
+    assert found == ["Acme"]
+
+
+@pytest.mark.parametrize("place", ["x", "é", "\x00", "WyJ4IiwwLDAsMCwwXQ:x:y", "x" * 5000])
+def test_a_place_that_no_page_gave_is_a_wrong_request(large: Pages, place: str) -> None:
+    """It is answered with 400."""
+    assert large.client.get(f"/admin/{COMPANY}", {"q": "zeta", "scan": place}).status_code == 400
+
+
+def test_a_place_in_another_list_is_a_wrong_request(large: Pages) -> None:
+    """Nothing of another model is read from there."""
+    place = following(large.get(f"{COMPANY}?q=zeta&scan=")).partition("scan=")[2]
+    assert large.get(f"{PERSON}?q=zeta&scan={place}").status_code == 400
+
+
+@pytest.mark.parametrize(("permission", "status"), [("directory.view_company", 200), ("directory.view_person", 403)])
+def test_who_may_see_the_list_may_look_through_it(large: Pages, staff: Any, permission: str, status: int) -> None:
+    """Nobody else reads anything."""
+    assert staff(permission).get(f"{COMPANY}?q=zeta&scan=").status_code == status
+
+
+def test_what_was_found_is_acted_on(large: Pages) -> None:
+    """A row of a step is chosen by its key."""
+    zeta = Company.objects.get(name="3 the Zeta")
+    data = {"action": "delete_selected", "_selected_action": [zeta.pk], "post": "yes"}
+    assert large.post(f"{COMPANY}?q=zeta&scan=", data).status_code == 302
+    assert not Company.objects.filter(pk=zeta.pk).exists()
