@@ -65,6 +65,9 @@ class Operation(Protocol):
     def stays_open(self, before: Snapshot, after: Snapshot) -> bool:
         """Whether it has to be finished."""
 
+    def left_to_do(self, app_label: str) -> str:
+        """What another command has to do."""
+
     def difference(self, before: Snapshot, after: Snapshot, labels: tuple[str, str]) -> Difference:
         """What changes of the form."""
 
@@ -158,6 +161,8 @@ def forwards(step: Step, schema_editor: Any) -> None:
     change = step.change()
     _say(step, lambda form: step.difference.opened(form, change))
     _carry_out(step, "open", open_tasks)
+    if left := operation.left_to_do(step.app_label):
+        runs.current().say(f"    {left}")
 
 
 def backwards(step: Step, schema_editor: Any) -> None:

@@ -19,6 +19,7 @@ from dynamo_single.item_migrations.online.changes.attributes import (
     filled_attribute,
 )
 from dynamo_single.item_migrations.online.changes.claims import needless_claims, released_claims
+from dynamo_single.item_migrations.online.changes.copies import filled_copy
 from dynamo_single.item_migrations.operations.base import ItemsOperation, public
 from dynamo_single.item_migrations.snapshots import Snapshot, with_attribute_renamed
 from dynamo_single.item_migrations.stored import StoredAttribute
@@ -43,8 +44,10 @@ def _with(stored: StoredAttribute) -> frozenset[str]:
 def _filled(after: Snapshot, name: str, default: object, compute: Compute | None) -> tuple[Task, ...]:
     """The task that writes an attribute where it is missing; none if nothing says what, or another command does."""
     attribute = after.attributes[name]
-    if attribute.copied or attribute.counted:
+    if attribute.counted:
         return ()
+    if attribute.copied:
+        return (filled_copy(after, name),)
     if attribute.source:
         return (filled_attribute(after, name),)
     if compute is None and default is NOT_PROVIDED and attribute.absent is not None:
@@ -75,8 +78,9 @@ class AddAttribute(_AttributeOperation):
     """An attribute: items that lack it get ``default``, or what ``compute`` gives.
 
     ``default`` is a value, or a function without arguments that gives one for each item; ``compute`` is a function of
-    the item's values by attribute. A folded copy is computed by itself. What is ``null`` and has neither is not
-    written. Copies of other objects and counters are filled by ``manage.py dynamo_rebuild``.
+    the item's values by attribute. A folded copy is computed by itself, and a copy of another object is read from that.
+    What is ``null`` and has neither is not written. A counter is counted by ``manage.py dynamo_rebuild``, before
+    ``migrate --finish``.
     """
 
     category = OperationCategory.ADDITION
@@ -130,8 +134,21 @@ class AddAttribute(_AttributeOperation):
 
     def difference(self, before: Snapshot, after: Snapshot, labels: tuple[str, str]) -> Difference:
         """What is written into items may be missing until it is finished."""
-        unfilled = (self.attribute.stored,) if self.open_tasks(before, after) else ()
-        return Difference(before, after, labels, unfilled=unfilled)
+        waits = self.attribute.counted or self.open_tasks(before, after)
+        return Difference(before, after, labels, unfilled=(self.attribute.stored,) if waits else ())
+
+    def stays_open(self, before: Snapshot, after: Snapshot) -> bool:
+        """A counter too, until it is counted."""
+        return bool(self.attribute.counted) or super().stays_open(before, after)
+
+    def left_to_do(self, app_label: str) -> str:
+        """Counting."""
+        if not self.attribute.counted:
+            return ""
+        return (
+            f"{self.name} counts {self.attribute.counted}: manage.py dynamo_rebuild {app_label}.{self.model_name} "
+            "counts those that are there; run it before migrate --finish."
+        )
 
     def _again(self, name: str, attribute: StoredAttribute) -> AddAttribute:
         named: dict[str, Any] = {} if self.default is NOT_PROVIDED else {"default": self.default}

@@ -98,6 +98,10 @@ class ItemsOperation(Operation):
         """Whether the change is over only after ``migrate --finish``."""
         return bool(self.finish_tasks(before, after) or self.drop_tasks(before, after))
 
+    def left_to_do(self, app_label: str) -> str:
+        """What somebody has to do by another command before it is finished; empty if there is nothing."""
+        return ""
+
     def difference(self, before: Snapshot, after: Snapshot, labels: tuple[str, str]) -> Difference:
         """What changes of what the table says of the model."""
         return Difference(before, after, labels)

@@ -159,6 +159,49 @@ def test_a_folded_copy(app: History) -> None:
     assert item()["folded"] == "a"
 
 
+def test_a_copy_is_read_from_its_source(app: History, table: Table) -> None:
+    """With a key that names it; where the source is not stored, nothing is written."""
+    town = {"primary": ("TOWN#{town_id}", "#METADATA"), "town_id": models.IdAttribute()}
+    towns = app.model("Town", name=models.UnicodeAttribute(), **town)
+    shop(app, town=models.ReferenceAttribute(towns, null=True))
+    app.make()
+    app.migrate()
+    towns.objects.create(shop_id="x", town_id="t", name="Bern")
+    old = shop(app, town=models.ReferenceAttribute(towns, null=True))
+    for name, at in (("a", "t"), ("b", None), ("c", "gone")):
+        old.objects.create(shop_id=name, name=name.upper(), town_id=at)
+    keys = {"by_town": models.IndexKey("gs1", "TOWN#{town_id}", "{shop_id}")}
+    reference = models.ReferenceAttribute(towns, null=True)
+    new = shop(app, keys, town=reference, town_name=models.CopiedAttribute("town", "name"))
+    app.make()
+    app.migrate()
+    assert item()["town_name"] == "Bern"
+    assert not any("town_name" in item(name) for name in "bc")
+    with pytest.raises(KeyNotFilled):
+        list(new.objects.filter(pk__in=["a", "b"], town_name="Bern"))
+    old.objects.create(shop_id="d", name="D", town_id="t")
+    app.finish()
+    assert [each.pk for each in new.objects.filter(pk__in=["a", "b", "d"], town_name="Bern")] == ["a", "d"]
+
+
+def test_a_counter_waits_for_whoever_counts(app: History) -> None:
+    """The command is named, and what is asked by it is refused until it is stated to be done."""
+    fill(shop(app))
+    shop(app, members=models.Children("Member"))
+    home = models.ReferenceAttribute("histories.Shop")
+    app.model("Member", primary=("SHOP#{home_id}", "MEMBER#{shop_id}"), home=home)
+    app.make()
+    app.migrate()
+    new = shop(app, members=models.Children("Member"), member_count=models.CounterAttribute("members"))
+    app.make()
+    said = app.migrate()
+    assert "member_count counts members: manage.py dynamo_rebuild histories.Shop counts those that are there" in said
+    with pytest.raises(KeyNotFilled):
+        new.objects.filter(pk__in=["a", "b"], member_count__gt=0).exists()
+    app.finish()
+    assert not new.objects.filter(pk__in=["a", "b"], member_count__gt=0).exists()
+
+
 def test_a_rename_of_what_is_stored(app: History, table: Table) -> None:
     """Values are under both names until it is finished; new code reads what old code writes."""
     fill(shop(app))

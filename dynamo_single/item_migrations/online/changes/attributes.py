@@ -30,7 +30,7 @@ def filled_attribute(after: Snapshot, name: str, compute: Compute | None = None)
     """
     attribute = after.attributes[name]
     if attribute.copied or attribute.counted:
-        raise ConfigurationError(f"{name} follows from other objects: manage.py dynamo_rebuild fills it.")
+        raise ConfigurationError(f"{name} follows from other objects: it is copied by filled_copy(), or counted.")
     if attribute.source:
         return _folded_copy(after, attribute, after.attributes[attribute.source])
 
