@@ -157,12 +157,12 @@ def forwards(step: Step, schema_editor: Any) -> None:
     if not operation.stays_open(before, after):
         _carry_out(step, "open", open_tasks)
         _say(step, step.difference.finished)
+        _tell_what_is_left(step)
         return
     change = step.change()
     _say(step, lambda form: step.difference.opened(form, change))
     _carry_out(step, "open", open_tasks)
-    if left := operation.left_to_do(step.app_label):
-        runs.current().say(f"    {left}")
+    _tell_what_is_left(step)
 
 
 def backwards(step: Step, schema_editor: Any) -> None:
@@ -256,6 +256,11 @@ def add(step: Step, alias: str, *, adopt: bool = False) -> None:
         runs.current().added.add((step.app_label, step.label))
     is_new = found.complete and not found.items
     _say(step, lambda form: form_of(step.after, step.label, is_new=is_new))
+
+
+def _tell_what_is_left(step: Step) -> None:
+    if left := step.operation.left_to_do(step.app_label):
+        runs.current().say(f"    {left}")
 
 
 def _refuse_pending(step: Step) -> None:

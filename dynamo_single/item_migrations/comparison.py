@@ -6,6 +6,7 @@ get that lack a value. This module must not know the table.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -27,6 +28,7 @@ from dynamo_single.item_migrations.operations.versions import RaiseSchemaVersion
 from dynamo_single.item_migrations.snapshots import Snapshot, changes_from
 from dynamo_single.item_migrations.stored import StoredAttribute
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.fields.columns import relations_from_sql
 from dynamo_single.orm.schema.kinds import DynamoModel
 
 
@@ -206,12 +208,30 @@ class Comparison:
 
     def _move(self) -> None:
         named: dict[str, Any] = {}
+        if self.now.identity != self.after.identity and (referring := sorted(_references_to(self.model))):
+            raise ConfigurationError(
+                f"{self.model._meta.label}: the primary key names {', '.join(self.after.identity)} in the place of "
+                f"{', '.join(self.now.identity)}, so that every object gets another pk, and {', '.join(referring)} "
+                "would refer to nothing. No migration changes references along with it: take these away before, or "
+                "write MoveKeys by hand if you carry them over yourself."
+            )
         if self.now.primary != self.after.primary:
             named["primary"] = self.after.primary
         if self.now.item_type != self.after.item_type:
             named["item_type"] = self.after.item_type
         if named:
             self._take(MoveKeys(model_name=self.name, **named))
+
+
+def _references_to(model: type[DynamoModel]) -> Iterator[str]:
+    """The fields of other models, and of the model itself, that refer to it by its ``pk``."""
+    own = ((other, field) for other in registry.all_models() for field in other._meta.concrete_fields)
+    for other, field in own:
+        target: Any = field.related_model if field.is_relation else None
+        if target is not None and target._meta.concrete_model._meta.label == model._meta.label:
+            yield f"{other._meta.label}.{field.name}"
+    for relation in relations_from_sql(model):
+        yield f"{relation.related_model._meta.label}.{relation.field.name}"
 
 
 def _is_alike(before: StoredAttribute, after: StoredAttribute) -> bool:

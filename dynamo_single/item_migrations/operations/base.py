@@ -17,6 +17,7 @@ from dynamo_single.item_migrations.forms import Difference
 from dynamo_single.item_migrations.online import Task
 from dynamo_single.item_migrations.snapshots import Snapshot
 from dynamo_single.item_migrations.state import put_snapshot, snapshot_in
+from dynamo_single.orm.schema import registry
 
 Kind = TypeVar("Kind", bound="type[ItemsOperation]")
 
@@ -99,8 +100,21 @@ class ItemsOperation(Operation):
         return bool(self.finish_tasks(before, after) or self.drop_tasks(before, after))
 
     def left_to_do(self, app_label: str) -> str:
-        """What somebody has to do by another command before it is finished; empty if there is nothing."""
+        """What somebody has to do by another command; empty if there is nothing."""
         return ""
+
+    def copies_to_rebuild(self, app_label: str) -> str:
+        """What to do about the copies and derived objects of values that changed, if the model has any now."""
+        label = f"{app_label}.{self.model_name}"
+        model = next((each for each in registry.all_models() if each._meta.label_lower == label.lower()), None)
+        follow = [] if model is None else [copy.field.model._meta.label for copy in registry.copied_from(model)]
+        follow += [] if model is None or not model.derived_from else [f"what is derived from {label}"]
+        if not follow:
+            return ""
+        return (
+            f"{', '.join(dict.fromkeys(follow))} may copy what has changed, and does not follow: "
+            "manage.py dynamo_rebuild writes it."
+        )
 
     def difference(self, before: Snapshot, after: Snapshot, labels: tuple[str, str]) -> Difference:
         """What changes of what the table says of the model."""

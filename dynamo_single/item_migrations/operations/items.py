@@ -64,6 +64,10 @@ class ChangeItems(ItemsOperation):
         """Run the other function."""
         return () if self.reverse is None else (changed_items(before, self.reverse),)
 
+    def left_to_do(self, app_label: str) -> str:
+        """Copies in other objects."""
+        return self.copies_to_rebuild(app_label)
+
     def describe(self) -> str:
         """In one line."""
         return f"Change items of {self.model_name} by {getattr(self.function, '__name__', 'a function')}"

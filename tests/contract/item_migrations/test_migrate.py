@@ -184,6 +184,39 @@ def test_a_copy_is_read_from_its_source(app: History, table: Table) -> None:
     assert [each.pk for each in new.objects.filter(pk__in=["a", "b", "d"], town_name="Bern")] == ["a", "d"]
 
 
+def test_copies_of_what_a_function_changes_are_named(app: History) -> None:
+    """They do not follow, and the command is there that writes them."""
+    fill(shop(app))
+    shop(app)
+    home = models.ReferenceAttribute("histories.Shop")
+    copied = models.CopiedAttribute("home", "name")
+    app.model("Member", primary=("SHOP#{home_id}", "MEMBER#{shop_id}"), home=home, home_name=copied)
+    app.make()
+    (app.folder / "0003_names.py").write_text(
+        "from django.db import migrations\n"
+        "from dynamo_single import migrations as items\n\n\n"
+        "def names(values):\n    return {} if values['name'] == 'Z' else {'name': 'Z'}\n\n\n"
+        "class Migration(migrations.Migration):\n"
+        f"    dependencies = [('histories', '{app.files[-1]}')]\n"
+        "    operations = [items.ChangeItems('Shop', names)]\n"
+    )
+    said = app.migrate()
+    assert (
+        "histories.Member may copy what has changed, and does not follow: manage.py dynamo_rebuild writes it." in said
+    )
+
+
+def test_another_identity_of_what_others_refer_to_is_refused(app: History) -> None:
+    """Every object would get another ``pk``; the references are named."""
+    shop(app)
+    app.model("Member", home=models.ReferenceAttribute("histories.Shop"))
+    app.make()
+    app.forget("Shop")
+    app.model(primary=("SHOP#{shop_id}", "{name}"), bases=(models.SoftDeleteModel,), name=models.UnicodeAttribute())
+    with pytest.raises(CommandError, match=r"every object gets another pk, and histories.Member.home would refer to"):
+        app.make()
+
+
 def test_a_counter_waits_for_whoever_counts(app: History) -> None:
     """The command is named, and what is asked by it is refused until it is stated to be done."""
     fill(shop(app))
