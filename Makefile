@@ -12,6 +12,15 @@ export PYTHONUNBUFFERED := 1
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/pytest -q -n 2 --dist worksteal
 
+# The tests keep both cores busy, and the checks one: beside each other they take less time than after each other.
+define beside_checks
+	@said=$$(mktemp); \
+	{ $(MAKE) --no-print-directory check > $$said 2>&1 || { echo; cat $$said; exit 1; }; } & checks=$$!; \
+	status=0; $(1) || status=$$?; \
+	wait $$checks || { echo "The checks have failed: see above, or run make check."; status=1; }; \
+	rm $$said; exit $$status
+endef
+
 .PHONY: help run test test-fast test-browser test-deep test-transports test-versions test-django docs bench bench-full bench-partition bench-walks bench-tests bench-backfill bench-cpu check lint format install install-dev
 
 help: ## list the commands
@@ -20,8 +29,8 @@ help: ## list the commands
 run: install ## start the demo: engine, table, data, a superuser and the web server (WEB_PORT, DYNAMO_PORT)
 	@exec $(BIN)/python manage.py demo
 
-test: check ## everything that has to hold before a change is handed in
-	@$(PYTEST)
+test: install-dev ## everything that has to hold before a change is handed in
+	$(call beside_checks,$(PYTEST))
 
 test-fast: install-dev ## the tests that need no engine (half a minute)
 	@$(PYTEST) tests/unit tests/docs/test_reference*.py
@@ -29,8 +38,8 @@ test-fast: install-dev ## the tests that need no engine (half a minute)
 test-browser: .venv/installed-browser node_modules/installed ## run the demo in headless Chromium (ARGS="-k lists"); Chromium is installed where that can be done
 	@$(BIN)/python -m tests.browser.run $(ARGS)
 
-test-deep: check ## all tests with their long cases and large numbers of examples, before a release (docs/reference/tests.md)
-	@TEST_DEEP=1 $(PYTEST)
+test-deep: install-dev ## all tests with their long cases and large numbers of examples, before a release (docs/reference/tests.md)
+	$(call beside_checks,TEST_DEEP=1 $(PYTEST))
 
 test-transports: install-dev ## run the tests on botocore's request path, as `make test` runs them on our own (a quarter of an hour)
 	@TEST_TRANSPORT=botocore $(PYTEST) tests/contract tests/docs
