@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from django.contrib.admin.sites import AdminSite, all_sites
 from hypothesis import settings
 
 from dynamo_single.engines import DYNOXIDE, available_engines
@@ -36,6 +37,10 @@ ENGINE = os.environ.get("TEST_ENGINE", DYNOXIDE)
 FIRST = ("tests/upstream", "tests/benchmarks")
 
 
+#: The sites of the project. Checks look at all that there are, and those of tests would be theirs.
+_sites: set[AdminSite] = set()
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Name our marks."""
     config.addinivalue_line("markers", "deep: run by `make test-deep` only")
@@ -50,8 +55,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: not item.nodeid.startswith(FIRST))
 
 
+def pytest_collection() -> None:
+    """Remember which sites there are before modules of tests make theirs."""
+    _sites.update(all_sites)
+
+
+def forget_sites() -> None:
+    """Let the checks know no sites but the project's."""
+    for site in {*all_sites} - _sites:
+        all_sites.discard(site)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def sites_of_one_module() -> Iterator[None]:
+    """What a module's tests make of sites is not the next one's."""
+    yield
+    forget_sites()
+
+
 def pytest_collection_finish() -> None:
     """What was collected stays: the garbage collector need not look at it again and again."""
+    forget_sites()
     gc.collect()
     gc.freeze()
 
