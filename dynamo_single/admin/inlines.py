@@ -8,17 +8,18 @@ from typing import Any
 from django.contrib.admin.options import StackedInline, TabularInline
 from django.http import HttpRequest
 
+from dynamo_single.admin.merging import MergesEdits
 from dynamo_single.admin.references import KnowsReferences
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 
 
-class DynamoTabularInline(KnowsReferences, TabularInline):  # type: ignore[type-arg]  # not generic at run time
+class DynamoTabularInline(MergesEdits, KnowsReferences, TabularInline):  # type: ignore[type-arg]  # not generic at run time
     """Children as rows of a table; reading them is one Query, which several inlines share if a partition holds them."""
 
     extra = 0
 
 
-class DynamoStackedInline(KnowsReferences, StackedInline):  # type: ignore[type-arg]  # not generic at run time
+class DynamoStackedInline(MergesEdits, KnowsReferences, StackedInline):  # type: ignore[type-arg]  # not generic at run time
     """Children one below the other; reading them is one Query, as for ``DynamoTabularInline``."""
 
     extra = 0

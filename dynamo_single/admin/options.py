@@ -27,6 +27,7 @@ from dynamo_single.admin.filters import TrashFilter, shows_trash
 from dynamo_single.admin.forms import KeyModelFormSet, PermissionsFilter, with_members
 from dynamo_single.admin.history import LoggedModelAdmin
 from dynamo_single.admin.inlines import ReadsInlinesTogether
+from dynamo_single.admin.merging import MergesEdits
 from dynamo_single.admin.references import KnowsReferences
 from dynamo_single.admin.responses import answered_by
 from dynamo_single.admin.table.objects import LeadsToItem
@@ -51,7 +52,7 @@ else:
 REFUSED_LISTS = (NotSupported, UnknownField)
 
 
-class DynamoModelAdmin(LeadsToItem, ReadsInlinesTogether, KnowsReferences, LoggedModelAdmin[M]):
+class DynamoModelAdmin(MergesEdits, LeadsToItem, ReadsInlinesTogether, KnowsReferences, LoggedModelAdmin[M]):
     """The admin of a model that lives in DynamoDB; options are those of Django's ``ModelAdmin``.
 
     Without ``ordering`` a list comes in the order of the key that answers it. Up to ``list_max_in_memory`` rows are

@@ -1,0 +1,58 @@
+"""Forms of the admin that show what somebody else has changed meanwhile; for a model's admin and for its inlines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.contrib.admin import ModelAdmin
+from django.contrib.admin.utils import flatten_fieldsets
+from django.http import HttpRequest
+
+from dynamo_single.forms import AS_SHOWN, MergingModelForm
+
+if TYPE_CHECKING:
+    _Base = ModelAdmin[Any]
+else:
+    _Base = object
+
+
+class MergesEdits(_Base):
+    """Has the hidden field of ``MergingModelForm`` in each form of an object that is stored, and may be changed."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.form = _merging(self.form)
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        """Django's form of an object; a class that is given is made one that merges."""
+        admin: Any = super()
+        return admin.get_form(request, obj, change=change, **_with_merging(obj, kwargs))
+
+    def get_formset(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
+        """Django's formset of an inline; so is the class of its forms."""
+        inline: Any = super()
+        return inline.get_formset(request, obj, **_with_merging(obj, kwargs))
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """The declared ones with the hidden field in the last; without it for who may only look."""
+        declared: Any = super().get_fieldsets(request, obj)
+        if obj is None or not self.has_change_permission(request, obj):
+            return [
+                (title, {**described, "fields": [name for name in described["fields"] if name != AS_SHOWN]})
+                for title, described in declared
+            ]
+        if not declared or AS_SHOWN in flatten_fieldsets(declared):
+            return declared
+        *others, (title, described) = declared
+        return [*others, (title, {**described, "fields": [*described["fields"], AS_SHOWN]})]
+
+
+def _with_merging(obj: Any, given: dict[str, Any]) -> dict[str, Any]:
+    return given if obj is None or "form" not in given else {**given, "form": _merging(given["form"])}
+
+
+def _merging(form: Any) -> Any:
+    """The form's class with the hidden field."""
+    if issubclass(form, MergingModelForm):
+        return form
+    return type(form.__name__, (MergingModelForm, form), {"__module__": form.__module__, "__doc__": form.__doc__})
