@@ -49,6 +49,7 @@ from dynamo_single.orm.schema.attributes.djangos import missing_name
 from dynamo_single.orm.schema.attributes.operations import REMOVE, AddToSet, Append, Prepend, RemoveFromSet
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.encoding.keys import IndexKey, Key
+from dynamo_single.orm.schema.encoding.shards import Shards
 from dynamo_single.orm.schema.fields.fetching import FETCH_ONE, FETCH_PEERS, FETCH_RAISE
 from dynamo_single.orm.schema.upgrades import Upgrade
 
@@ -98,6 +99,7 @@ __all__ = [
     "QuerySet",
     "ReferenceAttribute",
     "RemoveFromSet",
+    "Shards",
     "SlugAttribute",
     "SoftDeleteManager",
     "SoftDeleteModel",

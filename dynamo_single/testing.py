@@ -231,4 +231,5 @@ def setup_table(alias: str = "default") -> Table:
     fits = table.settings.is_local and not provisioning.differences(table.settings, provisioning.observe(table))
     if fits and contents.empty(table, most=100):
         return table
+    table.replaced += 1
     return provisioning.recreate(table)

@@ -11,6 +11,8 @@ DYNAMO_SINGLE = {
     "default": env.str(  # noqa: F405 - the demo's
         "DYNAMO_TEST_URL", f"dynamodb://127.0.0.1:1/single-table?region=us-east-1&transport={TRANSPORT}"
     ),
+    # The user service has a key of each user on three indexes.
+    "service": f"dynamodb://127.0.0.1:1/service?region=us-east-1&indexes=gs1,gs2,gs3&transport={TRANSPORT}",
     # The differential test's models share partitions, which would show in every other model's plans.
     "kinds": f"dynamodb://127.0.0.1:1/kinds?region=us-east-1&transport={TRANSPORT}",
 }

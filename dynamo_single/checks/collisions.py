@@ -20,7 +20,7 @@ from dynamo_single.orm.items import unique_rules
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import IdAttribute
 from dynamo_single.orm.schema.attributes.references import StandIn
-from dynamo_single.orm.schema.encoding.keys import KeyPart, Template, can_collide
+from dynamo_single.orm.schema.encoding.keys import KeyPart, Template, can_collide, in_shards
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import ModelLayout
 
@@ -88,6 +88,13 @@ def _possible(model: type[DynamoModel], layout: ModelLayout) -> list[Pair]:
     """The model's primary key as templates in which all that is known of the values stands as literal text."""
     attributes = registry.attributes_of(model)
     pair = (layout.primary.partition, layout.primary.sort)
+    found = _filled_with(attributes, pair)
+    if layout.primary.sharding is None:
+        return found
+    return [*found, *((in_shards(partition), sort) for partition, sort in found)]
+
+
+def _filled_with(attributes: dict[str, Any], pair: Pair) -> list[Pair]:
     parts = {part.name: part for template in pair for part in template.parts}
     known = {name: found for name, part in parts.items() if (found := _known(attributes[name], part))}
     count = 1

@@ -76,6 +76,7 @@ def check_models(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) 
         messages += _check_unique(model)
         messages += _check_upgrades(model)
         messages += _check_managers(model)
+        messages += _check_shards(model)
     return [*messages, *check_collisions(models)]
 
 
@@ -104,6 +105,30 @@ def _check_upgrades(model: type[DynamoModel]) -> Iterator[Error]:
                 together.effects_of(model)
             except ConfigurationError as error:
                 yield _error(model, "E023", str(error))
+
+
+def _check_shards(model: type[DynamoModel]) -> Iterator[Error]:
+    """E024: what would have to know the key of a sharded object without its time."""
+    if model._options.shards is None or not model._options.primary.sharded:
+        return
+    for children in declared(model):
+        yield _unsharded(model, f"{children.name} are its children", "Ask them by a key of an index: filter() does.")
+    with suppress(ConfigurationError):  # E003 says so of the other model
+        for copy in registry.copied_from(model):
+            text = f"{copy.field.model._meta.label}.{copy.name} is copied from it"
+            yield _unsharded(model, text, "Read it along with select_related(), or keep the primary key unsharded.")
+    for other in registry.all_models():
+        for field in other._meta.concrete_fields:
+            on_delete = getattr(field.remote_field, "on_delete", DO_NOTHING)
+            if field.related_model is model and on_delete is not DO_NOTHING:
+                text = f"{other._meta.label}.{field.name} has an on_delete"
+                yield _unsharded(model, text, "Leave on_delete out, or keep the primary key unsharded.")
+    if model.derived_from or model.derived_by:
+        yield _unsharded(model, "objects are derived from it, or it from others", "Keep its primary key unsharded.")
+
+
+def _unsharded(model: type[DynamoModel], what: str, hint: str) -> Error:
+    return _error(model, "E024", f"The primary key of {model._meta.label} is sharded, and {what}.", hint)
 
 
 def _check_names(model: type[DynamoModel]) -> Iterator[Error]:

@@ -173,7 +173,7 @@ def _key_text(value: Mapping[str, Any]) -> str:
 
 def _made_by(own: Sequence[AccessKey], index: str | None, partition: str, sort: str) -> AccessKey | None:
     for key in own:
-        if key.index == index and key.partition.matches(partition) and key.sort.matches(sort):
+        if key.index == index and key.has_partition(partition) and key.sort.matches(sort):
             return key
     return None
 
@@ -238,4 +238,5 @@ def _references(model: type[DynamoModel], values: Mapping[str, Any]) -> Iterator
         if target is None or value is None or not hasattr(target, "_options"):
             continue
         if target._options.alias == model._options.alias:
-            yield target, Link("reference", field.name, serialization.key_of_pk(target, value))
+            for key in serialization.keys_of_pk(target, value):
+                yield target, Link("reference", field.name, key)

@@ -47,6 +47,7 @@ def empty(table: Table, *, most: int) -> bool:
         if found.get("LastEvaluatedKey") or found["Count"] > most:
             return False
         _write(table, [{"DeleteRequest": {"Key": _named(_key(item))}} for item in found["Items"]])
+        table.replaced += 1
         return True
 
     return _unheard(work)
@@ -88,6 +89,7 @@ def _read(table: Table) -> Contents:
 
 def _restore(table: Table, wanted: Contents) -> int:
     found = _read(table)
+    table.replaced += 1
     writes: list[Write] = [{"DeleteRequest": {"Key": _named(key)}} for key in found if key not in wanted]
     writes += [{"PutRequest": {"Item": item}} for key, item in wanted.items() if found.get(key) != item]
     _write(table, writes)

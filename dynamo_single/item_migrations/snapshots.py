@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
+
+from msgspec.structs import replace as struct_replace
 
 from dynamo_single.exceptions import ConfigurationError, EmptyKeyPart
 from dynamo_single.item_migrations.rules import UniqueRule
@@ -16,19 +18,23 @@ from dynamo_single.item_migrations.stored import StoredAttribute, Written, all_o
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.plain import condition_of, renamed
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
+from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.items.unique_rules import key_of_claim, rule_fingerprint, rules_of
 from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
 from dynamo_single.orm.schema.encoding.keys import IndexKey, Key, Template, codec_for
+from dynamo_single.orm.schema.encoding.shards import Sharding, Shards, suffix
 from dynamo_single.orm.schema.fingerprints import key_fingerprint
 from dynamo_single.orm.schema.layout import AccessKey
 from dynamo_single.orm.schema.upgrades import FIRST
 from dynamo_single.table import names
 from dynamo_single.table.items import NewItem
 from dynamo_single.table.limits import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
+from dynamo_single.table.table import get_table
 
 Values = dict[str, Any]
+AnyKey = TypeVar("AnyKey", Key, IndexKey)
 
 
 @dataclass(frozen=True)
@@ -57,9 +63,9 @@ class Snapshot(Written):
         options, layout = model._options, registry.layout_of(model)
         return cls(
             options.item_type,
-            options.primary,
+            _with_shards(options.primary, options.shards),
             all_of(model),
-            keys=dict(options.index_keys),
+            keys={name: _with_shards(key, options.shards) for name, key in options.index_keys.items()},
             unique=tuple(map(UniqueRule.of, rules_of(model))),
             trash_index=None if layout.trash is None else layout.trash.index,
             alias=options.alias,
@@ -80,7 +86,9 @@ class Snapshot(Written):
         found |= {name: self._access_key(name, key.index, key) for name, key in self.keys.items()}
         if self.trash_index is not None and self.soft_delete:
             identity = "#".join(f"{{{name}}}" for name in found["primary"].variables)
-            trash = Key(f"{names.TRASH_PREFIX}#{self.item_type}", f"{{{registry.DELETED_AT}}}#{identity}")
+            given = [self.primary.sharded, *(key.sharded for key in self.keys.values())]
+            shards = next((each for each in given if each), False)
+            trash = Key(f"{names.TRASH_PREFIX}#{self.item_type}", f"{{{registry.DELETED_AT}}}#{identity}", shards)
             found[registry.TRASH] = self._access_key(registry.TRASH, self.trash_index, trash)
         return found
 
@@ -106,7 +114,7 @@ class Snapshot(Written):
 
     def primary_key(self, values: Mapping[str, object]) -> ItemKey:
         """The item's key; raises ``EmptyKeyPart`` or ``InvalidValue`` where the values give none."""
-        return _rendered(self.access_keys["primary"], values)
+        return self._rendered(self.access_keys["primary"], values)
 
     def index_key(self, name: str, values: Mapping[str, object]) -> ItemKey | None:
         """The key on an index, or ``None`` for what stays out of it; raises ``EmptyKeyPart`` where it may not."""
@@ -116,7 +124,7 @@ class Snapshot(Written):
                 if self.attributes[variable].required:
                     raise EmptyKeyPart(f"{self.item_type}: {variable} is empty, and the key {name} needs it.")
                 return None
-        return _rendered(key, values)
+        return self._rendered(key, values)
 
     def index_names(self, name: str) -> tuple[str, str]:
         """The physical names of a key on an index."""
@@ -172,7 +180,25 @@ class Snapshot(Written):
         return each.text(follows)
 
     def _access_key(self, name: str, index: str | None, key: Key | IndexKey) -> AccessKey:
-        return AccessKey(name, index, self._template(key.partition), self._template(key.sort))
+        shards, sharding = key.sharded, None
+        if isinstance(shards, Shards):
+            codec = codec_for(self._key_kind(shards.attribute, key.partition))
+            sharding = Sharding(shards.attribute, shards.at, codec)
+        return AccessKey(name, index, self._template(key.partition), self._template(key.sort), sharding=sharding)
+
+    def _rendered(self, key: AccessKey, values: Mapping[str, object]) -> ItemKey:
+        """The texts of a key; that of a sharded one as the table says, which may be asked for it."""
+        ending, sharding = "", key.sharding
+        if sharding is not None:
+            at: Any = values.get(sharding.at)
+            if at is None or values.get(sharding.attribute) is None:
+                raise EmptyKeyPart(f"{self.item_type}: {sharding.at} is missing, and decides about the shard.")
+            schedule = knowledge.recorded(get_table(self.alias), self.item_type)
+            ending = suffix(sharding.place(schedule, values[sharding.attribute], at))
+        return (
+            key.partition.render(values, limit=PARTITION_KEY_LIMIT - len(ending)) + ending,
+            key.sort.render(values, limit=SORT_KEY_LIMIT),
+        )
 
     def _template(self, source: str) -> Template:
         parsed = Template.parse(source)
@@ -205,11 +231,9 @@ def _condition(rule: UniqueRule) -> Condition:
     return EVERYTHING if rule.condition is None else condition_of(rule.condition)
 
 
-def _rendered(key: AccessKey, values: Mapping[str, object]) -> ItemKey:
-    return (
-        key.partition.render(values, limit=PARTITION_KEY_LIMIT),
-        key.sort.render(values, limit=SORT_KEY_LIMIT),
-    )
+def _with_shards(key: AnyKey, shards: Shards | None) -> AnyKey:
+    """A declared key with all that its texts follow from."""
+    return struct_replace(key, sharded=shards) if key.sharded and shards is not None else key
 
 
 def with_attribute_renamed(snapshot: Snapshot, old: str, new: str, stored: str | None = None) -> Snapshot:
@@ -224,13 +248,19 @@ def with_attribute_renamed(snapshot: Snapshot, old: str, new: str, stored: str |
     return replace(
         snapshot,
         attributes={name: _following(each, old, new) for name, each in attributes.items()},
-        primary=Key(_renamed(snapshot.primary.partition, old, new), _renamed(snapshot.primary.sort, old, new)),
-        keys={
-            name: IndexKey(key.index, _renamed(key.partition, old, new), _renamed(key.sort, old, new))
-            for name, key in snapshot.keys.items()
-        },
+        primary=_key_renamed(snapshot.primary, old, new),
+        keys={name: _key_renamed(key, old, new) for name, key in snapshot.keys.items()},
         unique=tuple(_rule_renamed(rule, (old, new), (before.stored, after.stored)) for rule in snapshot.unique),
     )
+
+
+def _key_renamed(key: AnyKey, old: str, new: str) -> AnyKey:
+    shards = key.sharded
+    if isinstance(shards, Shards):
+        name, at = (new if each == old else each for each in (shards.attribute, shards.at))
+        shards = Shards(name, at)
+    partition, sort = _renamed(key.partition, old, new), _renamed(key.sort, old, new)
+    return struct_replace(key, partition=partition, sort=sort, sharded=shards)
 
 
 def _following(attribute: StoredAttribute, old: str, new: str) -> StoredAttribute:

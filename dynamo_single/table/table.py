@@ -49,6 +49,8 @@ class Table:
         self.settings = settings
         #: What PynamoDB's own calls pass.
         self.pynamodb = PynamodbTable(settings, self.call)
+        #: How often all that the table holds was replaced, as test tables are: what is remembered of it holds no more.
+        self.replaced = 0
 
     @property
     def name(self) -> str:

@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from dynamo_single import models
-from tests.catalog import boards, chat, clubs, kinds, library, places, seats, servers, stocks, studios  # noqa: F401 - their models belong to this app
+from tests.catalog import (  # noqa: F401 - their models belong to this app
+    boards,
+    chat,
+    clubs,
+    kinds,
+    library,
+    places,
+    seats,
+    servers,
+    service,
+    stocks,
+    studios,
+)
 
 
 class Sample(models.Model):

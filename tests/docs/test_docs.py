@@ -36,7 +36,7 @@ def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def starts_from(blocks: list[Block]) -> str:
     """A page that configures the table itself starts from a new project, and every other one from a ready one."""
-    own = any(block.path == SETTINGS and "DYNAMO_SINGLE" in block.text for block in blocks)
+    own = any(block.path == SETTINGS and "DYNAMO_SINGLE = " in block.text for block in blocks)
     return "new" if own else "ready"
 
 

@@ -142,7 +142,7 @@ def test_the_physical_names_are_listed() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["dynamo_setup", "dynamo_local", "dynamo_status", "dynamo_verify", "dynamo_rebuild"]
+    "command", ["dynamo_setup", "dynamo_local", "dynamo_status", "dynamo_verify", "dynamo_rebuild", "dynamo_shards"]
 )
 def test_the_options_of_a_command_are_listed(command: str) -> None:
     """The commands page has each option of our commands."""

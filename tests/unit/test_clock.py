@@ -51,6 +51,9 @@ MAY_ASK = {
     ("dynamo_single/table/direct/client.py", "time.time"),
     # This writes a given moment out.
     ("dynamo_single/table/direct/signing.py", "time.gmtime"),
+    # How long a creation may wait in a block, for the shards that were known then.
+    ("dynamo_single/orm/effects/sending.py", "time.monotonic"),
+    ("dynamo_single/orm/effects/shards.py", "time.monotonic"),
     # How long what a table said of its items counts.
     ("dynamo_single/orm/filled/knowledge.py", "time.monotonic"),
     # How fast a table is read, for the rate that a user asked for.

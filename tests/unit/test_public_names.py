@@ -35,6 +35,7 @@ COMMANDS = [
     "dynamo_patterns",
     "dynamo_rebuild",
     "dynamo_setup",
+    "dynamo_shards",
     "dynamo_status",
     "dynamo_verify",
     "dumpdata",
@@ -84,7 +85,7 @@ TEMPLATES = [
     "accounts/sign_up.html",
 ]
 CHECKS = {
-    *(f"dynamo_single.E0{number:02}" for number in range(1, 24)),
+    *(f"dynamo_single.E0{number:02}" for number in range(1, 25)),
     "dynamo_single.E030",
     *(f"dynamo_single.W90{number}" for number in range(1, 9)),
     "dynamo_single.E031",

@@ -86,7 +86,8 @@ class Along(Struct, frozen=True, eq=False):
     ``actions`` are on other items than the object's own; ``touched`` are the items that they change, as they are and as
     they will be. ``as_read`` has to be as it was read for them to be right. ``amend`` changes the object's own update,
     and ``mark`` gives what of it the object's item has then. ``afterwards`` is done once all is written. An
-    ``exclusive`` write must not be taken for another's that did the same.
+    ``exclusive`` write must not be taken for another's that did the same. It is not to be sent after ``until``, by
+    ``time.monotonic()``.
     """
 
     actions: tuple[Action, ...] = ()
@@ -96,6 +97,7 @@ class Along(Struct, frozen=True, eq=False):
     amend: Callable[[Update], Update] | None = None
     mark: Item | None = None
     exclusive: bool = False
+    until: float | None = None
     afterwards: Callable[[Any], Awaitable[None]] | None = None
 
 

@@ -6,6 +6,7 @@ made.
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -14,6 +15,7 @@ from dynamo_single.exceptions import (
     AlreadyExists,
     ConditionFailed,
     ConditionNotMet,
+    Conflict,
     DynamoSingleError,
     NotSupported,
     StaleObject,
@@ -86,6 +88,12 @@ async def commit(block: Block) -> None:
         raise NotSupported(
             f"The block writes items of {block.size} bytes together; a transaction takes "
             f"{MAX_TRANSACTION_SIZE}. Write fewer objects in one block."
+        )
+    late = next((each for each in block.entries if each.until is not None and each.until < time.monotonic()), None)
+    if late is not None:
+        raise Conflict(
+            f"{late.name} was written early in a block that took too long: how many shards its model has may have been "
+            "changed meanwhile. Nothing was written; do the block again."
         )
     explained = [(action, entry.explain) for action, entry in block.actions()]
     # What depends on what is stored must not be made twice, if an answer is lost and the request sent again.

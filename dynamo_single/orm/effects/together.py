@@ -11,6 +11,7 @@ from dynamo_single.orm.effects.claims import Claims
 from dynamo_single.orm.effects.copies import Copies
 from dynamo_single.orm.effects.derived import Derived
 from dynamo_single.orm.effects.effect import Effect, Effects
+from dynamo_single.orm.effects.shards import Shards
 from dynamo_single.orm.effects.spreading import Spreading
 from dynamo_single.orm.effects.version import Version
 from dynamo_single.orm.items import versions
@@ -31,6 +32,9 @@ def effects_of(model: type[DynamoModel]) -> Effects:
 @lru_cache(maxsize=1024)
 def _effects_of(model: type[DynamoModel], generation: int) -> Effects:
     found: list[Effect] = []
+    layout = registry.layout_of(model)
+    if layout.sharding is not None:
+        found.append(Shards(model, layout.sharding))
     if versions.attribute_of(model) is not None:
         found.append(Version(model))
     if rules_of(model):
@@ -79,5 +83,7 @@ def tied(model: type[DynamoModel]) -> list[str]:
     counting = [field.name for _, _, field in child_counters.counted(model)]
     copied = [copy.source.name for copy in registry.copied_from(model)]
     own = [*registry.copied_of(model), *registry.counters_of(model)]
-    found = [*claims.unique_attributes(model), *model.derived_from, *copied, *counting]
+    sharding = registry.layout_of(model).sharding
+    divided = [] if sharding is None else [sharding.attribute]
+    found = [*divided, *claims.unique_attributes(model), *model.derived_from, *copied, *counting]
     return list(dict.fromkeys([*found, *(attribute.name for attribute in own), *versions.next_values(model, None)]))

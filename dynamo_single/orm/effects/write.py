@@ -83,7 +83,8 @@ class Write(Struct, frozen=True, eq=False):
         after = self.transition.after
         measured = (after, self.size) if after is not None and self.size else None
         named = self.transition.subject.naming()
-        return Entry(named, tuple(self.actions), self.touched, self.explain, undo, measured)
+        until = min((each.until for each in self.along if each.until is not None), default=None)
+        return Entry(named, tuple(self.actions), self.touched, self.explain, undo, measured, until)
 
     def explain(self, action: Action, found: Item | None) -> Exception:
         """The error for a refused action, from the item that DynamoDB found in its place."""

@@ -33,6 +33,9 @@ def stored_instead(error: Exception) -> Item | None:
     if isinstance(cause, ConditionFailed):
         return cause.item
     if isinstance(cause, TransactionCancelled) and cause.reasons:
+        if isinstance(error, AlreadyExists):
+            # The object of a sharded model may exist in another shard than that of the one to write.
+            return next((item for reason in cause.reasons if (item := (reason or {}).get("Item"))), None)
         return (cause.reasons[0] or {}).get("Item")
     return None
 

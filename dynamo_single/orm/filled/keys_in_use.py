@@ -100,17 +100,20 @@ def _made(layout: ModelLayout, text: str, templated: KeyTemplates | None) -> Acc
     python = {info.stored: name for name, info in layout.attributes.items()}
     python |= {twin.other: python[twin.used] for twin in layout.twins}
     lacking = [] if templated is None else sorted(set(templated.stored.values()) - python.keys())
-    if templated is None or lacking:
+    divided = templated is not None and templated.sharded and layout.sharding is None
+    if templated is None or lacking or divided:
         why = f"{layout.label} has nothing that is stored as {', '.join(map(repr, lacking))}"
+        why = f"{layout.label} has no shards" if divided and not lacking else why
         raise FormNotApplied(
             f"The items of {layout.label} have the key {text!r}, which code of before reads by, and "
-            f"{why if lacking else 'the table does not say how it is written'}. Nothing was read or written. "
-            "Remove a key by a migration of its own: carry it out (manage.py migrate), stop the code that reads by "
-            "it and finish it (manage.py migrate --finish); remove attributes that it names afterwards."
+            f"{why if lacking or divided else 'the table does not say how it is written'}. Nothing was read or "
+            "written. Remove a key by a migration of its own: carry it out (manage.py migrate), stop the code that "
+            "reads by it and finish it (manage.py migrate --finish); remove attributes that it names afterwards."
         )
     renamed = {variable: python[stored] for variable, stored in templated.stored.items()}
     partition, sort = (_bound(layout, source, renamed) for source in (templated.partition, templated.sort))
-    return AccessKey(f"key of before on {templated.index}", templated.index, partition, sort)
+    sharding = layout.sharding if templated.sharded else None
+    return AccessKey(f"key of before on {templated.index}", templated.index, partition, sort, sharding=sharding)
 
 
 def _bound(layout: ModelLayout, source: str, renamed: Mapping[str, str]) -> Template:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from pkgutil import iter_modules
 from typing import Final
@@ -22,15 +22,17 @@ from msgspec.structs import replace
 from dynamo_single.exceptions import ConditionFailed, Conflict, FormNotApplied
 from dynamo_single.orm.conditions.terms import Stored
 from dynamo_single.orm.filled import keys_in_use, names_in_use, states
+from dynamo_single.orm.filled.schedules import schedule_in, with_schedule
 from dynamo_single.orm.filled.states import StoredForm, TableState, refuse_foreign
 from dynamo_single.orm.plan.lookups import Lookup
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Put
 from dynamo_single.orm.requests.compiler import compile_action, item_key
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.encoding.shards import Schedule
 from dynamo_single.orm.schema.fingerprints import attribute_fingerprint, key_fingerprints
 from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.orm.schema.upgrades import FIRST
-from dynamo_single.table.flow import run
+from dynamo_single.table.flow import local, run
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import CONFLICT_ATTEMPTS, Table, get_table
 
@@ -39,10 +41,19 @@ REFRESH: Final = 10.0
 #: After how many seconds no process acts any more on what it has read before: a request that began just before the
 #: table was asked again takes 46 seconds at most, by the timeouts and the attempts of the settings' defaults.
 GRACE: Final = 60.0
+#: The same as ``REFRESH`` for the shards of a model; where none are recorded, anybody may record them at once.
+SHARDS_REFRESH: Final = 300.0
+UNRECORDED_REFRESH: Final = 1.0
+#: How many seconds an entry of a schedule begins after it is recorded, at the least: until then each process has asked
+#: again, though its clock and that of who records it are five minutes wrong, the most that a signature may be:
+#: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-troubleshooting.html
+LEAD: Final = 1200
+#: How many seconds an object's time may lie in the future: what begins later is not known to everybody yet.
+AHEAD: Final = 60
 
 
 class Missing(Struct, frozen=True):
-    """What not every item of a model has: names of keys, and of attributes.
+    """What not every item of a model has: names of keys, and of attributes; and the shards of a sharded model.
 
     ``otherwise`` says that items are written with other keys or names than the model's, until a migration is finished.
     """
@@ -50,6 +61,7 @@ class Missing(Struct, frozen=True):
     keys: frozenset[str] = frozenset()
     attributes: frozenset[str] = frozenset()
     otherwise: bool = False
+    schedule: Schedule | None = None
 
 
 NOTHING: Final = Missing()
@@ -65,11 +77,29 @@ class _Known(Struct):
     claimed: set[ModelLayout] = field(default_factory=set)
     state: TableState | None = None
     read_at: float = 0.0
+    #: The schedules of sharded models, as the state has them.
+    schedules: dict[ModelLayout, Schedule] = field(default_factory=dict)
+    #: How often the table's contents had been replaced by then.
+    replaced: int = 0
+
+    @property
+    def age(self) -> float:
+        """For how many seconds it is known."""
+        return time.monotonic() - self.read_at
 
     @property
     def is_over(self) -> bool:
         """Whether it is to be read again where something is open."""
-        return self.state is None or time.monotonic() - self.read_at >= REFRESH
+        return self.state is None or self.age >= REFRESH
+
+    async def read(self, table: Table) -> TableState:
+        """Read it now."""
+        # The age is that of the request, and not that of its answer.
+        begun = time.monotonic()
+        self.replaced = table.replaced
+        self.state, self.read_at = await state_of(table), begun
+        self.schedules.clear()
+        return self.state
 
 
 _tables: dict[Table, _Known] = {}
@@ -79,16 +109,23 @@ async def ask(layout: ModelLayout) -> Missing:
     """What not every item of a model has; raises ``FormNotApplied`` if the items have another form than the model.
 
     Sends nothing for a model that is filled, and one strongly consistent GetItem at most every ``REFRESH`` seconds for
-    another one.
+    another one. For a sharded model it sends one every ``SHARDS_REFRESH`` seconds.
     """
     table = get_table(layout.alias)
     known = _tables.get(table)
     if known is not None and layout in known.filled:
         return NOTHING
+    found = await _ask(table, layout)
+    if layout.sharding is None:
+        return found
+    return replace(found, schedule=await _schedule(table, layout, SHARDS_REFRESH))
+
+
+async def _ask(table: Table, layout: ModelLayout) -> Missing:
     found = _missing(layout, await _form(table, layout))
     if found != NOTHING:
         found = _missing(layout, await _form(table, layout, is_open=True))
-    if found == NOTHING:
+    if found == NOTHING and layout.sharding is None:
         _tables[table].filled.add(layout)
     return found
 
@@ -133,12 +170,14 @@ async def _form(table: Table, layout: ModelLayout, *, is_open: bool = False) -> 
     known = _tables.setdefault(table, _Known())
     if not _is_asked_about(layout, table):
         return None
-    if known.state is None or (is_open and known.is_over):
-        # The moment before: an answer may take its time, and is as old as its question.
-        known.read_at, known.state = time.monotonic(), await state_of(table)
-    refuse_foreign(table.settings, known.state)
+    state = known.state
+    if state is None or (is_open and known.is_over):
+        state = await known.read(table)
+    refuse_foreign(table.settings, state)
     try:
-        form = _form_in(known.state, layout)
+        if layout.sharding is None and layout.item_type in state.shards:
+            raise _not_applied(layout, "its items are divided into shards, and none of the model's keys is sharded")
+        form = _form_in(state, layout)
         names_in_use.follow(layout, form)
         if form is not None:
             _check(layout, form)
@@ -243,6 +282,71 @@ def _not_applied(layout: ModelLayout, what: str) -> FormNotApplied:
     )
 
 
+# shards
+
+
+async def _schedule(table: Table, layout: ModelLayout, longest: float) -> Schedule:
+    """The shards of a model, as they were recorded at most ``longest`` seconds ago: one as long as nothing is."""
+    known = _tables.setdefault(table, _Known())
+    state = known.state
+    if state is not None and layout.item_type not in state.shards:
+        longest = min(longest, UNRECORDED_REFRESH)
+    if state is None or known.age >= longest or known.replaced != table.replaced:
+        state = await known.read(table)
+    found = known.schedules.get(layout)
+    if found is None:
+        refuse_foreign(table.settings, state)
+        found = known.schedules[layout] = schedule_in(state, layout) or Schedule()
+    return found
+
+
+def schedule(layout: ModelLayout) -> Schedule:
+    """The shards of a sharded model, as this process knows them; asked for in this thread, if it does not."""
+    table = get_table(layout.alias)
+    known = _tables.get(table)
+    found = None if known is None or known.replaced != table.replaced else known.schedules.get(layout)
+    return found or run(_schedule(table, layout, SHARDS_REFRESH))
+
+
+def recorded(table: Table, item_type: str) -> Schedule:
+    """The shards of a type of items, as they were recorded at most ``SHARDS_REFRESH`` seconds ago."""
+    known = _tables.setdefault(table, _Known())
+    state = known.state
+    if state is None or known.age >= SHARDS_REFRESH or known.replaced != table.replaced:
+        state = run(known.read(table))
+    found = state.shards.get(item_type)
+    return Schedule() if found is None else Schedule(found.entries)
+
+
+async def begin(layout: ModelLayout) -> None:
+    """See to it that the shards of a model are recorded before an item of it is written.
+
+    Sends nothing where they are. Else it records one shard: a GetItem and a conditional PutItem.
+    """
+    table = get_table(layout.alias)
+    await _schedule(table, layout, SHARDS_REFRESH)
+    known = _tables.get(table)  # another thread may have forgotten it
+    if known is not None and known.state is not None and layout.item_type in known.state.shards:
+        return
+    await local(partial(record, table, layout, lambda found: found or Schedule()))
+    await _schedule(table, layout, 0)
+
+
+def record(table: Table, layout: ModelLayout, work: Callable[[Schedule | None], Schedule]) -> Schedule:
+    """Record the shards of a model, made of what is recorded: a GetItem and a conditional PutItem, as ``change()``.
+
+    Nothing is written where ``work`` gives what is recorded.
+    """
+    found: list[Schedule] = []
+
+    def recorded(state: TableState) -> TableState:
+        found.append(work(schedule_in(state, layout)))
+        return with_schedule(state, layout, found[-1])
+
+    change(table, recorded)
+    return found[-1]
+
+
 async def state_of(table: Table) -> TableState:
     """What a table says now: one strongly consistent GetItem."""
     answer = await table.ask(Request("GetItem", {"Key": item_key(states.STATE_KEY), "ConsistentRead": True}))
@@ -252,11 +356,15 @@ async def state_of(table: Table) -> TableState:
 def change(table: Table, work: Callable[[TableState], TableState]) -> TableState:
     """Change what a table says: a GetItem and a conditional PutItem, and again where another process was faster.
 
+    Nothing is written if ``work`` gives back what it was given.
     Raises ``Conflict`` after as many attempts as a transaction has.
     """
     for _ in range(CONFLICT_ATTEMPTS):
         before = run(state_of(table))
-        after = replace(work(before), revision=before.revision + 1)
+        wanted = work(before)
+        if wanted is before:
+            return before
+        after = replace(wanted, revision=before.revision + 1)
         condition = Stored(states.REVISION, "=", ({"N": str(before.revision)},)) if before.revision else ITEM_MISSING
         try:
             table.send(compile_action(Put(states.written(after), condition)))

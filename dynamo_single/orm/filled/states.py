@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import ForeignTable, UnexpectedItem
 from dynamo_single.orm.requests.actions import Item, ItemKey
+from dynamo_single.orm.schema.encoding.shards import SCHEME, Entry
 from dynamo_single.orm.schema.layout import AccessKey
 from dynamo_single.orm.schema.upgrades import FIRST
 from dynamo_single.table import names
@@ -31,6 +32,7 @@ KEYS: Final = (STATE_KEY, (names.MIGRATIONS, "APPLIED#{any}"), (names.MIGRATIONS
 REVISION: Final = "revision"
 _OWNER: Final = "owner"
 _FORMS: Final = "forms"
+_SHARDS: Final = "shards"
 
 
 class OpenChange(Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,19 +43,21 @@ class OpenChange(Struct, frozen=True, forbid_unknown_fields=True):
     parameters: Mapping[str, str] = field(default_factory=dict)
 
 
-class KeyTemplates(Struct, frozen=True, forbid_unknown_fields=True):
+class KeyTemplates(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A key on an index as code can write it that does not declare it; ``stored`` are its variables' physical names."""
 
     index: str
     partition: str
     sort: str
     stored: Mapping[str, str] = field(default_factory=dict)
+    sharded: bool = False
 
     @classmethod
     def of(cls, key: AccessKey, stored: Mapping[str, str]) -> KeyTemplates:
         """Those of a declared key; ``stored`` has the physical name of each attribute."""
         names_of_variables = {name: stored[name] for name in key.variables}
-        return cls(key.index or "", key.partition.source, key.sort.source, names_of_variables)
+        sharded = key.sharding is not None
+        return cls(key.index or "", key.partition.source, key.sort.source, names_of_variables, sharded)
 
 
 class Rename(Struct, frozen=True, forbid_unknown_fields=True):
@@ -89,12 +93,25 @@ class StoredForm(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     schema_version: int = FIRST
 
 
+class StoredShards(Struct, frozen=True, forbid_unknown_fields=True):
+    """The shards of one model's items: by which physical attributes they are divided, and the schedule.
+
+    ``scheme`` says which hash and which form of numbers is meant.
+    """
+
+    attribute: str
+    at: str
+    entries: tuple[Entry, ...]
+    scheme: int = SCHEME
+
+
 class TableState(Struct, frozen=True):
-    """All that a table says: the form of each type of items by ``itemType``, and which project the table belongs to."""
+    """All that a table says: the form and the shards of each type of items by ``itemType``, and whose the table is."""
 
     revision: int = 0
     owner: str = ""
     forms: Mapping[str, StoredForm] = field(default_factory=dict)
+    shards: Mapping[str, StoredShards] = field(default_factory=dict)
 
     def with_form(self, item_type: str, form: StoredForm | None) -> TableState:
         """The same with one type's form; ``None`` for a type that has none any more."""
@@ -109,6 +126,7 @@ def read(item: Item) -> TableState:
             revision=int(item[REVISION]["N"]),
             owner=item.get(_OWNER, {}).get("S", ""),
             forms=json.decode(item[_FORMS]["S"], type=dict[str, StoredForm]),
+            shards=json.decode(item.get(_SHARDS, {}).get("S", "{}"), type=dict[str, StoredShards]),
         )
     except (KeyError, ValueError, DecodeError) as error:
         raise UnexpectedItem(
@@ -126,6 +144,7 @@ def written(state: TableState) -> dict[str, dict[str, Any]]:
         REVISION: {"N": str(state.revision)},
         **({_OWNER: {"S": state.owner}} if state.owner else {}),
         _FORMS: {"S": json.encode(state.forms, order="deterministic").decode()},
+        **({_SHARDS: {"S": json.encode(state.shards, order="deterministic").decode()}} if state.shards else {}),
     }
 
 

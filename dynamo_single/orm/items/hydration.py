@@ -18,8 +18,9 @@ from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.items.held import values_held
 from dynamo_single.orm.items.page_readers import PageReader, objects_reader
 from dynamo_single.orm.items.readers import values_reader
+from dynamo_single.orm.items.serialization import possible_keys
 from dynamo_single.orm.plan.projection import PartialItem
-from dynamo_single.orm.reading.single import get_item, has_expired
+from dynamo_single.orm.reading.single import get_items, has_expired
 from dynamo_single.orm.requests.actions import ItemKey, key_of
 from dynamo_single.orm.requests.block import put_whole
 from dynamo_single.orm.schema import registry
@@ -137,14 +138,17 @@ def _from_db(model: type[DynamoModel], item: Item) -> DynamoModel:
 async def reloaded(obj: DynamoModel) -> Any:
     """Read an object again, strongly consistent: one GetItem; raises the model's ``DoesNotExist``.
 
+    One that is not known to be stored is looked for in every shard where it can be, by one BatchGetItem.
+
     What the ``atomic()`` block of this context puts whole is not read: it is known.
     """
     model = type(obj)
     await knowledge.ask(registry.layout_of(model))
-    alias, key = model._options.alias, _key(obj)
-    item = put_whole(alias, [key])
+    alias, keys = model._options.alias, _keys(obj)
+    item = put_whole(alias, keys)
     if item is None:
-        item = await get_item(get_table(alias), key)
+        found = await get_items(get_table(alias), keys)
+        item = next(iter(found.values()), None)
     if item is None:
         raise model.DoesNotExist(f"{model._meta.label} with pk {obj.pk!r} is not stored (any more).")
     return instance(model, item)
@@ -197,12 +201,15 @@ def remember(obj: DynamoModel, item: Mapping[str, Any], values: Mapping[str, obj
     obj.__dict__.update(values)
 
 
-def _key(obj: DynamoModel) -> ItemKey:
-    """The key that the object is stored under, or would be."""
+def _keys(obj: DynamoModel) -> Sequence[ItemKey]:
+    """The key that the object is stored under, or those that it could be stored under."""
     if obj._stored is not None:
-        return key_of(obj._stored)
+        return (key_of(obj._stored),)
     primary = registry.layout_of(type(obj)).primary
-    return primary.partition.render(obj.__dict__), primary.sort.render(obj.__dict__)
+    if primary.sharding is not None:
+        # Whatever its time is: another object of the identity may have another one.
+        return possible_keys(type(obj), {**obj.__dict__, primary.sharding.at: None})
+    return ((primary.partition.render(obj.__dict__), primary.sort.render(obj.__dict__)),)
 
 
 def is_live(model: type[DynamoModel], item: Item) -> bool:

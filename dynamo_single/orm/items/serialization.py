@@ -18,12 +18,13 @@ from msgspec import Struct
 from dynamo_single import clock
 from dynamo_single.exceptions import EmptyKeyPart, InvalidValue
 from dynamo_single.orm.conditions.matching import normal
-from dynamo_single.orm.filled import keys_in_use, names_in_use
+from dynamo_single.orm.filled import keys_in_use, knowledge, names_in_use
 from dynamo_single.orm.items.held import values_held
 from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
 from dynamo_single.orm.schema.encoding.keys import Template
+from dynamo_single.orm.schema.encoding.shards import Sharding, suffix
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout, Twin
@@ -149,8 +150,27 @@ def _index_key(model: type[DynamoModel], index_key: IndexKey, values: Values) ->
                     "that index."
                 )
             return None
-    key = index_key.key
-    return _render(model, key.partition, values, PARTITION_KEY_LIMIT), _render(model, key.sort, values, SORT_KEY_LIMIT)
+    return _rendered(model, index_key.key, values)
+
+
+def _rendered(model: type[DynamoModel], key: AccessKey, values: Mapping[str, object]) -> ItemKey:
+    if key.sharding is None:
+        partition = _render(model, key.partition, values, PARTITION_KEY_LIMIT)
+    else:
+        ending = suffix(_place(model, key.sharding, values))
+        partition = _render(model, key.partition, values, PARTITION_KEY_LIMIT - len(ending)) + ending
+    return partition, _render(model, key.sort, values, SORT_KEY_LIMIT)
+
+
+def _place(model: type[DynamoModel], sharding: Sharding, values: Mapping[str, object]) -> int:
+    """In which shard an object with these values lies."""
+    value, at = values.get(sharding.attribute), values.get(sharding.at)
+    if value is None or not isinstance(at, datetime.datetime):
+        name = sharding.attribute if value is None else sharding.at
+        raise EmptyKeyPart(
+            f"{model._meta.label}: {name} is missing, and decides about the shard. Give it a value first."
+        )
+    return sharding.place(knowledge.schedule(registry.layout_of(model)), value, at)
 
 
 def _render(model: type[DynamoModel], template: Template, values: Mapping[str, object], limit: int) -> str:
@@ -174,18 +194,34 @@ def check_trash_key(model: type[DynamoModel], values: Mapping[str, object]) -> N
 
 def computed_key(model: type[DynamoModel], values: Mapping[str, object]) -> ItemKey:
     """The primary key that the values give; raises ``EmptyKeyPart`` by the missing attribute's name."""
+    return _rendered(model, registry.layout_of(model).primary, values)
+
+
+def possible_keys(model: type[DynamoModel], values: Mapping[str, object]) -> tuple[ItemKey, ...]:
+    """The primary keys that an object can be stored under, by its identity; also by its time, if that is given."""
     primary = registry.layout_of(model).primary
-    return (
-        _render(model, primary.partition, values, PARTITION_KEY_LIMIT),
-        _render(model, primary.sort, values, SORT_KEY_LIMIT),
-    )
+    sharding = primary.sharding
+    if sharding is None or values.get(sharding.at) is not None:
+        return (computed_key(model, values),)
+    sort, whole = (_render(model, primary.sort, values, SORT_KEY_LIMIT), primary.partition)
+    partition = _render(model, whole, values, PARTITION_KEY_LIMIT)
+    places = knowledge.schedule(registry.layout_of(model)).places(texts=[sharding.text(values[sharding.attribute])])
+    return tuple((partition + suffix(place), sort) for place in places)
 
 
 def key_of_pk(model: type[DynamoModel], pk: object) -> ItemKey:
-    """The primary key of the object with a ``pk``."""
+    """The primary key of the object with a ``pk``; of a sharded model it is not known by that alone."""
+    return computed_key(model, _identity_of(model, pk))
+
+
+def keys_of_pk(model: type[DynamoModel], pk: object) -> tuple[ItemKey, ...]:
+    """The primary keys that the object with a ``pk`` can have: several of a sharded model."""
+    return possible_keys(model, _identity_of(model, pk))
+
+
+def _identity_of(model: type[DynamoModel], pk: object) -> Values:
     field = model._meta.pk
-    values = field.split(str(pk)) if isinstance(field, IdentityField) else {field.attname: pk}
-    return computed_key(model, values)
+    return field.split(str(pk)) if isinstance(field, IdentityField) else {field.attname: pk}
 
 
 def primary_key(obj: DynamoModel) -> dict[str, str]:

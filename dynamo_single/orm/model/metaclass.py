@@ -23,6 +23,7 @@ from dynamo_single.orm.query.manager import BaseManager, Manager
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import TTLAttribute
 from dynamo_single.orm.schema.encoding.keys import IndexKey, Key, Template
+from dynamo_single.orm.schema.encoding.shards import Shards
 from dynamo_single.orm.schema.fields.columns import IN_DYNAMODB
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
@@ -67,6 +68,7 @@ class Options(Struct, frozen=True):
     index_keys: dict[str, IndexKey]
     schema_version: int | None = None
     upgrades: Mapping[int, Upgrade] = {}
+    shards: Shards | None = None
 
 
 class SettingsMeta(type):
@@ -257,6 +259,7 @@ def _finish(cls: Any, meta: object, *, proxy: bool) -> None:
             index_keys=registry.index_keys(cls.Keys),
             schema_version=getattr(meta, "schema_version", None),
             upgrades=checked(cls.__name__, getattr(meta, "schema_version", None), getattr(meta, "upgrades", None)),
+            shards=registry.shards_of(cls.Keys),
         )
         for exception, base in (("DoesNotExist", ObjectMissing), ("MultipleObjectsReturned", SeveralObjects)):
             qualname = f"{cls.__qualname__}.{exception}"

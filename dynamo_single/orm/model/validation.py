@@ -15,7 +15,7 @@ from msgspec import Struct
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.effects import claims
-from dynamo_single.orm.items.serialization import computed_key
+from dynamo_single.orm.items.serialization import possible_keys
 from dynamo_single.orm.items.unique_rules import Rule, declared, rules_of
 from dynamo_single.orm.reading import single
 from dynamo_single.orm.reading.single import has_expired
@@ -67,7 +67,7 @@ def unique_errors(obj: Any, own_key: ItemKey | None, unique_checks: Any) -> Erro
             rule = _rule(obj, tuple(field.attname for field in fields))
             questions.append(_of_rule(obj, own_key, rule, _at(check)))
         elif own_key is None:
-            questions.append(_of_primary_key(obj, check))
+            questions += _of_primary_key(obj, check)
     return _errors(obj, [each for each in questions if each is not None])
 
 
@@ -150,18 +150,22 @@ def _message(obj: DynamoModel, rule: Rule) -> ValidationError:
     return _djangos(obj, fields)
 
 
-def _of_primary_key(obj: DynamoModel, check: Sequence[str]) -> _Question | None:
+def _of_primary_key(obj: DynamoModel, check: Sequence[str]) -> list[_Question]:
+    """Whether there is such an object, asked for each key that it could have."""
+    sharding = registry.layout_of(type(obj)).primary.sharding
+    # An object of another time has another shard, and is in the way as well.
+    values = obj.__dict__ if sharding is None else {**obj.__dict__, sharding.at: None}
     try:
         if obj.pk in (None, ""):
-            return None
-        key = computed_key(type(obj), obj.__dict__)
+            return []
+        keys = possible_keys(type(obj), values)
     except InvalidValue as error:
-        return _known(_at(check), error)
+        return [_known(_at(check), error)]
 
     def answer(item: Item | None) -> ValidationError | None:
         return None if item is None or has_expired(item) else _djangos(obj, list(check))
 
-    return _Question(_at(check), key, answer)
+    return [_Question(_at(check), key, answer) for key in keys]
 
 
 def _djangos(obj: DynamoModel, fields: list[str]) -> ValidationError:

@@ -16,9 +16,10 @@ from dynamo_single.exceptions import EmptyKeyPart, InvalidValue
 from dynamo_single.orm.conditions.terms import DELETED_AT, IDENTITY, MAX_MEMBERS, Compare, Condition
 from dynamo_single.orm.plan.constraints import Constraints
 from dynamo_single.orm.plan.neighbours import KEY, PARTITION, KeyRange, Shape
-from dynamo_single.orm.plan.ordering import Served, Unfit, serve, serve_in_memory
+from dynamo_single.orm.plan.ordering import Served, Unfit, merged, serve, serve_in_memory
 from dynamo_single.orm.plan.plan import KeyCondition, PlanKind, Query
 from dynamo_single.orm.plan.ranges import Narrowing, narrow
+from dynamo_single.orm.plan.shards import in_shard, places, possible_keys
 from dynamo_single.orm.schema.encoding.codecs import LAST
 from dynamo_single.orm.schema.encoding.keys import KeyPart, prefix_end
 from dynamo_single.orm.schema.layout import AccessKey
@@ -118,10 +119,13 @@ def _by_primary_key(key: AccessKey, query: Query, constraints: Constraints) -> C
         rendered = _primary_key(key, values)
         if rendered is not None:
             found.setdefault(rendered, values)
-    kind: PlanKind = "batch_get" if len(found) > 1 else "get" if found else "empty"
+    single = len(found) == 1
+    keys = tuple(found) if single or not found else tuple(serve_in_memory(query, found, constraints, parts))
+    if key.sharding is not None:
+        keys = tuple(each for one in keys for each in possible_keys(key.sharding, query, constraints, one, found[one]))
+    kind: PlanKind = "batch_get" if len(keys) > 1 else "get" if keys else "empty"
     residual = _others(constraints.terms, used)
-    keys = tuple(serve_in_memory(query, found, constraints, parts)) if kind == "batch_get" else tuple(found)
-    served = Served(single=kind == "get")
+    served = Served(single=single)
     return Candidate(
         kind, key, (), keys, residual, served, complete=True, equal=len(key.sort.parts), consumed=len(used)
     )
@@ -143,11 +147,17 @@ def _by_range(
     key: AccessKey, query: Query, constraints: Constraints, shares: Callable[[AccessKey, KeyRange], bool]
 ) -> Candidate:
     partitions = dict(_partitions(key, constraints))
+    shards = () if key.sharding is None else places(key.sharding, query, constraints)
+    if len(partitions) * len(shards) > MAX_PARTITIONS:
+        count = f"{len(partitions)} partitions of {len(shards)} shards"
+        raise Unfit(f"{count} would have to be read; the limit is {MAX_PARTITIONS} shards")
     single = all(map(constraints.fixed, query.layout.identity))
     if single or not query.ordering:
         served = Served(partitions=tuple(partitions), single=single)
     else:
         served = serve(query, key, constraints, partitions)
+    if shards:
+        served = merged(served)
     values: dict[str, Any] = {}
     for part in key.sort.parts:
         given = _values(part, constraints)
@@ -162,6 +172,8 @@ def _by_range(
     if longest + (len(LAST.encode()) if reading.operator == "begins_with" else 0) > SORT_KEY_LIMIT:
         raise Unfit(f"a sort key of more than {SORT_KEY_LIMIT} bytes would have to be compared")
     ranges = tuple(_ranges(key, served.partitions, reading, shares))
+    if shards:
+        ranges = tuple(in_shard(each, place) for each in ranges for place in shards)
     expressed = _expressed((*key.partition.parts, *key.sort.parts[: len(values)]), constraints)
     used = (*expressed, *reading.used, *_implied(key, constraints))
     return Candidate(

@@ -188,7 +188,8 @@ def _reason(best: Candidate) -> str:
     if best.kind == "batch_get":
         return f"{len(best.keys)} whole primary keys are given"
     used = [part.name for part in best.key.sort.parts[: best.equal + best.narrowed]]
-    partitions = f"{len(best.ranges)} partitions are" if len(best.ranges) > 1 else "its partition is"
+    several = "partitions" if best.key.sharding is None else "shards"
+    partitions = f"{len(best.ranges)} {several} are" if len(best.ranges) > 1 else "its partition is"
     sort = "its whole sort key" if best.complete else f"its sort key by {', '.join(used)}" if used else ""
     return f"{partitions} given{', and ' + sort if sort else ''}"
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import product
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
@@ -16,6 +17,7 @@ from dynamo_single.orm.plan.plan import KeyCondition
 from dynamo_single.orm.schema.encoding.codecs import ESCAPE
 from dynamo_single.orm.schema.encoding.keys import SEPARATOR
 from dynamo_single.orm.schema.encoding.patterns import Pattern
+from dynamo_single.orm.schema.encoding.shards import MARK
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 from dynamo_single.table import names
 
@@ -109,7 +111,7 @@ def _holds_claims(key: AccessKey) -> bool | None:
 
 def _sharings(key: AccessKey, others: Iterable[AccessKey], claims: bool | None = False) -> dict[Shape, Sharing]:
     there = [other for other in others if other.index == key.index]
-    met = [(other, key.partition.pattern.is_read_by(other.partition.pattern, wholly=True)) for other in there]
+    met = [(other, _shares_partitions(key, other)) for other in there]
     near = [(other, shares) for other, shares in met if shares is not False]
     return {shape: _sharing(key, shape, near, claims) for shape in _shapes(key)}
 
@@ -118,6 +120,23 @@ def _shapes(key: AccessKey) -> Iterator[Shape]:
     yield from (PARTITION, KEY)
     for given in range(len(key.sort.parts)):
         yield from (Shape("prefix", given), Shape("start", given), Shape("above", given))
+
+
+def _shares_partitions(key: AccessKey, other: AccessKey) -> bool | None:
+    """Whether another key has the partitions of a key: always, never, or depending on the values and the shard."""
+    if key.sharding is None and other.sharding is None:
+        return key.partition.pattern.is_read_by(other.partition.pattern, wholly=True)
+    pairs = product(_patterns(key), _patterns(other))
+    return False if all(one.is_read_by(another, wholly=True) is False for one, another in pairs) else None
+
+
+def _patterns(key: AccessKey) -> tuple[Pattern, ...]:
+    """What the partitions of a key are like: without a shard's number, and with one."""
+    pattern = key.partition.pattern
+    if key.sharding is None:
+        return (pattern,)
+    *before, last = pattern.literals
+    return pattern, Pattern((*before, last + MARK, ""))
 
 
 def _sharing(
@@ -158,7 +177,7 @@ def _end(prefix: Pattern) -> Pattern:
 
 def _lies_in(other: AccessKey, reading: KeyRange) -> bool:
     """Whether a range of these values can hold keys of another template on the same index."""
-    if not other.partition.matches(reading.condition.partition):
+    if not other.has_partition(reading.condition.partition):
         return False
     kind, operands = reading.shape.kind, reading.condition.operands
     if kind == "key":

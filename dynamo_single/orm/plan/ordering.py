@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from dynamo_single.orm.conditions.terms import Order
 from dynamo_single.orm.conditions.wording import word_order
@@ -30,6 +31,8 @@ class Served(Struct, frozen=True):
     merge: Merge = "concatenate"
     partitions: tuple[str, ...] = ()
     single: bool = False
+    #: Whether it is the order that was asked for: without one, partitions may be read in any sequence.
+    orders: bool = False
 
 
 def serve(query: Query, key: AccessKey, constraints: Constraints, partitions: Item) -> Served:
@@ -49,9 +52,18 @@ def serve(query: Query, key: AccessKey, constraints: Constraints, partitions: It
             settled |= {part.name for part in varying}
             # A part that is the same all through a partition orders nothing within it.
             inner = [part for part in sort_parts if part.name not in settled]
-            return Served(not rest or _direction(query, rest, inner, settled, constraints), "concatenate", names)
+            forward = not rest or _direction(query, rest, inner, settled, constraints)
+            return Served(forward, "concatenate", names, orders=True)
         return Served(_direction(query, wanted, sort_parts, settled, constraints), "sort_key", names)
     return Served(_direction(query, wanted, sort_parts, settled, constraints), "concatenate", names)
+
+
+def merged(served: Served) -> Served:
+    """The same for a key in shards, which are merged by the sort key whatever is asked; or raise ``Unfit``."""
+    several = len(served.partitions) > 1
+    if several and served.merge == "concatenate" and not served.single and served.orders:
+        raise Unfit("its shards are merged by the sort key, so that its partitions cannot be put one after the other")
+    return replace(served, merge="sort_key")
 
 
 def serve_in_memory(

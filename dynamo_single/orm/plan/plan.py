@@ -12,6 +12,7 @@ from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Order
 
 if TYPE_CHECKING:
     from dynamo_single.orm.plan.lookups import Lookup
+    from dynamo_single.orm.schema.encoding.shards import Schedule
     from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 
 Visibility = Literal["live", "deleted", "all"]
@@ -80,14 +81,20 @@ class Query(Struct, frozen=True):
     #: The ways to find an object by what is unique about it, and the fingerprints of those that not every item is in.
     lookups: tuple[Lookup, ...] = ()
     missing_rules: frozenset[str] = frozenset()
+    #: How many shards the model's sharded keys have; ``None`` for a model without any.
+    schedule: Schedule | None = None
 
 
 class KeyCondition(Struct, frozen=True):
-    """What one Query reads: one partition, and at most one condition on the sort key."""
+    """What one Query reads: one partition, and at most one condition on the sort key.
+
+    Of a sharded key it is one shard: ``partition`` is the whole text then, and ``place`` says which one it is.
+    """
 
     partition: str
     operator: SortOperator = ""
     operands: tuple[str, ...] = ()
+    place: int = 0
 
     def includes(self, sort: str) -> bool:
         """Whether an item of the partition with this sort key is read."""
@@ -152,9 +159,15 @@ class Plan(Struct, frozen=True):
             self,
             forward=not self.forward,
             keys=self.keys[::-1],
-            conditions=self.conditions[::-1],
+            # Shards are merged, where the direction alone turns the order.
+            conditions=self.conditions if self.is_sharded else self.conditions[::-1],
             parts=tuple(part.backwards() for part in self.parts[::-1]),
         )
+
+    @property
+    def is_sharded(self) -> bool:
+        """Whether what is read is divided into shards, be it one."""
+        return self.kind == "query" and self.key is not None and self.key.sharding is not None
 
     @property
     def is_merged(self) -> bool:

@@ -121,9 +121,10 @@ def _nothing_between(queryset_class: type[Any]) -> bool:
 
 @cache
 def _identity_of(model: type[DynamoModel]) -> Mapping[str, Any] | None:
-    """The attributes of the identity; ``None`` if equality with one of them says less than a key does."""
+    """The attributes of the identity; ``None`` if equality with one of them says less than a key does, or the shard
+    is not known."""
     layout = registry.layout_of(model)
-    if folding.identifying(model).intersection(layout.identity):
+    if layout.primary.sharding is not None or folding.identifying(model).intersection(layout.identity):
         return None
     attributes = registry.attributes_of(model)
     return {name: attributes[name] for name in layout.identity}

@@ -20,8 +20,9 @@ from msgspec import Struct
 from dynamo_single.exceptions import InvalidCursor
 from dynamo_single.later import Later
 from dynamo_single.orm.conditions.lowering import lower
-from dynamo_single.orm.plan.plan import Plan
+from dynamo_single.orm.plan.plan import KeyCondition, Plan
 from dynamo_single.orm.reading.positions import Position
+from dynamo_single.orm.schema.encoding.shards import MAX_SHARDS, suffix
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 
 if TYPE_CHECKING:
@@ -32,27 +33,38 @@ else:
 SALT = "dynamo_single.cursors"
 BEGIN_AGAIN = "Begin again without a cursor."
 
+#: The place after all shards, however many there are.
+_END = -1
 #: How much of a wrong cursor a message repeats.
 _SHOWN = 20
 
 
 class Cursor(Struct, frozen=True):
-    """The page that begins after a position, or ``backward`` the one that ends in front of it."""
+    """The page that begins after a position, or ``backward`` the one that ends in front of it.
+
+    ``finished`` are the shards of which nothing is left in that direction.
+    """
 
     position: Position
     backward: bool = False
+    finished: frozenset[int] = frozenset()
 
 
 def encode(cursor: Cursor, plan: Plan) -> str:
     """Write a cursor of a plan. The same one gives the same text, while ``SECRET_KEY`` stays."""
     position = cursor.position
-    place = [position.stream, position.sort, position.key, position.values]
+    place: list[Any] = [position.stream, position.sort, position.key, position.values]
+    if plan.is_sharded:
+        # By numbers that more shards do not change, since there may be more when the cursor comes back.
+        lasting = _lasting(plan)
+        place[0] = lasting[position.stream] if position.stream < len(lasting) else _END
+        place.append(f"{sum(1 << lasting[stream] for stream in cursor.finished):x}")
     return sealed([*_fingerprint(plan), int(cursor.backward), *place])
 
 
 def decode(text: str, plan: Plan) -> Cursor:
     """Read a cursor; raises ``InvalidCursor`` if it was not made for the plan's query, or not by this site."""
-    label, keys, query, backward, stream, sort, key, values = unsealed(text)
+    label, keys, query, backward, stream, sort, key, values, *finished = unsealed(text)
     ours = _fingerprint(plan)
     if label != ours[0]:
         raise InvalidCursor(f"This cursor is for objects of {label}, not of {ours[0]}. {BEGIN_AGAIN}")
@@ -63,7 +75,27 @@ def decode(text: str, plan: Plan) -> Cursor:
         )
     if keys != ours[1]:
         raise InvalidCursor(f"The keys that {label} is read by have changed since this cursor was made. {BEGIN_AGAIN}")
-    return Cursor(Position(stream, sort, (key[0], key[1]) if key else None, tuple(values)), bool(backward))
+    streams: frozenset[int] = frozenset()
+    if plan.is_sharded:
+        lasting = _lasting(plan)
+        if stream != _END and stream not in lasting:
+            raise InvalidCursor(f"This cursor of {label} is of shards that are not recorded any more. {BEGIN_AGAIN}")
+        stream = len(lasting) if stream == _END else lasting.index(stream)
+        done = int(finished[0], 16)
+        streams = frozenset(number for number, each in enumerate(lasting) if done >> each & 1)
+    return Cursor(Position(stream, sort, (key[0], key[1]) if key else None, tuple(values)), bool(backward), streams)
+
+
+def _lasting(plan: Plan) -> list[int]:
+    """A number for each stream of a plan of shards, which stays the same when there are more of them."""
+    partitions = dict.fromkeys(_whole(condition) for condition in plan.conditions)
+    places = {partition: number for number, partition in enumerate(partitions)}
+    return [places[_whole(each)] * (MAX_SHARDS + 1) + each.place for each in plan.conditions]
+
+
+def _whole(condition: KeyCondition) -> str:
+    """The partition that a shard is a part of."""
+    return condition.partition.removesuffix(suffix(condition.place))
 
 
 # what a cursor is bound to
@@ -83,9 +115,12 @@ def _fingerprint(plan: Plan) -> tuple[str, str, str]:
     return plan.layout.label, _digest(_way(plan)), _digest(asked)
 
 
-def _way(plan: Plan) -> tuple[Any, ...]:
+def _way(plan: Plan, *, within: bool = False) -> tuple[Any, ...]:
+    """How a plan is read. There may be more shards next time, but for one ``within`` a union, which numbers them."""
     conditions = [(each.partition, each.operator, each.operands) for each in plan.conditions]
-    parts = [_way(part) for part in plan.parts]
+    if plan.is_sharded and not within:
+        conditions = list(dict.fromkeys((_whole(each), each.operator, each.operands) for each in plan.conditions))
+    parts = [_way(part, within=True) for part in plan.parts]
     return plan.kind, plan.merge, list(_key(plan.key, plan.layout)), conditions, plan.keys, parts
 
 

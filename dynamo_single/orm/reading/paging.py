@@ -18,6 +18,7 @@ from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.reading import plans, single
 from dynamo_single.orm.reading.allowance import Allowance, allowance_of
+from dynamo_single.orm.reading.growing import PAGE_GROWTH, next_limit
 from dynamo_single.orm.reading.positions import (
     Narrowed,
     Position,
@@ -32,6 +33,7 @@ from dynamo_single.orm.reading.positions import (
     stream_count,
     within,
 )
+from dynamo_single.orm.reading.shards import at_once, first_share, next_share
 from dynamo_single.orm.requests import block
 from dynamo_single.orm.requests.compiler import compile_plan, with_page
 from dynamo_single.table.items import Item
@@ -47,10 +49,14 @@ class Found(Struct, frozen=True):
 
 
 class Reading(Struct, frozen=True):
-    """What was read, in reading direction; ``stopped`` is where the budget ended it, if it did."""
+    """What was read, in reading direction; ``stopped`` is where the budget ended it, if it did.
+
+    ``finished`` are the shards that have nothing after what was found.
+    """
 
     found: tuple[Found, ...] = ()
     stopped: Position | None = None
+    finished: frozenset[int] = frozenset()
 
 
 class Beginning(Struct, frozen=True):
@@ -64,6 +70,8 @@ class Beginning(Struct, frozen=True):
     position: Position
     backward: bool
     narrowed: tuple[Narrowed, ...] = ()
+    #: The shards that have nothing from the position on.
+    finished: frozenset[int] = frozenset()
 
     def rank(self, stream: int, item: Any) -> tuple[Any, int]:
         """What a merge compares items by."""
@@ -105,23 +113,46 @@ async def read(beginning: Beginning, *, wanted: int, max_requests: int | None = 
     streams = streams if beginning.backward else streams[::-1]
     if merged:
         _check_budget(beginning.plan, len(streams), max_requests)
-        for stream in reversed(streams):
-            if not stream.is_over:
-                budget.spend()
-                await stream.fill(wanted, allowance)
+        waiting = [stream for stream in reversed(streams) if not stream.is_over]
+        budget.spend(len(waiting))
+        await _fill(beginning, waiting, wanted, allowance)
     found: list[Found] = []
+    stopped: Position | None = None
     while streams and len(found) < wanted:
         place = _next(streams, beginning) if merged else -1
         stream = streams[place]
         if stream.is_over:
             del streams[place]
         elif stream.found:
-            found.append(stream.found.popleft())
+            found.append(stream.take())
         elif budget.spend():
-            await stream.fill(wanted - len(found), allowance)
+            if beginning.plan.is_sharded:
+                share = next_share(wanted - len(found), stream.given, len(found))
+                await stream.fill(share, allowance)
+            else:
+                await stream.fill(wanted - len(found), allowance)
         else:
-            return Reading(tuple(found), stream.rest())
-    return Reading(tuple(found))
+            stopped = stream.rest()
+            break
+    return Reading(tuple(found), stopped, _finished(beginning, streams))
+
+
+async def _fill(beginning: Beginning, streams: Sequence[_Stream], wanted: int, allowance: Allowance | None) -> None:
+    """Read the beginnings of what is merged: shards at once, each its share, and anything else one by one."""
+    if beginning.plan.is_sharded:
+        share = first_share(wanted, len(streams))
+        await at_once(beginning.table, lambda stream: stream.fill(share, allowance), streams)
+        return
+    for stream in streams:
+        await stream.fill(wanted, allowance)
+
+
+def _finished(beginning: Beginning, streams: Sequence[_Stream]) -> frozenset[int]:
+    """The shards that have nothing left, of those that there are."""
+    if not beginning.plan.is_sharded:
+        return frozenset()
+    going_on = {stream.stream for stream in streams if isinstance(stream, _Range) and not stream.is_over}
+    return frozenset(range(stream_count(beginning.plan))) - going_on
 
 
 class _Budget:
@@ -130,11 +161,11 @@ class _Budget:
     def __init__(self, left: int | None) -> None:
         self.left = left
 
-    def spend(self) -> bool:
-        """Take one, if there is one."""
+    def spend(self, number: int = 1) -> bool:
+        """Take some, if there are as many."""
         if self.left is None:
             return True
-        self.left -= 1
+        self.left -= number
         return self.left >= 0
 
 
@@ -175,6 +206,8 @@ def _streams(beginning: Beginning) -> Iterator[_Stream]:
 
 def _range(beginning: Beginning, number: int, offset: int, stream: int, position: Position) -> Iterator[_Range]:
     """What is left of one key condition."""
+    if stream in beginning.finished:
+        return
     part = parts_of(beginning.plan)[number]
     if not beginning.narrowed or offset + stream == beginning.position.stream:
         start = start_of(part, stream, position, backward=beginning.backward)
@@ -194,6 +227,12 @@ class _Stream:
         self.offset = offset
         self.limit = 0
         self.found: deque[Found] = deque()
+        self.given = 0
+
+    def take(self) -> Found:
+        """Give the next item."""
+        self.given += 1
+        return self.found.popleft()
 
     @property
     def is_over(self) -> bool:
@@ -255,7 +294,7 @@ class _Range(_Stream):
         elif self.part.filter == EVERYTHING and not self.part.others:
             self.limit = wanted
         else:
-            self.limit = plans.next_limit(self.limit)
+            self.limit = next_limit(self.limit)
         table = self.beginning.table
         (request,) = compile_plan(self.plan)
         answer = await table.ask(with_page(request, start_key=start_key, limit=self.limit))
@@ -307,7 +346,7 @@ class _Keys(_Stream):
 
     async def fill(self, wanted: int, allowance: Allowance | None) -> None:
         # One request at a time: a key that nothing is stored under is followed by more than are missing.
-        self.limit = min(max(wanted, self.limit * plans.PAGE_GROWTH), MAX_BATCH_KEYS)
+        self.limit = min(max(wanted, self.limit * PAGE_GROWTH), MAX_BATCH_KEYS)
         numbers, self.left = self.left[: self.limit], self.left[self.limit :]
         keys = self.part.keys
         part = replace(self.part, keys=tuple(keys[number] for number in numbers))

@@ -21,8 +21,9 @@ from dynamo_single.orm.conditions.terms import EVERYTHING, ITEM_TYPE
 from dynamo_single.orm.plan.choice import of_type
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.plan.projection import attributes_of
-from dynamo_single.orm.reading import single, streams
+from dynamo_single.orm.reading import shards, single, streams
 from dynamo_single.orm.reading.allowance import Allowance, allowance_of
+from dynamo_single.orm.reading.growing import next_limit
 from dynamo_single.orm.requests import block
 from dynamo_single.orm.requests.compiler import compile_plan, with_page
 from dynamo_single.orm.requests.expressions import ExpressionTooLong
@@ -30,7 +31,6 @@ from dynamo_single.table import names
 from dynamo_single.table.batches import most_at_once
 from dynamo_single.table.flow import Pages, in_order, iterate
 from dynamo_single.table.items import NewItem
-from dynamo_single.table.limits import MAX_PAGE_ITEMS
 from dynamo_single.table.pages import PageForm
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table
@@ -41,14 +41,6 @@ Item = NewItem
 Answers = AsyncGenerator[dict[str, Any], None]
 #: Requests, and the first page of each if that is read already.
 _Firsts = AsyncGenerator[tuple[Request, dict[str, Any] | None], None]
-
-#: A page that a filter may empty grows by this factor each time, so that a rare match costs few requests.
-PAGE_GROWTH = 4
-
-
-def next_limit(limit: int) -> int:
-    """How many items the next page reads, where the last one held too few matches: at most what a page can hold."""
-    return min(limit * PAGE_GROWTH, MAX_PAGE_ITEMS)
 
 
 def limit_is_exact(plan: Plan) -> bool:
@@ -121,22 +113,33 @@ async def count(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = N
     if plan.kind not in {"query", "scan"}:
         found = await listed(table, plan, skip=skip, stop=stop)
         return sum(1 for item in found if _is_of_model(plan, item))
-    all_own = plan.filter == EVERYTHING
     total = 0
     allowance, exact = allowance_of(table, plan), limit_is_exact(plan)
     requests = _compile_count(table, plan)
+    if plan.is_sharded and stop is None:
+        counts = await shards.at_once(table, partial(_count_of_shard, table, plan, allowance), requests)
+        return max(sum(counts) - skip, 0)
     async with aclosing(_first_pages(table, requests, None, ahead=stop is None)) as firsts:
         async for request, first in firsts:
             wanted = None if stop is None else stop - total
             async with aclosing(_answers(table, request, wanted, allowance, first=first, exact=exact)) as answers:
                 async for answer in answers:
-                    total += int(answer["Count"])
-                    # Where a page ends before its time, Dynoxide counts the item that did not fit in as scanned.
-                    if all_own and answer["ScannedCount"] - answer["Count"] > ("LastEvaluatedKey" in answer):
-                        raise _unexpected(plan)
+                    total += _counted(plan, answer)
                     if stop is not None and total >= stop:
                         return max(stop - skip, 0)
     return max(total - skip, 0)
+
+
+async def _count_of_shard(table: Table, plan: Plan, allowance: Allowance | None, request: Request) -> int:
+    async with aclosing(_answers(table, request, None, allowance, exact=False)) as answers:
+        return sum([_counted(plan, answer) async for answer in answers])
+
+
+def _counted(plan: Plan, answer: dict[str, Any]) -> int:
+    # Where a page ends before its time, Dynoxide counts the item that did not fit in as scanned.
+    if plan.filter == EVERYTHING and answer["ScannedCount"] - answer["Count"] > ("LastEvaluatedKey" in answer):
+        raise _unexpected(plan)
+    return int(answer["Count"])
 
 
 def _compile_count(table: Table, plan: Plan) -> tuple[Request, ...]:
@@ -199,6 +202,8 @@ def order_of(plan: Plan, item: Item) -> tuple[Any, ...]:
 def _pages_of_plan(
     table: Table, plan: Plan, stop: int | None, allowance: Allowance | None, *, exact: bool
 ) -> Pages[Item]:
+    if plan.is_sharded and plan.is_merged:
+        return shards.merged(table, plan, stop, allowance)
     if plan.is_merged:
         return _merged(table, plan, stop, allowance, exact=exact)
     return _items_of(_all_answers(table, plan, stop, allowance, exact=exact))

@@ -34,7 +34,8 @@ class Entry(Struct, frozen=True, eq=False):
     """One object's write: its actions, every item that they change, and how to take it back from the object.
 
     ``named`` gives what messages call the object. ``touched`` are the items as they are and as they will be, of which
-    one may be ``measured`` already: the item and its bytes.
+    one may be ``measured`` already: the item and its bytes. It is not to be sent after ``until``, by
+    ``time.monotonic()``.
     """
 
     named: Callable[[], str]
@@ -43,6 +44,7 @@ class Entry(Struct, frozen=True, eq=False):
     explain: Explain
     undo: Callable[[], None]
     measured: tuple[Item, int] | None = None
+    until: float | None = None
 
     @property
     def name(self) -> str:

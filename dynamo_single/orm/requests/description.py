@@ -45,6 +45,8 @@ def _lines(plan: Plan) -> Iterable[tuple[str, str]]:
     yield "because", f"{plan.reason}."
     for text in _keys(plan):
         yield "key", text
+    if plan.key is not None and plan.key.sharding is not None:
+        yield "shards", _shards(plan)
     yield "filter", _filter(plan)
     if plan.projection:
         yield "only", f"{', '.join(plan.projection)} (the whole item is paid for all the same)"
@@ -59,6 +61,16 @@ def _reads(plan: Plan) -> str:
         operation = _OPERATIONS["get" if plan.single else "batch_get"]
         return f"{operation} on {claims}, and then on {objects}"
     return f"{_OPERATIONS[plan.kind]} on {describe_key(plan.key) if plan.key else 'the whole table'}"
+
+
+def _shards(plan: Plan) -> str:
+    """Which of the shards that there are can hold what is asked for."""
+    there = f"there {'is' if str(plan.query.schedule).startswith('1 ') else 'are'} {plan.query.schedule}"
+    if plan.kind == "query":
+        found = ", ".join(each.partition for each in plan.conditions[:_SHOWN])
+        rest = f" and {len(plan.conditions) - _SHOWN} more" if len(plan.conditions) > _SHOWN else ""
+        return f"{found}{rest}, read side by side and merged by the sort key; {there}"
+    return f"each object is looked for where it can be; {there}"
 
 
 def _union(plan: Plan) -> Iterable[tuple[str, str]]:

@@ -90,12 +90,19 @@ async def page(state: QueryState, size: int, cursor: str | None, max_requests: i
     if state.along:
         await prefetching.read_along(found, state.along)
     before, after = _ends(plan, begin, reading, size)
+    finished = _finished(reading, size)
+    ahead, behind = (frozenset(), finished) if begin.backward else (finished, frozenset())
     return Page(
         tuple(found),
-        None if after is None else cursors.encode(Cursor(after), plan),
-        None if before is None else cursors.encode(Cursor(before, backward=True), plan),
+        None if after is None else cursors.encode(Cursor(after, finished=ahead), plan),
+        None if before is None else cursors.encode(Cursor(before, backward=True, finished=behind), plan),
         ended_by_budget=reading.stopped is not None,
     )
+
+
+def _finished(reading: Reading, size: int) -> frozenset[int]:
+    """The shards that have nothing after the page: the one that has the first item of the next page is none."""
+    return reading.finished - {each.position.stream for each in reading.found[size:]}
 
 
 def with_costs(page: Page[T], sent: Sequence[SentRequest]) -> Page[T]:
@@ -151,7 +158,7 @@ def _beginning(state: QueryState, plan: Plan, begin: Cursor) -> Beginning:
         attribute = registry.attributes_of(state.model)[plan.merged_by[0].attribute]
         value = attribute.from_attribute_value(dict(position.values[0]))
         narrowed = positions.narrow_parts(plan, value, backward=begin.backward, now=clock.instant())
-    return Beginning(state.table, plan, position, begin.backward, narrowed)
+    return Beginning(state.table, plan, position, begin.backward, narrowed, begin.finished)
 
 
 def _check_number(name: str, value: object, most: int | None) -> None:

@@ -88,7 +88,9 @@ def _shares_partition(own: ModelLayout, children: Children) -> bool:
     other = registry.layout_of(children.model)
     # The reference holds the whole pk: it is what the partition is made of only if the pk is this one value.
     of_pk = other.primary.partition.variables == (children.field.attname,) == own.identity
-    return own.alias == other.alias and own.primary.partition.source == other.primary.partition.source and of_pk
+    together = own.primary.sharding is None is other.primary.sharding
+    same = own.primary.partition.source == other.primary.partition.source
+    return own.alias == other.alias and same and of_pk and together
 
 
 def whole(plan: Plan, wanted: Mapping[str, Member]) -> Plan:

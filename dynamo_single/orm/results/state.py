@@ -195,6 +195,7 @@ class QueryState(Struct, frozen=True):
             missing_attributes=missing.attributes,
             lookups=lookups,
             missing_rules=knowledge.missing_rules(self.layout, lookups) if lookups else frozenset(),
+            schedule=missing.schedule,
         )
 
     def _orders(self) -> tuple[Order, ...]:

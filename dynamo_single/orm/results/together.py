@@ -81,7 +81,7 @@ def _plan(state: QueryState) -> Plan | None:
     except NoAccessPattern:
         return None  # the queryset itself will say why
     by_table = plan.kind == "query" and plan.key is plan.layout.primary and not plan.projection
-    merged = plan.merge == "sort_key" and len(plan.conditions) > 1
+    merged = plan.is_merged or plan.is_sharded
     return plan if by_table and not merged and all(_is_whole(plan, each) for each in plan.conditions) else None
 
 
@@ -125,7 +125,7 @@ def _is_parted(group: Sequence[_Kind]) -> bool:
         other.primary.sort.parts
         and other.primary.sort.head <= last
         and first <= _end(other)
-        and other.primary.partition.matches(partition)
+        and other.primary.has_partition(partition)
         for other in group[0].plan.layout.neighbours()
         if other.label not in own
     )

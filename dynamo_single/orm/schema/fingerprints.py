@@ -41,7 +41,9 @@ _OURS = "dynamo_single."
 def key_fingerprint(key: AccessKey, stored: Mapping[str, str]) -> str:
     """The text of a key; ``stored`` has the physical name of each attribute: ``gs1 NAME #{name:text}``."""
     texts = (_template(template, stored) for template in (key.partition, key.sort))
-    return shortened(" ".join((key.index or "primary", *texts)))
+    sharding = key.sharding
+    divided = () if sharding is None else (f"sharded({stored[sharding.attribute]},{stored[sharding.at]})",)
+    return shortened(" ".join((key.index or "primary", *texts, *divided)))
 
 
 def key_fingerprints(model: Any) -> dict[str, str]:

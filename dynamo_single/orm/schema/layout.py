@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
+from dynamo_single.orm.schema.encoding.shards import parted
 from dynamo_single.orm.schema.upgrades import Schema
 from dynamo_single.table.items import AttributeValue
 
 if TYPE_CHECKING:
     from dynamo_single.orm.schema.encoding.keys import Template
+    from dynamo_single.orm.schema.encoding.shards import Sharding
 
 
 class AccessKey(Struct, frozen=True):
@@ -30,11 +32,17 @@ class AccessKey(Struct, frozen=True):
     variables: tuple[str, ...] = ()
     #: Those without which an item is not in the key: all but those of which the template says where missing ones stand.
     needed: tuple[str, ...] = ()
+    #: By what each partition is divided into shards; ``None`` for a key that is not.
+    sharding: Sharding | None = None
 
     def __post_init__(self) -> None:
         parts = (*self.partition.parts, *self.sort.parts)
         force_setattr(self, "variables", tuple(dict.fromkeys(part.name for part in parts)))
         force_setattr(self, "needed", tuple(dict.fromkeys(part.name for part in parts if not part.place)))
+
+    def has_partition(self, text: str) -> bool:
+        """Whether the key can have this partition, in some shard."""
+        return self.partition.matches(text if self.sharding is None else parted(text)[0])
 
 
 class AttributeInfo(Struct, frozen=True):
@@ -87,6 +95,8 @@ class ModelLayout(Struct, frozen=True, eq=False):
     schema: Schema | None = None
     #: What is being renamed now; the only thing of a layout that changes, see ``filled/names_in_use``.
     twins: tuple[Twin, ...] = ()
+    #: By what the sharded keys are divided; ``None`` for a model without any.
+    sharding: Sharding | None = None
 
     # What follows is worked out of the above, whatever is given.
     #: The attributes that make up ``pk``, in the order of the primary key.

@@ -7,7 +7,7 @@ This module must not know requests or querysets.
 from __future__ import annotations
 
 from functools import cache, lru_cache, partial
-from typing import Any
+from typing import Any, TypeVar
 
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.schema.attributes import (
@@ -16,17 +16,21 @@ from dynamo_single.orm.schema.attributes import (
     CopiedAttribute,
     CounterAttribute,
     IdAttribute,
+    TimestampAttribute,
     TTLAttribute,
     UnicodeAttribute,
     VersionAttribute,
 )
 from dynamo_single.orm.schema.encoding.keys import Codec, IndexKey, Key, KeyPart, Template, codec_for
+from dynamo_single.orm.schema.encoding.shards import Sharding, Shards
 from dynamo_single.orm.schema.fields.fields import DynamoField, IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import AccessKey, AttributeInfo, ModelLayout
 from dynamo_single.orm.schema.upgrades import Schema
 from dynamo_single.table import names
 from dynamo_single.table.items import StoredValue
+
+T = TypeVar("T")
 
 _MODELS: dict[str, type[DynamoModel]] = {}
 _MODELS_OF_LAYOUTS: dict[ModelLayout, type[DynamoModel]] = {}
@@ -162,8 +166,15 @@ class _LayoutBuilder:
             self.check_copied(copied)
         options = self.model._options
         soft_delete = DELETED_AT in self.attributes
+        sharding = self.sharding(options.shards)
         indexes = tuple(
-            AccessKey(name, key.index, self.template(key.partition), self.template(key.sort))
+            AccessKey(
+                name,
+                key.index,
+                self.template(key.partition),
+                self.template(key.sort),
+                sharding=sharding if key.sharded else None,
+            )
             for name, key in options.index_keys.items()
         )
         return ModelLayout(
@@ -171,13 +182,14 @@ class _LayoutBuilder:
             item_type=options.item_type,
             alias=options.alias,
             attributes=self.infos(),
-            primary=self.primary(options.primary),
+            primary=self.primary(options.primary, sharding),
             indexes=indexes,
             soft_delete=soft_delete,
-            trash=self.trash(indexes) if soft_delete else None,
+            trash=self.trash(indexes, sharding) if soft_delete else None,
             expires=next((name for name, a in self.attributes.items() if isinstance(a, TTLAttribute)), None),
             neighbours=partial(_layouts_of_table, options.alias),
             schema=None if options.schema_version is None else self.schema(options.schema_version),
+            sharding=sharding,
         )
 
     def schema(self, version: int) -> Schema:
@@ -255,16 +267,53 @@ class _LayoutBuilder:
                 "Put it into the key of an index."
             )
 
-    def primary(self, key: Key) -> AccessKey:
-        return AccessKey("primary", None, self.template(key.partition), self.template(key.sort))
+    def sharding(self, shards: Shards | None) -> Sharding | None:
+        """By what the sharded keys are divided: what an item has had since it was made, and keeps."""
+        options = self.model._options
+        sharded = [name for name, key in options.index_keys.items() if key.sharded]
+        sharded = ["primary", *sharded] if options.primary.sharded else sharded
+        if shards is None:
+            if sharded:
+                raise ConfigurationError(
+                    f"{self.label}: the key {sharded[0]} is sharded, and class Keys does not say by what. Declare "
+                    f"shards = models.Shards({self.model._identity[0]!r}, at=...) with the time when objects were made."
+                )
+            return None
+        if not sharded:
+            raise ConfigurationError(
+                f"{self.label}.Keys declares shards, and none of its keys is sharded=True. Say so of one, or leave the "
+                "shards out."
+            )
+        given = [options.primary.sharded, *(key.sharded for key in options.index_keys.values())]
+        if any(each not in (False, True) for each in given):
+            raise ConfigurationError(f"{self.label}: say sharded=True of a key; class Keys declares by what.")
+        if shards.attribute not in self.model._identity:
+            raise ConfigurationError(
+                f"{self.label}: shards by {shards.attribute!r}, which the primary key does not name. An object is "
+                f"looked for by {', '.join(self.model._identity)}: name one of these."
+            )
+        at = self.attributes.get(shards.at)
+        settled = isinstance(at, TimestampAttribute) and not isinstance(at, TTLAttribute)
+        if at is None or not settled or at.null or not (at.immutable or at.settled):
+            raise ConfigurationError(
+                f"{self.label}: the shards are divided at={shards.at!r}, which has to be a TimestampAttribute that "
+                "every object has and keeps: models.TimestampAttribute(auto_now_add=True, immutable=True)."
+            )
+        kind = self.attributes[shards.attribute].key_kind or ""
+        return Sharding(shards.attribute, shards.at, codec_for(kind))
 
-    def trash(self, indexes: tuple[AccessKey, ...]) -> AccessKey | None:
+    def primary(self, key: Key, sharding: Sharding | None) -> AccessKey:
+        templates = self.template(key.partition), self.template(key.sort)
+        return AccessKey("primary", None, *templates, sharding=sharding if key.sharded else None)
+
+    def trash(self, indexes: tuple[AccessKey, ...], sharding: Sharding | None) -> AccessKey | None:
         index = self.model._options.trash_index or next((key.index for key in indexes), None)
         if index is None:
             return None
         identity = "#".join(f"{{{name}}}" for name in self.model._identity)
         partition = f"{names.TRASH_PREFIX}#{self.model._options.item_type}"
-        return AccessKey(TRASH, index, self.template(partition), self.template(f"{{{DELETED_AT}}}#{identity}"))
+        sort = self.template(f"{{{DELETED_AT}}}#{identity}")
+        return AccessKey(TRASH, index, self.template(partition), sort, sharding=sharding)
 
     def template(self, source: str) -> Template:
         parsed = Template.parse(source)
@@ -332,7 +381,16 @@ def _fold(copy: CanonicalAttribute, source: Attribute, stored: StoredValue | Non
 
 def index_keys(declarations: Any) -> dict[str, IndexKey]:
     """The index keys of a ``class Keys``, by name, in the order of declaration."""
-    found: dict[str, IndexKey] = {}
+    return _declared(declarations, IndexKey)
+
+
+def shards_of(declarations: Any) -> Shards | None:
+    """By what the sharded keys of a ``class Keys`` are divided; the last declaration counts."""
+    return next(reversed(_declared(declarations, Shards).values()), None)
+
+
+def _declared(declarations: Any, kind: type[T]) -> dict[str, T]:
+    found: dict[str, T] = {}
     for owner in reversed(declarations.__mro__):
-        found.update({name: value for name, value in vars(owner).items() if isinstance(value, IndexKey)})
+        found.update({name: value for name, value in vars(owner).items() if isinstance(value, kind)})
     return found

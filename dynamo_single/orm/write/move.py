@@ -88,7 +88,9 @@ async def move(obj: Any, changes: Mapping[str, object], pending: Block | None) -
         announced = {"instance": obj, "raw": False, "using": None, "update_fields": None}
         await notify(pre_save, model, **announced)
         assignments.refuse_changes(obj, "move() puts a new item, for which it is not computed: save() it before.")
-        identity = form_of(model).prepared(obj.__dict__, obj._stored, model._identity)
+        sharding = registry.layout_of(model).primary.sharding
+        decides = model._identity if sharding is None else (*model._identity, sharding.at)
+        identity = form_of(model).prepared(obj.__dict__, obj._stored, decides)
         if computed_key(model, identity) == key_of(obj._stored):
             await save(obj, SAVE, pending)
         else:

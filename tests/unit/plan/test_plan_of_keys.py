@@ -25,6 +25,7 @@ MODELS = [
     model
     for model in apps.get_models(include_auto_created=True)
     if hasattr(model, "_options")
+    and registry.layout_of(model).primary.sharding is None
     and not folding.identifying(model).intersection(registry.layout_of(model).identity)
     and all(
         registry.layout_of(model).attributes[name].kind in ("text", "number", "uuid")

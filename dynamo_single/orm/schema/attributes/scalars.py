@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import secrets
+import string
 import uuid
 from decimal import Decimal
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from django.db import models
 from django.utils.functional import Promise
@@ -14,6 +16,9 @@ from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.schema.attributes.base import Attribute, Label, Null
 from dynamo_single.orm.schema.encoding import values
 from dynamo_single.orm.schema.fields import fields
+
+_NANOID = f"{string.ascii_letters}{string.digits}_-"
+_NANOID_LENGTH = 21
 
 
 class UnicodeAttribute(Attribute[str, Null]):
@@ -65,7 +70,8 @@ class EmailAttribute(UnicodeAttribute[Null]):
 class IdAttribute(UnicodeAttribute[Null]):
     """An identifier that the app makes on creation: ``<prefix>-<uuid>``, or a bare UUID without a prefix.
 
-    ``uuid_version`` 4 is random; 1 holds the time and the machine, as the record schema of docs/how-to has it.
+    ``uuid_version`` 4 is random; 1 holds the time and the machine, as the record schema of docs/how-to has it. With
+    ``kind="nanoid"`` it has 21 random letters, digits, ``_`` and ``-`` in the place of a UUID: 126 bits.
     """
 
     def __init__(
@@ -73,22 +79,31 @@ class IdAttribute(UnicodeAttribute[Null]):
         verbose_name: Label | None = None,
         *,
         prefix: str = "",
+        kind: Literal["uuid", "nanoid"] = "uuid",
         uuid_version: int = 4,
         null: Null = False,  # type: ignore[assignment]  # see Attribute
         **options: Any,
     ) -> None:
         if uuid_version not in (1, 4):
             raise ConfigurationError(f"IdAttribute makes UUIDs of version 1 or 4, not {uuid_version!r}.")
+        if kind not in ("uuid", "nanoid"):
+            raise ConfigurationError(f"IdAttribute makes identifiers of the kind 'uuid' or 'nanoid', not {kind!r}.")
+        if kind == "nanoid" and uuid_version != 4:
+            raise ConfigurationError("IdAttribute(kind='nanoid') makes no UUIDs: leave uuid_version out.")
         super().__init__(
             verbose_name, **{"default": self.make, "editable": False, "blank": True, "null": null, **options}
         )
         self.prefix = prefix
+        self.kind = kind
         self.uuid_version = uuid_version
 
     def make(self) -> str:
         """A new identifier."""
-        identifier = uuid.uuid1() if self.uuid_version == 1 else uuid.uuid4()
-        return f"{self.prefix}-{identifier}" if self.prefix else str(identifier)
+        if self.kind == "nanoid":
+            identifier = "".join(secrets.choice(_NANOID) for _ in range(_NANOID_LENGTH))
+        else:
+            identifier = str(uuid.uuid1() if self.uuid_version == 1 else uuid.uuid4())
+        return f"{self.prefix}-{identifier}" if self.prefix else identifier
 
 
 class UUIDAttribute(Attribute[uuid.UUID, Null]):

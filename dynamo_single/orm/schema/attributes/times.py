@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import warnings
 from decimal import Context, Inexact
-from typing import Any
+from typing import Any, Literal
 
 from django.conf import settings
 from django.utils import timezone
@@ -23,6 +23,8 @@ from dynamo_single.table import names
 from dynamo_single.table.limits import MAX_DIGITS
 
 MILLISECOND = datetime.timedelta(milliseconds=1)
+_UNITS = {"ms": MILLISECOND, "s": datetime.timedelta(seconds=1)}
+_NAMES_OF_UNITS = {unit: name for name, unit in _UNITS.items()}
 #: Python's own context keeps 28 digits; a stored number has up to 38.
 _EXACT = Context(prec=MAX_DIGITS + 6, traps=[Inexact])
 
@@ -32,7 +34,8 @@ class TimestampAttribute(Attribute[datetime.datetime, Null]):
 
     That is an aware ``datetime`` in UTC, or with ``USE_TZ = False`` a naive one by the clocks of ``TIME_ZONE``:
     https://docs.djangoproject.com/en/5.2/topics/i18n/timezones/
-    ``auto_now_add`` sets it on creation, ``auto_now`` on every save. Finer parts than a millisecond are cut off.
+    ``auto_now_add`` sets it on creation, ``auto_now`` on every save. Finer parts than a millisecond are cut off; with
+    ``unit="s"`` it is stored as epoch seconds, and finer parts than a second are.
     """
 
     attr_type = "N"
@@ -48,11 +51,20 @@ class TimestampAttribute(Attribute[datetime.datetime, Null]):
         *,
         auto_now: bool = False,
         auto_now_add: bool = False,
+        unit: Literal["ms", "s"] | None = None,
         null: Null = False,  # type: ignore[assignment]  # see Attribute
         **options: Any,
     ) -> None:
         super().__init__(verbose_name, **options | {"null": null})
         self.field_options |= {"auto_now": auto_now, "auto_now_add": auto_now_add}
+        if unit is not None and unit not in _UNITS:
+            raise ConfigurationError(f"{type(self).__name__}(unit={unit!r}): there are 'ms' and 's'.")
+        if unit is not None:
+            self.unit = _UNITS[unit]
+
+    def stored_options(self) -> dict[str, Any]:
+        """The unit, where it is another than the class's own."""
+        return {} if self.unit == type(self).unit else {"unit": _NAMES_OF_UNITS[self.unit]}
 
     def clean(self, value: object) -> datetime.datetime:
         """A ``datetime``, a ``date`` (its midnight) or ISO text, cut off to the unit.
@@ -128,6 +140,8 @@ class TTLAttribute(TimestampAttribute[Absent]):
                 f"A TTLAttribute is stored as {names.EXPIRES_AT!r}, the one attribute that the table's time to live "
                 f"is set to, not as {self.attr_name!r}."
             )
+        if self.unit != _UNITS["s"]:
+            raise ConfigurationError("A TTLAttribute is stored in seconds, as DynamoDB reads it: leave unit out.")
 
 
 class DateAttribute(Attribute[datetime.date, Null]):

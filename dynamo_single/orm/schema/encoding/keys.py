@@ -27,6 +27,7 @@ from dynamo_single.orm.schema.encoding.codecs import (
 )
 from dynamo_single.orm.schema.encoding.identity import join_identity, split_identity
 from dynamo_single.orm.schema.encoding.patterns import Pattern
+from dynamo_single.orm.schema.encoding.shards import MARK, Shards
 from dynamo_single.table.limits import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "can_collide",
     "canonical",
     "codec_for",
+    "in_shards",
     "join_identity",
     "prefix_end",
     "split_identity",
@@ -53,10 +55,14 @@ _INDEX_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
 class Key(Struct, frozen=True):
-    """Declares a model's primary key by two templates."""
+    """Declares a model's primary key by two templates; ``sharded`` divides each partition as ``Shards`` says.
+
+    A migration file has the ``Shards`` themselves there.
+    """
 
     partition: str
     sort: str
+    sharded: bool | Shards = False
 
     def __post_init__(self) -> None:
         for source in (self.partition, self.sort):
@@ -66,15 +72,20 @@ class Key(Struct, frozen=True):
 
     def deconstruct(self) -> tuple[str, list[Any], dict[str, Any]]:
         """How a migration file writes it."""
-        return "dynamo_single.models.Key", [self.partition, self.sort], {}
+        return (
+            "dynamo_single.models.Key",
+            [self.partition, self.sort],
+            {"sharded": self.sharded} if self.sharded else {},
+        )
 
 
 class IndexKey(Struct, frozen=True):
-    """Declares the key of a model on one of the table's indexes."""
+    """Declares the key of a model on one of the table's indexes; ``sharded`` as for ``Key``."""
 
     index: str
     partition: str
     sort: str
+    sharded: bool | Shards = False
 
     def __post_init__(self) -> None:
         if not _INDEX_NAME.fullmatch(self.index):
@@ -86,7 +97,8 @@ class IndexKey(Struct, frozen=True):
 
     def deconstruct(self) -> tuple[str, list[Any], dict[str, Any]]:
         """How a migration file writes it."""
-        return "dynamo_single.models.IndexKey", [self.index, self.partition, self.sort], {}
+        options = {"sharded": self.sharded} if self.sharded else {}
+        return "dynamo_single.models.IndexKey", [self.index, self.partition, self.sort], options
 
 
 class KeyPart(Struct, frozen=True):
@@ -214,6 +226,12 @@ class Template(Struct, frozen=True):
 def can_collide(first: tuple[Template, Template], second: tuple[Template, Template]) -> bool:
     """Whether two pairs of (partition, sort) templates can make one primary key, for two different models' items."""
     return first[0].could_equal(second[0]) and first[1].could_equal(second[1])
+
+
+def in_shards(partition: Template) -> Template:
+    """A partition's template with the number of a shard at its end."""
+    number = KeyPart(partition.tail + MARK, "shard", "", codec=codec_for("text"))
+    return replace(partition, parts=(*partition.parts, number), tail="")
 
 
 def prefix_end(prefix: str) -> str:

@@ -1,0 +1,96 @@
+"""Changing how many shards a model has: an entry of the schedule, recorded in the table for a time to come.
+
+An entry begins after every process has asked again, so that no item is ever written by another schedule than the one
+that its time belongs to. This module must not know commands.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from dynamo_single import clock
+from dynamo_single.exceptions import InvalidValue, NotSupported
+from dynamo_single.orm.filled.knowledge import LEAD, record
+from dynamo_single.orm.schema.encoding.shards import Entry, Schedule, seconds, shown
+from dynamo_single.orm.schema.layout import ModelLayout
+from dynamo_single.table import names
+from dynamo_single.table.request import Request
+from dynamo_single.table.table import Table
+
+#: Where the first entry begins: it counts for everything older, too.
+_BEGINNING: Final = 0
+_MINUTE: Final = 60
+
+
+def earliest() -> datetime:
+    """When an entry that is recorded now can begin: the first whole minute after the time that it takes to be known."""
+    return datetime.fromtimestamp(math.ceil((clock.timestamp() + LEAD) / _MINUTE) * _MINUTE, tz=UTC)
+
+
+def grow(table: Table, layout: ModelLayout, shards: int, since: datetime) -> Schedule:
+    """Let a model have another number of shards from a time on: a GetItem and a conditional PutItem.
+
+    Items that are older stay where they are. Raises ``NotSupported`` for a time that is too near, since items would
+    have to be moved, and ``InvalidValue`` for what is no entry after those that are there.
+    """
+    begins = seconds(since)
+    if begins < clock.timestamp() + LEAD:
+        raise NotSupported(
+            f"{layout.label}: from {shown(begins)} on there cannot be {shards} shards. What is written by then belongs "
+            f"to the shards that processes know of, and they ask every few minutes only; items would have to be moved. "
+            f"The earliest time is {shown(seconds(earliest()))}."
+        )
+
+    def grown(found: Schedule | None) -> Schedule:
+        before = found or Schedule()
+        if before.entries[-1].shards == shards:
+            raise InvalidValue(f"{layout.label} has {shards} shards from {shown(before.entries[-1].since)} on already.")
+        if before.entries[-1].since >= begins:
+            raise InvalidValue(
+                f"{layout.label} has {before.entries[-1].shards} shards from {shown(before.entries[-1].since)} on: a "
+                "further entry begins later than that."
+            )
+        return Schedule((*before.entries, Entry(begins, shards)))
+
+    return record(table, layout, grown)
+
+
+def begin_with(table: Table, layout: ModelLayout, shards: int) -> Schedule:
+    """Let a model without items have its shards at once: a Query, or a Scan if its partitions have values in them.
+
+    Raises ``NotSupported`` where something is recorded already, which is so once an item was written.
+    """
+    wanted = Schedule((Entry(_BEGINNING, shards),))
+
+    def first(found: Schedule | None) -> Schedule:
+        if found not in (None, wanted):
+            raise NotSupported(
+                f"{layout.label} has shards already, as {table.name} says: {found or wanted}. Items are "
+                "written by that. Let the number change at a time to come."
+            )
+        return wanted
+
+    if _has_items(table, layout):
+        raise NotSupported(
+            f"{table.name} holds items of {layout.label}, in one shard: {shards} shards cannot be the first that it "
+            "has. Let the number change at a time to come."
+        )
+    return record(table, layout, first)
+
+
+def _has_items(table: Table, layout: ModelLayout) -> bool:
+    expression: dict[str, Any] = {
+        "FilterExpression": "#type = :type",
+        "ExpressionAttributeNames": {"#type": names.ITEM_TYPE},
+        "ExpressionAttributeValues": {":type": {"S": layout.item_type}},
+        "ConsistentRead": True,
+    }
+    partition = layout.primary.partition
+    operation = "Scan" if partition.parts else "Query"
+    if not partition.parts:
+        expression["KeyConditionExpression"] = "#pk = :pk"
+        expression["ExpressionAttributeNames"]["#pk"] = names.PARTITION_KEY
+        expression["ExpressionAttributeValues"][":pk"] = {"S": partition.head}
+    return any(page["Items"] for page in table.pages(Request(operation, expression)))

@@ -1,0 +1,83 @@
+"""Which shards of a sharded key a query reads: those that its identities and its times can be in.
+
+What a query says of other attributes narrows nothing. This module sends nothing, and must not know where the schedule
+is recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from dynamo_single.orm.plan.constraints import Constraints
+from dynamo_single.orm.plan.neighbours import KeyRange
+from dynamo_single.orm.plan.plan import KeyCondition, Query
+from dynamo_single.orm.schema.encoding.shards import EVER, Schedule, Sharding, Window, seconds, suffix
+from dynamo_single.table.limits import PARTITION_KEY_LIMIT
+
+#: The schedule of a query that was made without one.
+_ONE = Schedule()
+_TICK = timedelta(microseconds=1)
+
+
+def places(sharding: Sharding, query: Query, constraints: Constraints) -> tuple[int, ...]:
+    """The places of all items that a query can give."""
+    schedule, windows = query.schedule or _ONE, _windows(sharding, constraints)
+    values = constraints.allowed.get(sharding.attribute)
+    texts = None if values is None else sharding.texts(values)
+    return tuple(sorted({place for window in windows for place in schedule.places(window, texts)}))
+
+
+def possible_keys(
+    sharding: Sharding,
+    query: Query,
+    constraints: Constraints,
+    key: tuple[str, str],
+    values: Mapping[str, Any],
+) -> Iterable[tuple[str, str]]:
+    """The primary keys that the object of an identity can have, of its ``key`` without a shard."""
+    schedule, text = query.schedule or _ONE, sharding.text(values[sharding.attribute])
+    at = values.get(sharding.at)
+    windows = _windows(sharding, constraints) if at is None else [_moment(at)]
+    for place in sorted({place for window in windows for place in schedule.places(window, [text])}):
+        partition = key[0] + suffix(place)
+        if len(partition.encode()) <= PARTITION_KEY_LIMIT:
+            yield partition, key[1]
+
+
+def in_shard(reading: KeyRange, place: int) -> KeyRange:
+    """A range of a partition in one of its shards."""
+    whole = reading.condition
+    condition = KeyCondition(whole.partition + suffix(place), whole.operator, whole.operands, place)
+    return reading._replace(condition=condition)
+
+
+def _windows(sharding: Sharding, constraints: Constraints) -> list[Window]:
+    """The times that a query asks for: each one that is named, or all between two bounds."""
+    named = constraints.allowed.get(sharding.at)
+    if named is not None:
+        return [_moment(each) for each in named]
+    low, high = EVER
+    for term in constraints.on(sharding.at):
+        if term.operator in ("gt", "gte"):
+            low = _later(low, seconds(term.value))
+        elif term.operator == "lte":
+            high = _earlier(high, seconds(term.value))
+        elif term.operator == "lt":
+            high = _earlier(high, seconds(term.value - _TICK))
+        elif term.operator == "range":
+            low, high = _later(low, seconds(term.value[0])), _earlier(high, seconds(term.value[1]))
+    return [Window(low, high)]
+
+
+def _moment(value: datetime) -> Window:
+    return Window(seconds(value), seconds(value))
+
+
+def _later(one: int | None, other: int) -> int:
+    return other if one is None else max(one, other)
+
+
+def _earlier(one: int | None, other: int) -> int:
+    return other if one is None else min(one, other)

@@ -1,0 +1,156 @@
+"""Shards read side by side: each gives its share of what is wanted, several requests at once, merged by the sort key.
+
+A shard is asked for as much as it will probably give, so that little is read that is not given, and asked again when
+it has given that. This module knows the table, and must not know where a schedule comes from.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import aclosing
+from functools import partial
+from heapq import heapify, heappop, heapreplace
+from typing import Any, TypeVar
+
+from dynamo_single.orm.conditions.terms import EVERYTHING
+from dynamo_single.orm.plan.plan import Plan
+from dynamo_single.orm.reading.allowance import Allowance
+from dynamo_single.orm.reading.growing import next_limit
+from dynamo_single.orm.reading.streams import Descending
+from dynamo_single.orm.requests.compiler import compile_plan, with_page
+from dynamo_single.table import names
+from dynamo_single.table.batches import most_at_once
+from dynamo_single.table.flow import Flow, Pages, in_order
+from dynamo_single.table.items import NewItem
+from dynamo_single.table.request import Request
+from dynamo_single.table.table import Table
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def first_share(wanted: int, shards: int) -> int:
+    """How many items to read of each shard, if so many are wanted of all: seldom too few.
+
+    Hashed identities spread evenly, so that a shard gives its part and twice the standard deviation, or less.
+    """
+    return _share(wanted, wanted / max(shards, 1))
+
+
+def next_share(wanted: int, given: int, given_by_all: int) -> int:
+    """The same of one shard that has given some of what all have given."""
+    return _share(wanted, wanted * max(given, 1) / max(given_by_all, 1))
+
+
+def _share(wanted: int, expected: float) -> int:
+    return max(1, min(wanted, math.ceil(expected + 2 * math.sqrt(expected))))
+
+
+async def at_once(table: Table, work: Callable[[T], Flow[R]], each: Iterable[T]) -> list[R]:
+    """Do some work for each, as many at once as ``PARALLEL_READS`` allows; what it gives, in order."""
+    most = most_at_once(table)
+    async with aclosing(in_order(work, each, at_once=lambda: most)) as results:
+        return [result async for result in results]
+
+
+class _Shard:
+    """One shard, of which some items are read and not given yet."""
+
+    def __init__(self, request: Request, limit: int | None) -> None:
+        self.request = request
+        self.limit = limit
+        self.items: Sequence[NewItem] = ()
+        self.place = 0
+        self.given = 0
+        self.last_page = 0
+        self.last_key: Any = None
+        self.is_over = False
+
+    @property
+    def left(self) -> int:
+        """How many items are read and not given yet."""
+        return len(self.items) - self.place
+
+    def take(self) -> NewItem:
+        """Give the next item."""
+        self.place += 1
+        self.given += 1
+        return self.items[self.place - 1]
+
+    async def fill(self, table: Table, allowance: Allowance | None) -> None:
+        """Read on, until there is an item or none is left."""
+        while True:
+            request = with_page(self.request, start_key=self.last_key, limit=self.limit)
+            answer = await table.ask(request)
+            if allowance is not None:
+                allowance.take(answer)
+            self.items = [*self.items[self.place :], *answer["Items"]]
+            self.place, self.last_page = 0, len(answer["Items"])
+            self.last_key = answer.get("LastEvaluatedKey")
+            self.is_over = self.last_key is None
+            if self.items or self.is_over:
+                return
+            self.limit = None if self.limit is None else next_limit(self.limit)
+
+
+async def merged(table: Table, plan: Plan, stop: int | None, allowance: Allowance | None) -> Pages[NewItem]:
+    """The items of all shards of a plan in the order of the sort key; what is read at a time suits ``stop``.
+
+    There is a page at ``stop``; whoever wants more than that goes on.
+    """
+    requests = compile_plan(plan, table_name=table.name)
+    shards = [_Shard(each, None if stop is None else first_share(stop, len(requests))) for each in requests]
+    fill = partial(_filled, table, allowance)
+    await at_once(table, fill, shards)
+    rank = _ranking(plan)
+    heap = [(rank(shard, number), number) for number, shard in enumerate(shards) if shard.left]
+    heapify(heap)
+    found: list[NewItem] = []
+    given = 0
+    while heap:
+        number = heap[0][1]
+        shard = shards[number]
+        found.append(shard.take())
+        given += 1
+        is_dry = not shard.left and not shard.is_over
+        if is_dry or given == stop:
+            yield found
+            found = []
+        if is_dry:
+            await at_once(table, fill, _to_fill(shards, shard, plan, stop, given))
+        if shard.left:
+            heapreplace(heap, (rank(shard, number), number))
+        else:
+            heappop(heap)
+    yield found
+
+
+async def _filled(table: Table, allowance: Allowance | None, shard: _Shard) -> None:
+    await shard.fill(table, allowance)
+
+
+def _to_fill(shards: Sequence[_Shard], dry: _Shard, plan: Plan, stop: int | None, given: int) -> list[_Shard]:
+    """The shards to read on: the one that has nothing left, and those that will have nothing left soon."""
+    wanted = None if stop is None else stop - given if stop > given else stop
+    found = []
+    for shard in shards:
+        if shard.is_over:
+            continue
+        share = None if wanted is None else next_share(wanted, shard.given, given)
+        if shard is not dry and 2 * shard.left > (shard.last_page if share is None else share):
+            continue
+        if share is not None:
+            filtered = plan.filter != EVERYTHING
+            shard.limit = next_limit(shard.limit or 1) if filtered else share
+        found.append(shard)
+    return found
+
+
+def _ranking(plan: Plan) -> Callable[[_Shard, int], Any]:
+    """By what the next items of shards are compared; equal ones come in the order of the shards, or backwards in the
+    opposite one."""
+    sort = names.SORT_KEY if plan.index is None else names.index_sort(plan.index)
+    if plan.forward:
+        return lambda shard, number: (shard.items[shard.place][sort]["S"], number)
+    return lambda shard, number: (Descending(shard.items[shard.place][sort]["S"]), -number)

@@ -1,0 +1,134 @@
+"""``manage.py dynamo_shards``: what is recorded of shards, and what may be recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from dynamo_single.exceptions import Conflict
+from dynamo_single.orm.filled import growth, knowledge
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.encoding.shards import Entry, Schedule
+from dynamo_single.table import Table
+from dynamo_single.testing import assert_requests, frozen_time
+from tests.catalog.service import Visit
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+LAYOUT = registry.layout_of(Visit)
+
+
+@pytest.fixture
+def clock(table: Table) -> Iterator[Any]:
+    """Noon."""
+    with frozen_time(NOON) as clock:
+        yield clock
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: Any, **options: Any) -> str:
+    """What the command prints."""
+    call_command("dynamo_shards", *arguments, **options)
+    return capsys.readouterr().out.strip()
+
+
+def test_nothing_recorded_is_said(clock: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of each sharded model of the table; one GetItem each."""
+    with assert_requests(["GetItem"]):
+        assert said(capsys) == "catalog.Visit: nothing recorded; the first item that is written makes it 1 shard."
+
+
+def test_the_first_number_counts_at_once(clock: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where no item is, and the table is this project's; the same again changes nothing."""
+    with assert_requests(["GetItem", "Query", "GetItem", "PutItem"]):
+        assert said(capsys, "catalog.Visit", 8, first=True) == "catalog.Visit: 8 shards."
+    with assert_requests(["GetItem", "Query", "GetItem"]):
+        assert said(capsys, "catalog.Visit", 8, first=True) == "catalog.Visit: 8 shards."
+    assert said(capsys, "catalog.Visit") == "catalog.Visit: 8 shards."
+
+
+def test_the_first_number_is_refused_where_items_are(clock: Any) -> None:
+    """They would not be found any more."""
+    Visit.objects.create(visit_id="a", at=NOON)
+    with pytest.raises(CommandError, match=r"holds items of catalog\.Visit"):
+        call_command("dynamo_shards", "catalog.Visit", 8, first=True)
+
+
+def test_the_first_number_is_refused_where_another_is_recorded(clock: Any) -> None:
+    """An item may have been written by it, and deleted."""
+    call_command("dynamo_shards", "catalog.Visit", 4, first=True)
+    with pytest.raises(CommandError, match="has shards already, as single-table says: 4 shards"):
+        call_command("dynamo_shards", "catalog.Visit", 8, first=True)
+
+
+def test_the_number_changes_as_early_as_every_process_knows(clock: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """20 minutes from now, to the minute."""
+    clock.move(timedelta(seconds=1))
+    expected = "catalog.Visit: 1 shard, 8 shards from 2026-01-01T12:21:00Z on."
+    assert said(capsys, "catalog.Visit", 8) == expected
+
+
+def test_the_number_changes_at_a_given_time(clock: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """After all that is recorded already."""
+    said(capsys, "catalog.Visit", 8, since="2026-02-01T00:00Z")
+    assert said(capsys, "catalog.Visit", 16, since="2026-03-01T01:00+01:00") == (
+        "catalog.Visit: 1 shard, 8 shards from 2026-02-01T00:00:00Z on, 16 shards from 2026-03-01T00:00:00Z on."
+    )
+    assert knowledge.schedule(LAYOUT) == Schedule((Entry(0, 1), Entry(1769904000, 8), Entry(1772323200, 16)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (("catalog.Visit", 8), {"since": "2026-01-01T12:19Z"}, "items would have to be moved"),
+        (("catalog.Visit", 8), {"since": "2026-02-01T00:00Z"}, "has 4 shards from 2026-03-01T00:00:00Z on: a further"),
+        (("catalog.Visit", 4), {}, "has 4 shards from 2026-03-01T00:00:00Z on already"),
+        (("catalog.Visit", 65), {"since": "2026-04-01T00:00Z"}, "1 to 64 shards, not 65"),
+        (("catalog.Visit", 0), {"since": "2026-04-01T00:00Z"}, "1 to 64 shards, not 0"),
+        (("catalog.Visit", 8), {"since": "soon"}, "takes a date and time such as"),
+        (("catalog.Visit", 8), {"since": "2026-13-01T00:00Z"}, "takes a date and time such as"),
+        (("catalog.Visit",), {"first": True}, "Give the number of shards too"),
+        (("catalog.Club",), {}, "has no sharded key"),
+        (("catalog.Nothing",), {}, "catalog"),
+    ],
+)
+def test_what_cannot_be_is_one_line(clock: Any, arguments: Any, options: Any, message: str) -> None:
+    """And nothing is written."""
+    call_command("dynamo_shards", "catalog.Visit", 4, since="2026-03-01T00:00Z")
+    before = knowledge.schedule(LAYOUT)
+    with pytest.raises(CommandError, match=message):
+        call_command("dynamo_shards", *arguments, **options)
+    assert knowledge.schedule(LAYOUT) == before
+
+
+def test_two_who_record_at_once_are_both_recorded_or_refused(
+    clock: Any, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each writes what it has read, under a condition."""
+    original, raced = knowledge.state_of, []
+
+    async def slow(table: Table) -> Any:
+        state = await original(table)
+        if not raced:
+            raced.append(True)
+            growth.begin_with(table, LAYOUT, 2)
+        return state
+
+    monkeypatch.setattr(knowledge, "state_of", slow)
+    Visit.objects.create(visit_id="a", at=NOON)
+    assert knowledge.schedule(LAYOUT) == Schedule((Entry(0, 2),))
+    assert Visit.objects.get(pk="a").at == NOON
+
+
+def test_a_table_that_others_change_all_the_time_is_an_error(clock: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After as many attempts as a transaction has."""
+    original = knowledge.state_of
+
+    async def outdated(table: Table) -> Any:
+        return knowledge.replace(await original(table), revision=7)
+
+    monkeypatch.setattr(knowledge, "state_of", outdated)
+    with pytest.raises(Conflict):
+        Visit.objects.create(visit_id="a", at=NOON)

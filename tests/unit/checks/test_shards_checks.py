@@ -1,0 +1,113 @@
+"""What a sharded primary key has no place for, and whose keys it may not share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db.models import PROTECT
+
+from dynamo_single import models
+from tests.unit.declaring import declare, forgotten, messages
+
+NAME = models.UnicodeAttribute()
+SHARDED: dict[str, Any] = {"shards": models.Shards("owner_id", at="made")}
+
+
+@pytest.fixture(autouse=True)
+def forget_models() -> Iterator[None]:
+    """Models that a test declares are gone afterwards."""
+    with forgotten():
+        yield
+
+
+def owner(primary: tuple[Any, ...] = ("OWNER", "ownerId#{owner_id}", True), **attributes: Any) -> Any:
+    """A sharded model."""
+    return declare(
+        "Owner",
+        primary,
+        {**SHARDED, "listed": models.IndexKey("gs1", "OWNER", "{made}#{owner_id}", sharded=True)},
+        owner_id=models.IdAttribute(),
+        name=models.UnicodeAttribute(),
+        made=models.TimestampAttribute(auto_now_add=True, immutable=True),
+        **attributes,
+    )
+
+
+def pet(parent: Any, **attributes: Any) -> Any:
+    """What refers to it."""
+    return declare(
+        "Pet",
+        ("PET#{pet_id}", "#X"),
+        {"by_owner": models.IndexKey("gs1", "PETS#{owner_id}", "{pet_id}")},
+        pet_id=models.IdAttribute(),
+        owner=models.ReferenceAttribute(parent),
+        **attributes,
+    )
+
+
+def test_references_to_a_sharded_model_are_right() -> None:
+    """They are read by the identity."""
+    model = owner()
+    assert messages(pet(model)) == messages(model) == []
+
+
+def test_children_of_a_sharded_primary_key_are_refused() -> None:
+    """E024 says what to do instead."""
+    model = owner(pets=models.Children("Pet", cascade=False))
+    pet(model)
+    assert messages(model) == [
+        ("dynamo_single.E024", "The primary key of catalog.Owner is sharded, and pets are its children.")
+    ]
+
+
+def test_copies_of_a_sharded_models_values_are_refused() -> None:
+    """A copy follows its source in one transaction, which needs the source's key."""
+    model = owner()
+    pet(model, owner_name=models.CopiedAttribute("owner", "name"))
+    assert messages(model) == [
+        (
+            "dynamo_single.E024",
+            "The primary key of catalog.Owner is sharded, and catalog.Pet.owner_name is copied from it.",
+        )
+    ]
+
+
+def test_an_on_delete_towards_a_sharded_model_is_refused() -> None:
+    """It asks whether the other object is there, by its key."""
+    model = owner()
+    declare(
+        "Pet",
+        ("PET#{pet_id}", "#X"),
+        {"by_owner": models.IndexKey("gs1", "PETS#{owner_id}", "{pet_id}")},
+        pet_id=models.IdAttribute(),
+        owner=models.ReferenceAttribute(model, on_delete=PROTECT),
+    )
+    assert messages(model) == [
+        ("dynamo_single.E024", "The primary key of catalog.Owner is sharded, and catalog.Pet.owner has an on_delete.")
+    ]
+
+
+def test_sharded_indexes_of_a_plain_primary_key_are_right() -> None:
+    """Its children and copies are found by the key as ever."""
+    model = owner(("OWNER#{owner_id}", "#X"), pets=models.Children("Pet", cascade=False))
+    pet(model, owner_name=models.CopiedAttribute("owner", "name"))
+    assert messages(model) == []
+
+
+@pytest.mark.parametrize(
+    ("partition", "expected"),
+    [
+        ("OWNER", ["dynamo_single.E007"]),
+        ("OWNER!7", ["dynamo_single.E007"]),
+        ("OWNER!{other_id}", ["dynamo_single.E007"]),
+        ("OWNER#{other_id}", []),
+        ("OWNER!", []),
+    ],
+)
+def test_another_models_keys_among_the_shards_are_refused(partition: str, expected: list[str]) -> None:
+    """E007 looks at every shard."""
+    owner()
+    other = declare("Other", (partition, "ownerId#{other_name}"), other_id=models.IdAttribute(), other_name=NAME)
+    assert [id for id, _ in messages(other)] == expected

@@ -1,0 +1,146 @@
+"""In which shard an item lies: a part of the stored layout, so that what is written here never changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dynamo_single import models
+from dynamo_single.exceptions import ConfigurationError, InvalidValue
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.encoding.shards import (
+    MAX_ENTRIES,
+    MAX_SHARDS,
+    Entry,
+    Schedule,
+    Window,
+    parted,
+    place_among,
+    suffix,
+)
+from dynamo_single.orm.schema.fingerprints import key_fingerprints
+from tests.catalog.service import ServiceUser, Visit
+from tests.unit.declaring import declare, forgotten
+
+#: The first eight bytes of SHA-256, most significant first, modulo the number of shards; decimal numbers from 0.
+GOLDEN = [
+    ("wf5yU_5f63gqauSOLpP5O", 1, ""),
+    ("wf5yU_5f63gqauSOLpP5O", 2, "!1"),
+    ("wf5yU_5f63gqauSOLpP5O", 8, "!7"),
+    ("wf5yU_5f63gqauSOLpP5O", 64, "!15"),
+    ("me@example.org", 8, "!2"),
+    ("me@example.org", 64, "!50"),
+    ("Gómez", 8, "!0"),
+    ("a$23b", 16, "!9"),
+    ("", 7, "!1"),
+]
+
+SCHEDULES = st.lists(
+    st.tuples(st.integers(1, 100), st.integers(1, MAX_SHARDS)), min_size=1, max_size=5, unique_by=lambda each: each[0]
+).map(lambda entries: Schedule(tuple(Entry(*each) for each in sorted(entries))))
+
+
+@pytest.mark.parametrize(("text", "shards", "expected"), GOLDEN)
+def test_the_hash_and_the_form_of_numbers_stay(text: str, shards: int, expected: str) -> None:
+    """Another hash, or another form, would look for stored items elsewhere."""
+    assert suffix(place_among(text, shards)) == expected
+
+
+def test_keys_of_a_sharded_model_say_so_in_their_fingerprint() -> None:
+    """A table knows by it that its items are divided, and by what."""
+    assert key_fingerprints(ServiceUser)["by_created"] == (
+        "gs1 user {created:timestamp}#{userId:text} sharded(userId,created)"
+    )
+
+
+@given(place=st.integers(0, MAX_SHARDS), partition=st.sampled_from(["user", "user#1", "email#a", "u!x"]))
+def test_a_partition_tells_its_shard(place: int, partition: str) -> None:
+    """Its number is what stands after the last exclamation mark, where there is one."""
+    assert parted(partition + suffix(place)) == (partition, place)
+
+
+@given(schedule=SCHEDULES, text=st.text(max_size=5), moment=st.integers(-10, 120))
+def test_an_item_lies_where_it_is_looked_for(schedule: Schedule, text: str, moment: int) -> None:
+    """By its identity alone, by its time alone, and by both."""
+    place = schedule.place(text, moment)
+    now = Window(moment, moment)
+    assert schedule.places(now, [text]) == (place,)
+    assert place in schedule.places(texts=[text])
+    assert place in schedule.places(now)
+    assert place in schedule.places(Window(moment - 5, moment + 5))
+    assert place in schedule.places(Window(None, moment))
+    assert place in schedule.places()
+
+
+@given(schedule=SCHEDULES, text=st.text(max_size=5), moment=st.integers(-10, 120), shards=st.integers(1, MAX_SHARDS))
+def test_a_later_entry_moves_nothing(schedule: Schedule, text: str, moment: int, shards: int) -> None:
+    """What is older than it stays where it is."""
+    later = Schedule((*schedule.entries, Entry(200, shards)))
+    assert later.place(text, moment) == schedule.place(text, moment)
+    assert {*schedule.places()} <= {*later.places()}
+
+
+def test_items_older_than_the_first_entry_belong_to_it() -> None:
+    """There was nothing before."""
+    schedule = Schedule((Entry(100, 4), Entry(200, 8)))
+    assert schedule.places(Window(None, 0)) == (1, 2, 3, 4)
+    assert schedule.places(Window(150, 199)) == (1, 2, 3, 4)
+    assert schedule.places(Window(200, None)) == (1, 2, 3, 4, 5, 6, 7, 8)
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        (),
+        (Entry(0, 0),),
+        (Entry(0, MAX_SHARDS + 1),),
+        (Entry(5, 1), Entry(5, 2)),
+        (Entry(6, 1), Entry(5, 2)),
+        tuple(Entry(number, 1) for number in range(MAX_ENTRIES + 1)),
+    ],
+)
+def test_a_schedule_that_cannot_be_is_refused(entries: tuple[Entry, ...]) -> None:
+    """Each entry is later than the one before, and there is at least one shard."""
+    with pytest.raises(InvalidValue):
+        Schedule(entries)
+
+
+def test_the_trash_is_sharded_as_the_model_is() -> None:
+    """A whole model could be in it."""
+    trash = registry.layout_of(Visit).trash
+    assert trash is not None
+    assert trash.sharding == registry.layout_of(Visit).primary.sharding
+
+
+#: What a declaration says, and what is wrong with it.
+WRONG = [
+    ({"primary": ("a", "b#{a_id}", True)}, "class Keys does not say by what"),
+    ({"shards": ("a_id", "at")}, "none of its keys is sharded=True"),
+    ({"primary": ("a", "b#{a_id}", True), "shards": ("name", "at")}, "which the primary key does not name"),
+    ({"primary": ("a", "b#{a_id}", True), "shards": ("a_id", "changed")}, "has and keeps"),
+    ({"primary": ("a", "b#{a_id}", True), "shards": ("a_id", "name")}, "has to be a TimestampAttribute"),
+    ({"primary": ("a", "b#{a_id}", True), "shards": ("a_id", "never")}, "has to be a TimestampAttribute"),
+    ({"primary": ("a", "b#{a_id}", True), "shards": ("a_id", "maybe")}, "that every object has and keeps"),
+]
+
+
+@pytest.mark.parametrize(("declared", "message"), WRONG)
+def test_shards_by_what_may_change_are_refused(declared: dict[str, Any], message: str) -> None:
+    """An item stays in its shard, and is looked for by its identity."""
+    given = declared.get("shards")
+    with forgotten(), pytest.raises(ConfigurationError, match=message):
+        registry.layout_of(
+            declare(
+                "Divided",
+                declared.get("primary", ("a", "b#{a_id}")),
+                {"shards": models.Shards(given[0], at=given[1])} if given else {},
+                a_id=models.IdAttribute(),
+                name=models.UnicodeAttribute(default=""),
+                at=models.TimestampAttribute(auto_now_add=True, immutable=True),
+                changed=models.TimestampAttribute(auto_now=True),
+                maybe=models.TimestampAttribute(null=True, immutable=True),
+            )
+        )
