@@ -320,18 +320,18 @@ class KeyPaginator(Paginator):  # type: ignore[type-arg]  # not generic at run t
 
     def page(self, number: Any) -> Page[Any]:
         """The page's rows: one Query for one row more than are shown."""
-        rows: list[Any] = []
         try:
             position = int(number)
-        except ValueError:  # as of Python 3.11 also for more digits than int() reads
-            position = 0
-        if position > 0:
-            bottom = (position - 1) * self.per_page
-            rows = list(self.object_list[bottom : bottom + self.per_page + 1])
-            if len(rows) <= self.per_page and (rows or position == 1):
-                self.__dict__["count"] = bottom + len(rows)  # fills Paginator's cached property
-        if not rows:
-            position = self.validate_number(number)
+        except (TypeError, ValueError):  # as of Python 3.11 also for more digits than int() reads
+            raise PageNotAnInteger(self.error_messages["invalid_page"]) from None
+        if position < 1:
+            raise EmptyPage(self.error_messages["min_page"])
+        bottom = (position - 1) * self.per_page
+        rows = list(self.object_list[bottom : bottom + self.per_page + 1])
+        if position > 1 and not rows:
+            raise EmptyPage(self.error_messages["no_results"])
+        if len(rows) <= self.per_page:
+            self.__dict__["count"] = bottom + len(rows)  # fills Paginator's cached property
         return KeyPage(rows[: self.per_page], position, self, has_more=len(rows) > self.per_page)
 
     def get_page(self, number: object) -> Page[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from django.contrib import messages
@@ -15,7 +16,6 @@ from django.urls import reverse
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from msgspec.structs import replace
 
 from dynamo_single.admin.errors import REFUSALS
 from dynamo_single.orm.model.sql_references import rows_along
