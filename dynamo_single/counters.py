@@ -107,9 +107,13 @@ def _check(model: type[DynamoModel], numbers: tuple[str, ...]) -> None:
 
 def _update(model: type[DynamoModel], item: Any, numbers: tuple[str, ...], condition: Condition) -> Update:
     added = {registry.attributes_of(model)[name].attr_name for name in numbers}
-    added |= {twin.other for twin in registry.layout_of(model).twins if twin.is_kept and twin.used in added}
+    twins = registry.layout_of(model).twins
+    added |= {twin.other for twin in twins if twin.is_kept and twin.used in added}
+    gone = tuple(twin.other for twin in twins if not twin.is_kept and twin.used in item)
     values = {name: value for name, value in item.items() if name not in added | _KEY}
-    return Update(key_of(item), set=values, add={name: item[name] for name in sorted(added)}, condition=condition)
+    return Update(
+        key_of(item), set=values, remove=gone, add={name: item[name] for name in sorted(added)}, condition=condition
+    )
 
 
 _KEY: Final = {names.PARTITION_KEY, names.SORT_KEY}

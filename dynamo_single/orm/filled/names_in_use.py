@@ -14,7 +14,7 @@ from msgspec.structs import force_setattr
 
 from dynamo_single.orm.filled.states import StoredForm
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.attributes import Attribute, CopiedAttribute, CounterAttribute
+from dynamo_single.orm.schema.attributes import Attribute
 from dynamo_single.orm.schema.layout import ModelLayout, Twin
 
 #: By model, the declared physical names of its attributes that are being renamed, or were while this process ran.
@@ -109,7 +109,7 @@ def is_served(model: Any, attribute: Attribute) -> bool:
     return not (
         attribute.unique
         or field.is_relation
-        or isinstance(attribute, CopiedAttribute | CounterAttribute)
+        or attribute.computed
         or not {field.name, field.attname}.isdisjoint((*constrained, *model._identity, *model.derived_from))
         or any(copy.source is attribute for copy in registry.copied_from(model))
     )

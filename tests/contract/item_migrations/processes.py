@@ -13,6 +13,7 @@ from django.db.models import F
 from dynamo_single import counters
 from dynamo_single.exceptions import StaleObject
 from dynamo_single.orm.filled import knowledge
+from dynamo_single.transactions import atomic
 
 
 class Process:
@@ -56,7 +57,8 @@ class World:
     def act(self, process: Process, times: int = 1) -> None:
         """Let a process do something, and look whether it gets what was written."""
         reading = (self.get, self.filter, self.hold)
-        ways = (self.create, self.save, self.update, self.add, self.count, self.delete, self.release, *reading)
+        counting = (self.add,) if hasattr(process.model, "deleted_objects") else (self.add, self.count)
+        ways = (self.create, self.save, self.update, self.together, self.delete, self.release, *counting, *reading)
         for _ in range(times):
             # Nobody else does anything meanwhile but for the migration: an expectation is about one thing.
             if self._turn.acquire(blocking=False):
@@ -112,6 +114,18 @@ class World:
         obj.save()
         if changes:
             self._note(obj.pk, **{part: value})
+
+    def together(self, process: Process) -> None:
+        """Two objects in one transaction."""
+        pks = self.chance.sample(sorted(self.objects), min(2, len(self.objects)))
+        texts = [self._text() for _ in pks]
+        with atomic():
+            for pk, text in zip(pks, texts, strict=True):
+                obj = process.model.objects.get(pk=pk)
+                setattr(obj, process.text, text)
+                obj.save()
+        for pk, text in zip(pks, texts, strict=True):
+            self._note(pk, text=text)
 
     def update(self, process: Process) -> None:
         """A queryset's update."""

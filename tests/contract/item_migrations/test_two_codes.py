@@ -24,7 +24,7 @@ from tests.contract.item_migrations.things import scanned
 from tests.deep import examples
 from tests.histories.app import History, history
 
-SEEDS = range(examples(1, 25, "MIGRATION_HISTORIES"))
+SEEDS = range(examples(2, 25, "MIGRATION_HISTORIES"))
 OLD = ("name", "size", "notes")
 NEW = ("title", "width", "remarks")
 
@@ -37,7 +37,7 @@ CHANGES: dict[str, tuple[tuple[str, str, str], Any]] = {
 }
 
 
-def declared(app: History, names: tuple[str, str, str], keys: Any) -> Any:
+def declared(app: History, names: tuple[str, str, str], keys: Any, base: Any = models.Model) -> Any:
     """The model of a code."""
     text, number, document = names
     attributes = {
@@ -46,7 +46,7 @@ def declared(app: History, names: tuple[str, str, str], keys: Any) -> Any:
         document: models.JSONAttribute(default=dict),
         "other": models.UnicodeAttribute(),
     }
-    return app.model(keys=keys, **attributes)
+    return app.model(keys=keys, bases=(base,), **attributes)
 
 
 def listed(process: Process) -> list[str] | None:
@@ -67,12 +67,13 @@ def test_old_and_new_code_lose_nothing(
     """From before ``migrate`` until after ``migrate --finish``."""
     names, keys = CHANGES[change]
     with history(tmp_path) as app:
-        old = Process(declared(app, OLD, KEY), OLD)
+        base = (models.Model, models.SoftDeleteModel)[seed % 2]
+        old = Process(declared(app, OLD, KEY, base), OLD)
         app.make()
         app.migrate()
         world = World(random.Random(f"{change} {seed}"), listed)
         world.act(old, 12)
-        new = [Process(declared(app, names, keys), names) for _ in range(2)]
+        new = [Process(declared(app, names, keys, base), names) for _ in range(2)]
         asked = len(set(OLD).difference(names))
         app.make(answers=["y"] * asked)
         with meanwhile(world, [old]):
