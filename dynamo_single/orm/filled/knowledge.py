@@ -214,8 +214,19 @@ def _form_in(state: TableState, layout: ModelLayout) -> StoredForm | None:
         return found
     for item_type, form in state.forms.items():
         if form.label == layout.label.lower():
-            raise _not_applied(layout, f"its items have the itemType {item_type!r}, and not {layout.item_type!r}")
+            what = f"its items have the itemType {item_type!r}, and not {layout.item_type!r}"
+            raise _not_applied(layout, what + _moving(form))
     return None
+
+
+def _moving(form: StoredForm) -> str:
+    """What the error adds about items that are to be moved, once a migration has begun that."""
+    if all(each.kind != "MoveKeys" for each in form.opened):
+        return ""
+    return (
+        "; they move one by one when migrate --finish is run, and an object is found in one place only: this code has "
+        "to wait until it is finished, and the old code has to be stopped before it begins"
+    )
 
 
 def _check(layout: ModelLayout, form: StoredForm) -> None:
@@ -224,7 +235,8 @@ def _check(layout: ModelLayout, form: StoredForm) -> None:
     model = registry.model_of(layout)
     primary = key_fingerprints(model)["primary"]
     if primary != form.primary:
-        raise _not_applied(layout, f"its items have the key {form.primary!r}, and not {primary!r}")
+        what = f"its items have the key {form.primary!r}, and not {primary!r}"
+        raise _not_applied(layout, what + _moving(form))
     # Of these each item says by its schema version how it has them.
     upgraded = _upgraded_names(layout, form)
     for name, attribute in registry.attributes_of(model).items():

@@ -191,3 +191,22 @@ def test_what_cannot_have_two_names_says_so(app: History) -> None:
     app.migrate()
     with pytest.raises(FormNotApplied, match=r"unique values .* Stop the old code, and run manage.py migrate --finish"):
         new.objects.create(shop_id="d", title="D")
+
+
+@pytest.mark.parametrize(
+    "otherwise",
+    [{"primary": ("STORE#{shop_id}", "#METADATA")}, {"options": {"item_type": "Store"}}],
+    ids=["key", "type"],
+)
+def test_objects_that_move_are_neither_read_nor_written_by_new_code(app: History, otherwise: Any) -> None:
+    """It says what becomes of them, and when."""
+    new = app.model(keys=BY_NAME, bases=(models.SoftDeleteModel,), name=models.UnicodeAttribute(), **otherwise)
+    app.make()
+    app.migrate()
+    said = "they move one by one when migrate --finish is run.*old code has to be stopped"
+    with pytest.raises(FormNotApplied, match=said):
+        new.objects.create(shop_id="d", name="D")
+    with pytest.raises(FormNotApplied, match=said):
+        new.objects.get(shop_id="a")
+    app.finish()
+    assert new.objects.get(shop_id="a").name == "A"
