@@ -18,6 +18,7 @@ from dynamo_single.admin.references import is_exact
 from dynamo_single.costs import measure_requests
 from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.matching import matches
+from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.results import related
 
@@ -81,7 +82,7 @@ def step(changelist: Any, wanted: int, before: Progress) -> tuple[list[Any], Pro
     with measure_requests() as costs:
         while True:
             page = source.page(_CHUNK, cursor or None, max_requests=_MAX_REQUESTS)
-            found += [row for row in page if matches(condition, row._stored)]
+            found += [row for row in page if matches(condition, form_of(type(row)).upgraded(row._stored))]
             cursor, looked = page.next_cursor or "", looked + len(page)
             # Of a whole table, what other models have there is looked through as well.
             read = before.read + (looked if is_listed else costs.items_read)

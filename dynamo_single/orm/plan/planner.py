@@ -20,6 +20,7 @@ from dynamo_single.orm.plan.choice import alive, by_claim, by_one_key, chosen, n
 from dynamo_single.orm.plan.constraints import Constraints, gather
 from dynamo_single.orm.plan.ordering import Served, deciding
 from dynamo_single.orm.plan.plan import Plan, PlanKind, Query, Rejection
+from dynamo_single.orm.plan.projection import attributes_of
 
 #: How often a query is taken apart, one ``|`` after the other, before it counts as one that no keys answer.
 MAX_STEPS = 3
@@ -42,7 +43,7 @@ def plan(query: Query, *, now: object = None) -> Plan:
     if constraints is None:
         return _nothing(query)
     if query.missing_attributes:
-        _refuse_missing(query, constraints)
+        _refuse_missing(query)
     found, rejected = by_one_key(query, constraints, now)
     merged_by = deciding(query, constraints) if query.ordering else ()
     parts = _parts(query, found, merged_by, now, MAX_STEPS)
@@ -185,11 +186,10 @@ def _may_scan(query: Query) -> bool:
     return query.allow_scan and not query.ordering and query.using_index in (None, PRIMARY)
 
 
-def _refuse_missing(query: Query, constraints: Constraints) -> None:
-    """A condition or an order by what some items do not have yet would leave those out, or in."""
-    named = {term.attribute for term in constraints.terms if isinstance(term, Compare)}
-    named.update(order.attribute for order in query.ordering)
-    for name in sorted(query.missing_attributes & (named | _compared(query.where))):
+def _refuse_missing(query: Query) -> None:
+    """A condition or an order by what some items do not have yet would leave those out, or in, wherever it stands."""
+    named = {*attributes_of(query.where), *(order.attribute for order in query.ordering)}
+    for name in sorted(query.missing_attributes & named):
         raise attribute_not_filled(query, name)
 
 

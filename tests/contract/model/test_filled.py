@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from django.db.models import F, Q
 from msgspec.structs import replace
 
 from dynamo_single import counters
@@ -104,12 +105,22 @@ def test_the_trash_is_refused_while_its_key_is_not_filled(say: Say) -> None:
         list(Club.deleted_objects.all())
 
 
-@pytest.mark.parametrize("query", [{"name__startswith": "A"}, {"name": "Acme"}])
-def test_an_attribute_that_some_items_lack_is_no_condition(say: Say, query: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "query",
+    [
+        Q(name__startswith="A"),
+        Q(name="Acme"),
+        Q(name="Acme") | Q(pk="c"),
+        ~Q(name="Acme"),
+        ~(Q(name="Acme") & Q(pk="c")),
+        Q(name=F("club_id")),
+    ],
+)
+def test_an_attribute_that_some_items_lack_is_no_condition(say: Say, query: Q) -> None:
     """Its default is shown for them, and DynamoDB would compare what is stored."""
     say(unfilled=("name",))
     with pytest.raises(KeyNotFilled, match="asks for name"):
-        list(Club.objects.filter(**query))
+        list(Club.objects.filter(query))
     assert list(Club.objects.all()) == []
 
 
