@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 from functools import partial
-from typing import Any
 
 from django.core.mail import send_mail
 from django.http import HttpRequest
@@ -48,7 +47,7 @@ def sign_up(request: HttpRequest, user: User) -> None:
         _send_link(request, user, address)
 
 
-def keep(sender: object, user: Any, **kwargs: Any) -> None:
+def keep(sender: object, user: object, **kwargs: object) -> None:
     """Let nobody expire who logged in, which ``UNCONFIRMED_MAY_LOG_IN`` allows: one transaction, once."""
     if isinstance(user, User) and user.expires is not None:
         user.expires = None
@@ -122,7 +121,7 @@ def _send_link(request: HttpRequest, user: User, address: str) -> None:
     _send(request, address, "confirm", user=user, link=request.build_absolute_uri(link))
 
 
-def _send(request: HttpRequest, address: str, name: str, **context: Any) -> None:
+def _send(request: HttpRequest, address: str, name: str, **context: object) -> None:
     context |= {
         "site": request.get_host(),
         "login": request.build_absolute_uri(reverse("login")),

@@ -20,7 +20,7 @@ from accounts.models import User
 _SHOWN = 5
 
 
-def check_client_address(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
+def check_client_address(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
     """W001: failed logins and mails are counted by the connection's address; nobody said that it is the visitor's."""
     found = account_settings()
     counts = found.lockout or found.mails_per_client is not None

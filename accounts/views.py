@@ -146,7 +146,7 @@ class SignUpView(FormView):  # type: ignore[type-arg]  # not generic at run time
     success_url = reverse_lazy("sign_up_done")
     extra_context = {"title": _("Sign up")}  # noqa: RUF012 - as Django declares it
 
-    def dispatch(self, request: HttpRequest, *args: object, **kwargs: Any) -> HttpResponseBase:
+    def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
         """Send whoever is logged in away."""
         if request.user.is_authenticated:
             return redirect(resolve_url(settings.LOGIN_REDIRECT_URL))

@@ -79,7 +79,7 @@ class DynamoSingleConfig(AppConfig):
 def _check(name: str) -> Callable[..., Iterable[checks.CheckMessage]]:
     """A check that is imported when it is run."""
 
-    def run(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> Iterable[checks.CheckMessage]:
+    def run(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> Iterable[checks.CheckMessage]:
         found: Iterable[checks.CheckMessage] = import_string(f"dynamo_single.checks.{name}")(app_configs, **kwargs)
         return found
 

@@ -151,7 +151,7 @@ def _project() -> str:
     return "" if package in GENERIC_PACKAGES else package
 
 
-def _declared() -> Mapping[str, Any]:
+def _declared() -> Mapping[str, object]:
     declared = getattr(django_settings, "DYNAMO_SINGLE", None)
     example = '{"default": "dynamodb://127.0.0.1:8001/single-table?region=us-east-1"}'
     if not declared:
@@ -161,7 +161,7 @@ def _declared() -> Mapping[str, Any]:
     return declared
 
 
-def _forget(*, setting: str, **_: Any) -> None:
+def _forget(*, setting: str, **_: object) -> None:
     if setting == "DYNAMO_SINGLE":
         _read.cache_clear()
     if setting == "DYNAMO_SINGLE_COSTS":
@@ -173,7 +173,7 @@ def _forget(*, setting: str, **_: Any) -> None:
 setting_changed.connect(_forget, dispatch_uid="dynamo_single.conf")
 
 
-def parse(alias: str, value: Any) -> TableSettings:
+def parse(alias: str, value: object) -> TableSettings:
     """Read one alias's value, a URL or a dict; pure."""
     if isinstance(value, str):
         options = _options_of_url(alias, value)
@@ -186,7 +186,7 @@ def parse(alias: str, value: Any) -> TableSettings:
     return _from_options(alias, options)
 
 
-def _options_of_url(alias: str, url: str) -> dict[str, Any]:
+def _options_of_url(alias: str, url: str) -> dict[str, object]:
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -209,7 +209,7 @@ def _options_of_url(alias: str, url: str) -> dict[str, Any]:
     return options
 
 
-def _options_of_query(alias: str, query: str) -> dict[str, Any]:
+def _options_of_query(alias: str, query: str) -> dict[str, object]:
     options: dict[str, Any] = {}
     for name, text in parse_qsl(query, keep_blank_values=True):
         key = name.upper()
@@ -288,7 +288,7 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _text(pattern: re.Pattern[str]) -> Callable[[Any], str]:
+def _text(pattern: re.Pattern[str]) -> Callable[[object], str]:
     def read(value: object) -> str:
         if not isinstance(value, str) or not pattern.fullmatch(value):
             raise ValueError

@@ -80,7 +80,7 @@ class VersionedModelForm(forms.ModelForm):  # type: ignore[type-arg]  # not gene
             return ""
         return _signer().sign_object(self._present())
 
-    def _present(self) -> list[Any]:
+    def _present(self) -> list[DynamoModel]:
         return [self.instance._meta.label_lower, str(self.instance.pk), getattr(self.instance, self._version)]
 
 
@@ -95,7 +95,7 @@ def version_name(model: type[DynamoModel]) -> str:
     )
 
 
-def _read(given: str) -> list[Any]:
+def _read(given: str) -> list[DynamoModel]:
     """What a field says: label, ``pk`` and version; nothing if it was not signed here."""
     try:
         found: list[Any] = _signer().unsign_object(given)

@@ -128,7 +128,7 @@ class CursorPaginator(django_paginator.Paginator):  # type: ignore[type-arg]  # 
         """Refused: pages have cursors."""
         _uncounted("validate_number()")
 
-    def get_elided_page_range(self, *args: object, **kwargs: Any) -> NoReturn:
+    def get_elided_page_range(self, *args: object, **kwargs: object) -> NoReturn:
         """Refused: nothing says how many pages there are."""
         _uncounted("get_elided_page_range()")
 

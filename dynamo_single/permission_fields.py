@@ -70,7 +70,7 @@ class PermissionsSelect(ShowsAllChosen, forms.SelectMultiple):
 class PermissionsField(fields.SetField):
     """The Django field of permissions."""
 
-    def formfield(self, **kwargs: Any) -> Any:
+    def formfield(self, **kwargs: object) -> Any:
         """A choice by what the permissions are called."""
         offered = {"form_class": PermissionsFormField, "widget": PermissionsSelect, **kwargs}
         # What SetField gives to a form field of lines.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib.admin.apps import AdminConfig
 from django.contrib.admin.sites import all_sites
 from django.core import checks
@@ -25,7 +23,7 @@ class DynamoAdminConfig(AdminConfig):
         checks.register(check_registered, checks.Tags.admin)
 
 
-def check_registered(**kwargs: Any) -> list[checks.CheckMessage]:
+def check_registered(**kwargs: object) -> list[checks.CheckMessage]:
     """E011: a model of this app that is registered with an admin that knows nothing of DynamoDB."""
     from dynamo_single.admin import DynamoModelAdmin
     from dynamo_single.orm.model.model import Model

@@ -19,7 +19,7 @@ def stand_in(model: type[DynamoModel]) -> Any:
     return ContentType(app_label=model._meta.app_label, model=model._meta.model_name)
 
 
-def provide(model: Any) -> None:
+def provide(model: type[DynamoModel]) -> None:
     """Let Django find a content type for the model without SQL; with SQL content types nothing is done.
 
     The manager's cache is private to Django and can be cleared at any time, so this is called

@@ -26,7 +26,7 @@ class KeyModelFormSet(BaseModelFormSet):  # type: ignore[type-arg]  # not generi
         return self._rows
 
 
-def with_members(options: Any, fieldsets: Any) -> list[tuple[Any, dict[str, Any]]]:
+def with_members(options: Any, fieldsets: Any) -> list[tuple[object, dict[str, object]]]:
     """The fieldsets, with sets shown as their members, sorted, separated by commas."""
     sets = {field.name: _members(field) for field in options.concrete_fields if isinstance(field, SetField)}
 

@@ -121,7 +121,7 @@ class LoggedModelAdmin(_Base[M]):
             {**self._history_context(request, obj), **(extra_context or {})},
         )
 
-    def _history_context(self, request: HttpRequest, obj: Any) -> dict[str, Any]:
+    def _history_context(self, request: HttpRequest, obj: Any) -> dict[str, object]:
         found = entries().filter(object_type=self.opts.label_lower, object_id=str(obj.pk)).select_related("user")
         paginator: Paginator[Any] = KeyPaginator(found.order_by("action_time"), ENTRIES_PER_PAGE)
         page = paginator.get_page(request.GET.get("p", 1))

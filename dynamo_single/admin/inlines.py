@@ -28,7 +28,7 @@ class DynamoStackedInline(MergesEdits, KnowsReferences, StackedInline):  # type:
 class ReadsInlinesTogether:
     """A ``ModelAdmin`` whose pages read the children of several inlines by one Query, where one gives them."""
 
-    def _create_formsets(self, request: HttpRequest, obj: Any, change: bool) -> tuple[list[Any], list[Any]]:
+    def _create_formsets(self, request: HttpRequest, obj: object, change: bool) -> tuple[list[object], list[object]]:
         django: Any = super()
         formsets, inlines = django._create_formsets(request, obj, change)
         if change and len(formsets) > 1:

@@ -88,7 +88,7 @@ class DynamoModelAdmin(MergesEdits, LeadsToItem, ReadsInlinesTogether, KnowsRefe
             name = "dynamo_single/admin/delete_selected.html"
             self.delete_selected_confirmation_template = name  # type: ignore[misc]  # a class's to the stubs
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[KeyChangeList]:
+    def get_changelist(self, request: HttpRequest, **kwargs: object) -> type[KeyChangeList]:
         """The list page's class."""
         return KeyChangeList
 
@@ -137,13 +137,13 @@ class DynamoModelAdmin(MergesEdits, LeadsToItem, ReadsInlinesTogether, KnowsRefe
             return search.anywhere(queryset, fields, text), False
         return search.by_keys(queryset, fields, text)[0], False
 
-    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: object) -> Any:
         """Django's; permissions are chosen from two lists with a search, as ``filter_horizontal`` does."""
         if isinstance(db_field, PermissionsField):
             kwargs = {"widget": PermissionsFilter(db_field.verbose_name), **kwargs}
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
-    def get_changelist_formset(self, request: HttpRequest, **kwargs: Any) -> Any:
+    def get_changelist_formset(self, request: HttpRequest, **kwargs: object) -> Any:
         """The formset of ``list_editable``, which takes the rows in the order that they have."""
         return super().get_changelist_formset(request, **{"formset": KeyModelFormSet, **kwargs})
 
@@ -264,7 +264,7 @@ class DynamoModelAdmin(MergesEdits, LeadsToItem, ReadsInlinesTogether, KnowsRefe
                     del found[field.name]
         return found
 
-    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: object) -> Any:
         """The form; after a refused save, with the reason as its error."""
         form_class = super().get_form(request, obj, change=change, **kwargs)
         refusal = getattr(request, "_refused_save", None)

@@ -37,7 +37,7 @@ class KnowsReferences:
     view_on_site: Any
     get_field_queryset: Any
 
-    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: object) -> Any:
         """Django's; where no key lists the objects to choose from, their key is typed, and looked up when it is sent.
 
         Objects come in the order of their own admin if a key serves it, else in that of the key that lists them.

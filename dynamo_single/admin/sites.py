@@ -156,7 +156,7 @@ def _is_of_use(model: type[models.Model]) -> bool:
 
 def _or_unavailable(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
     @functools.wraps(view)
-    def guarded(request: HttpRequest, *args: object, **kwargs: Any) -> HttpResponseBase:
+    def guarded(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
         unavailable = functools.partial(_unavailable, request)
         try:
             return answered_by(view(request, *args, **kwargs), (TableUnavailable,), unavailable)

@@ -24,7 +24,7 @@ def shown(fieldsets: Any) -> Any:
     return [*others, (title, {**described, "fields": [*described["fields"], READ_VERSION]})]
 
 
-def hidden(fieldsets: Any) -> list[Any]:
+def hidden(fieldsets: Any) -> list[object]:
     """The fieldsets without it, for who may only look."""
     return [
         (title, {**described, "fields": [name for name in described["fields"] if name != READ_VERSION]})

@@ -30,7 +30,7 @@ class SQLCompiler(django_compiler.SQLCompiler):
 
     action: ClassVar[str] = "query"
 
-    def as_sql(self, *args: object, **kwargs: Any) -> NoReturn:
+    def as_sql(self, *args: object, **kwargs: object) -> NoReturn:
         """Refuse: there is no SQL to give."""
         raise self._refusal()
 
@@ -103,7 +103,7 @@ class SQLInsertCompiler(SQLCompiler):
 
     action = "insert into"
 
-    def execute_sql(self, *fields: object, **options: Any) -> Any:
+    def execute_sql(self, *fields: object, **options: object) -> Any:
         """Record migrations, and give what Django asks of each; refuse every other query."""
         query: Any = self.query
         if query.model is not MigrationRecorder.Migration:

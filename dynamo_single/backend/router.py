@@ -7,8 +7,6 @@ all ask it. Other aliases, and models that are stored in DynamoDB, are none of i
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.apps import apps
 from django.db import connections, router
 
@@ -18,7 +16,7 @@ from dynamo_single.backend.errors import ENGINE, is_stored_in_dynamodb
 class NoSQLRouter:
     """Answers for aliases whose ``ENGINE`` is ``dynamo_single.backend``, and leaves the rest to other routers."""
 
-    def allow_migrate(self, db: str, app_label: str, **hints: Any) -> bool | None:
+    def allow_migrate(self, db: str, app_label: str, **hints: object) -> bool | None:
         """Return False for an SQL model on one of the engine's aliases, otherwise no opinion.
 
         Without a model somebody asks about an operation of the app's own, such as ``RunPython``: it runs if the app

@@ -38,7 +38,7 @@ class SchemaEditor:
         if name.startswith("_"):
             raise AttributeError(name)
 
-        def refuse(*args: object, **kwargs: Any) -> NoReturn:
+        def refuse(*args: object, **kwargs: object) -> NoReturn:
             raise command_refused(
                 f"change the schema ({name})",
                 "A model of dynamo_single.models needs no change of a table.",

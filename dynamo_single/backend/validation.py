@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.apps import apps
 from django.core.checks import CheckMessage, Error, Warning
 from django.db.backends.base.validation import BaseDatabaseValidation
@@ -12,7 +10,7 @@ from django.db.backends.base.validation import BaseDatabaseValidation
 class DatabaseValidation(BaseDatabaseValidation):
     """Warns of settings that promise what the engine does not do."""
 
-    def check(self, **kwargs: Any) -> list[CheckMessage]:
+    def check(self, **kwargs: object) -> list[CheckMessage]:
         """E021 if the app itself is not installed, and a warning for ``ATOMIC_REQUESTS``, which rolls nothing back."""
         if not apps.is_installed("dynamo_single"):
             return [

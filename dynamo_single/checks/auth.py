@@ -19,7 +19,7 @@ from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.backend.router import uses_engine
 
 
-def check_backends(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
+def check_backends(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
     """E012: a backend that reads the permissions of users in DynamoDB from SQL tables."""
     if not apps.is_installed("django.contrib.auth"):
         return []
@@ -52,7 +52,7 @@ def _backend(path: str) -> Any:
         return None  # E020 says so
 
 
-def check_admin_sites(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
+def check_admin_sites(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
     """E013: a model for an SQL database on a site of the admin, where there is no such database.
 
     An error and no warning: every page of the model would fail, and what registers it can be taken out.
@@ -73,7 +73,7 @@ def check_admin_sites(app_configs: Sequence[AppConfig] | None = None, **kwargs: 
     return messages
 
 
-def check_admin_logs(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
+def check_admin_logs(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
     """E017: a site of the admin that keeps its log in SQL, while the users are in DynamoDB."""
     if not apps.is_installed("django.contrib.admin"):
         return []
@@ -102,7 +102,7 @@ def _has_no_database(model: Any) -> bool:
     return not is_stored_in_dynamodb(model) and uses_engine(router.db_for_write(model))
 
 
-def _is_djangos(model: Any) -> bool:
+def _is_djangos(model: object) -> bool:
     return str(model.__module__).startswith("django.contrib.")
 
 

@@ -27,7 +27,7 @@ _SESSIONS: Final = "django.contrib.sessions.middleware.SessionMiddleware"
 _LOGINS: Final = "django.contrib.auth.middleware.AuthenticationMiddleware"
 
 
-def check_user_model(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
+def check_user_model(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
     """E019: a user model of ours that nobody can log in with; W902: one for an SQL database, where there is none."""
     if not apps.is_installed("django.contrib.auth"):
         return []
@@ -61,7 +61,7 @@ def _lacking(model: type[models.Model]) -> Iterator[Error]:
         )
 
 
-def check_names(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
+def check_names(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
     """E020: a session engine or a login backend that is not there, which would be an error of every request."""
     named: list[tuple[str, str, str]] = []
     if _uses_sessions():
@@ -81,7 +81,7 @@ def check_names(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -
     ]
 
 
-def check_session_engine(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
+def check_session_engine(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
     """W903: sessions that are kept in SQL, where there is no such database."""
     from django.contrib.sessions.backends.db import SessionStore
 

@@ -16,7 +16,7 @@ from dynamo_single.orm.schema.fields.columns import column_of
 _INSTEAD = "Keep the other object's pk in a field of its own, or keep this model in DynamoDB too."
 
 
-def check_references_from_sql(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
+def check_references_from_sql(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
     """Every reference of every SQL model of the given apps to one of ours, where there is an SQL database for it."""
     messages: list[CheckMessage] = []
     for model in apps.get_models():

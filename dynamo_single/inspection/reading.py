@@ -95,12 +95,12 @@ def beginning_with(table: Table, index: str | None, text: str, *, after: str = "
             return Page(tuple(items), read, units, page.after)
 
 
-def _located(params: dict[str, Any], index: str | None, after: str, asked: Sequence[str]) -> dict[str, Any]:
+def _located(params: dict[str, object], index: str | None, after: str, asked: Sequence[str]) -> dict[str, object]:
     located = params if index is None else {**params, "IndexName": index}
     return {**located, "ExclusiveStartKey": Place.of(after, asked).key} if after else located
 
 
-def _page(table: Table, operation: str, params: dict[str, Any], asked: tuple[str, ...]) -> Page:
+def _page(table: Table, operation: str, params: dict[str, object], asked: tuple[str, ...]) -> Page:
     answer = table.send(Request(operation, params))
     last = answer.get("LastEvaluatedKey")
     return Page(

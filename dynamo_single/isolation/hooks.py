@@ -118,7 +118,7 @@ def _destroying(destroy: Method) -> Method:
     return destroy_test_db
 
 
-def _arguments(method: Method, owner: object, args: tuple[object, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+def _arguments(method: Method, owner: object, args: tuple[object, ...], kwargs: dict[str, object]) -> dict[str, Any]:
     bound = inspect.signature(method).bind(owner, *args, **kwargs)
     bound.apply_defaults()
     return bound.arguments
@@ -171,7 +171,7 @@ def _connections(test: Any) -> list[BaseDatabaseWrapper]:
 
 def _beginning_class(set_up: Method) -> Method:
     @wraps(set_up)
-    def setUpClass(cls: Any) -> None:
+    def setUpClass(cls: object) -> None:
         _by_class.take(cls)
         try:
             set_up(cls)
@@ -184,7 +184,7 @@ def _beginning_class(set_up: Method) -> Method:
 
 def _ending_class(tear_down: Method) -> Method:
     @wraps(tear_down)
-    def tearDownClass(cls: Any) -> None:
+    def tearDownClass(cls: object) -> None:
         tear_down(cls)
         _by_class.give_back()
 
@@ -193,7 +193,7 @@ def _ending_class(tear_down: Method) -> Method:
 
 def _ending_class_of_skipped(tear_down: Method) -> Method:
     @wraps(tear_down)
-    def tearDownClass(cls: Any) -> None:
+    def tearDownClass(cls: object) -> None:
         tear_down(cls)
         _by_test.give_back()  # the first test is prepared with its class, also if it is skipped then
 
@@ -202,7 +202,7 @@ def _ending_class_of_skipped(tear_down: Method) -> Method:
 
 def _beginning_test(pre_setup: Method) -> Method:
     @wraps(pre_setup)
-    def _pre_setup(cls: Any) -> None:
+    def _pre_setup(cls: object) -> None:
         _by_test.take(cls)
         pre_setup(cls)
 

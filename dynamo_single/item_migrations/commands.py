@@ -41,7 +41,7 @@ class WithAutodetector:
 
     autodetector: type[MigrationAutodetector] = Autodetector
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         """Put ours on top of the one that the command has otherwise."""
         super().__init_subclass__(**kwargs)
         found = (vars(base).get("autodetector") for base in cls.__mro__ if not issubclass(base, WithAutodetector))
@@ -197,7 +197,7 @@ class MigrateMixin(WithAutodetector):
                 finishing.adopt(migration, self.database)
             finishing.note(migration, self.run, is_applied=action == "apply_success")
 
-    def _finish(self, options: dict[str, Any]) -> None:
+    def _finish(self, options: dict[str, object]) -> None:
         found = finishing.opened()
         if not found:
             return

@@ -247,7 +247,7 @@ def _same(one: Snapshot, other: Snapshot) -> bool:
     return set(one.unique) == set(other.unique) and one == replace(other, unique=one.unique)
 
 
-def _has_a_path(default: Any) -> bool:
+def _has_a_path(default: object) -> bool:
     """Whether a file can name a default: no method of an object, and nothing that was defined inside a function."""
     if not callable(default):
         return True

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -170,5 +169,5 @@ def _new(before: Iterable[str], after: Iterable[str]) -> set[str]:
     return set(after) - set(before)
 
 
-def _without(found: Mapping[str, object], gone: set[str]) -> dict[str, Any]:
+def _without(found: Mapping[str, object], gone: set[str]) -> dict[str, object]:
     return {name: each for name, each in found.items() if name not in gone}

@@ -17,7 +17,7 @@ SHOWN: Final = 3
 READ: Final = 10_000
 
 
-def plan_of(connection: Any, app_label: str | None, name: str | None) -> list[Any]:
+def plan_of(connection: Any, app_label: str | None, name: str | None) -> list[object]:
     """The migrations that would be applied, in their order; none if it would go back."""
     executor = MigrationExecutor(connection)
     targets = executor.loader.graph.leaf_nodes(app_label)

@@ -98,7 +98,7 @@ def read(
     *,
     capacity: bool = True,
     form: PageForm | None = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The content of a successful answer, binary values as bytes; raises ``NoAnswer`` for what is none.
 
     ``headers`` are found by their names in lower case. With ``capacity`` the answer has to say what the request
@@ -117,7 +117,7 @@ def read(
     return TypedAnswer(found, form.member, partial(_content, operation, params, body, capacity=capacity))
 
 
-def _content(operation: str, params: Parameters, body: bytes, *, capacity: bool) -> dict[str, Any]:
+def _content(operation: str, params: Parameters, body: bytes, *, capacity: bool) -> dict[str, object]:
     try:
         answer = _decode(body)
     except (ValueError, RecursionError):
@@ -137,7 +137,7 @@ def _check_asked_for(operation: str, params: Mapping[str, object], answer: Mappi
 
 
 def _check_members(
-    operation: str, answer: dict[str, Any], body: bytes, *, capacity: bool, binary: bool, apart_from: str = ""
+    operation: str, answer: dict[str, object], body: bytes, *, capacity: bool, binary: bool, apart_from: str = ""
 ) -> None:
     """Raise for a member that is missing or of another type; with ``binary`` decode the binary values of the others."""
     members = OPERATIONS[operation]

@@ -90,7 +90,7 @@ def tell(operation: str, params: Parameters, response: Mapping[str, object] | No
         listener(sent)
 
 
-def intercepted(operation: str, params: Parameters) -> dict[str, Any] | None:
+def intercepted(operation: str, params: Parameters) -> dict[str, object] | None:
     """What an interceptor answers in DynamoDB's place, the innermost first; ``None`` if the request is to be sent."""
     for interceptor in reversed(INTERCEPTING.get()):
         if (answer := interceptor(operation, params)) is not None:

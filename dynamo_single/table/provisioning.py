@@ -84,7 +84,7 @@ class TableDefinition(Struct, frozen=True):
             "UpdateTimeToLive", {"TimeToLiveSpecification": {"Enabled": True, "AttributeName": physical.EXPIRES_AT}}
         )
 
-    def index(self, name: str) -> dict[str, Any]:
+    def index(self, name: str) -> dict[str, object]:
         """One index as CreateTable and UpdateTable take it."""
         return {
             "IndexName": name,

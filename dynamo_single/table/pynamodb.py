@@ -27,7 +27,7 @@ class _PynamodbClient:
     def __init__(self, call: Call) -> None:
         self._call = call
 
-    def _make_api_call(self, operation: str, params: Parameters) -> dict[str, Any]:
+    def _make_api_call(self, operation: str, params: Parameters) -> dict[str, object]:
         asked = [params, *params.get("RequestItems", {}).values()] if operation in READS else []
         if any("ProjectionExpression" in each for each in asked):
             raise NotSupported(

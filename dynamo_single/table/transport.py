@@ -49,7 +49,9 @@ FAILURES = (ClientError, BotoCoreError, ResponseParserError)
 _CREDENTIALS = (NoCredentialsError, PartialCredentialsError, CredentialRetrievalError, TokenRetrievalError)
 
 
-def send(settings: TableSettings, operation: str, params: Parameters, form: PageForm | None = None) -> dict[str, Any]:
+def send(
+    settings: TableSettings, operation: str, params: Parameters, form: PageForm | None = None
+) -> dict[str, object]:
     """Send one request as it is, in as many attempts as the settings allow; raises botocore's errors: ``FAILURES``.
 
     What came and is no answer of DynamoDB is an error of ours, as ``answers.read()`` says.
@@ -67,7 +69,7 @@ def send(settings: TableSettings, operation: str, params: Parameters, form: Page
 
 async def asend(
     settings: TableSettings, operation: str, params: Parameters, form: PageForm | None = None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """``send()`` in an event loop, which other work goes on in; botocore sends in a thread."""
     try:
         status, headers, body = await _clients.get(settings).asend(operation, params)
@@ -86,7 +88,7 @@ def code_of(error: BaseException) -> str:
     return type(error).__name__
 
 
-def refusal(operation: str, code: str, message: str = "Injected by a test.", **answer: Any) -> Exception:
+def refusal(operation: str, code: str, message: str = "Injected by a test.", **answer: object) -> Exception:
     """The exception that an interceptor raises to stand for DynamoDB's refusal with an error code."""
     response: Any = {"Error": {"Code": code, "Message": message}, **answer}
     return ClientError(response, operation)

@@ -84,7 +84,7 @@ def _leading(subject: Subject, found: Iterable[tuple[Any, Any]]) -> Iterator[tup
 
 
 @lru_cache(maxsize=1024)
-def _followed(model: type[DynamoModel], generation: int) -> tuple[tuple[Any, Any], ...]:
+def _followed(model: type[DynamoModel], generation: int) -> tuple[tuple[object, object], ...]:
     """The parents that a model's objects go along with, in the same table, each with the reference to it."""
     return tuple(
         (parent, children.field)

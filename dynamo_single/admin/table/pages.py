@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.http import HttpRequest
 from django.urls import URLPattern, reverse
 from django.utils.translation import gettext as _
@@ -17,7 +15,7 @@ def urls(site: TableSite) -> list[URLPattern]:
     return [*views.urls(site), *patterns.urls(site), *health.urls(site)]
 
 
-def entries(site: TableSite, request: HttpRequest) -> list[dict[str, Any]]:
+def entries(site: TableSite, request: HttpRequest) -> list[dict[str, object]]:
     """What the admin's index lists of them, as a further app: those that the user has the permission of."""
     pages = (
         (_("Table"), "dynamodb_table", permissions.TABLE),

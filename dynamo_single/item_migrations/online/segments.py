@@ -51,7 +51,7 @@ class Walk:
             self.report(segment)
         return segment
 
-    def _is_lost(self, segment: Segment, answer: dict[str, Any]) -> bool:
+    def _is_lost(self, segment: Segment, answer: dict[str, object]) -> bool:
         """Whether a local engine ended a segment because the item that it was to go on after has been deleted.
 
         Dynoxide 1.2.1 does so in a parallel Scan. The segment is begun again, which changes nothing twice.

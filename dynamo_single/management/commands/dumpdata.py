@@ -33,7 +33,7 @@ class Command(dumpdata.Command):
         return super().handle(*app_labels, **{**options, "database": alias})
 
 
-def _chosen(labels: Iterable[str], excludes: Iterable[str], alias: str) -> Iterator[Any]:
+def _chosen(labels: Iterable[str], excludes: Iterable[str], alias: str) -> Iterator[object]:
     """The models in DynamoDB that Django's command takes for these labels; it reports wrong ones itself."""
     excluded_models, excluded_apps = parse_apps_and_model_labels(excludes)
     wanted = set(labels) or {config.label for config in apps.get_app_configs()}

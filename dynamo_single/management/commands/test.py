@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.core.management.commands import test
 
 from dynamo_single.isolation import hooks
@@ -12,7 +10,7 @@ from dynamo_single.isolation import hooks
 class Command(test.Command):
     """Takes what Django's command takes, and any test runner."""
 
-    def handle(self, *test_labels: str, **options: Any) -> None:
+    def handle(self, *test_labels: str, **options: object) -> None:
         """Run the tests, whose requests reach test tables and engines of their own only."""
         with hooks.installed():
             super().handle(*test_labels, **options)

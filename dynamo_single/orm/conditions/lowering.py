@@ -6,7 +6,6 @@ This module must not know keys, plans or requests.
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
 
 from dynamo_single.exceptions import InvalidValue, NotSupported, UnknownField
 from dynamo_single.orm.conditions.algebra import simplify
@@ -78,7 +77,7 @@ def check(condition: Condition, layout: ModelLayout) -> None:
         lower(condition, layout)
 
 
-def order_value(attribute_value: StoredValue) -> tuple[str, Any]:
+def order_value(attribute_value: StoredValue) -> tuple[str, object]:
     """Give what DynamoDB orders a text, number or binary value by; values of two types are not comparable."""
     ((kind, value),) = attribute_value.items()
     if kind == "N":

@@ -86,7 +86,7 @@ def _find(value: StoredValue | None, path: tuple[str | int, ...]) -> StoredValue
     return value
 
 
-def _ordered(compare: Callable[[Any, Any], bool], value: StoredValue, operand: StoredValue) -> bool:
+def _ordered(compare: Callable[[object, object], bool], value: StoredValue, operand: StoredValue) -> bool:
     if value.keys() != operand.keys():
         return False
     return compare(order_value(value)[1], order_value(operand)[1])

@@ -22,7 +22,7 @@ from dynamo_single.table.pages import TypedAnswer, untyped
 from dynamo_single.table.table import Table
 
 
-async def objects(model: type[DynamoModel], table: Table, plan: Plan) -> list[tuple[ItemKey, Any]]:
+async def objects(model: type[DynamoModel], table: Table, plan: Plan) -> list[tuple[ItemKey, object]]:
     """The objects that a plan of whole primary keys finds, with their keys."""
     if plan.kind == "get":
         found = await single.by_key(table, plan)
@@ -32,7 +32,7 @@ async def objects(model: type[DynamoModel], table: Table, plan: Plan) -> list[tu
 
 async def pages(
     model: type[DynamoModel], table: Table, plan: Plan, *, stop: int | None = None
-) -> Pages[tuple[ItemKey, Any]]:
+) -> Pages[tuple[ItemKey, object]]:
     """What a plan of several primary keys finds, up to ``stop`` or more: keys, and objects or what ``made()`` takes."""
     reader = None
     # What a filter leaves out is seen by the items.
@@ -45,7 +45,7 @@ async def pages(
         return
     made_by = reader
 
-    def found_in(answer: dict[str, Any]) -> Mapping[ItemKey, Any]:
+    def found_in(answer: dict[str, object]) -> Mapping[ItemKey, object]:
         if isinstance(answer, TypedAnswer):
             found = hydration.made_at_once(model, made_by, answer.typed.get(table.name, ()))
             if found is not None:

@@ -13,7 +13,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.kinds import DynamoModel
 
 
-def values_held(obj: DynamoModel) -> dict[str, Any]:
+def values_held(obj: DynamoModel) -> dict[str, object]:
     """The object's values by attribute, as a new dict; what it does not have is left out."""
     found = obj.__dict__
     return {name: found[name] for name in registry.attributes_of(type(obj)) if name in found}

@@ -197,7 +197,9 @@ def _value_type(kind: str) -> type[Struct]:
     return msgspec.defstruct("Value", [(kind, _INSIDES[kind])], gc=False)
 
 
-def _compiled(each: str, lines: Iterable[str], known: dict[str, Any]) -> Callable[[Sequence[Any]], list[Any]]:
+def _compiled(
+    each: str, lines: Iterable[str], known: dict[str, Any]
+) -> Callable[[Sequence[DynamoModel]], list[DynamoModel]]:
     """The loop over a page, whose parts are items or, as ``each`` says, ``raw`` ones."""
     decoding = ("item = decode(raw)",) if each == "raw" else ()
     body = (*decoding, *lines)

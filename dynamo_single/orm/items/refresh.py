@@ -91,7 +91,7 @@ def _forgotten(obj: DynamoModel, given: Collection[str]) -> set[str]:
     return relations.intersection(given)
 
 
-def _forget_those_that_refer(obj: DynamoModel, names: Collection[str] | Iterable[Any]) -> None:
+def _forget_those_that_refer(obj: DynamoModel, names: Collection[str] | Iterable[object]) -> None:
     """Let the other sides of one-to-one relations forget the object that they found."""
     wanted = set(names)
     for each in obj._meta.related_objects:

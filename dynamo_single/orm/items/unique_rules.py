@@ -66,7 +66,7 @@ class Rule(Struct, frozen=True, eq=False):
         """Whether it takes claims: the primary key is unique by itself, and so is what has all of it."""
         return self.condition != EVERYTHING or not set(self.model._identity) <= set(self.fields)
 
-    def values(self, item: Item) -> tuple[Any, ...] | None:
+    def values(self, item: Item) -> tuple[object, ...] | None:
         """The values that a stored item has to be alone with; ``None`` if one is missing or empty."""
         stored = [item.get(attribute.attr_name) for attribute in self.attributes]
         found = tuple(

@@ -88,7 +88,7 @@ class Awaited:
         """Delete as ``delete()`` does."""
         return await self._hard_deleted(terms, pending, origin)  # type: ignore[no-any-return]
 
-    async def asave(self: Any, *args: Any, **options: Any) -> None:
+    async def asave(self: Any, *args: object, **options: object) -> None:
         """``save()``, awaited."""
         if not _is_native(self, _TO_SAVE):
             await sync_to_async(self.save)(*args, **options)

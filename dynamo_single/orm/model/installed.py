@@ -5,8 +5,6 @@ The app's start-up cannot say so, since it does not happen; what is used registe
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.apps import apps
 from django.core import checks
 
@@ -19,7 +17,7 @@ def ask_for_app() -> None:
         checks.register(check_installed, checks.Tags.models)
 
 
-def check_installed(app_configs: object = None, **kwargs: Any) -> list[checks.CheckMessage]:
+def check_installed(app_configs: object = None, **kwargs: object) -> list[checks.CheckMessage]:
     """E021, unless the app is installed."""
     if apps.is_installed(NAME):
         return []

@@ -80,7 +80,7 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, models.Model, metacl
 
     Meta = Abstract
 
-    def __init__(self, *args: object, _user_instantiated: bool = True, **kwargs: Any) -> None:
+    def __init__(self, *args: object, _user_instantiated: bool = True, **kwargs: object) -> None:
         if args:
             raise TypeError(
                 f"{type(self).__name__}() takes keyword arguments only: PynamoDB and Django give positional ones "
@@ -177,7 +177,7 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, models.Model, metacl
         }
 
     @classmethod
-    def check(cls, **kwargs: Any) -> list[CheckMessage]:
+    def check(cls, **kwargs: object) -> list[CheckMessage]:
         """Django's checks, without W042 about an automatic id: a model has one where E003 names the real mistake."""
         return [message for message in super().check(**kwargs) if message.id != "models.W042"]
 
@@ -226,7 +226,7 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, models.Model, metacl
     def _save_table(
         self,
         raw: bool = False,
-        cls: Any = None,
+        cls: object = None,
         force_insert: bool = False,
         force_update: bool = False,
         using: str | None = None,
@@ -247,7 +247,7 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, models.Model, metacl
         """
         return self.hard_delete(condition=condition)
 
-    async def adelete(self, **options: Any) -> tuple[int, dict[str, int]]:  # type: ignore[override]  # as above
+    async def adelete(self, **options: object) -> tuple[int, dict[str, int]]:  # type: ignore[override]  # as above
         """``delete()``, awaited."""
         return await self._adelete(**options)
 

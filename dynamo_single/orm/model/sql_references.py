@@ -31,7 +31,7 @@ def install() -> None:
     if getattr(contribute, "_of_dynamo_single", False):
         return
 
-    def contribute_to_related_class(self: object, cls: Any, related: Any) -> None:
+    def contribute_to_related_class(self: object, cls: object, related: object) -> None:
         contribute(self, cls, related)
         _take(self, cls)
 
@@ -90,12 +90,12 @@ class _Rows(Collector):
 class _AllRows(_Rows):
     """The same, with every row."""
 
-    def can_fast_delete(self, objs: Any, from_field: object = None) -> bool:
+    def can_fast_delete(self, objs: object, from_field: object = None) -> bool:
         """Nothing is left to the database unseen."""
         return False
 
 
-def rows_along(obj: DynamoModel) -> tuple[list[Any], list[Any]]:
+def rows_along(obj: DynamoModel) -> tuple[list[DynamoModel], list[DynamoModel]]:
     """The rows of SQL models that would be deleted with an object, and those that keep it from being deleted."""
     found: list[Any] = []
     protecting: list[Any] = []
@@ -126,7 +126,7 @@ def _collect(sender: Any, instance: object, origin: Any, **kwargs: Any) -> None:
     instance.__dict__[_ROWS] = rows
 
 
-def _delete(sender: object, instance: object, **kwargs: Any) -> None:
+def _delete(sender: object, instance: object, **kwargs: object) -> None:
     """Do to the rows what their ``on_delete`` says, once the object is gone: in an ``atomic()`` block after that."""
     for collector in instance.__dict__.pop(_ROWS, ()):
         pending = block.current()

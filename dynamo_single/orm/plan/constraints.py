@@ -92,7 +92,7 @@ def together(term: Condition, layout: ModelLayout) -> Condition:
     return Compare(IDENTITY, "in", tuple(each for found in identities for each in found or ()))
 
 
-def _listed(term: Any) -> tuple[Any, ...]:
+def _listed(term: Any) -> tuple[object, ...]:
     return (term.value,) if term.operator == "exact" else tuple(term.value)
 
 
@@ -127,7 +127,7 @@ def _identities(
     return None if found is None else tuple(found.values()), tuple(others)
 
 
-def _identity_key(identity: Identity, layout: ModelLayout) -> tuple[Any, ...]:
+def _identity_key(identity: Identity, layout: ModelLayout) -> tuple[object, ...]:
     return tuple(_normal(name, identity[name], layout) for name in layout.identity)
 
 
@@ -148,7 +148,7 @@ def _as_comparisons(identities: Sequence[Identity], names: Sequence[str]) -> Ite
         yield Compare(name, "in", tuple(each[name] for each in identities))
 
 
-def _allowed(terms: Sequence[Condition], layout: ModelLayout) -> dict[str, tuple[Any, ...]]:
+def _allowed(terms: Sequence[Condition], layout: ModelLayout) -> dict[str, tuple[object, ...]]:
     allowed = {}
     for attribute, comparisons in _grouped(terms).items():
         equalities = [term for term in comparisons if term.operator in ("exact", "in")]
@@ -169,7 +169,7 @@ def _grouped(terms: Iterable[Condition]) -> dict[str, tuple[Compare, ...]]:
     return {attribute: tuple(comparisons) for attribute, comparisons in found.items()}
 
 
-def _common_values(equalities: Sequence[Compare], layout: ModelLayout) -> tuple[Any, ...]:
+def _common_values(equalities: Sequence[Compare], layout: ModelLayout) -> tuple[object, ...]:
     """The values that all the equalities allow, each once."""
     if len(equalities) == 1 and equalities[0].operator == "exact":
         (term,) = equalities
@@ -181,7 +181,7 @@ def _common_values(equalities: Sequence[Compare], layout: ModelLayout) -> tuple[
     return tuple(first.values())
 
 
-def _normal_values(term: Compare, layout: ModelLayout) -> dict[Any, Any]:
+def _normal_values(term: Compare, layout: ModelLayout) -> dict[object, object]:
     info = layout.attributes[term.attribute]
     return {normal(operand(term, info, value)): value for value in _listed(term)}
 
@@ -194,7 +194,7 @@ def _membership(attribute: str, values: tuple[object, ...]) -> Compare:
     return Compare(attribute, "exact", values[0]) if len(values) == 1 else Compare(attribute, "in", values)
 
 
-def _distinct(name: str, identities: Sequence[Identity], layout: ModelLayout) -> tuple[Any, ...]:
+def _distinct(name: str, identities: Sequence[Identity], layout: ModelLayout) -> tuple[object, ...]:
     return tuple({_normal(name, each[name], layout): each[name] for each in identities}.values())
 
 

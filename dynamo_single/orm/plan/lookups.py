@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from math import prod
-from typing import Any
 
 from msgspec import Struct
 
@@ -72,7 +71,7 @@ def claims_of(lookup: Lookup, constraints: Constraints, layout: ModelLayout) -> 
     return tuple(found)
 
 
-def _values(name: str, lookup: Lookup, constraints: Constraints) -> Sequence[Any]:
+def _values(name: str, lookup: Lookup, constraints: Constraints) -> Sequence[object]:
     for given in (name, lookup.copies.get(name, "")):
         if given in constraints.allowed:
             return constraints.allowed[given]

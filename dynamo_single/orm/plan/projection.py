@@ -29,7 +29,7 @@ from dynamo_single.table import names
 class PartialItem(dict[str, dict[str, Any]]):
     """An item of which only the attributes of some physical ``names`` were read."""
 
-    def __init__(self, item: Mapping[str, dict[str, Any]], names: Collection[str]) -> None:
+    def __init__(self, item: Mapping[str, dict[str, object]], names: Collection[str]) -> None:
         super().__init__(item)
         self.names = frozenset(names)
 

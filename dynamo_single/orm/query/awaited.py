@@ -61,7 +61,7 @@ class AwaitedQuerySet(WritingQuerySet[M]):
             async for each in found:
                 yield each
 
-    async def aget(self, *args: object, **kwargs: Any) -> M:
+    async def aget(self, *args: object, **kwargs: object) -> M:
         """``get()``, awaited."""
         return await self._got(args, kwargs) if self._is_native() else await super().aget(*args, **kwargs)
 

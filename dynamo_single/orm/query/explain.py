@@ -45,7 +45,7 @@ def announce_deletions(model: Any, plan: Plan) -> Iterator[tuple[str, str]]:
             )
 
 
-def execute(results: Iterable[Any], along: Along) -> Iterator[tuple[str, str]]:
+def execute(results: Iterable[object], along: Along) -> Iterator[tuple[str, str]]:
     """Read all results, and what is read along, and tell what each request cost; the results are thrown away."""
     total = Costs()
     own, others = _Costly(total), _Costly(total)

@@ -55,7 +55,7 @@ class QuerySet(AwaitedQuerySet[M]):
         @classmethod
         def as_manager(cls) -> Self: ...  # type: ignore[override]  # a manager, to Django's stubs
 
-    def explain(self, *, format: str | None = None, execute: bool = False, **options: Any) -> str:
+    def explain(self, *, format: str | None = None, execute: bool = False, **options: object) -> str:
         """Say which requests will be sent, why, and what they read for nothing. Sends nothing.
 
         With ``execute`` the queryset is evaluated, and what it gives is thrown away: each request is reported with the
@@ -96,7 +96,7 @@ class QuerySet(AwaitedQuerySet[M]):
         """Whether there is one: reads until the first match."""
         return run(self._found_any())
 
-    def get(self, *args: object, **kwargs: Any) -> M:
+    def get(self, *args: object, **kwargs: object) -> M:
         """The one object: one GetItem for a whole primary key, two for a unique value, else a Query for two matches."""
         key = by_key.key_of_one(self, kwargs) if kwargs and not args else None
         found = list(self._two(args, kwargs)) if key is None else run(by_key.objects(self, (key,)))
@@ -193,7 +193,7 @@ class QuerySet(AwaitedQuerySet[M]):
 
     # other shapes of the result
 
-    def values(self, *fields: object, **expressions: Any) -> Any:
+    def values(self, *fields: object, **expressions: object) -> Any:
         """Dictionaries of the named attributes, which alone are read; of all of them without names."""
         return self._with_columns(fields, expressions, as_dict)
 
@@ -220,7 +220,7 @@ class QuerySet(AwaitedQuerySet[M]):
         """
         return run(annotate.aggregate(self, args, kwargs))
 
-    def annotate(self, *args: object, **kwargs: Any) -> Any:  # objects get attributes that their type does not have
+    def annotate(self, *args: object, **kwargs: object) -> Any:  # objects get attributes that their type does not have
         """The same aggregates for each object, or after ``values()`` for each group, which needs ``allow_in_memory()``.
 
         ``Count("people")`` of ``people = Children(...)`` is one Query with Select=COUNT for each object.

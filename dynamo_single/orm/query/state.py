@@ -211,7 +211,7 @@ def _where(model: type[DynamoModel], query: Query, *, in_python: bool) -> Condit
         raise
 
 
-def along_of(queryset: StatefulQuerySet[Any]) -> Along:
+def along_of(queryset: StatefulQuerySet[DynamoModel]) -> Along:
     """What is read along with the objects of a queryset; of rows there are no related objects."""
     wanted, prefetched = queryset.query.select_related, queryset._prefetch_related_lookups
     mode = to_tell(queryset._fetch_mode) if issubclass(queryset._iterable_class, ModelIterable) else None

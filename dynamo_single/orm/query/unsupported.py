@@ -25,10 +25,10 @@ REFUSED = {
 }
 
 
-def refusing(name: str) -> Callable[..., Any]:
+def refusing(name: str) -> Callable[..., object]:
     """A method that raises ``NotSupported`` with the table's words."""
 
-    def method(self: object, *args: object, **kwargs: Any) -> Any:
+    def method(self: object, *args: object, **kwargs: object) -> Any:
         raise NotSupported(f"{name}() is not supported: {REFUSED[name]}.")
 
     method.__name__ = name

@@ -79,7 +79,7 @@ class WritingQuerySet(PlannedQuerySet[M]):
         self._check_writable("restore()")
         return await self._written(queryset_writes.restore, current())
 
-    def update(self, **kwargs: Any) -> int:
+    def update(self, **kwargs: object) -> int:
         """Set values on each object that matches: one Query, then one update an object, under the same conditions."""
         return run(self._updated(kwargs, current()))
 
@@ -295,7 +295,7 @@ class WritingQuerySet(PlannedQuerySet[M]):
         self,
         defaults: Mapping[str, object] | None = None,
         create_defaults: Mapping[str, object] | None = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> tuple[M, bool]:
         """Update the object that matches, or create it; ``True`` if it was created."""
         updates = dict(defaults or {})
@@ -315,13 +315,13 @@ class WritingQuerySet(PlannedQuerySet[M]):
 
     # Django's writers of single rows; the model's own save_base() and delete() write.
 
-    def _insert(self, *args: object, **kwargs: Any) -> Any:
+    def _insert(self, *args: object, **kwargs: object) -> Any:
         raise NotSupported("Items are written by save(), not by QuerySet._insert().")
 
-    def _update(self, *args: object, **kwargs: Any) -> Any:
+    def _update(self, *args: object, **kwargs: object) -> Any:
         raise NotSupported("Items are written by save(), not by QuerySet._update().")
 
-    def _raw_delete(self, *args: object, **kwargs: Any) -> Any:
+    def _raw_delete(self, *args: object, **kwargs: object) -> Any:
         raise NotSupported("Items are deleted by delete(), not by QuerySet._raw_delete().")
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.requests import block
@@ -25,7 +25,7 @@ async def found_by_key(
     table: Table,
     plan: Plan,
     form: PageForm,
-    found_in: Callable[[dict[str, Any]], Mapping[ItemKey, T]],
+    found_in: Callable[[dict[str, object]], Mapping[ItemKey, T]],
     *,
     stop: int | None,
 ) -> Pages[tuple[ItemKey, T]]:

@@ -148,7 +148,7 @@ def item_key(key: ItemKey) -> dict[str, dict[str, str]]:
     return {names.PARTITION_KEY: {"S": key[0]}, names.SORT_KEY: {"S": key[1]}}
 
 
-def _consistency(plan: Plan) -> dict[str, Any]:
+def _consistency(plan: Plan) -> dict[str, object]:
     return _STRONGLY if plan.consistent else {}
 
 
@@ -163,7 +163,7 @@ def compile_batches(
     )
 
 
-def _query(plan: Plan, condition: KeyCondition) -> dict[str, Any]:
+def _query(plan: Plan, condition: KeyCondition) -> dict[str, object]:
     builder = ExpressionBuilder()
     index = plan.index
     params: dict[str, Any] = {} if index is None else {"IndexName": index}
@@ -209,13 +209,13 @@ def _projection(plan: Plan, builder: ExpressionBuilder | None = None) -> dict[st
     return {**_projection(plan, alone), **alone.params()}
 
 
-def _conditional(condition: Condition, builder: ExpressionBuilder) -> dict[str, Any]:
+def _conditional(condition: Condition, builder: ExpressionBuilder) -> dict[str, object]:
     text = compile_condition(condition, None, builder)
     params = {"ConditionExpression": text, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"} if text else {}
     return {**params, **builder.params()}
 
 
-def _put(action: Put) -> dict[str, Any]:
+def _put(action: Put) -> dict[str, object]:
     size = action.size
     if size > MAX_ITEM_SIZE:
         partition, sort = action.key
@@ -229,12 +229,12 @@ def _put(action: Put) -> dict[str, Any]:
 
 
 @cache
-def _of_a_new_item() -> dict[str, Any]:
+def _of_a_new_item() -> dict[str, object]:
     """What the items are put with that must not be there yet: most of them."""
     return _conditional(ITEM_MISSING, ExpressionBuilder())
 
 
-def _keyed(action: Delete | Check) -> dict[str, Any]:
+def _keyed(action: Delete | Check) -> dict[str, object]:
     return {"Key": item_key(action.key), **_conditional(action.condition, ExpressionBuilder())}
 
 
@@ -272,7 +272,7 @@ def fits(action: Update) -> bool:
     return True
 
 
-def _entry(action: Action, table_name: str) -> dict[str, Any]:
+def _entry(action: Action, table_name: str) -> dict[str, object]:
     table = {"TableName": table_name}
     if isinstance(action, Put):
         return {"Put": {**table, **_put(action)}}

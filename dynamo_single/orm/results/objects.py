@@ -215,7 +215,7 @@ async def _of_keys(state: QueryState, plan: Plan) -> Results:
     """The objects of several primary keys, from the beginning to the end of the slice."""
     window, passed = state.window, 0
 
-    def object_of(found: tuple[ItemKey, Any]) -> Model:
+    def object_of(found: tuple[ItemKey, object]) -> Model:
         return tell(state, batches.made(state.model, found[1]))
 
     async with aclosing(batches.pages(state.model, state.table, plan, stop=window.stop)) as pages:

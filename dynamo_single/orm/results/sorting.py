@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from django.db.models.expressions import Combinable, OrderBy
 
@@ -60,7 +60,7 @@ def check_orderable(model: type[DynamoModel], name: str, what: str) -> None:
         )
 
 
-def put_in_order(found: list[T], how: InMemory, value: Callable[[T, str], Any]) -> None:
+def put_in_order(found: list[T], how: InMemory, value: Callable[[T, str], object]) -> None:
     """Sort a list in place; ``value`` gives what one of its members has under a name.
 
     Text is ordered by its code points, as DynamoDB does, which is the order of its UTF-8 bytes.
@@ -71,7 +71,7 @@ def put_in_order(found: list[T], how: InMemory, value: Callable[[T, str], Any]) 
         found.reverse()
 
 
-def _sort_key(sort: Sort, value: Callable[[T, str], Any]) -> Callable[[T], tuple[Any, ...]]:
+def _sort_key(sort: Sort, value: Callable[[T, str], object]) -> Callable[[T], tuple[object, ...]]:
     first = not sort.descending if sort.missing_first is None else sort.missing_first
     missing = (0,) if first != sort.descending else (2,)
 

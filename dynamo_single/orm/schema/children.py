@@ -136,7 +136,7 @@ class Children(Generic[M]):
                 cached = getattr(self.instance, "_prefetched_objects_cache", {}).get(name)
                 return super().get_queryset() if cached is None else cached
 
-            def get_prefetch_querysets(self, instances: Any, querysets: Any = None) -> Any:
+            def get_prefetch_querysets(self, instances: object, querysets: object = None) -> Any:
                 result = super().get_prefetch_querysets(instances, querysets)
                 return (*result[:4], name, *result[5:])
 

@@ -61,7 +61,7 @@ class Upgraded(Struct, frozen=True):
 class _Asked(dict[str, Any]):
     """An item's values, which note the names that somebody asked for and did not find: a write depends on them too."""
 
-    def __init__(self, values: Mapping[str, Any], asked: set[str]) -> None:
+    def __init__(self, values: Mapping[str, object], asked: set[str]) -> None:
         super().__init__(values)
         self._asked = asked
 
@@ -74,15 +74,15 @@ class _Asked(dict[str, Any]):
             self._asked.add(name)
         return super().__contains__(name)
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: object = None) -> Any:
         self._asked.add(name)
         return super().get(name, default)
 
-    def pop(self, name: str, *default: Any) -> Any:
+    def pop(self, name: str, *default: object) -> Any:
         self._asked.add(name)
         return super().pop(name, *default)
 
-    def setdefault(self, name: str, default: Any = None) -> Any:
+    def setdefault(self, name: str, default: object = None) -> Any:
         self._asked.add(name)
         return super().setdefault(name, default)
 
@@ -165,13 +165,13 @@ class Schema(Struct, frozen=True, eq=False):
         found[names.SCHEMA_VERSION] = {"N": str(to)}
         return Upgraded(found, frozenset(asked - item.keys()))
 
-    def _values(self, item: Item) -> dict[str, Any]:
+    def _values(self, item: Item) -> dict[str, object]:
         hidden = _HIDDEN | self.hidden
         return {name: from_attribute_value(value) for name, value in item.items() if name not in hidden}
 
     def _given(
-        self, upgrade: Upgrade, values: dict[str, Any], asked: set[str], item: Item, start: int
-    ) -> dict[str, Any]:
+        self, upgrade: Upgrade, values: dict[str, object], asked: set[str], item: Item, start: int
+    ) -> dict[str, object]:
         """What a function gives; whatever goes wrong with it is named with the item."""
         where = f"{self._named(item)}: the upgrade from schema version {start}, {upgrade.name}(),"
         try:
@@ -189,7 +189,7 @@ class Schema(Struct, frozen=True, eq=False):
             )
         return dict(given)
 
-    def _stored(self, name: str, value: object, item: Item, start: int) -> dict[str, Any]:
+    def _stored(self, name: str, value: object, item: Item, start: int) -> dict[str, object]:
         try:
             return dict(to_attribute_value(value, path=name))
         except InvalidValue as error:

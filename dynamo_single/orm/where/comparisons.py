@@ -209,7 +209,7 @@ def _identity_values(field: IdentityField, value: str) -> Condition:
     return Nothing() if parts is None else And(tuple(Compare(name, "exact", part) for name, part in parts.items()))
 
 
-def _split(field: IdentityField, value: str) -> dict[str, Any] | None:
+def _split(field: IdentityField, value: str) -> dict[str, object] | None:
     try:
         return field.split(value)
     except InvalidValue:

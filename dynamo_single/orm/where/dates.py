@@ -55,7 +55,7 @@ class DatePart(Struct, frozen=True):
         return self.field.attname, self.zone
 
 
-def read_part(model: type[DynamoModel], node: Any) -> DatePart | None:
+def read_part(model: type[DynamoModel], node: object) -> DatePart | None:
     """A lookup as a comparison of a part; ``None`` if it compares something else."""
     transform = getattr(node, "lhs", None)
     if not isinstance(transform, TimezoneMixin):
@@ -184,7 +184,7 @@ def condition_of(part: DatePart, days: Spans[int]) -> Condition:
     return conditions[0] if len(conditions) == 1 else Or(conditions)
 
 
-def _on_days(field: Any, days: Spans[int]) -> Iterator[Condition]:
+def _on_days(field: object, days: Spans[int]) -> Iterator[Condition]:
     for low, high in days:
         first, last = datetime.date.fromordinal(low), datetime.date.fromordinal(high - 1)
         if low + 1 == high:
@@ -200,7 +200,7 @@ def _in_time(field: Any, days: Spans[int], zone: datetime.tzinfo) -> Iterator[Co
         yield _between(field, first, last)
 
 
-def _between(field: Any, first: object, last: object) -> Condition:
+def _between(field: object, first: object, last: object) -> Condition:
     if first is None and last is None:
         return whole(field, "isnull", False)
     if first is None:

@@ -81,7 +81,7 @@ def intersection(one: Spans[Any], other: Spans[Any]) -> Spans[Any]:
     return union((max(low, begin), min(high, end)) for low, high in one for begin, end in other)
 
 
-def complement(spans: Spans[Any], first: object, end: object) -> Spans[Any]:
+def complement(spans: Spans[object], first: object, end: object) -> Spans[Any]:
     """What lies between ``first`` and ``end`` and in none of these spans."""
     edges = [first, *(edge for span in spans for edge in span), end]
     return union(zip(edges[::2], edges[1::2], strict=True))

@@ -77,7 +77,7 @@ class Subject(Struct, frozen=True):
         return "__".join((self.field.attname, *self.steps, *(("size",) if self.sized else ())))
 
 
-def operator_of(node: Any) -> str:
+def operator_of(node: object) -> str:
     """The operator of ours that a lookup is; raises ``NotSupported`` by name for any other."""
     name = getattr(node, "lookup_name", None)
     if isinstance(node, json.HasKeyLookup) and type(node) in KEY_LOOKUPS:
@@ -179,7 +179,7 @@ def _computed(side: object) -> NotSupported:
     )
 
 
-def _called(expression: Any) -> str:
+def _called(expression: object) -> str:
     return "F()" if isinstance(expression, Col | CombinedExpression) else type(expression).__name__
 
 
@@ -200,7 +200,7 @@ def direct_value(node: Any) -> Any:
     return value
 
 
-def value_of(node: Any, subject: Subject, operator: str) -> Any:
+def value_of(node: object, subject: Subject, operator: str) -> Any:
     """What a lookup compares with, in the form that its operator takes."""
     value, field = direct_value(node), subject.field
     if operator in _VALUES:
@@ -217,7 +217,7 @@ def null_test(name: str, value: object) -> bool:
     return value
 
 
-def two_bounds(name: str, value: Any) -> tuple[Any, Any]:
+def two_bounds(name: str, value: Any) -> tuple[object, object]:
     """The bounds of a range."""
     bounds = tuple(value)
     if len(bounds) != 2 or None in bounds:
@@ -240,7 +240,7 @@ def _contained(subject: Subject, value: object) -> object:
     return value
 
 
-def members(name: str, value: Any) -> tuple[Any, ...]:
+def members(name: str, value: Any) -> tuple[object, ...]:
     """The values of an ``in`` without ``None``, which nothing equals; raises ``NotSupported`` for too many.
 
     Each is a key of its own, or a partition: without a bound one statement would send any number of requests.

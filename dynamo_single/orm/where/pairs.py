@@ -31,7 +31,7 @@ def is_attribute(value: object) -> bool:
     return isinstance(value, Col | KeyTransform)
 
 
-def with_attributes(values: object) -> tuple[Any, ...] | None:
+def with_attributes(values: object) -> tuple[object, ...] | None:
     """The members of a list, or the bounds of a range, if there are attributes among them; else ``None``."""
     if isinstance(values, ExpressionList):
         # Of a member that is no expression Django makes one.

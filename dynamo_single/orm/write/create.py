@@ -93,7 +93,7 @@ def _make_identity(obj: Any) -> None:
             setattr(obj, name, field.get_default())
 
 
-async def replace(obj: Any, pending: Block | None) -> bool:
+async def replace(obj: DynamoModel, pending: Block | None) -> bool:
     """Write an object as it is given, whether or not it exists (fixtures); ``True`` if it did."""
     try:
         await create(obj, pending, raw=True)

@@ -308,7 +308,7 @@ def _kept_mark(before: Item | None) -> Item:
 async def only_if(
     obj: DynamoModel,
     condition: Condition,
-    write: Callable[[Terms], Awaitable[Any]],
+    write: Callable[[Terms], Awaitable[object]],
     named: frozenset[str] = frozenset(),
 ) -> bool:
     """Write under a queryset's condition on the stored item; ``False`` if the item does not meet it, or is gone.

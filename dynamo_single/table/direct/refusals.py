@@ -46,12 +46,12 @@ def error_of(operation: str, answer: Answer, *, retries: int) -> ClientError:
     return ClientError(response, operation)  # type: ignore[arg-type]  # a plain dict, as botocore's own parser makes it
 
 
-def _reason(reason: Mapping[str, object]) -> dict[str, Any]:
+def _reason(reason: Mapping[str, object]) -> dict[str, object]:
     found = {name: value for name, value in reason.items() if value is not None}
     return {**found, "Item": ITEM.decoded(found["Item"])} if "Item" in found else found
 
 
-def _content(answer: Answer) -> Mapping[str, Any]:
+def _content(answer: Answer) -> Mapping[str, object]:
     try:
         content = msgspec.json.decode(answer.body)
     except (ValueError, RecursionError):

@@ -27,7 +27,7 @@ def changed_items(snapshot: Snapshot, function: Function) -> Task:
     fixed = {name for name, each in snapshot.attributes.items() if each.is_computed}
     fixed |= {*snapshot.identity, registry.DELETED_AT}
 
-    def given(item: Item) -> dict[str, Any]:
+    def given(item: Item) -> dict[str, object]:
         values = snapshot.values_of(item)
         found = dict(called(function, dict(values)) or {})
         if unknown := found.keys() - snapshot.attributes.keys():

@@ -69,7 +69,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
     #: The Django field of the model that this attribute belongs to.
     field: Any
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         """Let any class of Django's fields be named as ``field_class``."""
         super().__init_subclass__(**kwargs)
         named = cls.__dict__.get("field_class")
@@ -78,7 +78,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
 
     if not TYPE_CHECKING:  # what an attribute takes is stated by its __init__()
 
-        def __new__(cls, *args: object, **options: Any) -> Any:
+        def __new__(cls, *args: object, **options: object) -> Any:
             """Refuse Django's options that no attribute takes, whichever attribute it is."""
             check_options(cls.__name__, options)
             return super().__new__(cls)

@@ -72,7 +72,7 @@ _REMEMBERED = frozenset({str, int})
 
 
 @lru_cache(maxsize=512)
-def _encoded(write: Callable[[Any], str], value: object, terminator: str) -> str:
+def _encoded(write: Callable[[object], str], value: object, terminator: str) -> str:
     return escape(write(value), terminator)
 
 

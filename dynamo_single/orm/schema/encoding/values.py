@@ -228,7 +228,7 @@ def _to_attribute_value(value: object, path: str, depth: int) -> AttributeValue:
     )
 
 
-def _map(value: Mapping[Any, Any], path: str, depth: int) -> dict[str, AttributeValue]:
+def _map(value: Mapping[object, object], path: str, depth: int) -> dict[str, AttributeValue]:
     entries = {}
     for name, element in value.items():
         if not isinstance(name, str):

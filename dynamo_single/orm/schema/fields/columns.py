@@ -23,7 +23,7 @@ _NO_DATABASE: Final = "django.db.backends.dummy"
 _TEXTS: Final = (models.CharField, models.TextField)
 
 
-def is_in_dynamodb(model: Any) -> bool:
+def is_in_dynamodb(model: object) -> bool:
     """Whether a model, or what stands for it in a migration's state, is stored in DynamoDB."""
     return isinstance(model, type) and issubclass(model, models.Model) and model._meta.db_table.endswith(IN_DYNAMODB)
 

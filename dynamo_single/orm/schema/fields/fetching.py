@@ -33,7 +33,7 @@ _BY_NAME = {"one": FETCH_ONE, "peers": FETCH_PEERS, "raise": FETCH_RAISE}
 class _DefaultMode:
     """The mode of an object that no queryset has given another one."""
 
-    def __get__(self, instance: Any, owner: Any = None) -> FetchMode:
+    def __get__(self, instance: object, owner: object = None) -> FetchMode:
         return default_mode()
 
 
@@ -61,7 +61,7 @@ class Fetcher(Protocol):
         """Read it for all of these that have it not; what is not there is left out."""
 
 
-def checked(mode: Any) -> FetchMode:
+def checked(mode: object) -> FetchMode:
     """A mode that a queryset is given; anything else is ``NotSupported``."""
     if isinstance(mode, FetchMode):
         return mode
@@ -137,10 +137,10 @@ class FetchedForward:
                 self.fetch_one(instance)  # which says that it is not there
         return behind.__get__(instance, cls)
 
-    def _is_missing(self, instance: Any) -> bool:
+    def _is_missing(self, instance: object) -> bool:
         return not self.field.is_cached(instance) and instance.__dict__.get(self.field.attname) is not None
 
-    def get_queryset(self, **hints: Any) -> Any:
+    def get_queryset(self, **hints: object) -> Any:
         """What the other object is read by, in the same mode."""
         behind: Any = super()
         return in_mode_of(hints.get("instance"), behind.get_queryset(**hints))

@@ -54,7 +54,7 @@ class DynamoField(models.Field):  # type: ignore[type-arg]  # not generic at run
             duplicate.attribute = self.attribute.copy()
         return duplicate
 
-    def contribute_to_class(self, cls: Any, name: str, private_only: bool = False, **kwargs: Any) -> None:
+    def contribute_to_class(self, cls: Any, name: str, private_only: bool = False, **kwargs: object) -> None:
         """Become the primary key if this is the key's only variable."""
         if not self.primary_key and getattr(cls, "_identity", ()) == (self._attname_for(name),):
             self.primary_key = True
@@ -100,7 +100,7 @@ for _lookup in (AttributeType, Size):
 class TextField(DynamoField, models.CharField):  # type: ignore[type-arg]  # not generic at run time
     """One line of text; without ``max_length`` only the item's 400 KB bound it."""
 
-    def _check_max_length_attribute(self, **kwargs: Any) -> list[Any]:
+    def _check_max_length_attribute(self, **kwargs: object) -> list[object]:
         return [] if self.max_length is None else super()._check_max_length_attribute(**kwargs)  # type: ignore[misc]  # private to Django
 
 
@@ -141,7 +141,7 @@ class NumberField(DynamoField, models.FloatField):  # type: ignore[type-arg]  # 
 class DecimalField(DynamoField, models.DecimalField):  # type: ignore[type-arg]  # not generic at run time
     """An exact decimal number; without ``max_digits`` DynamoDB's 38 digits bound it."""
 
-    def check(self, **kwargs: Any) -> Any:
+    def check(self, **kwargs: object) -> Any:
         """Django's checks, whose bounds are optional here."""
         bounded = self.max_digits is not None and self.decimal_places is not None
         return super().check(**kwargs) if bounded else models.Field.check(self, **kwargs)
@@ -233,7 +233,7 @@ class SetField(DynamoField):
         """A type of its own."""
         return "SetField"
 
-    def formfield(self, **kwargs: Any) -> Any:
+    def formfield(self, **kwargs: object) -> Any:
         """One member a line."""
         return super().formfield(**{"form_class": SetFormField, "member": self.member, **kwargs})
 

@@ -20,7 +20,7 @@ class SlugField(DynamoField, models.SlugField):  # type: ignore[type-arg]  # not
 class URLField(DynamoField, models.URLField):  # type: ignore[type-arg]  # not generic at run time
     """The address of a page."""
 
-    def formfield(self, **kwargs: Any) -> Any:
+    def formfield(self, **kwargs: object) -> Any:
         """What is typed without a scheme is https, which Django 6 assumes and Django 5.2 warns of."""
         return super().formfield(**{"assume_scheme": "https", **kwargs})
 
