@@ -13,7 +13,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.signals import setting_changed
-from msgspec import Struct
+from msgspec import Struct, field
 
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.setting_values import BOOLEAN, POSITIVE, SECONDS, Reader, or_none, read_values
@@ -22,7 +22,11 @@ EMAIL = "email"
 USERNAME = "username"
 PHONE = "phone"
 KINDS = (EMAIL, USERNAME, PHONE)
+#: Providers of accounts elsewhere that are known by name, and who they say they are in an ID token; GitHub has none.
+#: https://accounts.google.com/.well-known/openid-configuration
+KNOWN_PROVIDERS: Mapping[str, str | None] = {"google": "https://accounts.google.com", "github": None}
 
+_PROVIDER = re.compile(r"[a-z][a-z0-9_]{0,28}")
 _REGION = re.compile(r"[A-Z]{2}")
 _HEADER = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 
@@ -43,6 +47,7 @@ class AccountSettings(Struct, frozen=True):
     mails_per_address: int | None = 5
     mails_per_client: int | None = 100
     client_address_header: str | None = None
+    providers: Mapping[str, str | None] = field(default_factory=lambda: KNOWN_PROVIDERS)
     phone_region: str | None = None
     phone_sender: str | None = None
     trusted_proxies: int = 1
@@ -63,6 +68,13 @@ def _read() -> AccountSettings:
         )
     values = read_values(declared, _READERS, "ACCOUNTS[{!r}]".format)
     found = AccountSettings(**values)
+    unknown = [each for each in found.login_with if each not in KINDS and each not in found.providers]
+    if unknown:
+        raise ConfigurationError(
+            f"ACCOUNTS['LOGIN_WITH'] has {', '.join(map(repr, unknown))}; there are {', '.join(map(repr, KINDS))}, and "
+            f"the providers {', '.join(map(repr, found.providers))}. ACCOUNTS['PROVIDERS'] names others, with their "
+            "issuers."
+        )
     if found.first_delay > found.longest_delay:
         raise ConfigurationError(
             f"ACCOUNTS['FIRST_DELAY'] is {found.first_delay:g} seconds, more than ACCOUNTS['LONGEST_DELAY'], which is "
@@ -92,9 +104,18 @@ setting_changed.connect(_forget, dispatch_uid="accounts.conf")
 def _identifiers(value: object) -> tuple[str, ...]:
     if not isinstance(value, (list, tuple)) or not value or len(set(value)) != len(value):
         raise ValueError
-    if any(kind not in KINDS for kind in value):
+    if not all(isinstance(kind, str) for kind in value):
         raise ValueError
     return tuple(value)
+
+
+def _providers(value: object) -> Mapping[str, str | None]:
+    if not isinstance(value, Mapping) or not set(value).isdisjoint(KINDS):
+        raise ValueError
+    for name, issuer in value.items():
+        if not (isinstance(name, str) and _PROVIDER.fullmatch(name)) or not isinstance(issuer, str | None):
+            raise ValueError
+    return {**KNOWN_PROVIDERS, **value}
 
 
 def _region(value: object) -> str | None:
@@ -125,12 +146,13 @@ _READERS: dict[str, Reader] = {
     "FIRST_DELAY": SECONDS,
     "FREE_FAILURES": POSITIVE,
     "LOCKOUT": BOOLEAN,
-    "LOGIN_WITH": (_identifiers, f"a list of some of {', '.join(map(repr, KINDS))}"),
+    "LOGIN_WITH": (_identifiers, f"a list of some of {', '.join(map(repr, KINDS))} and providers"),
     "LONGEST_DELAY": SECONDS,
     "MAILS_PER_ADDRESS": or_none(POSITIVE),
     "MAILS_PER_CLIENT": or_none(POSITIVE),
     "PHONE_REGION": (_region, "None or the two letters of a country such as 'US'"),
     "PHONE_SENDER": (_path, "None or the path of a function such as 'mysite.texts.send'"),
+    "PROVIDERS": (_providers, "a dict of names such as 'work' and their issuers such as 'https://login.example.com'"),
     "TRUSTED_PROXIES": POSITIVE,
     "UNCONFIRMED_LIFETIME": or_none(SECONDS),
     "UNCONFIRMED_MAY_LOG_IN": BOOLEAN,

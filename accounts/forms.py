@@ -20,7 +20,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.debug import sensitive_variables
 
 from accounts import addresses, lockout
-from accounts.conf import EMAIL, PHONE, USERNAME, account_settings
+from accounts.conf import EMAIL, KINDS, PHONE, USERNAME, account_settings
 from accounts.identifiers import phone_of
 from accounts.models import User
 from dynamo_single.exceptions import UniqueViolation
@@ -28,6 +28,7 @@ from dynamo_single.exceptions import UniqueViolation
 #: An e-mail address is longer than a user name may be (RFC 5321, 4.5.3.1.3).
 IDENTIFIER_LENGTH = 254
 _LABELS = {
+    (): _("User name"),
     (EMAIL,): _("E-mail address"),
     (USERNAME,): _("User name"),
     (PHONE,): _("Telephone number"),
@@ -40,7 +41,7 @@ _LABELS = {
 
 def identifier_label() -> Any:
     """What the login form asks for, as ``LOGIN_WITH`` has it."""
-    return _LABELS[tuple(sorted(account_settings().login_with))]
+    return _LABELS[tuple(sorted(each for each in account_settings().login_with if each in KINDS))]
 
 
 class PhoneField(forms.CharField):

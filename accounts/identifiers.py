@@ -17,6 +17,17 @@ PHONE = "PHONE"
 ATTRIBUTES = {EMAIL: "email", USERNAME: "username", PHONE: "phone"}
 
 
+def member_of(provider: str, subject: str) -> str:
+    """How a user holds an account elsewhere."""
+    return f"{provider}#{subject}"
+
+
+def parted(member: str) -> tuple[str, str]:
+    """The provider and the subject of what a user holds."""
+    provider, _, subject = member.partition("#")
+    return provider, subject
+
+
 def read(typed: str) -> tuple[str, str]:
     """What kind of identifier somebody typed, and how it is stored. Sends nothing.
 

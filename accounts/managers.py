@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar, cast
 
-from accounts.identifiers import ATTRIBUTES, Identified, Identifying, phone_of, read
+from accounts.identifiers import ATTRIBUTES, Identified, Identifying, member_of, phone_of, read
 from dynamo_single import models
 from dynamo_single.auth import AbstractUser
 from dynamo_single.auth import UserManager as BaseUserManager
@@ -48,6 +48,16 @@ class UserManager(BaseUserManager[U]):
             if user is not None and cast("Identified", user).has_identifier(kind, login.identifier):
                 return user
         return self.get_by_unique(ATTRIBUTES[kind], identifier)
+
+    def get_by_identity(self, provider: str, subject: str) -> U:
+        """The user of an account elsewhere, to the letter; raises ``DoesNotExist``. Two consistent GetItems."""
+        model: Any = self.model
+        identities: Any = model.identity_model().objects.consistent()
+        found = identities.filter(provider=provider, subject=subject).first() if canonical(subject) else None
+        user = None if found is None else self.consistent().filter(pk=found.user_id).first()
+        if user is None or member_of(provider, subject) not in (cast("Any", user).identities or ()):
+            raise model.DoesNotExist(f"No {model._meta.label} has the account {subject!r} of {provider!r}.")
+        return user
 
     def _login(self, kind: str, identifier: str) -> Identifying | None:
         model: Any = self.model

@@ -12,7 +12,7 @@ from typing import ClassVar
 from django.utils.translation import gettext_lazy as _
 
 from accounts.conf import account_settings
-from accounts.identifiers import ATTRIBUTES, EMAIL
+from accounts.identifiers import ATTRIBUTES, EMAIL, parted
 from accounts.managers import LoginManager, UserManager
 from accounts.validators import PhoneValidator, UsernameValidator
 from accounts.ways import Ways
@@ -46,6 +46,8 @@ class User(AbstractUser):
         validators=[PhoneValidator()],
         error_messages={"unique": _("Another account has this telephone number.")},
     )
+    #: Accounts elsewhere that are known to be the user's, each as its provider and the subject there.
+    identities = models.UnicodeSetAttribute(editable=False)
     #: The address that is known to be the user's; another one in ``email`` is not confirmed by it.
     confirmed_email = models.EmailAttribute(null=True, editable=False, attr_name="confirmedEmail")
     #: When another address was last confirmed.
@@ -60,7 +62,7 @@ class User(AbstractUser):
 
     objects: ClassVar[UserManager[User]] = UserManager()
 
-    derived_from: ClassVar[tuple[str, ...]] = (*ATTRIBUTES.values(), "confirmed_email", "group_ids")
+    derived_from: ClassVar[tuple[str, ...]] = (*ATTRIBUTES.values(), "identities", "confirmed_email", "group_ids")
 
     class Keys:
         primary = models.Key("USER#{user_id}", "#METADATA")
@@ -70,20 +72,32 @@ class User(AbstractUser):
         abstract = False
 
     def derived_objects(self) -> Iterator[models.Model]:
-        """One login each for the e-mail address, the user name and the telephone number, and the memberships."""
+        """One login each for the e-mail address, the user name, the telephone number and each account elsewhere.
+
+        The latter have an identity too, which is one user's. And the memberships.
+        """
         for kind, attribute in ATTRIBUTES.items():
             identifier = getattr(self, attribute)
             if identifier:
                 confirmed = self.has_confirmed_email if kind == EMAIL else None
                 yield Login(user_id=self.user_id, kind=kind, identifier=identifier, confirmed=confirmed)
+        for member in sorted(self.identities or ()):
+            provider, subject = parted(member)
+            yield Login(user_id=self.user_id, kind=provider.upper(), identifier=subject, confirmed=True)
+            yield Identity(user_id=self.user_id, provider=provider, subject=subject)
         yield from super().derived_objects()
 
     @property
     def ways(self) -> list[Login]:
         """The ways to log in as this object has them, of the kinds of ``LOGIN_WITH``. Sends nothing."""
-        kinds = {kind for kind, attribute in ATTRIBUTES.items() if attribute in account_settings().login_with}
+        wanted = account_settings().login_with
         derived = (each for each in self.derived_objects() if isinstance(each, Login))
-        return [each for each in derived if each.kind in kinds]
+        return [each for each in derived if ATTRIBUTES.get(each.kind, each.kind.lower()) in wanted]
+
+    @staticmethod
+    def identity_model() -> type[Identity]:
+        """The model of accounts elsewhere, for the manager."""
+        return Identity
 
     def has_identifier(self, kind: str, identifier: str) -> bool:
         """Whether this is the user's identifier of this kind, whatever its case. Sends nothing."""
@@ -120,8 +134,8 @@ class Login(models.Model):
 
     user = models.ReferenceAttribute(User, attr_name="userId")
     user_id: str
-    kind = models.UnicodeAttribute(max_length=30, choices=[(kind, kind) for kind in ATTRIBUTES])
-    identifier = models.UnicodeAttribute(max_length=254)
+    kind = models.UnicodeAttribute(max_length=30)
+    identifier = models.UnicodeAttribute(max_length=255)
     confirmed = models.BooleanAttribute(null=True)
 
     objects: ClassVar[LoginManager[Login]] = LoginManager()
@@ -137,7 +151,29 @@ class Login(models.Model):
 
     def is_derived(self) -> bool:
         """Logins of the kinds of ``LOGIN_WITH`` follow from the user; others are made by whoever adds them."""
-        return self.kind in ATTRIBUTES
+        return self.kind in ATTRIBUTES or self.kind.lower() in account_settings().providers
+
+
+class Identity(models.Model):
+    """That an account elsewhere is one user's, whatever its case."""
+
+    provider = models.UnicodeAttribute(max_length=30)
+    subject = models.UnicodeAttribute(max_length=255)
+    user = models.ReferenceAttribute(User, attr_name="userId", related_name="+")
+    user_id: str
+
+    derived_by: ClassVar[str] = "user"
+    derived_exclusive: ClassVar[bool] = True
+
+    class Keys:
+        primary = models.Key("IDENTITY#{provider}#{subject:canonical}", "#METADATA")
+
+    class Meta:
+        default_permissions = ()
+        verbose_name_plural = "identities"
+
+    def __str__(self) -> str:
+        return f"{self.provider} {self.subject}"
 
 
 class Group(AbstractGroup):

@@ -6,15 +6,21 @@ way to log in is kept by a condition on it. This module must not know how somebo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Any, Final
 
 from asgiref.sync import sync_to_async
 from django.db.models import Q
 
 from accounts.conf import EMAIL, PHONE, account_settings
-from accounts.identifiers import ATTRIBUTES, phone_of
+from accounts.identifiers import ATTRIBUTES, member_of, parted, phone_of
 from dynamo_single.exceptions import ConditionNotMet, DynamoSingleError, InvalidValue, StaleObject
+from dynamo_single.keys import canonical
+
+#: What two sets give: what is held, and what is added or removed.
+_Combined = Callable[[set[str], set[str]], set[str]]
 
 if TYPE_CHECKING:
     from dynamo_single import models
@@ -25,6 +31,10 @@ else:
 
 #: How often a way is removed again because another writer changed the user meanwhile.
 ATTEMPTS = 5
+#: As long as a subject may be in an ID token (https://openid.net/specs/openid-connect-core-1_0.html#IDToken).
+LONGEST_SUBJECT: Final = 255
+#: Each is two items that are written and deleted with the user, in one transaction.
+MAX_IDENTITIES: Final = 10
 
 
 class LastWay(InvalidValue):
@@ -37,16 +47,21 @@ class Ways(_Manager):
     instance: Any
 
     def add(self, *args: Any, **options: Any) -> None:
-        """``add("phone", "+15550100")``: let the user log in with what is known to be the user's: one transaction.
+        """Let the user log in with what is known to be the user's: one transaction.
 
-        Raises ``UniqueViolation`` if it is another's, and ``InvalidValue`` for what is no telephone number, or for a
-        user who has one already.
+        ``add("phone", "+15550100")``, or ``add("google", subject)`` for an account elsewhere. Raises
+        ``UniqueViolation`` if it is another's, and ``InvalidValue`` for what is no telephone number, or a second one.
         """
         kind, identifier = _asked(args)
+        if kind in account_settings().providers:
+            if kind not in account_settings().login_with:
+                raise InvalidValue(f"Nobody logs in with {kind!r}: ACCOUNTS['LOGIN_WITH'] does not have it.")
+            self._change_identities(kind, identifier, set.union)
+            return
         if kind != PHONE:
             raise InvalidValue(
-                f"logins.add({kind!r}, ...): '{PHONE}' can be added, if LOGIN_WITH has it. The e-mail address and the "
-                "user name are attributes of the user."
+                f"logins.add({kind!r}, ...): '{PHONE}' and accounts of providers can be added, if LOGIN_WITH has them. "
+                "The e-mail address and the user name are attributes of the user."
             )
         number = phone_of(identifier)
         if number is None:
@@ -57,32 +72,44 @@ class Ways(_Manager):
         change(user, PHONE, number)
 
     def remove(self, *args: Any, **options: Any) -> None:
-        """``remove("phone")``: take a way to log in from the user, a telephone number or the e-mail address.
+        """``remove("phone")``, ``remove("email")``, ``remove("google", subject)``: take a way to log in from the user.
 
         One transaction, under the condition that another way is left: ``LastWay`` otherwise. Where another writer was
         faster, a GetItem and a transaction more.
         """
-        kind, _ = _asked(args)
+        kind, identifier = _asked(args)
+        if kind in account_settings().providers:
+            self._change_identities(kind, identifier, set.difference)
+            return
         if kind not in (EMAIL, PHONE):
-            raise InvalidValue(f"logins.remove({kind!r}): '{EMAIL}' and '{PHONE}' can be removed.")
+            raise InvalidValue(f"logins.remove({kind!r}): '{EMAIL}', '{PHONE}' and accounts elsewhere can be removed.")
         user = self.instance
-        for attempt in range(ATTEMPTS):
-            if not getattr(user, kind):
-                return
-            left = others(user, kind)
-            if not left:
-                raise LastWay(
-                    f"{user._meta.label} with pk {user.pk!r} has no other way to log in; nothing was written."
-                )
-            there = Q(*((f"{each}__isnull", False) for each in left), _connector=Q.OR)
-            try:
-                change(user, kind, None, there & Q(password=user.password))
-            except (ConditionNotMet, StaleObject):
-                if attempt == ATTEMPTS - 1:
-                    raise
-                user.refresh_from_db()
-            else:
-                return
+
+        def write() -> None:
+            if getattr(user, kind):
+                change(user, kind, None, left(user, kind=kind))
+
+        _again(user, write)
+
+    def _change_identities(
+        self, provider: str, subject: str, combined: Callable[[set[str], set[str]], set[str]]
+    ) -> None:
+        if provider not in account_settings().login_with:
+            raise InvalidValue(f"Nobody logs in with {provider!r}: ACCOUNTS['LOGIN_WITH'] does not have it.")
+        if not canonical(subject) or len(subject) > LONGEST_SUBJECT:
+            raise InvalidValue(f"{subject!r} is no account: it has 1 to {LONGEST_SUBJECT} characters.")
+        user, member = self.instance, member_of(provider, subject)
+
+        def write() -> None:
+            held = set(user.identities or ())
+            wanted = combined(held, {member})
+            if len(wanted) > max(MAX_IDENTITIES, len(held)):
+                raise InvalidValue(f"A user can have {MAX_IDENTITIES} accounts elsewhere.")
+            if wanted != held:
+                condition = None if member in wanted else left(user, member=member)
+                change(user, "identities", wanted or None, condition)
+
+        _again(user, write)
 
     async def aadd(self, *args: Any, **options: Any) -> None:
         """See ``add()``."""
@@ -93,12 +120,35 @@ class Ways(_Manager):
         await sync_to_async(self.remove)(*args, **options)
 
 
-def others(user: Any, kind: str) -> list[str]:
-    """The attributes that the user logs in with besides one of a kind: those that a password lets in. Sends nothing."""
-    if not user.has_usable_password():
-        return []
-    named = [each for each in account_settings().login_with if each != kind and each in ATTRIBUTES.values()]
-    return [each for each in named if getattr(user, each)]
+def left(user: Any, *, kind: str = "", member: str = "") -> Q:
+    """The condition that a way to log in is left besides one; ``LastWay`` where the object itself has none.
+
+    What is typed lets nobody in without a password, which has to be the one that was looked at. Sends nothing.
+    """
+    wanted = account_settings().login_with
+    typed = [each for each in ATTRIBUTES.values() if each in wanted and each != kind and getattr(user, each)]
+    elsewhere = [each for each in user.identities or () if each != member and parted(each)[0] in wanted]
+    ways = [Q(identities__contains=each) for each in sorted(elsewhere)]
+    if typed and user.has_usable_password():
+        there = reduce(or_, (Q(**{f"{each}__isnull": False}) for each in typed))
+        ways.append(Q(password=user.password) & there)
+    if not ways:
+        name = f"{user._meta.label} with pk {user.pk!r}"
+        raise LastWay(f"{name} has no other way to log in; nothing was written.")
+    return reduce(or_, ways)
+
+
+def _again(user: Any, write: Callable[[], None]) -> None:
+    """Write, and again with the user as stored where another writer was faster."""
+    for attempt in range(ATTEMPTS):
+        try:
+            write()
+        except (ConditionNotMet, StaleObject):
+            if attempt == ATTEMPTS - 1:
+                raise
+            user.refresh_from_db()
+        else:
+            return
 
 
 def _asked(args: Sequence[Any]) -> tuple[str, str]:
@@ -107,7 +157,7 @@ def _asked(args: Sequence[Any]) -> tuple[str, str]:
     return args[0], args[1] if len(args) > 1 else ""
 
 
-def change(user: Any, kind: str, value: str | None, condition: Q | None = None) -> None:
+def change(user: Any, kind: str, value: Any, condition: Q | None = None) -> None:
     """Write another identifier, or none: one transaction with the login and the claims."""
     held = getattr(user, kind)
     setattr(user, kind, value)

@@ -61,9 +61,19 @@ def _of_source(subject: Subject, key: ItemKey, expected: Item, found: Item | Non
         return
     model: Any = Subject.of(subject.alias, expected).model
     automatic = {field.attribute.attr_name for field in model._meta.concrete_fields if _is_automatic(field)}
+    if model.derived_exclusive and found.get(held := _held_by(model)) != expected[held]:
+        text = f"{said} follows from it, and is another object's, as an item of which there is one. Change one of them."
+        yield Finding("value held twice", subject.key, text)
+        return
     if not serialization.is_same_item(expected, found, model, apart_from=automatic):
         repair = (Put(expected, as_read(found, {*expected, *found})), unchanged)
         yield Finding("derived item", subject.key, f"{said} follows from it and is not as it gives.", repair)
+
+
+def _held_by(model: Any) -> str:
+    """The physical name of what says whose a derived item is."""
+    stored: str = model._meta.get_field(model.derived_by).attribute.attr_name
+    return stored
 
 
 def _is_automatic(field: Any) -> bool:

@@ -10,10 +10,13 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from dynamo_single.exceptions import UniqueViolation
+from dynamo_single.orm.conditions.terms import Condition, Or, Stored
 from dynamo_single.orm.effects.effect import Along, Effect, Transition, standing
 from dynamo_single.orm.items import hydration
+from dynamo_single.orm.items.expiry import free
 from dynamo_single.orm.items.form import item_of
-from dynamo_single.orm.requests.actions import Action, Delete, Item, ItemKey, Put, key_of
+from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Delete, Item, ItemKey, Put, key_of
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.owners import all_plain
@@ -36,7 +39,12 @@ class Derived(Effect):
         before, after = transition.before, transition.after
         old, new = await self._items(before), await self._items(after)
         removed = standing(self.model, before) if before is not None and after is None else set()
-        return Along(tuple(actions(old, new)), self.made_of | removed, (*old.values(), *new.values()))
+        return Along(
+            tuple(actions(self.model, old, new)),
+            self.made_of | removed,
+            (*old.values(), *new.values()),
+            partial(_explained, transition),
+        )
 
     async def _items(self, item: Item | None) -> Items:
         # A project's own may wait.
@@ -63,7 +71,48 @@ def items_of(model: type[DynamoModel], item: Item | None) -> Items:
     return {key_of(each): each for each in found}
 
 
-def actions(old: Items, new: Items) -> list[Action]:
-    """What turns the one set of items into the other; an item that stays as it was is not touched."""
-    written: list[Action] = [Put(item) for key, item in new.items() if old.get(key) != item]
-    return [*written, *(Delete(key) for key in old if key not in new)]
+def actions(model: type[DynamoModel], old: Items, new: Items) -> list[Action]:
+    """What turns the one set of items into the other; an item that stays as it was is not touched.
+
+    One that belongs to one object only is put where nobody has it, and deleted if it is the object's own.
+    """
+    written: list[Action] = []
+    for key, item in new.items():
+        if old.get(key) != item:
+            holder = _holder(model, item)
+            written.append(Put(item) if holder is None else Put(item, Or((free(holder[0]), holder[1]))))
+    for key, item in old.items():
+        if key not in new:
+            holder = _holder(model, item)
+            written.append(Delete(key) if holder is None else Delete(key, Or((ITEM_MISSING, holder[1]))))
+    return written
+
+
+def _holder(model: type[DynamoModel], item: Item) -> tuple[Any, Condition] | None:
+    """The model of an item that belongs to one object only, and the condition that it is this one's; else ``None``."""
+    found: Any = registry.model_of_type(model._options.alias, item[names.ITEM_TYPE]["S"])
+    if found is None or not found.derived_exclusive:
+        return None
+    stored = found._meta.get_field(found.derived_by).attribute.attr_name
+    return found, Stored(stored, "=", (dict(item[stored]),))
+
+
+def _explained(transition: Transition, action: Action, found: Item | None) -> Exception | None:
+    """The error for an item that is another object's; ``None`` if that is not what was refused."""
+    model = transition.subject.model
+    if transition.after is None or not isinstance(action, Put) or (holder := _holder(model, action.item)) is None:
+        return None
+    other, label = (
+        hydration.instance(holder[0], {name: {**value} for name, value in action.item.items()}),
+        model._meta.label,
+    )
+    fields = tuple(other._identity)
+    values = tuple(getattr(other, name) for name in fields)
+    said = " and ".join(f"{name} {value!r}" for name, value in zip(fields, values, strict=True))
+    return UniqueViolation(
+        f"Another {label} has {said}; nothing was written.",
+        label=label,
+        field=", ".join(fields),
+        value=values[0] if len(values) == 1 else values,
+        fields=fields,
+    )

@@ -71,6 +71,8 @@ class PynamoDBHooks(_Base):
     #: The reference to the object that this one follows from, on models that are made by ``derived_objects()``;
     #: ``is_derived()`` tells those that are not.
     derived_by: ClassVar[str] = ""
+    #: Of a model with ``derived_by``: whether an item belongs to one object only, which no other one puts its own over.
+    derived_exclusive: ClassVar[bool] = False
 
     def update(self, *args: object, **kwargs: Any) -> Any:
         """PynamoDB's ``update(actions)`` is refused: it would leave keys behind that depend on what it changes."""

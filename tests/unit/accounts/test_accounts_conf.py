@@ -38,6 +38,7 @@ def test_every_key_can_be_set() -> None:
         "CLIENT_ADDRESS_HEADER": "X-Forwarded-For",
         "TRUSTED_PROXIES": 2,
         "PHONE_REGION": "US",
+        "PROVIDERS": {"google": None, "github": None, "work": "https://login.example.com"},
         "PHONE_SENDER": "mysite.texts.send",
     }
     with override_settings(ACCOUNTS=values):
@@ -56,11 +57,16 @@ def test_every_key_can_be_set() -> None:
         ),
         (
             {"LOGIN_WITH": []},
-            r"ACCOUNTS\['LOGIN_WITH'\] must be a list of some of 'email', 'username', 'phone', not \[\]",
+            r"ACCOUNTS\['LOGIN_WITH'\] must be a list of some of 'email', 'username', 'phone' and providers, not \[\]",
         ),
-        ({"LOGIN_WITH": "email"}, "must be a list of some of 'email', 'username', 'phone', not 'email'"),
+        ({"LOGIN_WITH": "email"}, "must be a list of some of 'email', 'username', 'phone' and providers, not 'email'"),
         ({"LOGIN_WITH": ["email", "email"]}, "must be a list of some of 'email'"),
-        ({"LOGIN_WITH": ["telephone"]}, "must be a list of some of 'email'"),
+        (
+            {"LOGIN_WITH": ["telephone"]},
+            "has 'telephone'; there are 'email', 'username', 'phone', and the providers",
+        ),
+        ({"PROVIDERS": {"email": None}}, "must be a dict of names such as 'work' and their issuers"),
+        ({"PROVIDERS": {"Work!": None}}, "must be a dict of names such as 'work' and their issuers"),
         ({"PHONE_REGION": "us"}, "must be None or the two letters of a country such as 'US'"),
         ({"PHONE_SENDER": "send"}, "must be None or the path of a function such as 'mysite.texts.send'"),
         ({"LOCKOUT": 1}, r"ACCOUNTS\['LOCKOUT'\] must be True or False, not 1"),
