@@ -13,7 +13,7 @@ from django.contrib.auth import admin as auth_admin
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from accounts.conf import PHONE, account_settings
+from accounts.conf import EMAIL, PHONE, USERNAME, account_settings
 from accounts.forms import LoginForm, PasswordChangeForm, UserChangeForm, UserCreationForm
 from accounts.models import Group, User
 from dynamo_single.admin import DynamoModelAdmin, FilteredSelect
@@ -89,22 +89,29 @@ class UserAdmin(DynamoModelAdmin, auth_admin.UserAdmin):  # type: ignore[type-ar
     list_filter = ("is_staff", "is_superuser", "is_active")
     search_fields = ("username", "email")
     filter_horizontal = ()
-    readonly_fields = ("last_login", "date_joined")
+    readonly_fields = ("last_login", "date_joined", "ways")
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """With the telephone number, where people log in with it."""
+        """With the telephone number and all ways to log in, where there are more than names and addresses."""
         found = super().get_fieldsets(request, obj)
-        if obj is None or PHONE not in account_settings().login_with:
+        wanted = account_settings().login_with
+        more = [*([PHONE] if PHONE in wanted else []), *(["ways"] if set(wanted) - {EMAIL, USERNAME} else [])]
+        if obj is None or not more:
             return found
         name, options = self.fieldsets[1]
-        with_phone = (name, {**options, "fields": (*options["fields"], PHONE)})
-        return [with_phone if each == self.fieldsets[1] else each for each in found]
+        longer = (name, {**options, "fields": (*options["fields"], *more)})
+        return [longer if each == self.fieldsets[1] else each for each in found]
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         """Django's; where the page does not show the groups, with a form that leaves them alone."""
         if obj is not None and "groups" not in flatten_fieldsets(self.get_fieldsets(request, obj)):
             kwargs = {"form": UserChangeForm, **kwargs}
         return super().get_form(request, obj, change=change, **kwargs)
+
+    @admin.display(description=_("Ways to log in"))
+    def ways(self, user: Any) -> str:
+        """The kinds and what is typed or known elsewhere. Sends nothing."""
+        return ", ".join(f"{login.kind.lower()} {login.identifier}" for login in user.ways)
 
     @admin.display(description=_("Groups"))
     def groups(self, user: Any) -> str:

@@ -94,6 +94,11 @@ class User(AbstractUser):
         derived = (each for each in self.derived_objects() if isinstance(each, Login))
         return [each for each in derived if ATTRIBUTES.get(each.kind, each.kind.lower()) in wanted]
 
+    @property
+    def ways_elsewhere(self) -> list[Login]:
+        """The accounts elsewhere among these."""
+        return [each for each in self.ways if each.kind not in ATTRIBUTES]
+
     @staticmethod
     def identity_model() -> type[Identity]:
         """The model of accounts elsewhere, for the manager."""

@@ -17,6 +17,7 @@ from django.views.generic import FormView
 
 from accounts import codes, forms, mail_limits
 from accounts.conf import EMAIL, PHONE
+from accounts.identifiers import parted
 from accounts.ways import LastWay
 from dynamo_single.exceptions import UniqueViolation
 
@@ -87,7 +88,7 @@ class CodeView(LoginRequiredMixin, FormView):  # type: ignore[type-arg]  # not g
 
 
 class RemoveWayView(OwnFormView):
-    """Remove the e-mail address or the telephone number, unless nobody could log in then."""
+    """Remove the e-mail address, the telephone number or an account elsewhere, unless nobody could log in then."""
 
     form_class = forms.PasswordForm
     template_name = "accounts/remove_way.html"
@@ -96,10 +97,11 @@ class RemoveWayView(OwnFormView):
     def form_valid(self, form: forms.PasswordForm) -> HttpResponse:
         """Remove it."""
         user: Any = self.request.user
-        if self.kwargs["kind"] not in (EMAIL, PHONE):
+        given = [self.kwargs["kind"], *([self.request.GET["subject"]] if "subject" in self.request.GET else [])]
+        if given[0] not in (EMAIL, PHONE) and given not in [[*parted(each)] for each in user.identities or ()]:
             raise Http404
         try:
-            user.logins.remove(self.kwargs["kind"])
+            user.logins.remove(*given)
         except LastWay:
             text = _("This is the only way in which you can log in. Add another one first.")
             return self.refused(form, None, ValidationError(text, "last_way"))

@@ -283,3 +283,23 @@ def test_an_account_that_two_users_have_is_reported(john: User, table: Table) ->
         call_command("dynamo_verify", repair=True, stdout=out)
     assert "value held twice: USER#2 / #METADATA: IDENTITY#work#ab-42 / #METADATA" in out.getvalue()
     assert User.objects.get_by_identity("work", SUBJECT) == john
+
+
+def test_accounts_are_listed_and_removed_on_the_account_page(john: User) -> None:
+    add(john)
+    browser = Client()
+    browser.force_login(john)
+    assert "?subject=Ab-42" in browser.get("/accounts/").content.decode()
+    path = "/accounts/remove/work/?subject="
+    assert browser.post(f"{path}other", {"password": PASSWORD}).status_code == 404
+    assert browser.post(f"{path}Ab-42", {"password": "wrong"}).status_code == 200
+    assert browser.post(f"{path}Ab-42", {"password": PASSWORD}).url == "/accounts/"
+    assert "Ab-42" not in browser.get("/accounts/").content.decode()
+
+
+def test_the_staff_see_all_ways_to_log_in(john: User) -> None:
+    add(john)
+    boss = Client()
+    boss.force_login(User.objects.create_superuser("boss", "boss@example.com", PASSWORD))
+    page = boss.get(f"/admin/accounts/user/{john.pk}/change/").content.decode()
+    assert "email john@example.com, username John, work Ab-42" in page
