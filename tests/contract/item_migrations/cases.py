@@ -6,7 +6,7 @@ One model of lamps in many forms, all under one item type and in one table, as d
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dynamo_single import models
@@ -21,7 +21,9 @@ from dynamo_single.item_migrations.online.changes.claims import needless_claims,
 from dynamo_single.item_migrations.online.changes.functions import changed_items
 from dynamo_single.item_migrations.online.changes.keys import index_pairs
 from dynamo_single.item_migrations.online.changes.moves import moved_items
+from dynamo_single.item_migrations.online.changes.upgrades import upgraded_items
 from dynamo_single.item_migrations.snapshots import Snapshot
+from dynamo_single.orm.schema import registry
 from tests.unit.declaring import declare, forgotten
 
 #: What a writer wants to be stored, whatever the code of its day calls it.
@@ -72,6 +74,7 @@ def lamp(
     primary: tuple[str, str] = ("LAMP#{lamp_id}", "#METADATA"),
     item_type: str = "Lamp",
     without: str = "",
+    options: Mapping[str, Any] | None = None,
     **attributes: Any,
 ) -> Any:
     """A form of the model."""
@@ -91,7 +94,7 @@ def lamp(
             primary,
             {**by_name, **(keys or {})},
             bases=(models.SoftDeleteModel,),
-            options={"item_type": item_type, "trash_index": "gs1"},
+            options={"item_type": item_type, "trash_index": "gs1", **(options or {})},
             **own,
         )
 
@@ -238,6 +241,20 @@ def change_items() -> Case:
     return Case(old, new, (Phase(change, (old, new)), Phase(change, (new,))))
 
 
+def upgrade_items() -> Case:
+    """A schema version that was raised: a text becomes a number, by writes of new code or by the pass.
+
+    Old code knows of versions, and is refused what is upgraded: code that does not would write over it unnoticed.
+    """
+    number = models.Upgrade(lambda item: {"size": int(item["size"])} if "size" in item else {}, changes=["size"])
+    versions = {"schema_version": 2, "upgrades": {1: number}}
+    old = Code(lamp(BY_SIZE, options={"schema_version": 1}))
+    new = Code(lamp(BY_SIZE, size=models.IntegerAttribute(null=True), options=versions), converting("size", int))
+    after = replace(new.snapshot, oldest_version=2, pending=())
+    upgrade = (upgraded_items(after, lambda _: registry.layout_of(new.model).schema),)
+    return Case(old, new, (Phase(upgrade, (old, new)), Phase(upgrade, (new,))))
+
+
 CASES: dict[str, Callable[[], Case]] = {
     each.__name__: each
     for each in (
@@ -254,5 +271,6 @@ CASES: dict[str, Callable[[], Case]] = {
         remove_unique,
         move,
         change_items,
+        upgrade_items,
     )
 }

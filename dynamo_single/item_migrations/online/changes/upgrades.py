@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, SchemaVersionError
 from dynamo_single.item_migrations.online.changes.rewriting import (
     indexes_of,
@@ -19,17 +21,17 @@ from dynamo_single.table import names
 _KEY = (names.PARTITION_KEY, names.SORT_KEY)
 
 
-def upgraded_items(after: Snapshot) -> Task:
+def upgraded_items(after: Snapshot, schema_of: Callable[[Snapshot], Schema] | None = None) -> Task:
     """Bring every item of an earlier version to that of ``after``, with folded copies and index keys.
 
-    The functions are those that the model has now, and are looked for when there is an item that needs them. The
+    The functions are those that the model has now, and are asked for when there is an item that needs them. The
     condition of the write is the whole item, and that what a function looked for and did not find is missing.
     """
     known = {each.stored for each in after.attributes.values()} | pairs_follow_from(after, indexes_of(after))
 
     def change(item: Item, others: Others) -> tuple[Action, ...]:
         try:
-            found = _schema(after).upgraded(item, after.schema_version)
+            found = (schema_of or present_schema)(after).upgraded(item, after.schema_version)
         except SchemaVersionError as error:
             raise InvalidValue(str(error)) from error
         wanted = with_pairs(after, indexes_of(after), found.item)
@@ -38,7 +40,7 @@ def upgraded_items(after: Snapshot) -> Task:
     return Task(below_version(of_type(after.item_type), after.schema_version), change)
 
 
-def _schema(after: Snapshot) -> Schema:
+def present_schema(after: Snapshot) -> Schema:
     """The upgrades of the model as it is declared now; raises ``ConfigurationError`` if it has none any more."""
     model = registry.model_of_type(after.alias, after.item_type)
     schema = None if model is None else registry.layout_of(model).schema
