@@ -82,6 +82,14 @@ class TooManyMatches(NotSupported):
         self.limit = limit
 
 
+class TooManyHolders(NotSupported):
+    """More objects than ``CopiedAttribute(max_holders=...)`` allows would copy a change; nothing was written."""
+
+    def __init__(self, message: str, *, limit: int) -> None:
+        super().__init__(message)
+        self.limit = limit
+
+
 class TooManyReads(NotSupported):
     """A query's filter left out more items, read for nothing, than ``MAX_READS`` or ``allow_reads()`` allows."""
 

@@ -13,6 +13,7 @@ from dynamo_single.exceptions import (
     ParentInTrash,
     StaleObject,
     StillReferenced,
+    TooManyHolders,
     UniqueViolation,
 )
 from dynamo_single.orm.schema.kinds import DynamoModel
@@ -25,6 +26,7 @@ REFUSALS = (
     ParentInTrash,
     StaleObject,
     StillReferenced,
+    TooManyHolders,
     UniqueViolation,
 )
 

@@ -128,3 +128,26 @@ class Lease(models.Model):
     class Keys:
         primary = models.Key("LEASE#{lease_id}", "#METADATA")
         by_theatre = models.IndexKey("gs1", "LEASES#{theatre_id}", "{lease_id}")
+
+
+class Imprint(models.Model):
+    """What is copied to a bounded number of objects."""
+
+    imprint_id = models.UnicodeAttribute()
+    name = models.UnicodeAttribute()
+    motto = models.UnicodeAttribute(default="")
+
+    class Keys:
+        primary = models.Key("IMPRINT#{imprint_id}", "#METADATA")
+
+
+class Pressing(models.Model):
+    """Three of these may follow a name, and a job lets more follow a motto."""
+
+    imprint = models.ReferenceAttribute(Imprint)
+    number = models.IntegerAttribute()
+    imprint_name = models.CopiedAttribute("imprint", "name", max_holders=3)
+    imprint_motto = models.CopiedAttribute("imprint", "motto", max_holders=4, beyond="job")
+
+    class Keys:
+        primary = models.Key("IMPRINT#{imprint_id}", "PRESSING#{number}")

@@ -13,11 +13,10 @@ from dynamo_single.costs import measure_requests
 from dynamo_single.exceptions import StaleObject
 from dynamo_single.management.base import TableCommand
 from dynamo_single.management.commands.dynamo_verify import model_of
+from dynamo_single.orm.effects.together import effects_of
 from dynamo_single.orm.filled import ownership
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.reading import single
-from dynamo_single.orm.write import save
-from dynamo_single.orm.write.intentions import SAVE
 from dynamo_single.table.flow import run
 from dynamo_single.table.table import Table
 from dynamo_single.verification.findings import Subject
@@ -74,13 +73,15 @@ class Command(TableCommand):
 
 
 def _completed(table: Table, finding: Finding) -> bool:
-    """Let the copies of a marked source follow, as saving it again does; ``False`` if somebody else changed it."""
+    """Let the copies of a marked source follow, however many; ``False`` if somebody else changed it."""
     item = run(single.get_item(table, finding.key))
     model = None if item is None else Subject.of(table.settings.alias, item).model
     if item is None or model is None:
         return False
     try:
-        run(save.save(hydration.instance(model, item), SAVE, None))
+        obj = hydration.instance(model, item)
+        for effect in effects_of(model):
+            run(effect.complete(obj))
     except StaleObject:
         return False
     return True

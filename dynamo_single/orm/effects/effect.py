@@ -139,6 +139,9 @@ class Effect:
     async def idle(self, obj: DynamoModel, pending: Block | None) -> None:
         """What an earlier write left undone, where there is nothing to write."""
 
+    async def complete(self, obj: DynamoModel) -> None:
+        """What earlier writes left undone, however much it is (``dynamo_rebuild``)."""
+
     async def catch_up(self, obj: DynamoModel, pending: Block | None) -> None:
         """What other objects have to follow, that were stored before this one (fixtures)."""
 

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dynamo_single.exceptions import CopiesDue, DynamoSingleError, NoAccessPattern, SourceChanged
+from dynamo_single.exceptions import CopiesDue, DynamoSingleError, NoAccessPattern, SourceChanged, TooManyHolders
 from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.effects import sending
 from dynamo_single.orm.effects.compose import assigned, compose
@@ -48,6 +48,12 @@ class Group(Struct, frozen=True):
     field: Any
     pk: Any
     values: Mapping[str, Any]
+
+    @property
+    def bound(self) -> CopiedAttribute | None:
+        """The copy with the smallest ``max_holders``, if any of them has one."""
+        copies = [copy for copy in registry.copied_of(self.holder) if copy.name in self.values and copy.max_holders]
+        return min(copies, key=lambda copy: copy.max_holders or 0, default=None)
 
     async def stale(self, *, deleted: bool = True) -> AsyncGenerator[Any, None]:
         """The objects whose copies are otherwise: a Query by the key that the relation has; ``deleted`` ones too.
@@ -121,12 +127,13 @@ def marked(model: type[DynamoModel], item: Item) -> list[CopiedAttribute]:
 
 
 class _Spread(Struct, frozen=True):
-    """What a change of a source takes along: the holders' actions and items, or a mark."""
+    """What a change of a source takes along: the holders' actions and items, or a mark, which a ``job`` takes away."""
 
     copies: tuple[CopiedAttribute, ...] = ()
     actions: tuple[Action, ...] = ()
     items: tuple[Item, ...] = ()
     mark: tuple[str, ...] = ()
+    job: bool = False
 
 
 class Spreading(Effect):
@@ -173,8 +180,18 @@ class Spreading(Effect):
         values: dict[ItemKey, Mapping[str, Any]] = {}
         room = _Room(own)
         for group in groups(self.model, transition.subject.pk, transition.after or {}, copies):
+            bound, number = None if transition.lenient else group.bound, 0
+            if bound is None and room.is_full:
+                continue
             async with aclosing(group.stale()) as holders:
                 async for holder in holders:
+                    number += 1
+                    if bound is not None and number > (bound.max_holders or 0):
+                        if bound.beyond == "refuse":
+                            raise _too_many(transition.subject, bound)
+                        return _Spread(copies, mark=tuple(marks(copies)), job=True)
+                    if room.is_full:
+                        continue  # only counted
                     # One that refers to the source more than once is written once.
                     key = key_of(holder._stored)
                     values[key] = {**values.get(key, {}), **group.values}
@@ -182,8 +199,11 @@ class Spreading(Effect):
                     if write is None:
                         continue
                     room.take(key, write)
-                    if transition.pending is None and room.is_exceeded:
-                        return _Spread(copies, mark=tuple(marks(copies)))
+                    room.is_full = transition.pending is None and room.is_exceeded
+                    if room.is_full and bound is None:
+                        break
+        if room.is_full:
+            return _Spread(copies, mark=tuple(marks(copies)))
         return _Spread(copies, tuple(combined(room.actions())), tuple(room.items()))
 
     async def _holder_write(
@@ -195,12 +215,25 @@ class Spreading(Effect):
 
     async def idle(self, obj: DynamoModel, pending: Block | None) -> None:
         """Let the copies that an object's mark names follow."""
-        if names.COPIES_DUE not in obj._stored:
+        if names.COPIES_DUE not in obj._stored or await self._is_job(obj):
             return
         if pending is not None:
-            pending.callbacks.append(partial(self._complete, obj))
+            pending.callbacks.append(partial(self.complete, obj))
         else:
-            await self._complete(obj)
+            await self.complete(obj)
+
+    async def _is_job(self, obj: DynamoModel) -> bool:
+        """Whether more copies than a bound allows are due, which no save is to wait for."""
+        for group in groups(self.model, obj.pk, obj._stored, marked(self.model, obj._stored)):
+            bound, number = group.bound, 0
+            if bound is None or bound.beyond != "job":
+                continue
+            async with aclosing(group.stale()) as holders:
+                async for _ in holders:
+                    number += 1
+                    if number > (bound.max_holders or 0):
+                        return True
+        return False
 
     async def catch_up(self, obj: DynamoModel, pending: Block | None) -> None:
         """Fill the copies of objects that were stored before their source: a Query for each reference to it."""
@@ -208,15 +241,17 @@ class Spreading(Effect):
 
     async def _finish(self, spread: _Spread, pending: Block | None, obj: DynamoModel) -> None:
         """What has to happen after a source's change: copies that were made meanwhile, or that did not fit, follow."""
+        if spread.job:
+            return
         if pending is not None:
             item = dict(obj._stored)
             pending.callbacks.append(partial(self._follow, obj, item, spread.copies))
         elif spread.mark:
-            await self._complete(obj)
+            await self.complete(obj)
         else:
             await self._follow(obj, obj._stored, spread.copies)
 
-    async def _complete(self, obj: DynamoModel) -> None:
+    async def complete(self, obj: DynamoModel) -> None:
         """Let the copies that a mark names follow, and take the mark away: batches, then one UpdateItem."""
         item = obj._stored
         due = None if item is None else item.get(names.COPIES_DUE)
@@ -287,6 +322,8 @@ class _Room:
 
     def __init__(self, own: ItemKey) -> None:
         self.own = own
+        #: What comes is not taken any more.
+        self.is_full = False
         self.writes: dict[ItemKey, Write] = {}
         self._times: Counter[ItemKey] = Counter()
         self._size = 0
@@ -322,6 +359,16 @@ def _actions(write: Write, own: ItemKey) -> Iterator[Action]:
 def _items(write: Write) -> Iterator[Item]:
     both = (write.transition.before, write.transition.after)
     return (item for item in both if item is not None)
+
+
+def _too_many(subject: Subject, bound: CopiedAttribute) -> TooManyHolders:
+    label = bound.field.model._meta.label
+    return TooManyHolders(
+        f"{subject.name}: more than {bound.max_holders} {label} objects hold a copy of {bound.attribute}, which "
+        f"max_holders of {label}.{bound.name} does not allow; nothing was written. Allow more, or say "
+        'beyond="job", and run manage.py dynamo_rebuild after such a change.',
+        limit=bound.max_holders or 0,
+    )
 
 
 def _with_mark(spread: _Spread, before: Item, update: Update) -> Update:

@@ -6,7 +6,7 @@ Both are kept by every way to write and never set. This module must not know how
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from django.utils.functional import Promise
 
@@ -24,6 +24,9 @@ class CopiedAttribute(StandIn[Any]):
     It has the source's type and can stand in the keys of indexes. Creating an object, or changing its reference, reads
     the source by one GetItem; the transaction holds only if the source still has that value. When the source's value
     changes, its copies are found by a key and follow in the same transaction, or in batches where they do not fit.
+
+    A change that more than ``max_holders`` objects would have to follow is refused (``TooManyHolders``), or with
+    ``beyond="job"`` written by itself with a mark: the copies follow when ``manage.py dynamo_rebuild`` is run.
     """
 
     computed = True
@@ -37,8 +40,16 @@ class CopiedAttribute(StandIn[Any]):
         *,
         help_text: Label = "",
         attr_name: str | None = None,
+        max_holders: int | None = None,
+        beyond: Literal["refuse", "job"] = "refuse",
     ) -> None:
         super().__init__(verbose_name, null=True, blank=True, editable=False, help_text=help_text, attr_name=attr_name)
+        if max_holders is not None and (isinstance(max_holders, bool) or max_holders < 1):
+            raise ConfigurationError(f"max_holders={max_holders!r} is no number of objects, from 1 up.")
+        if beyond not in ("refuse", "job"):
+            raise ConfigurationError(f'beyond={beyond!r}: it can be "refuse", or "job" for manage.py dynamo_rebuild.')
+        self.max_holders = max_holders
+        self.beyond = beyond
         self.reference = reference
         self.attribute = attribute
 
