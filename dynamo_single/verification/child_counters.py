@@ -23,11 +23,11 @@ def inquire(table: Table, subject: Subject) -> Iterator[Finding]:
     if not counters:
         return
     obj = hydration.instance(subject.model, {name: dict(value) for name, value in subject.item.items()})
-    for name, children in counters:
-        if run(child_counters.count(children, obj.pk)) == _held(obj, name):
+    for name, children, condition in counters:
+        if run(child_counters.count(children, obj.pk, condition)) == _held(obj, name):
             continue
         fresh = hydration.reload(obj)
-        number, held = run(child_counters.count(children, obj.pk)), _held(fresh, name)
+        number, held = run(child_counters.count(children, obj.pk, condition)), _held(fresh, name)
         if number == held or _held(hydration.reload(obj), name) != held:
             continue
         repair = Update(subject.key, set={name: {"N": str(number)}}, condition=as_read(fresh._stored, (name,)))

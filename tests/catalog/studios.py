@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.db.models import Q
+
 from dynamo_single import models
 
 
@@ -151,3 +153,31 @@ class Pressing(models.Model):
 
     class Keys:
         primary = models.Key("IMPRINT#{imprint_id}", "PRESSING#{number}")
+
+
+class Venture(models.Model):
+    """What counts its chores, and those that are open or urgent."""
+
+    venture_id = models.UnicodeAttribute()
+
+    chores = models.Children("Chore")
+    chore_count = models.CounterAttribute("chores")
+    open_count = models.CounterAttribute("chores", condition=Q(status="open"))
+    urgent_count = models.CounterAttribute("chores", condition=Q(status="open", rank__gte=5) | Q(status="burning"))
+
+    class Keys:
+        primary = models.Key("VENTURE#{venture_id}", "#METADATA")
+
+
+class Chore(models.SoftDeleteModel):
+    """What is counted by its state."""
+
+    venture = models.ReferenceAttribute(Venture, null=True)
+    chore_id = models.UnicodeAttribute()
+    status = models.UnicodeAttribute(default="open")
+    rank = models.IntegerAttribute(default=0)
+    note = models.UnicodeAttribute(default="")
+
+    class Keys:
+        primary = models.Key("CHORE#{chore_id}", "#METADATA")
+        by_venture = models.IndexKey("gs1", "CHORES#{venture_id}", "{chore_id}")

@@ -10,9 +10,19 @@ from collections.abc import Collection, Mapping
 from functools import lru_cache, partial
 from typing import Any
 
-from dynamo_single.exceptions import MissingReference, NoAccessPattern, SourceChanged
-from dynamo_single.orm.conditions.algebra import join
-from dynamo_single.orm.conditions.terms import Stored
+from msgspec import Struct
+
+from dynamo_single.exceptions import (
+    InvalidValue,
+    MissingReference,
+    NoAccessPattern,
+    NotSupported,
+    SourceChanged,
+    UnknownField,
+)
+from dynamo_single.orm.conditions.algebra import join, names_in
+from dynamo_single.orm.conditions.matching import matches
+from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Stored
 from dynamo_single.orm.effects import sending
 from dynamo_single.orm.effects.effect import Along, Effect, Subject, Transition, standing
 from dynamo_single.orm.effects.terms import Conditions
@@ -27,12 +37,36 @@ from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.encoding.codecs import some_value
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.referrers import checked, count_name, leading
+from dynamo_single.orm.where import preconditions
 from dynamo_single.table import names
 
-#: A model that counts, its counter's physical name, and the children's reference to it.
-Counted = tuple[Any, str, Any]
 #: What a checked reference asks of the item that it leads to.
 ITEM_LIVE = join((ITEM_EXISTS, Stored(names.DELETED_AT, "missing")))
+
+
+class Counted(Struct, frozen=True):
+    """One number that follows from a model's objects: which other model has it, under which physical name, and by which
+    reference of theirs. Only those count that meet the ``condition``, which is in stored names."""
+
+    parent: Any
+    name: str
+    field: Any
+    condition: Condition = EVERYTHING
+
+    @property
+    def reference(self) -> str:
+        """The physical name of the reference."""
+        found: str = self.field.attribute.attr_name
+        return found
+
+    @property
+    def conditional(self) -> frozenset[str]:
+        """What decides whether an object counts, if not every live one does."""
+        if self.condition == EVERYTHING:
+            return frozenset()
+        return frozenset({self.reference, *names_in(self.condition)})
+
+
 #: By the key of a parent and the physical name of its counter, what is to be added.
 Sums = dict[ItemKey, dict[str, int]]
 
@@ -43,8 +77,9 @@ class Counters(Effect):
     def __init__(self, model: type[DynamoModel]) -> None:
         self.model = model
         self.references = frozenset(references(model))
-        counting = (field.attribute.attr_name for _, _, field in counted(model))
-        self.watches = frozenset({names.DELETED_AT, *counting})
+        self.decided = tuple(each.conditional for each in counted(model) if each.conditional)
+        counting = (each.reference for each in counted(model))
+        self.watches = frozenset({names.DELETED_AT, *counting}).union(*self.decided)
 
     async def follow(self, transition: Transition) -> Along:
         """What is to be added where; without reading."""
@@ -54,6 +89,9 @@ class Counters(Effect):
             as_read = {*self.references, *standing(self.model, before)}
         elif names.DELETED_AT in transition.written:
             as_read = set(self.references)
+        for deciding in self.decided:
+            if before is not None and (after is None or transition.written & {*deciding, names.DELETED_AT}):
+                as_read |= deciding
         live = set() if transition.lenient else entered(self.model, before, after)
         found = tuple(actions(self.model, before, after, transition.absent, live))
         return Along(found, frozenset(as_read), explain=partial(_explained, transition))
@@ -92,19 +130,19 @@ def counted(model: type[DynamoModel]) -> tuple[Counted, ...]:
 @lru_cache(maxsize=1024)
 def _counted(model: type[DynamoModel], known: tuple[Any, ...]) -> tuple[Counted, ...]:
     own = (each for each in leading(model) if each[1].attribute.checked)
-    found: list[Counted] = [(target, count_name(field), field) for target, field in own]
+    found = [Counted(target, count_name(field), field) for target, field in own]
     for parent in known:
         for counter in registry.counters_of(parent):
             children = getattr(parent, counter.children)
             if children.model._meta.concrete_model is model:
-                found.append((parent, counter.attr_name, children.field))
+                condition = preconditions.read(model, counter.condition)
+                found.append(Counted(parent, counter.attr_name, children.field, condition))
     return tuple(found)
 
 
 def references(model: type[DynamoModel]) -> set[str]:
     """The physical names of the references that say where an object is counted, but for those that never change."""
-    fields = {field for _, _, field in counted(model)}
-    return {field.attribute.attr_name for field in fields if field.attname not in model._identity}
+    return {each.reference for each in counted(model) if each.field.attname not in model._identity}
 
 
 def sums(model: type[DynamoModel], before: Item | None, after: Item | None) -> Sums:
@@ -113,12 +151,12 @@ def sums(model: type[DynamoModel], before: Item | None, after: Item | None) -> S
     for item, step in ((before, -1), (after, 1)):
         if item is None or names.DELETED_AT in item:
             continue
-        for parent, name, field in counted(model):
-            stored = item.get(field.attribute.attr_name)
-            if stored is not None:
-                key = key_of_pk(parent, field.attribute.from_attribute_value(dict(stored)))
+        for each in counted(model):
+            stored = item.get(each.reference)
+            if stored is not None and (each.condition == EVERYTHING or matches(each.condition, item)):
+                key = key_of_pk(each.parent, each.field.attribute.from_attribute_value(dict(stored)))
                 at = found.setdefault(key, {})
-                at[name] = at.get(name, 0) + step
+                at[each.name] = at.get(each.name, 0) + step
     changed = {key: {name: number for name, number in at.items() if number} for key, at in found.items()}
     return {key: at for key, at in changed.items() if at}
 
@@ -131,10 +169,10 @@ def entered(model: type[DynamoModel], before: Item | None, after: Item | None) -
     if after is None or (before is not None and names.DELETED_AT in before):
         return set()
     found = set()
-    for parent, _, field in counted(model):
-        name = field.attribute.attr_name
-        if field.attribute.checked and name in after and (before or {}).get(name) != after[name]:
-            found.add(key_of_pk(parent, field.attribute.from_attribute_value(dict(after[name]))))
+    for each in counted(model):
+        name, attribute = each.reference, each.field.attribute
+        if attribute.checked and name in after and (before or {}).get(name) != after[name]:
+            found.add(key_of_pk(each.parent, attribute.from_attribute_value(dict(after[name]))))
     return found
 
 
@@ -164,17 +202,22 @@ def is_left(model: type[DynamoModel], before: Item | None, after: Item | None, k
     return all(number < 0 for number in sums(model, before, after).get(key, {"": 0}).values())
 
 
-def counters_on(model: type[DynamoModel]) -> list[tuple[str, Children]]:
-    """What an object counts, by the physical name of the number: declared counters, and references that are checked."""
-    declared = [(each.attr_name, getattr(model, each.children)) for each in registry.counters_of(model)]
-    return [*declared, *checked(model)]
+#: What an object counts: the physical name of the number, the children, and which of them count.
+OnParent = tuple[str, Children, Any]
 
 
-async def count(children: Children, pk: object) -> int:
+def counters_on(model: type[DynamoModel]) -> list[OnParent]:
+    """What an object counts: declared counters, and the references to it that are checked."""
+    declared = [(each.attr_name, getattr(model, each.children), each.condition) for each in registry.counters_of(model)]
+    return [*declared, *((name, children, None) for name, children in checked(model))]
+
+
+async def count(children: Children, pk: object, condition: Any = None) -> int:
     """How many live children an object has for a counter: one COUNT Query for each megabyte of them."""
     # Planning asks for it.
     await children.model._base_manager.all()._know()
-    found: int = await live_children(children, pk)._count()
+    queryset = live_children(children, pk)
+    found: int = await (queryset if condition is None else queryset.filter(condition))._count()
     return found
 
 
@@ -196,14 +239,21 @@ def problem(counter: CounterAttribute) -> tuple[str, str] | None:
         live_children(children, some_value(children.field.attribute.key_kind))
     except NoAccessPattern as error:
         return str(error), f"Add a key whose partition is made of {{{children.field.attname}}} alone."
+    try:
+        preconditions.read(child, counter.condition)
+    except (NotSupported, InvalidValue, UnknownField) as error:
+        return (
+            f"the condition cannot be asked of {child._meta.label}. {error}",
+            "Compare its own attributes with values.",
+        )
     return None
 
 
 async def catch_up(obj: DynamoModel, pending: Block | None) -> None:
     """Count the children that were stored before their parent: a Query for each counter, and an UpdateItem."""
     model = type(obj)
-    for name, children in counters_on(model):
-        number = await count(children, obj.pk)
+    for name, children, condition in counters_on(model):
+        number = await count(children, obj.pk, condition)
         if number:
             await send_count(obj, name, number, pending)
 

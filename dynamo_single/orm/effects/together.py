@@ -80,7 +80,7 @@ def tied(model: type[DynamoModel]) -> list[str]:
 
     A writer that sends one item only would leave those behind.
     """
-    counting = [field.name for _, _, field in child_counters.counted(model)]
+    counting = [each.field.name for each in child_counters.counted(model)]
     copied = [copy.source.name for copy in registry.copied_from(model)]
     own = [*registry.copied_of(model), *registry.counters_of(model)]
     sharding = registry.layout_of(model).sharding

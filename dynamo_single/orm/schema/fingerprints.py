@@ -80,7 +80,10 @@ def followed(attribute: Attribute) -> str:
         return f"{attribute.fold}({source.attr_name})"
     if isinstance(attribute, CopiedAttribute):
         return f"copy({attribute.reference_field.attribute.attr_name}.{attribute.source.attr_name})"
-    return f"count({attribute.children})" if isinstance(attribute, CounterAttribute) else ""
+    if not isinstance(attribute, CounterAttribute):
+        return ""
+    which = "" if attribute.condition is None else f", {attribute.condition!r}"
+    return f"count({attribute.children}{which})"
 
 
 def form_of(attribute: Attribute) -> tuple[str, dict[str, Any]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any, Literal, Self
 
+from django.db.models import Q
 from django.utils.functional import Promise
 
 from dynamo_single.exceptions import ConfigurationError, NotSupported
@@ -155,8 +156,9 @@ class CopiedAttribute(StandIn[Any]):
 class CounterAttribute(IntegerAttribute):
     """How many live children there are: ``member_count = CounterAttribute("members")`` beside ``members = Children()``.
 
-    It changes in the transaction that creates, deletes, restores or moves a child, and never otherwise; an object that
-    is held in memory shows it as it was read. It cannot stand in a key.
+    With ``condition=Q(status="open")`` it counts those of them that meet it, by their own attributes. It changes in the
+    transaction that creates, deletes, restores or moves a child, or changes what the condition asks of, and never
+    otherwise; an object that is held in memory shows it as it was read. It cannot stand in a key.
     """
 
     computed = True
@@ -167,11 +169,13 @@ class CounterAttribute(IntegerAttribute):
         children: str,
         verbose_name: Label | None = None,
         *,
+        condition: Q | None = None,
         help_text: Label = "",
         attr_name: str | None = None,
     ) -> None:
         super().__init__(verbose_name, default=0, blank=True, editable=False, help_text=help_text, attr_name=attr_name)
         self.children = children
+        self.condition = condition
 
     @property
     def origin(self) -> str:  # type: ignore[override]  # a plain attribute elsewhere
