@@ -387,19 +387,19 @@ def test_logins_and_memberships_follow_from_users(table: Table, key: tuple[str, 
 def test_a_login_of_another_kind_is_left_alone(table: Table, command: tuple[str, ...]) -> None:
     """It follows from nothing: the how-to has it made by hand, and neither command deletes it."""
     user = User.objects.create_user("anna", "anna@example.org", "secret", user_id="u")
-    user.logins.create(kind="PHONE", identifier="+15550100")
+    user.logins.create(kind="BADGE", identifier="4711")
     assert_consistent()
     call_command(*command, stdout=io.StringIO())
-    assert user.logins.filter(kind="PHONE").count() == 1
+    assert user.logins.filter(kind="BADGE").count() == 1
 
 
 def test_a_user_with_a_login_of_another_kind_cannot_move(table: Table) -> None:
     """It would be left behind, and refer to nobody."""
     user = User.objects.create_user("anna", "anna@example.org", "secret", user_id="u")
-    user.logins.create(kind="PHONE", identifier="+15550100")
+    user.logins.create(kind="BADGE", identifier="4711")
     with pytest.raises(NotSupported, match=r"accounts.Login objects refer to it by user"):
         user.move(user_id="v")
-    user.logins.get(kind="PHONE").delete()
+    user.logins.get(kind="BADGE").delete()
     user.move(user_id="v")
     assert_consistent()
 
