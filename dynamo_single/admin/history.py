@@ -22,8 +22,10 @@ from django.template.response import TemplateResponse
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
+from dynamo_single.admin import changes
 from dynamo_single.admin.changelist import KeyPaginator
 from dynamo_single.backend.errors import is_stored_in_dynamodb
+from dynamo_single.inspection.masking import is_secret
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault  # Python's own since 3.13
@@ -67,6 +69,13 @@ def write(request: HttpRequest, obj: models.Model, action_flag: int, message: ob
 
 class LoggedModelAdmin(_Base[M]):
     """A ``ModelAdmin``, of any model, that logs where the users are."""
+
+    def construct_change_message(self, request: HttpRequest, form: Any, formsets: Any, add: bool = False) -> Any:
+        """Django's, with the values of each changed field before and after."""
+        message: Any = super().construct_change_message(request, form, formsets, add)
+        if add or not isinstance(message, list):
+            return message
+        return changes.with_values(message, form, formsets, getattr(self.admin_site, "is_secret", is_secret))
 
     def log_addition(self, request: HttpRequest, obj: Any, message: object) -> Any:
         """Log that an object was added: one PutItem."""

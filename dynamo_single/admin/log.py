@@ -16,7 +16,7 @@ from django.contrib.admin.models import LogEntry as DjangoLogEntry
 from django.utils.translation import gettext_lazy as _
 
 from dynamo_single import models
-from dynamo_single.admin import content_types
+from dynamo_single.admin import changes, content_types
 
 
 class LogEntryManager(models.Manager["LogEntry"]):
@@ -83,8 +83,16 @@ class LogEntry(models.Model):
     is_addition = DjangoLogEntry.is_addition
     is_change = DjangoLogEntry.is_change
     is_deletion = DjangoLogEntry.is_deletion
-    get_change_message = DjangoLogEntry.get_change_message
     get_admin_url = DjangoLogEntry.get_admin_url
+
+    def get_change_message(self) -> str:
+        """What was changed, from what to what."""
+        text: str = DjangoLogEntry.get_change_message(self)  # type: ignore[arg-type]  # it reads one attribute
+        try:
+            message = json.loads(self.change_message)
+        except ValueError:
+            return text
+        return changes.worded(message, text) if isinstance(message, list) else text
 
     @property
     def content_type(self) -> Any:

@@ -214,7 +214,7 @@ class DynamoModelAdmin(MergesEdits, LeadsToItem, ReadsInlinesTogether, KnowsRefe
         names = []
         for field in self.opts.concrete_fields:
             is_set = not field.editable and not isinstance(field, IdentityField)
-            if field.name == "deleted_at" and not trash.is_deleted(obj):
+            if field.name in trash.MARKS and getattr(obj, field.name, None) is None:
                 continue
             if is_set or field.attname in in_key:
                 names.append(field.name)

@@ -24,6 +24,8 @@ from dynamo_single.orm.write import delete as purging
 from dynamo_single.orm.write import on_delete, trash
 from dynamo_single.table.flow import run
 
+#: What only objects in the trash have.
+MARKS = ("deleted_at", "deleted_with", "purge_at")
 MOVED = gettext_lazy("Moved to the trash.")
 DELETED = gettext_lazy("Deleted for good.")
 RESTORED = gettext_lazy("Restored from the trash.")

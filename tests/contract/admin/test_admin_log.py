@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.contrib import admin
@@ -32,7 +34,7 @@ def test_every_action_is_logged_beside_the_user(pages: Pages, table: Table) -> N
     entries = list(LogEntry.objects.filter(user_id=pages.user.pk).order_by("action_time"))
     assert [(entry.action_flag, entry.get_change_message()) for entry in entries] == [
         (1, "Added."),
-        (2, "Changed Name."),
+        (2, 'Changed Name. Name: from "Acme" to "Acme Ltd".'),
         (3, "Moved to the trash."),
         (2, "Restored from the trash."),
     ]
@@ -203,3 +205,47 @@ def test_log_actions_of_a_single_object_gives_its_entry(pages: Pages) -> None:
     """``single_object`` is how Django's ``ModelAdmin`` asks for one entry."""
     entry = LogEntry.objects.log_actions(pages.user.pk, [Company(company_id="c1", name="A")], 1, single_object=True)
     assert entry.is_addition()
+
+
+def test_the_history_says_from_what_to_what(pages: Pages) -> None:
+    """Of the object and of the rows of its inlines."""
+    company = Company.objects.create(company_id="acme", name="Acme", stock="ACM")
+    Person.objects.create(company=company, person_id="anna", name="Anna")
+    row = {"TOTAL_FORMS": "1", "INITIAL_FORMS": "1", "0-company": "acme", "0-person_id": "anna", "0-name": "Berta"}
+    people = {f"person_set-{name}": value for name, value in {**row, "0-role": "founder"}.items()}
+    found = pages.get("directory/company/acme/change/").content.decode()
+    identity = re.findall(r'name="(person_set-0-[\w]+)" value="([^"]*)"', found)
+    sent = {**NO_INLINES, **dict(identity), **people, "name": "Apex", "stock": ""}
+    assert pages.post("directory/company/acme/change/", sent).status_code == 302
+    history = text_of(pages.get("directory/company/acme/history/"))
+    assert 'Name: from "Acme" to "Apex"' in history
+    assert 'Ticker: from "ACM" to ""' in history
+    assert 'Name: from "Anna" to "Berta"' in history
+    assert 'Role: from "Member" to "Founder"' in history
+
+
+def test_the_history_has_no_secret(pages: Pages) -> None:
+    """That it was changed is enough."""
+    with mock.patch.object(admin.site, "is_secret", lambda model, name: name == "stock"):
+        Company.objects.create(company_id="acme", name="Acme", stock="ACM")
+        pages.post("directory/company/acme/change/", {**NO_INLINES, "name": "Acme", "stock": "NEW"})
+    (entry,) = LogEntry.objects.filter(object_type="directory.company", object_id="acme")
+    assert "Ticker" in entry.get_change_message()
+    assert "ACM" not in entry.change_message
+    assert "NEW" not in entry.change_message
+
+
+def test_a_long_value_is_cut_in_the_log(pages: Pages) -> None:
+    """The log is no copy of the data."""
+    Company.objects.create(company_id="acme", name="A" * 120)
+    pages.post("directory/company/acme/change/", {**NO_INLINES, "name": "B" * 120})
+    (entry,) = LogEntry.objects.filter(object_type="directory.company", object_id="acme")
+    assert "B" * 101 not in entry.change_message
+    assert "B" * 90 in entry.change_message
+
+
+def test_an_entry_of_an_earlier_release_is_shown_as_it_was(pages: Pages) -> None:
+    """It has no values."""
+    Company.objects.create(company_id="acme", name="Acme")
+    entry = LogEntry(change_message='[{"changed": {"fields": ["Name"]}}]')
+    assert entry.get_change_message() == "Changed Name."

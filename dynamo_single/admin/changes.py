@@ -1,0 +1,87 @@
+"""What the log says of a change: which fields, from what to what, of an object and of its inlines. It sends nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any, Final
+
+from django.utils.encoding import force_str
+from django.utils.translation import gettext as _
+
+#: Characters of a value that the log keeps, fields of one change whose values it keeps, and what stands for a secret.
+LENGTH: Final = 100
+FIELDS: Final = 50
+MASK: Final = "•••"
+
+IsSecret = Callable[[Any, str], bool]
+
+
+def with_values(message: list[dict[str, Any]], form: Any, formsets: Iterable[Any], is_secret: IsSecret) -> list[Any]:
+    """Django's message of a change with the values of each field before and after, where they are known.
+
+    Django names the changed rows of an inline in the order in which it saved them.
+    """
+    rows = [*_changed_rows(formsets or ())]
+    found: list[Any] = []
+    left = FIELDS
+    for entry in message:
+        changed = entry.get("changed")
+        if changed is None:
+            found.append(entry)
+            continue
+        source = (rows.pop(0) if rows else None) if "object" in changed else form
+        values = {} if source is None else dict(islice(_values(source, is_secret), left))
+        left -= len(values)
+        found.append({"changed": {**changed, "values": values}} if values else entry)
+    return found
+
+
+def worded(message: list[dict[str, Any]], text: str) -> str:
+    """A message for people: Django's text of it, and below it the values."""
+    lines = [
+        _('%(field)s: from "%(before)s" to "%(after)s"') % {"field": _(label), "before": before, "after": after}
+        for entry in message
+        for label, (before, after) in entry.get("changed", {}).get("values", {}).items()
+    ]
+    return f"{text} {'; '.join(lines)}." if lines else text
+
+
+def _changed_rows(formsets: Iterable[Any]) -> Iterator[Any]:
+    for formset in formsets:
+        by_object = {id(form.instance): form for form in formset.initial_forms}
+        for changed, _fields in formset.changed_objects:
+            yield by_object.get(id(changed))
+
+
+def _values(form: Any, is_secret: IsSecret) -> Iterator[tuple[str, tuple[str, str]]]:
+    for name in form.changed_data:
+        field = form.fields.get(name)
+        if field is None:
+            continue
+        label = force_str(field.label or name)
+        if is_secret(type(form.instance), name):
+            yield label, (MASK, MASK)
+            continue
+        yield label, (_text(form, name, form[name].initial), _text(form, name, form.cleaned_data.get(name)))
+
+
+def _text(form: Any, name: str, value: Any) -> str:
+    """A value as people read it: of choices what they are called."""
+    field = form.fields[name]
+    if isinstance(value, bool):
+        return _("Yes") if value else _("No")
+    prepared = field.prepare_value(value)
+    if hasattr(field, "queryset"):
+        prepared = getattr(value, "pk", value)
+    else:
+        for key, label in getattr(field, "choices", None) or ():
+            known = label if isinstance(label, list | tuple) else ((key, label),)
+            for each, text in known:
+                if str(each) == str(prepared):
+                    return _cut(str(text))
+    return "" if prepared is None else _cut(str(prepared))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LENGTH else f"{text[: LENGTH - 1]}…"
