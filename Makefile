@@ -21,7 +21,7 @@ define beside_checks
 	rm $$said; exit $$status
 endef
 
-.PHONY: help run test test-fast test-browser test-deep test-transports test-versions test-django docs bench bench-full bench-partition bench-walks bench-tests bench-backfill bench-cpu check lint format install install-dev
+.PHONY: help run test test-fast test-browser test-deep test-transports test-versions test-django docs bench bench-full bench-partition bench-shards bench-walks bench-tests bench-backfill bench-cpu check lint format install install-dev
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -61,6 +61,9 @@ bench-full: .venv/installed-bench ## the same with more rounds, written to docs/
 
 bench-partition: install-dev ## measure what reading costs in a partition of 100,000 items (two minutes)
 	@$(BIN)/python -m benchmarks.large_partition.run
+
+bench-shards: install-dev ## measure how long one waits for a list over shards (half a minute)
+	@$(BIN)/python -m benchmarks.shards.run
 
 bench-walks: install-dev ## count the calls, modules and moves of single operations (ten seconds)
 	@$(BIN)/python -m benchmarks.walks.run

@@ -73,3 +73,14 @@ def test_a_picture_has_a_bar_for_each_side() -> None:
     picture = chart(_report().as_json(), [side for side in DRAWN if side in ("PynamoDB", OURS)], OURS)
     assert picture.count("<rect") == 5  # two in the legend, and the background
     assert ">5.50<" in picture
+
+
+def test_waiting_for_shards_is_measured() -> None:
+    """A row for each question, with what was read for what was given."""
+    known = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}  # pytest's
+    command = (sys.executable, "-m", "benchmarks.shards.run", "120", "2")
+    ended = subprocess.run(command, cwd=ROOT, env=known, capture_output=True, text=True)  # noqa: S603 - a fixed command
+    assert ended.returncode == 0, ended.stderr
+    rows = [line.split() for line in ended.stdout.splitlines()[2:]]
+    assert [row[-8:-5] for row in rows][-1] == ["2", "120", "120"]
+    assert len(rows) == 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -110,6 +111,23 @@ def test_an_identity_has_one_object_on_both_sides_of_a_growth(
     with pytest.raises(AlreadyExists, match=r"catalog\.Visit with pk 'a' exists already"):
         Visit.objects.create(visit_id="a", at=second)
     assert keys(table) == before
+
+
+def test_who_creates_one_identity_on_both_sides_at_once_is_refused_but_for_one(table: Table, grown: Any) -> None:
+    """Whichever transaction DynamoDB carries out first."""
+
+    def create(given: tuple[str, datetime]) -> bool:
+        try:
+            Visit.objects.create(visit_id=given[0], at=given[1])
+        except AlreadyExists:
+            return False
+        return True
+
+    ids = [f"race{number}" for number in range(20)]
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(create, [(each, at) for each in ids for at in (NOON, LATER)]))
+    assert [sum(made[place : place + 2]) for place in range(0, 40, 2)] == [1] * 20
+    assert sorted(key.split()[1] for key in keys(table) if "race" in key) == sorted(ids)
 
 
 def test_what_is_there_already_is_found_whatever_its_time_is(grown: Any) -> None:

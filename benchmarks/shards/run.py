@@ -1,0 +1,122 @@
+"""How long does one wait for a list over shards, and how much is read for it?
+
+``python -m benchmarks.shards.run [ITEMS] [SHARDS]`` starts a local engine in memory, fills so many shards and reads
+them where each request is 5 ms on its way. The baseline is the same list with ``PARALLEL_READS`` 1: one shard after the
+other. Times are this machine's; compare them by ratio in one run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.conf import settings as django_settings
+from django.test import override_settings
+
+from benchmarks.harness.distance import MILLISECONDS, far_away
+from dynamo_single.orm.filled import growth, knowledge
+from dynamo_single.orm.schema import registry
+from dynamo_single.testing import capture_requests, local_engine
+from tests.catalog.service import Visit
+
+ITEMS, SHARDS, PAGE, ROUNDS = 2000, 8, 100, 7
+BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def first_page() -> int:
+    """The first hundred."""
+    return len(Visit.objects.order_by("-at").page(size=PAGE))
+
+
+def fifth_page() -> int:
+    """The hundred after four pages, without these."""
+    return len(Visit.objects.order_by("-at").page(size=PAGE, cursor=_cursor()))
+
+
+_cursors: list[str | None] = []
+
+
+def _cursor() -> str | None:
+    if not _cursors:
+        cursor = None
+        for _ in range(4):
+            cursor = Visit.objects.order_by("-at").page(size=PAGE, cursor=cursor).next_cursor
+        _cursors.append(cursor)
+    return _cursors[0]
+
+
+def listed() -> int:
+    """All of them."""
+    return len(list(Visit.objects.order_by("at")))
+
+
+def counted() -> int:
+    """How many there are."""
+    return int(Visit.objects.count())
+
+
+QUESTIONS: dict[str, Callable[[], int]] = {
+    f"page({PAGE})": first_page,
+    f"page({PAGE}, cursor)": fifth_page,
+    "list(): all": listed,
+    "count()": counted,
+}
+
+
+@contextlib.contextmanager
+def at_once(reads: int) -> Iterator[None]:
+    """Within the block so many reads of one query are under way."""
+    declared = dict(django_settings.DYNAMO_SINGLE)
+    declared["default"] = {**declared["default"], "PARALLEL_READS": reads}
+    with override_settings(DYNAMO_SINGLE=declared):
+        yield
+
+
+def seconds(question: Callable[[], int]) -> float:
+    """What it takes at the least, in some rounds: other processes only add to it."""
+    question()
+    found = []
+    for _ in range(ROUNDS):
+        started = time.perf_counter()
+        question()
+        found.append(time.perf_counter() - started)
+    return min(found)
+
+
+def measure(items: int, shards: int) -> None:
+    """Fill, ask, and print a table."""
+    with local_engine() as table:
+        growth.begin_with(table, registry.layout_of(Visit), shards)
+        made = [Visit(visit_id=f"v{n:06}", at=BEGINNING + timedelta(seconds=n), page="/" * 60) for n in range(items)]
+        Visit.objects.bulk_create(made)
+        print(f"{items} items in {shards} shards, {MILLISECONDS} ms a request")
+        print(
+            f"{'question':<20} {'requests':>9} {'read':>6} {'given':>6} {'one by one':>11} {'at once':>9} {'ratio':>6}"
+        )
+        with far_away(table.settings):
+            for name, question in QUESTIONS.items():
+                row(name, question)
+
+
+def row(name: str, question: Callable[[], Any]) -> None:
+    """One question, one shard after the other and at once."""
+    knowledge.schedule(registry.layout_of(Visit))
+    question()
+    with capture_requests() as sent:
+        given = question()
+    read = sum(int(each.response["ScannedCount"]) for each in sent if "ScannedCount" in each.response)
+    with at_once(1):
+        slow = seconds(question)
+    with at_once(8):
+        fast = seconds(question)
+    times = f"{slow * 1000:>8.1f} ms {fast * 1000:>6.1f} ms {fast / slow:>6.2f}"
+    print(f"{name:<20} {len(sent):>9} {read:>6} {given:>6} {times}")
+
+
+if __name__ == "__main__":
+    given = [int(each) for each in sys.argv[1:]]
+    measure(*[*given, *(ITEMS, SHARDS)[len(given) :]])
