@@ -40,6 +40,12 @@ class AccessKey(Struct, frozen=True):
         force_setattr(self, "variables", tuple(dict.fromkeys(part.name for part in parts)))
         force_setattr(self, "needed", tuple(dict.fromkeys(part.name for part in parts if not part.place)))
 
+    @property
+    def made_of(self) -> tuple[str, ...]:
+        """The attributes that a key's texts follow from: those that it names, and what decides about the shard."""
+        sharding = self.sharding
+        return self.variables if sharding is None else (*self.variables, sharding.attribute, sharding.at)
+
     def has_partition(self, text: str) -> bool:
         """Whether the key can have this partition, in some shard."""
         return self.partition.matches(text if self.sharding is None else parted(text)[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 from collections.abc import Callable
 from typing import Any
@@ -11,19 +12,25 @@ import pytest
 from django.db.migrations.writer import MigrationWriter
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from dynamo_single import models
 from dynamo_single.exceptions import ConfigurationError, EmptyKeyPart, InvalidValue
-from dynamo_single.item_migrations.snapshots import Snapshot
+from dynamo_single.item_migrations.online.changes.moves import moved_items
+from dynamo_single.item_migrations.snapshots import Snapshot, with_attribute_renamed
 from dynamo_single.orm.effects.claims import claims_of
+from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.items.hydration import values_of
 from dynamo_single.orm.items.serialization import attributes_item, computed_key, key_attributes
 from dynamo_single.orm.items.unique_rules import rules_of
 from dynamo_single.orm.requests.actions import ItemKey
+from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.encoding.shards import Entry, Schedule
 from dynamo_single.orm.schema.fingerprints import attribute_fingerprint, form_of, key_fingerprints
 from tests.catalog.models import Coupon, Member, Sample
 from tests.catalog.seats import Seat
+from tests.catalog.service import Visit
 from tests.unit.declaring import declare, forgotten
 
 MODELS = {model._meta.label: model for model in registry.all_models()}
@@ -45,7 +52,7 @@ BY_KIND: dict[Any, Any] = {
 @st.composite
 def objects(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     """A model's label, and values of its attributes: what can be in a key, or nothing."""
-    label = draw(st.sampled_from(sorted(MODELS)))
+    label = draw(st.sampled_from(sorted(label for label, model in MODELS.items() if not model._options.shards)))
     values: dict[str, Any] = {}
     for name, attribute in registry.attributes_of(MODELS[label]).items():
         chosen = BY_KIND.get(attribute.key_kind, st.none())
@@ -192,3 +199,48 @@ def test_what_an_item_lacks_has_the_default_of_then() -> None:
 
 
 assert all(model in MODELS.values() for model in (Coupon, Member, Sample, Seat))
+
+
+@given(number=st.integers(0, 99), moment=BY_KIND["timestamp"], is_deleted=st.booleans())
+def test_shards_are_those_of_the_model(number: int, moment: datetime.datetime, *, is_deleted: bool) -> None:
+    """By the schedule that the table says, in each key and in the trash."""
+    schedule = Schedule((Entry(0, 1), Entry(900_000_000, 5), Entry(1_500_000_000, 8)))
+    values = {
+        "visit_id": f"v{number}",
+        "at": moment,
+        "ticket": None,
+        "page": "/",
+        "deleted_at": moment if is_deleted else None,
+    }
+    snapshot = SNAPSHOTS[Visit._meta.label]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(knowledge, "schedule", lambda layout: schedule)
+        patch.setattr(knowledge, "recorded", lambda table, item_type: schedule)
+        assert snapshot.primary_key(values) == computed_key(Visit, values)
+        assert snapshot.index_attributes(values) == key_attributes(Visit, values)
+
+
+def test_renaming_keeps_what_shards_are_divided_by() -> None:
+    """A key names its shards in a migration's state."""
+    renamed = with_attribute_renamed(SNAPSHOTS[Visit._meta.label], "at", "moment")
+    assert renamed.primary.sharded == models.Shards("visit_id", at="moment")
+    assert renamed.keys["by_page"].sharded == models.Shards("visit_id", at="moment")
+    assert renamed.key_fingerprint("trash") == SNAPSHOTS[Visit._meta.label].key_fingerprint("trash")
+
+
+def test_a_model_that_gets_shards_leaves_its_items_as_they_are() -> None:
+    """One shard is stored as none is, so that a migration finds nothing to write."""
+    after = SNAPSHOTS[Visit._meta.label]
+    keys = {name: replace(key, sharded=False) for name, key in after.keys.items()}
+    before = dataclasses.replace(after, primary=replace(after.primary, sharded=False), keys=keys)
+    moment = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+    values = {"visit_id": "v", "at": moment, "ticket": None, "page": "/", "deleted_at": None}
+    item = {
+        **item_key(before.primary_key(values)),
+        "itemType": {"S": "Visit"},
+        **before.index_attributes(values),
+        **attributes_item(Visit, {**dict.fromkeys(registry.attributes_of(Visit)), **values}),
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(knowledge, "recorded", lambda table, item_type: Schedule())
+        assert moved_items(before, after).change(item, {}) == ()

@@ -34,7 +34,7 @@ def index_pairs(after: Snapshot, indexes: Iterable[str]) -> Task:
 
 
 def _variables(after: Snapshot, key: str) -> tuple[str, ...]:
-    return after.access_keys[key].variables
+    return after.access_keys[key].made_of
 
 
 def _is_earlier(after: Snapshot, item: Item) -> bool:

@@ -57,7 +57,7 @@ def with_pairs(snapshot: Snapshot, indexes: frozenset[str], item: Item) -> dict[
     pairs = {name for index in indexes for name in (names.index_partition(index), names.index_sort(index))}
     found = {name: value for name, value in item.items() if name not in pairs}
     for name in _keys(snapshot, indexes, live=names.DELETED_AT not in item):
-        attributes = {each: snapshot.attributes[each] for each in snapshot.access_keys[name].variables}
+        attributes = {each: snapshot.attributes[each] for each in snapshot.access_keys[name].made_of}
         values = {each: stored.value(item.get(stored.stored)) for each, stored in attributes.items()}
         texts = snapshot.index_key(name, values)
         if texts is not None:
@@ -68,7 +68,7 @@ def with_pairs(snapshot: Snapshot, indexes: frozenset[str], item: Item) -> dict[
 def pairs_follow_from(snapshot: Snapshot, indexes: frozenset[str]) -> frozenset[str]:
     """The physical names of all that keys on some indexes follow from."""
     keys = (*_keys(snapshot, indexes, live=True), *_keys(snapshot, indexes, live=False))
-    variables = {each for name in keys for each in snapshot.access_keys[name].variables}
+    variables = {each for name in keys for each in snapshot.access_keys[name].made_of}
     return frozenset({names.DELETED_AT, *(snapshot.attributes[each].stored for each in variables)})
 
 
