@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db.migrations.exceptions import IrreversibleError
 
-from dynamo_single import models
+from dynamo_single import models, transactions
 from dynamo_single.checks.migrations import check_tables
 from dynamo_single.exceptions import FormNotApplied, KeyNotFilled, SchemaVersionError
 from dynamo_single.orm.filled import knowledge
@@ -423,3 +424,30 @@ def test_an_item_that_old_code_writes_after_the_finish_is_an_error(app: History,
     put(table, "z", "Ada Z")
     with pytest.raises(SchemaVersionError, match="SHOP#z / #METADATA is of schema version 1"):
         model.objects.get(pk="z")
+
+
+def test_a_dump_holds_upgraded_values_and_a_load_stores_them(app: History, table: Table, tmp_path: Path) -> None:
+    """Over items of the old version as well."""
+    new(app)
+    dump = tmp_path / "dump.json"
+    app.run("dumpdata", "histories", "-o", str(dump))
+    rows = json.loads(dump.read_text())
+    assert [row["fields"]["last"] for row in rows] == ["A", "B", "C"]
+    for row in rows:
+        row["fields"]["town"] = "Chur"
+    dump.write_text(json.dumps(rows))
+    app.run("loaddata", str(dump))
+    assert item(table) == {**NEW, "town": "Chur"}
+
+
+def test_related_objects_and_those_of_one_moment_are_upgraded(app: History) -> None:
+    """However they are come by."""
+    model = new(app)
+    home = models.ReferenceAttribute("histories.Shop")
+    visits = app.model("Visit", primary=("SHOP#{home_id}", "VISIT#{shop_id}"), home=home).objects
+    visits.create(home_id="a", shop_id="v")
+    found = visits.filter(home_id="a")
+    for (visit,) in (found, found.select_related("home"), found.prefetch_related("home")):
+        assert visit.home.last == "A"
+    ((shop,),) = transactions.read(model.objects.filter(pk="a"))
+    assert shop.last == "A"
