@@ -22,7 +22,7 @@ from dynamo_single.orm.filled.knowledge import Missing
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.expiry import free
 from dynamo_single.orm.items.form import ItemForm, form_of
-from dynamo_single.orm.items.serialization import Values, check_trash_key, twinned, version_mark
+from dynamo_single.orm.items.serialization import Values, check_trash_key, version_mark
 from dynamo_single.orm.requests.actions import Delete, Item, ItemKey, Put, Update, key_of
 from dynamo_single.orm.requests.block import Block
 from dynamo_single.orm.requests.changes import Change, Place, as_stored, needs
@@ -227,7 +227,6 @@ async def compose_move(
     transition = Transition(Subject(obj), before, item, form.known, pending, absent)
     depends_on = {*before, *form.known, *form.upgraded_of(before)}.difference(_KEY)
     conditions = Conditions(as_read=_as_stored(before, depends_on))
-    item = twinned(dict(item), form.twins) if form.twins else item
     put, delete = Put(item, free(type(obj))), Delete(key_of(before), conditions.whole())
     along = await _along(effects, transition)
     return Write(transition, form.alias, (put, delete), conditions, along, target=Subject(target), values=values)

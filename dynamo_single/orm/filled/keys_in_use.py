@@ -6,12 +6,13 @@ sends nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import FormNotApplied
+from dynamo_single.orm.filled.kept import changing
 from dynamo_single.orm.filled.states import KeyTemplates, StoredForm
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.encoding.keys import Template, codec_for
@@ -24,7 +25,6 @@ Keys = tuple[AccessKey, ...]
 _TRASH = f"{names.TRASH_PREFIX}#"
 
 _in_use: dict[Any, Keys] = {}
-_listeners: list[Callable[[], None]] = []
 
 
 def index_keys(model: Any) -> Keys:
@@ -35,11 +35,6 @@ def index_keys(model: Any) -> Keys:
 def is_trash(key: AccessKey) -> bool:
     """Whether it is the key of items in the trash."""
     return key.partition.source.startswith(_TRASH)
-
-
-def listen(listener: Callable[[], None]) -> None:
-    """Let a function be called whenever a model's keys in use are others than before."""
-    _listeners.append(listener)
 
 
 def follow(layout: ModelLayout, form: StoredForm | None) -> bool:
@@ -63,13 +58,11 @@ def _keep(model: Any, keys: Keys | None) -> None:
     concrete = model._meta.concrete_model
     if _in_use.get(concrete) == keys:
         return
-    if keys is None:
-        _in_use.pop(concrete, None)
-    else:
-        _in_use[concrete] = keys
-    registry.changed()
-    for listener in _listeners:
-        listener()
+    with changing():
+        if keys is None:
+            _in_use.pop(concrete, None)
+        else:
+            _in_use[concrete] = keys
 
 
 def _asked_for(layout: ModelLayout, form: StoredForm) -> Keys:

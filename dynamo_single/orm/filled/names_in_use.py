@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec.structs import force_setattr
 
+from dynamo_single.orm.filled.kept import changing
 from dynamo_single.orm.filled.states import StoredForm
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
@@ -25,16 +26,6 @@ _listeners: list[Callable[[Any], None]] = []
 def listen(listener: Callable[[Any], None]) -> None:
     """Let a function be called with a model whose names in use are others than before."""
     _listeners.append(listener)
-
-
-def clear(*caches: Any) -> None:
-    """Let what was worked out of names be worked out again when they are others than before."""
-
-    def cleared(model: Any) -> None:
-        for each in caches:
-            each.cache_clear()
-
-    listen(cleared)
 
 
 def follow(layout: ModelLayout, form: StoredForm | None) -> None:
@@ -98,9 +89,11 @@ def _other(twin: Twin, own: str) -> str:
 
 def is_served(model: Any, attribute: Attribute) -> bool:
     """Whether code can have both names of an attribute: what other items or claims follow from has one only."""
-    field, meta = attribute.field, model._meta
-    if registry.layout_of(model).schema is not None:
+    field, meta, layout = attribute.field, model._meta, registry.layout_of(model)
+    if layout.schema is not None:
         return False  # upgrades are functions of items by their names
+    if layout.sharding is not None and attribute.name in (layout.sharding.attribute, layout.sharding.at):
+        return False
     constrained = {name for fields in meta.unique_together for name in fields}
     for constraint in meta.constraints:
         constrained.update(getattr(constraint, "fields", ()))
@@ -122,6 +115,13 @@ def _reset(model: Any) -> None:
 
 
 def _put(model: Any, twins: tuple[Twin, ...]) -> None:
+    with changing():
+        _rename(model, twins)
+        for listener in _listeners:
+            listener(model)
+
+
+def _rename(model: Any, twins: tuple[Twin, ...]) -> None:
     declared = _declared.setdefault(model, {})
     used = {name: twin.used for twin in twins for name in (twin.used, twin.other)}
     layouts = registry.layouts_of(model)
@@ -136,6 +136,3 @@ def _put(model: Any, twins: tuple[Twin, ...]) -> None:
                 force_setattr(layout.attributes[name], "stored", wanted)
     for layout in layouts:
         force_setattr(layout, "twins", twins)
-    registry.changed()
-    for listener in _listeners:
-        listener(model)

@@ -7,7 +7,6 @@ It must not know effects, conditions of callers or how an item is sent.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from functools import cache
 from typing import Any
 
 from msgspec import Struct
@@ -21,7 +20,8 @@ from dynamo_single.exceptions import (
     NotSupported,
     OutdatedKey,
 )
-from dynamo_single.orm.filled import keys_in_use, names_in_use
+from dynamo_single.orm.filled import keys_in_use
+from dynamo_single.orm.filled.kept import kept
 from dynamo_single.orm.items.serialization import (
     PLAIN,
     Values,
@@ -333,11 +333,8 @@ def _form_of(model: type[DynamoModel]) -> ItemForm:
     )
 
 
-_forms = cache(_form_of)
 #: The form of a model's items; the models have to be complete.
-form_of: Callable[[Any], ItemForm] = _forms
-keys_in_use.listen(_forms.cache_clear)
-names_in_use.clear(_forms)
+form_of: Callable[[Any], ItemForm] = kept()(_form_of)
 
 
 def item_of(obj: Any) -> NewItem:

@@ -8,14 +8,14 @@ wrong, and the page is read as dicts, item by item, which decides. Nothing here 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, Literal
 
 import msgspec
 from django.db import DEFAULT_DB_ALIAS
 from msgspec import Struct
 
-from dynamo_single.orm.filled import names_in_use
+from dynamo_single.orm.filled.kept import kept
 from dynamo_single.orm.items.readers import is_read_whole, names_of, value_source
 from dynamo_single.orm.items.stored import NAME, PartialBytes
 from dynamo_single.orm.schema import registry
@@ -55,7 +55,7 @@ class PageReader(Struct, frozen=True, eq=False):
     signals: bool = False
 
 
-@lru_cache(maxsize=1024)
+@kept(1024)
 def rows_reader(
     model: type[DynamoModel], attributes: tuple[str, ...], names: tuple[str, ...], shape: RowShape
 ) -> PageReader | None:
@@ -98,18 +98,15 @@ def objects_reader(model: type[DynamoModel], read: Sequence[str], *, keyed: bool
     return _partial_reader(model, frozenset(read), keyed) if read else _whole_reader(model, keyed)
 
 
-@cache
+@kept()
 def _whole_reader(model: type[DynamoModel], keyed: bool) -> PageReader | None:
     return _reader_of_objects(model, registry.attributes_of(model), None, keyed=keyed)
 
 
-@lru_cache(maxsize=1024)
+@kept(1024)
 def _partial_reader(model: type[DynamoModel], read: frozenset[str], keyed: bool) -> PageReader | None:
     attributes = {name: each for name, each in registry.attributes_of(model).items() if each.attr_name in read}
     return _reader_of_objects(model, attributes, read, keyed=keyed)
-
-
-names_in_use.clear(rows_reader, _whole_reader, _partial_reader)
 
 
 def _reader_of_objects(

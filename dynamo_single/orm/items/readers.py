@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from functools import cache, lru_cache
 from typing import Any, TypeVar
 
-from dynamo_single.orm.filled import names_in_use
+from dynamo_single.orm.filled.kept import kept
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import (
     Attribute,
@@ -81,26 +80,23 @@ def absent_value(attribute: Attribute) -> Any:
     return None if attribute.null or made or not attribute.field.has_default() else attribute.field.get_default()
 
 
-@cache
+@kept()
 def _whole_reader(model: type[DynamoModel]) -> Callable[[Stored], Values]:
     return _values_reader(registry.attributes_of(model))
 
 
-@lru_cache(maxsize=1024)
+@kept(1024)
 def _partial_reader(model: type[DynamoModel], names: frozenset[str]) -> Callable[[Stored], Values]:
     attributes = registry.attributes_of(model)
     return _values_reader({name: each for name, each in attributes.items() if each.attr_name in names})
 
 
-@lru_cache(maxsize=1024)
+@kept(1024)
 def _row_reader(model: type[DynamoModel], names: tuple[str, ...]) -> Callable[[Stored], tuple[Any, ...]]:
     attributes = [registry.attributes_of(model)[name] for name in names]
     entries = "".join(f"{_source(position, each)}, " for position, each in enumerate(attributes))
     slow = [_slow_reader(each) for each in attributes]
     return _compiled(f"({entries})", attributes, lambda item: tuple(read(item) for read in slow))
-
-
-names_in_use.clear(_whole_reader, _partial_reader, _row_reader)
 
 
 def _values_reader(attributes: Mapping[str, Attribute]) -> Callable[[Stored], Values]:

@@ -18,7 +18,8 @@ from msgspec import Struct
 from dynamo_single import clock
 from dynamo_single.exceptions import EmptyKeyPart, InvalidValue
 from dynamo_single.orm.conditions.matching import normal
-from dynamo_single.orm.filled import keys_in_use, knowledge, names_in_use
+from dynamo_single.orm.filled import keys_in_use, knowledge
+from dynamo_single.orm.filled.kept import kept
 from dynamo_single.orm.items.held import values_held
 from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
 from dynamo_single.orm.schema import registry
@@ -34,6 +35,7 @@ from dynamo_single.table.items import NewItem
 from dynamo_single.table.limits import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
 
 Values = dict[str, Any]
+_Writer = tuple[str, str, Callable[[Any], dict[str, Any]]]
 
 #: Of these, two values of one type are stored alike exactly if they are equal; of naive moments, not those of the hour
 #: that clocks show twice.
@@ -75,19 +77,28 @@ def is_same_item(item: Item, other: Item, model: type[DynamoModel], *, apart_fro
     )
 
 
+def twinned(item: NewItem, twins: Iterable[Twin]) -> NewItem:
+    """A new item with what is being renamed under both names, or under one."""
+    for twin in twins:
+        item.pop(twin.other, None)
+        if twin.is_kept and twin.used in item:
+            item[twin.other] = item[twin.used]
+    return item
+
+
 def attributes_item(model: type[DynamoModel], values: Values) -> NewItem:
     """The model's own attributes as they are stored, of prepared values; ``None`` is left out."""
-    return {stored: write(values[name]) for name, stored, write in _writers(model) if values[name] is not None}
+    writers, twins = _writers(model)
+    item = {stored: write(values[name]) for name, stored, write in writers if values[name] is not None}
+    return twinned(item, twins) if twins else item
 
 
-@cache
-def _writers(model: type[DynamoModel]) -> tuple[tuple[str, str, Callable[[Any], dict[str, Any]]], ...]:
-    """By attribute its name, its physical name, and what writes a prepared value."""
+@kept()
+def _writers(model: type[DynamoModel]) -> tuple[tuple[_Writer, ...], tuple[Twin, ...]]:
+    """By attribute its name, its physical name, and what writes a prepared value; and what is being renamed."""
     attributes = registry.attributes_of(model)
-    return tuple((name, each.attr_name, writer_of(each)) for name, each in attributes.items())
-
-
-names_in_use.clear(_writers)
+    writers = tuple((name, each.attr_name, writer_of(each)) for name, each in attributes.items())
+    return writers, registry.layout_of(model).twins
 
 
 def writer_of(attribute: Attribute) -> Callable[[Any], dict[str, Any]]:
@@ -108,16 +119,12 @@ class IndexKey(Struct, frozen=True, eq=False):
     needs: tuple[tuple[str, bool], ...]
 
 
-@cache
+@kept()
 def index_keys(model: type[DynamoModel]) -> tuple[tuple[IndexKey, ...], tuple[IndexKey, ...]]:
     """The index keys of live objects, and those of objects in the trash, as they are written now."""
     layout, keys = registry.layout_of(model), keys_in_use.index_keys(model)
     live = tuple(_index_key_of(layout, key) for key in keys if not keys_in_use.is_trash(key))
     return live, tuple(_index_key_of(layout, key) for key in keys if keys_in_use.is_trash(key))
-
-
-keys_in_use.listen(index_keys.cache_clear)
-names_in_use.clear(index_keys)
 
 
 def _index_key_of(layout: ModelLayout, key: AccessKey) -> IndexKey:
@@ -238,7 +245,7 @@ def stored_key(obj: DynamoModel) -> ItemKey:
 def item_from(model: type[DynamoModel], values: Values) -> NewItem:
     """The whole item that the values give: key, type, index keys and attributes."""
     partition, sort = computed_key(model, values)
-    item: NewItem = {
+    return {
         names.PARTITION_KEY: {"S": partition},
         names.SORT_KEY: {"S": sort},
         names.ITEM_TYPE: {"S": model._options.item_type},
@@ -246,17 +253,6 @@ def item_from(model: type[DynamoModel], values: Values) -> NewItem:
         **key_attributes(model, values),
         **attributes_item(model, values),
     }
-    twins = registry.layout_of(model).twins
-    return twinned(item, twins) if twins else item
-
-
-def twinned(item: NewItem, twins: Iterable[Twin]) -> NewItem:
-    """A new item with what is being renamed under both names, or under one."""
-    for twin in twins:
-        item.pop(twin.other, None)
-        if twin.is_kept and twin.used in item:
-            item[twin.other] = item[twin.used]
-    return item
 
 
 def stored_name(model: type[DynamoModel], name: str) -> str:

@@ -26,7 +26,7 @@ from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.held import hold_only, values_held
 from dynamo_single.orm.items.native import makes_objects, notify
 from dynamo_single.orm.items.partial import completed
-from dynamo_single.orm.items.serialization import Values, computed_key
+from dynamo_single.orm.items.serialization import Values, computed_key, twinned
 from dynamo_single.orm.plan.plan import Visibility
 from dynamo_single.orm.plan.projection import PartialItem
 from dynamo_single.orm.requests.actions import ItemKey, key_of
@@ -154,7 +154,8 @@ async def _new_item(obj: DynamoModel, effects: Effects, pending: Block | None) -
     partition, sort = computed_key(form.model, values)
     key = {names.PARTITION_KEY: {"S": partition}, names.SORT_KEY: {"S": sort}}
     foreign = {name: dict(value) for name, value in base.items() if name not in form.known}
-    return values, {**foreign, **form.after({**base, **key}, held, changed)}
+    item = {**foreign, **form.after({**base, **key}, held, changed)}
+    return values, twinned(item, form.twins) if form.twins else item
 
 
 async def _refuse_orphans(obj: DynamoModel) -> None:
