@@ -5,6 +5,7 @@ Past ``list_max_in_memory`` rows nothing is held: the page shows what keys answe
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from django.contrib.admin import AllValuesFieldListFilter
@@ -16,7 +17,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 from dynamo_single.admin import holding, scanning, search
-from dynamo_single.admin.filters import MembersListFilter
+from dynamo_single.admin.filters import MembersListFilter, count_choices, counts_by_subquery
 from dynamo_single.admin.references import is_answered, is_exact
 from dynamo_single.costs import Costs, measure_requests
 from dynamo_single.exceptions import DynamoSingleError, NotSupported, TooManyMatches
@@ -260,6 +261,9 @@ class KeyChangeList(ChangeList):
             if _asks_rows(spec) and not self._is_held():
                 self._leave_out(_("the filter by %(title)s") % {"title": spec.title})
                 continue
+            if counts_by_subquery(spec):
+                counted: Any = spec
+                counted.get_facet_queryset = functools.partial(count_choices, spec)
             spec.choices = _once(list(spec.choices(self)))  # type: ignore[method-assign]  # of this request's filter
             shown.append(spec)
         self.filter_specs = shown

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from copy import copy
+from itertools import islice
 from typing import Any
 
-from django.forms import TextInput
+from django.forms import Select, TextInput
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
@@ -12,6 +14,9 @@ from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.exceptions import NotSupported, UnknownField
 from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.results import held, objects
+
+#: How many objects a select offers at most.
+MAX_CHOICES = 2000
 
 
 def is_answered(queryset: Any) -> bool:
@@ -29,6 +34,24 @@ def is_exact(queryset: Any) -> bool:
         return held.is_exact(objects.plan(state_of(queryset)))
     except NotSupported:
         return False
+
+
+def _key_input() -> TextInput:
+    return TextInput({"class": "vTextField"})
+
+
+class BoundedSelect(Select):
+    """A select of at most ``MAX_CHOICES`` objects; of more, nobody could choose, and the key of one is typed."""
+
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> Any:
+        """One Query for each megabyte of what there is to choose from, up to the bound."""
+        choices = list(islice(iter(self.choices), MAX_CHOICES + 2))
+        if len(choices) <= MAX_CHOICES + 1:
+            # Read once: Django's own would read them again.
+            shown = copy(self)
+            shown.choices = choices
+            return Select.render(shown, name, value, attrs, renderer)
+        return _key_input().render(name, value, {**self.attrs, **(attrs or {})}, renderer)
 
 
 class KnowsReferences:
@@ -52,12 +75,18 @@ class KnowsReferences:
         if not is_answered(queryset):
             queryset = queryset.order_by()
             if not is_answered(queryset) and "widget" not in kwargs:
-                kwargs["widget"] = TextInput({"class": "vTextField"})
+                kwargs["widget"] = _key_input()
                 text = _("There is no %(name)s with this key.") % {"name": model._meta.verbose_name}
                 kwargs.setdefault("error_messages", {"invalid_choice": text})
                 if not db_field.help_text:
                     kwargs.setdefault("help_text", _("The key of the %(name)s.") % {"name": model._meta.verbose_name})
-        return django.formfield_for_foreignkey(db_field, request, **{**kwargs, "queryset": queryset})
+        field = django.formfield_for_foreignkey(db_field, request, **{**kwargs, "queryset": queryset})
+        if type(getattr(field, "widget", None)) is Select:
+            # Choices are read when they are shown, so that a form that is sent reads none.
+            chosen = BoundedSelect(field.widget.attrs)
+            chosen.is_required, chosen.choices = field.widget.is_required, field.widget.choices
+            field.widget = chosen
+        return field
 
     def get_view_on_site_url(self, obj: Any = None) -> str | None:
         """The object's own address, without the detour over content types."""

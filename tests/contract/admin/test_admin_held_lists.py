@@ -162,6 +162,33 @@ def test_filters_offer_all_values_with_their_numbers(lists: Pages) -> None:
     assert "In the trash (0)" in offered
 
 
+class AfterFilter(admin.SimpleListFilter):
+    """A filter of a project's own."""
+
+    title = "age"
+    parameter_name = "age"
+
+    def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, str]]:
+        """What it offers, if anything is young."""
+        found = model_admin.get_queryset(request).filter(founded__gte="2022-01-01").exists()
+        return [("old", "Old"), ("young", "Young")] if found else []
+
+    def queryset(self, request: Any, queryset: Any) -> Any:
+        """The rows of a choice."""
+        if self.value() == "old":
+            return queryset.filter(founded__lt="2022-01-01")
+        return queryset.filter(founded__gte="2022-01-01") if self.value() else None
+
+
+def test_filters_of_a_projects_own(lists: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They filter and are counted of the same reading, and so is Django's filter for what is empty."""
+    monkeypatch.setattr(CompanyAdmin, "list_filter", (AfterFilter, ("stock", admin.EmptyFieldListFilter)))
+    response = lists.get(f"{COMPANY}?age=old&_facets=True", sends=["Query", "Query"])
+    assert sorted(shown(response)) == ["Zeta Works", "acme of zetaland"]
+    assert "By age All Old (2) Young (1) By ticker All Empty (0) Not empty (2)" in choices(response)
+    assert shown(lists.get(f"{COMPANY}?stock__isempty=1", sends=["Query"])) == []
+
+
 def test_the_dates_lead_to_years(lists: Pages) -> None:
     """The date hierarchy is made of the rows that are held, as the list itself."""
     page = lists.get(COMPANY, sends=["Query"]).content.decode()

@@ -11,7 +11,7 @@ from django.contrib.admin.sites import all_sites
 from django.test import override_settings
 from django.urls import clear_url_caches, path
 
-from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
+from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin, references
 from project.directory.models import Company, Office, Person
 from tests.catalog.models import Employee, Firm, Sample
 from tests.contract.conftest import Pages
@@ -74,6 +74,21 @@ def test_objects_to_choose_from_come_in_a_keys_order_if_none_has_their_admins(
         Company.objects.create(name=name, stock=name[::-1])
     page = pages.get("directory/office/add/", sends=["Query"]).content.decode()
     assert page.index(">Acme</option>") < page.index(">Bolt</option>")
+
+
+def test_of_too_many_objects_the_key_is_typed(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A select has a bound, up to which its objects are read; what is typed is looked up as what is chosen."""
+    monkeypatch.setattr(references, "MAX_CHOICES", 2)
+    monkeypatch.setattr(type(admin.site.get_model_admin(Office)), "autocomplete_fields", ())
+    companies = [Company.objects.create(name=name) for name in "AB"]
+    page = pages.get("directory/office/add/", sends=["Query"]).content.decode()
+    assert page.count("<option") == 3
+    companies.append(Company.objects.create(name="C"))
+    page = pages.get("directory/office/add/", sends=["Query"]).content.decode()
+    assert '<input type="text" name="company" class="vTextField"' in page
+    sent = {"company": companies[2].pk, "city": "Rome", "address": "", "opened": ""}
+    assert pages.post("directory/office/add/", sent).status_code == 302
+    assert Office.objects.get(city="Rome").company_id == companies[2].pk
 
 
 @pytest.mark.parametrize("select_related", [False, True, ("parent",)])
