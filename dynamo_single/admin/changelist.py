@@ -24,6 +24,8 @@ from dynamo_single.exceptions import DynamoSingleError, NotSupported, TooManyMat
 
 #: The parameter that holds the columns of an order, which is Django's.
 ORDER_VAR = "o"
+#: How many rows a page has, one of ``list_page_sizes``.
+SIZE_VAR = "size"
 #: Where a page of a large list begins.
 CURSOR_VAR = "cursor"
 
@@ -72,6 +74,21 @@ class KeyChangeList(ChangeList):
                 raise error.args[0] from error
             raise
         return queryset
+
+    def get_filters_params(self, params: Any = None) -> dict[str, Any]:
+        """Django's, without the page's size, which is no filter."""
+        found: dict[str, Any] = super().get_filters_params(params)
+        found.pop(SIZE_VAR, None)
+        return found
+
+    @property
+    def sizes(self) -> list[tuple[int, str]]:
+        """The sizes that a page may have and their addresses, where that makes a difference."""
+        admin: Any = self.model_admin
+        offered = sorted({*admin.list_page_sizes, admin.list_per_page})
+        if self.is_counted and self.result_count <= offered[0]:
+            return []
+        return [(size, self.get_query_string({SIZE_VAR: size})) for size in offered]
 
     def get_filters(self, request: HttpRequest) -> Any:
         """Django's, made once: a reference's choices are read for them, and facets ask for the rows again and again."""
@@ -125,6 +142,9 @@ class KeyChangeList(ChangeList):
     def get_results(self, request: HttpRequest) -> None:
         """Read the page: by a key one Query, and one that counts if there is more than one page; else the held rows."""
         self.show_full_result_count = False
+        admin: Any = self.model_admin
+        offered = {str(size): size for size in admin.list_page_sizes}
+        self.list_per_page = offered.get(request.GET.get(SIZE_VAR, ""), self.list_per_page)
         if _is_action(request):
             # An action works on its own queryset and answers with a redirect or a page without this list.
             self.result_list: Any = []
@@ -245,7 +265,7 @@ class KeyChangeList(ChangeList):
         """The address of the next step through the list, or of the first one where keys did not answer all of it."""
         if self.progress is None:
             is_asked = self.scan_budget and (self.query or self.has_active_filters) and not self.is_complete
-            return self.get_query_string({scanning.SCAN_VAR: ""}, [ORDER_VAR]) if is_asked else None
+            return self.get_query_string({scanning.SCAN_VAR: "", ORDER_VAR: None}) if is_asked else None
         return None if self.progress.is_over else self.get_query_string({scanning.SCAN_VAR: str(self.progress)})
 
     def _ask_filters(self, request: HttpRequest) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.contrib.admin.widgets import FilteredSelectMultiple
-from django.forms import BaseModelFormSet
+from django.core.exceptions import ValidationError
+from django.forms import BaseModelFormSet, HiddenInput, ModelChoiceField
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -24,6 +26,22 @@ class KeyModelFormSet(BaseModelFormSet):  # type: ignore[type-arg]  # not generi
             model: Any = self.model
             self._rows = list(model._default_manager.all() if self.queryset is None else self.queryset)
         return self._rows
+
+    def add_fields(self, form: Any, index: int | None) -> None:
+        """Django's; the hidden key of a row is one of those read, where Django would ask for each by itself."""
+        super().add_fields(form, index)
+        for field in form.fields.values():
+            if isinstance(field, ModelChoiceField) and isinstance(field.widget, HiddenInput):
+                field.to_python = partial(self._row, field)  # type: ignore[method-assign]  # of this form's field
+
+    def _row(self, field: Any, value: Any) -> Any:
+        if value in field.empty_values:
+            return None
+        rows = {str(row.pk): row for row in self.get_queryset()}
+        key = str(getattr(value, "pk", value))
+        if key not in rows:
+            raise ValidationError(field.error_messages["invalid_choice"], "invalid_choice", {"value": value})
+        return rows[key]
 
 
 def with_members(options: Any, fieldsets: Any) -> list[tuple[object, dict[str, object]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from django import forms
@@ -66,6 +67,8 @@ class DynamoModelAdmin(MergesEdits, LeadsToItem, ReadsInlinesTogether, KnowsRefe
     list_max_in_memory = 2000
     #: How many items somebody who looks through a larger list may read; ``0`` if that is not offered.
     list_scan_budget = 100_000
+    #: How many rows a page may have by choice, besides ``list_per_page``.
+    list_page_sizes: Sequence[int] = (25, 100, 200)
     show_full_result_count = False
     #: Whether a form is refused if its object was written since it was shown; the model needs a ``VersionAttribute``.
     check_version = False

@@ -379,3 +379,61 @@ def test_a_filter_without_choices_is_asked_all_the_same(large: Pages) -> None:
     Person.objects.create(company=acme, name="Mike")
     Person.objects.create(company=bolt, name="Nora")
     assert shown(large.get(f"{PERSON}?company__company_id__exact={acme.pk}")) == ["Mike"]
+
+
+def test_the_size_of_a_page_is_chosen(paged: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It goes along from page to page; one that is not offered is not taken."""
+    monkeypatch.setattr(CompanyAdmin, "list_page_sizes", (2, 4))
+    first = paged.get(f"{COMPANY}?size=4", sends=["Query", "Query"])
+    assert shown(first) == ["Bolt", "C", "D", "E"]
+    second = paged.get(COMPANY + link(first, "next"), sends=["Query"])
+    assert shown(second) == ["F", "Zeta Works", "acme of zetaland"]
+    assert re.findall(r'<a href="([^"]*)">(\d)</a>', first.content.decode()) == [("?size=2", "2"), ("?size=3", "3")]
+    for size in ("5000", "-1", "x", ""):
+        assert len(shown(paged.get(f"{COMPANY}?size={size}"))) == 3
+
+
+def test_looking_through_keeps_the_filters(large: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the order is left out of the address that leads there."""
+    monkeypatch.setattr(PersonAdmin, "list_filter", ("company", "created_at"))
+    monkeypatch.setattr(PersonAdmin, "search_fields", ("name", "email"))
+    for number in range(3):
+        Person.objects.create(company=Company.objects.all()[0], name=f"P{number}")
+    page = large.get(f"{PERSON}?q=P&o=1").content.decode()
+    assert 'href="?q=P&amp;scan="' in page
+
+
+def test_rows_of_an_uncounted_page_are_edited(paged: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """list_editable saves the rows of a page by cursor: read together, one write and one entry of the log for each."""
+    monkeypatch.setattr(CompanyAdmin, "list_editable", ("stock",))
+    second = link(paged.get(COMPANY), "next")
+    rows = [Company.objects.get(name=name) for name in ("E", "F", "Zeta Works")]
+    data = {"form-TOTAL_FORMS": "3", "form-INITIAL_FORMS": "3", "_save": "Save"}
+    for number, company in enumerate(rows):
+        data |= {f"form-{number}-company_id": company.pk, f"form-{number}-stock": f"S{number}"}
+    sends = ["Query", "BatchGetItem", *["UpdateItem", "PutItem"] * 3]
+    assert paged.post(COMPANY + second, data, sends=sends).status_code == 302
+    assert [Company.objects.get(pk=company.pk).stock for company in rows] == ["S0", "S1", "S2"]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"form-0-company_id": "company-0"},
+        {"form-0-company_id": "\x00"},
+        {"form-0-company_id": ""},
+        {"form-INITIAL_FORMS": "3", "form-TOTAL_FORMS": "3"},
+        {"form-TOTAL_FORMS": "x"},
+        {"form-TOTAL_FORMS": "5000", "form-INITIAL_FORMS": "5000"},
+        {"form-INITIAL_FORMS": "0"},
+    ],
+)
+def test_rows_that_no_list_showed_are_not_saved(
+    lists: Pages, monkeypatch: pytest.MonkeyPatch, changed: dict[str, str]
+) -> None:
+    """Whatever a form of rows says, it is refused, or changes nothing but rows of the list."""
+    monkeypatch.setattr(CompanyAdmin, "list_editable", ("stock",))
+    zeta = Company.objects.get(name="Zeta Works")
+    data = {"form-TOTAL_FORMS": "1", "form-INITIAL_FORMS": "1", "_save": "Save", "form-0-company_id": zeta.pk}
+    assert lists.post(COMPANY, data | {"form-0-stock": "T"} | changed).status_code in {200, 302, 400}
+    assert {company.stock for company in Company.objects.all()} == {"ZW", "ACM", "QZ"}
