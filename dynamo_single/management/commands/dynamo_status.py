@@ -10,6 +10,7 @@ from django.core.management.base import CommandError, CommandParser
 from dynamo_single.management.base import TableCommand
 from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.encoding.shards import Schedule
 from dynamo_single.table import provisioning
 from dynamo_single.table.flow import run
 from dynamo_single.table.items import Item
@@ -69,6 +70,8 @@ class Command(TableCommand):
         state = run(knowledge.state_of(table))
         if state.owner:
             self._line("Owner", state.owner)
+        for item_type, recorded in state.shards.items():
+            self._line("Shards", f"{item_type}: {Schedule(recorded.entries)}")
         for form in state.forms.values():
             for change in form.opened:
                 said = f"{change.migration}: {change.parameters.get('label', '')}, until migrate --finish"

@@ -148,7 +148,8 @@ async def reloaded(obj: DynamoModel) -> Any:
     item = put_whole(alias, keys)
     if item is None:
         found = await get_items(get_table(alias), keys)
-        item = next(iter(found.values()), None)
+        # Of an expired object, and a new one of its identity in another shard, it is the new one.
+        item = next(iter(sorted(found.values(), key=has_expired)), None)
     if item is None:
         raise model.DoesNotExist(f"{model._meta.label} with pk {obj.pk!r} is not stored (any more).")
     return instance(model, item)

@@ -228,10 +228,13 @@ class _Stream:
         self.limit = 0
         self.found: deque[Found] = deque()
         self.given = 0
+        #: What the next item is compared by, as long as it is the next one.
+        self._ranked: Any = None
 
     def take(self) -> Found:
         """Give the next item."""
         self.given += 1
+        self._ranked = None
         return self.found.popleft()
 
     @property
@@ -242,6 +245,11 @@ class _Stream:
     @property
     def next_rank(self) -> Any:
         """Where a merge has the next item, or what is not read yet; ``None`` if that is not known."""
+        if self._ranked is None:
+            self._ranked = self._rank()
+        return self._ranked
+
+    def _rank(self) -> Any:
         if self.found:
             return self.beginning.rank(self.found[0].position.stream, self.found[0].item)
         return None
@@ -280,14 +288,13 @@ class _Range(_Stream):
     def is_over(self) -> bool:
         return self.is_read and self.last_key is None and not self.found
 
-    @property
-    def next_rank(self) -> Any:
+    def _rank(self) -> Any:
         if self.found or self.last_key is None or self.beginning.plan.kind == "union":
-            return super().next_rank
+            return super()._rank()
         return self.beginning.rank(self.stream, self.last_key)
 
     async def fill(self, wanted: int, allowance: Allowance | None) -> None:
-        start_key = self.last_key
+        start_key, self._ranked = self.last_key, None
         if not self.is_read:
             # What overlaps with the page before is dropped again: at most one item, unless an index has equal keys.
             self.limit, start_key = wanted + self.start.overlaps, self.start.key
@@ -346,6 +353,7 @@ class _Keys(_Stream):
 
     async def fill(self, wanted: int, allowance: Allowance | None) -> None:
         # One request at a time: a key that nothing is stored under is followed by more than are missing.
+        self._ranked = None
         self.limit = min(max(wanted, self.limit * PAGE_GROWTH), MAX_BATCH_KEYS)
         numbers, self.left = self.left[: self.limit], self.left[self.limit :]
         keys = self.part.keys

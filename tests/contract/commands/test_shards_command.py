@@ -132,3 +132,11 @@ def test_a_table_that_others_change_all_the_time_is_an_error(clock: Any, monkeyp
     monkeypatch.setattr(knowledge, "state_of", outdated)
     with pytest.raises(Conflict):
         Visit.objects.create(visit_id="a", at=NOON)
+
+
+def test_the_status_of_the_table_says_it_too(clock: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line for each model of which something is recorded."""
+    call_command("dynamo_shards", "catalog.Visit", 4, first=True)
+    capsys.readouterr()
+    call_command("dynamo_status")
+    assert "Shards         Visit: 4 shards\n" in capsys.readouterr().out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -16,7 +17,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.encoding.shards import Entry, Schedule
 from dynamo_single.orm.schema.encoding.values import item_size
 from dynamo_single.table import SentRequest, Table, capture_requests
-from dynamo_single.testing import assert_requests, frozen_time
+from dynamo_single.testing import assert_requests, frozen_time, intercept
 from tests.catalog.service import Visit
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
@@ -249,3 +250,19 @@ def test_max_requests_counts_the_shards(table: Table, clock: Any) -> None:
         if cursor is None:
             break
     assert ids == [f"v{n:05}" for n in range(60)]
+
+
+@pytest.mark.parametrize(("reads", "in_other_threads"), [(1, 0), (4, 8)])
+def test_a_setting_bounds_how_many_shards_are_read_at_once(
+    table: Table, clock: Any, settings: Any, reads: int, in_other_threads: int
+) -> None:
+    """With one, every request is sent by the caller's own thread."""
+    visits(table, 8, 40)
+    declared = dict(settings.DYNAMO_SINGLE)
+    settings.DYNAMO_SINGLE = {**declared, "default": {**declared["default"], "PARALLEL_READS": reads}}
+    knowledge.schedule(LAYOUT)
+    threads: list[str] = []
+    with intercept(lambda operation, params: threads.append(threading.current_thread().name)):
+        assert len(Visit.objects.order_by("at")) == 40
+    assert sum(each.startswith("dynamo_single") for each in threads) == in_other_threads
+    assert len(threads) == 8

@@ -1,0 +1,153 @@
+"""Every other way to ask and to write many objects of a sharded model gives what it gives of any model."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db.models import Count, Max, Q
+
+from dynamo_single.orm.filled import growth, knowledge
+from dynamo_single.orm.schema import registry
+from dynamo_single.table import Table
+from dynamo_single.testing import frozen_time
+from tests.catalog.service import Visit
+from tests.contract.tables import assert_consistent
+
+BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
+LAYOUT = registry.layout_of(Visit)
+#: When the second half was made, over four shards.
+GROWN = BEGINNING + timedelta(hours=1)
+
+
+def moment(number: int) -> datetime:
+    """When a visit was."""
+    return (BEGINNING if number < 20 else GROWN) + timedelta(seconds=number)
+
+
+@pytest.fixture
+def forty(table: Table) -> Iterator[Any]:
+    """Forty visits: half of them in one shard, half in four."""
+    with frozen_time(BEGINNING + timedelta(minutes=1)) as clock:
+        Visit.objects.bulk_create([Visit(visit_id=f"v{n:02}", at=moment(n), page=f"/{n % 3}") for n in range(20)])
+        growth.grow(table, LAYOUT, 4, GROWN)
+        clock.move(timedelta(hours=2))
+        Visit.objects.bulk_create([Visit(visit_id=f"v{n:02}", at=moment(n), page=f"/{n % 3}") for n in range(20, 40)])
+        yield clock
+    assert_consistent()
+
+
+def ids(found: Any) -> list[str]:
+    """The identities, in order."""
+    return [visit.pk for visit in found]
+
+
+ALL = [f"v{number:02}" for number in range(40)]
+
+
+@pytest.mark.usefixtures("forty")
+def test_parts_of_objects_are_read_and_written() -> None:
+    """only(), defer(), values() and values_list()."""
+    assert [visit.page for visit in Visit.objects.only("page").order_by("at")][:3] == ["/0", "/1", "/2"]
+    visit = Visit.objects.only("page").get(pk="v30")
+    visit.page = "/only"
+    visit.save()
+    assert Visit.objects.get(pk="v30").at == moment(30)
+    assert list(Visit.objects.order_by("at").values_list("visit_id", flat=True)) == ALL
+    assert list(Visit.objects.filter(page="/only").values("visit_id", "at")) == [{"visit_id": "v30", "at": moment(30)}]
+
+
+@pytest.mark.usefixtures("forty")
+def test_ends_slices_and_steps() -> None:
+    """first(), last(), latest(), earliest(), exists(), slices, reverse() and iterator()."""
+    found = Visit.objects.order_by("at")
+    first, last = found.first(), found.last()
+    assert first is not None
+    assert last is not None
+    assert (first.pk, last.pk) == ("v00", "v39")
+    assert (Visit.objects.latest("at").pk, Visit.objects.earliest("at").pk) == ("v39", "v00")
+    assert ids(found[15:25]) == ALL[15:25]
+    assert ids(found.reverse()) == ALL[::-1]
+    assert ids(found.iterator(chunk_size=7)) == ALL
+    assert Visit.objects.filter(at__gt=moment(38)).exists()
+    assert not Visit.objects.filter(at__gt=moment(39)).exists()
+    assert Visit.objects.order_by("at")[10:35].count() == 25
+
+
+@pytest.mark.usefixtures("forty")
+def test_what_is_worked_out_in_memory() -> None:
+    """Aggregates, groups, and an order that no key has."""
+    assert Visit.objects.allow_in_memory().aggregate(Max("at"))["at__max"] == moment(39)
+    groups = Visit.objects.allow_in_memory().values("page").annotate(number=Count("pk")).order_by("page")
+    assert [each["number"] for each in groups] == [14, 13, 13]
+    by_page = Visit.objects.allow_in_memory().order_by("page", "-visit_id")
+    assert ids(by_page)[:2] == ["v39", "v36"]
+
+
+@pytest.mark.usefixtures("forty")
+def test_alternatives_give_each_object_once() -> None:
+    """By keys, by times and by partitions, in an order and without."""
+    either = Q(pk__in=["v05", "v35"]) | Q(page="/1", at__lt=GROWN)
+    expected = sorted({"v05", "v35", *(f"v{n:02}" for n in range(20) if n % 3 == 1)})
+    assert sorted(ids(Visit.objects.filter(either))) == expected
+    assert ids(Visit.objects.filter(either).order_by("at")) == expected
+    assert sorted(ids(Visit.objects.filter(at__in=[moment(3), moment(33)]))) == ["v03", "v33"]
+    assert ids(Visit.objects.filter(at__date=BEGINNING.date()).order_by("-at")) == ALL[::-1]
+
+
+@pytest.mark.usefixtures("forty")
+def test_many_are_written_together() -> None:
+    """update(), bulk_update(), in_transactions(), and delete() of a queryset."""
+    assert Visit.objects.filter(page="/2").update(page="/two") == 13
+    some = list(Visit.objects.filter(page="/two"))
+    for visit in some:
+        visit.ticket = f"t{visit.pk}"
+    assert Visit.objects.bulk_update(some, ["ticket"]) == 13
+    assert Visit.objects.get(ticket="tv38").pk == "v38"
+    made = [Visit(visit_id=f"w{n}", at=growth.clock.instant()) for n in range(12)]
+    assert len(Visit.objects.in_transactions().bulk_create(made)) == 12
+    assert Visit.objects.in_transactions().filter(page="/two").delete()[0] == 13
+    assert Visit.objects.count() == 39
+    assert Visit.deleted_objects.count() == 13
+    assert sorted(ids(Visit.all_objects.all())) == sorted([*ALL, *(f"w{n}" for n in range(12))])
+    assert Visit.deleted_objects.all().hard_delete()[0] == 13
+
+
+@pytest.mark.usefixtures("forty")
+def test_fixtures_come_back_to_their_shards(table: Table, tmp_path: Any) -> None:
+    """By their own time, whether or not the objects are there."""
+    fixture = tmp_path / "visits.json"
+    out = io.StringIO()
+    call_command("dumpdata", "catalog.Visit", stdout=out)
+    fixture.write_text(out.getvalue())
+    before = {visit.pk: visit._stored["pk"] for visit in Visit.objects.all()}
+    Visit.objects.filter(at__gte=GROWN).hard_delete()
+    call_command("loaddata", str(fixture), verbosity=0)
+    assert {visit.pk: visit._stored["pk"] for visit in Visit.objects.all()} == before
+
+
+@pytest.mark.usefixtures("forty")
+def test_an_event_loop_does_the_same() -> None:
+    """Lists, pages, counts, single objects and writes."""
+    knowledge.forget()
+
+    async def work() -> None:
+        assert [visit.pk async for visit in Visit.objects.order_by("at")] == ALL
+        page = await Visit.objects.order_by("at").apage(size=25)
+        rest = await Visit.objects.order_by("at").apage(size=25, cursor=page.next_cursor)
+        assert ids([*page, *rest]) == ALL
+        assert await Visit.objects.acount() == 40
+        visit = await Visit.objects.aget(pk="v33")
+        visit.page = "/loop"
+        await visit.asave()
+        await visit.adelete()
+        assert [each.pk async for each in Visit.deleted_objects.all()] == ["v33"]
+        await visit.arestore()
+        assert (await Visit.objects.aget(pk="v33", at=moment(33))).page == "/loop"
+
+    asyncio.run(work())
