@@ -5,6 +5,7 @@ It writes one object at a time, and must not know what is counted, or why.
 
 from __future__ import annotations
 
+import random
 from typing import Any, Final, TypeVar
 
 from dynamo_single import clock
@@ -25,6 +26,7 @@ from dynamo_single.orm.items import hydration, versions
 from dynamo_single.orm.items.expiry import free
 from dynamo_single.orm.items.form import item_of
 from dynamo_single.orm.model.model import Model
+from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, ITEM_MISSING, Put, Update, key_of
 from dynamo_single.orm.requests.compiler import compile_action
 from dynamo_single.orm.schema import registry
@@ -75,6 +77,39 @@ def add(obj: M, *numbers: str, seen: M | None = None, at_most: int | None = None
         except StaleObject:
             continue
     raise StaleObject(f"{model._meta.label} with pk {obj.pk!r} comes and goes; nothing was written. Try again.")
+
+
+def spread(obj: M, *numbers: str, over: str, shards: int) -> M:
+    """``add()`` to one of several items, which is chosen at random: for more writers than one item takes.
+
+    ``over`` names the whole number in the primary key that tells the items apart, from 0 up to less than ``shards``; it
+    is set here. One UpdateItem, of that item alone, which gives what this one holds: ``total()`` gives all. More shards
+    are as right as fewer at any time. An item takes 1,000 write units a second, and so do all that have its partition
+    key: name ``over`` in that.
+    https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html
+    """
+    model = type(obj)
+    if isinstance(shards, bool) or not isinstance(shards, int) or shards < 1:
+        raise InvalidValue(f"spread(shards=...) takes the number of items, from 1 up, not {shards!r}.")
+    attribute = registry.attributes_of(model).get(over)
+    if not isinstance(attribute, IntegerAttribute) or over not in registry.layout_of(model).identity:
+        raise InvalidValue(
+            f"spread(over={over!r}): {model._meta.label} has no whole number of this name in its primary key."
+        )
+    setattr(obj, over, random.randrange(shards))  # noqa: S311 - no secret: it only spreads the load
+    return add(obj, *numbers)
+
+
+def total(queryset: QuerySet[Any], number: str) -> Any:
+    """The sum of a number over what a queryset gives, such as the items that ``spread()`` adds to; 0 of none.
+
+    The requests of the queryset: one Query where one partition has all of them, one BatchGetItem for each hundred where
+    each has its own and all are named. What is added meanwhile may be in it or not.
+    """
+    model = queryset.model
+    if not isinstance(registry.attributes_of(model).get(number), _NUMBERS):
+        raise InvalidValue(f"{model._meta.label}.{number} is not a number, and only numbers have a sum.")
+    return sum(value for value in queryset.values_list(number, flat=True) if value is not None)
 
 
 def _check(model: type[DynamoModel], numbers: tuple[str, ...]) -> None:

@@ -181,3 +181,14 @@ class Chore(models.SoftDeleteModel):
     class Keys:
         primary = models.Key("CHORE#{chore_id}", "#METADATA")
         by_venture = models.IndexKey("gs1", "CHORES#{venture_id}", "{chore_id}")
+
+
+class Applause(models.Model):
+    """A number that is spread over several items, each with a partition of its own."""
+
+    stage = models.UnicodeAttribute()
+    shard = models.IntegerAttribute()
+    hands = models.IntegerAttribute(default=0)
+
+    class Keys:
+        primary = models.Key("APPLAUSE#{stage}#{shard}", "#METADATA")
