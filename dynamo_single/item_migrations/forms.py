@@ -29,6 +29,7 @@ def form_of(snapshot: Snapshot, label: str, *, is_new: bool = False) -> StoredFo
         templates=_keys(snapshot),
         rules=dict.fromkeys(map(snapshot.unique_fingerprint, snapshot.unique), FILLED),
         schema_version=snapshot.schema_version if is_new else snapshot.oldest_version,
+        raised_to=snapshot.schema_version,
     )
 
 
@@ -122,6 +123,7 @@ class Difference:
             label=self.labels[1] if form.label == self.labels[0] else form.label,
             primary=self._primary(form),
             schema_version=max(form.schema_version, self.after.oldest_version),
+            raised_to=max(form.raised_to, self.after.schema_version),
             attributes=attributes,
             unfilled=tuple(name for name in form.unfilled if name in attributes),
             renames={

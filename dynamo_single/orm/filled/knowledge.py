@@ -254,6 +254,12 @@ def check_version(layout: ModelLayout, form: StoredForm) -> None:
     """Raise if the items may be of a schema version that the code cannot read, or are of a newer one."""
     version = FIRST if layout.schema is None else layout.schema.version
     oldest = FIRST if layout.schema is None else layout.schema.oldest
+    if layout.schema is None and form.raised_to > FIRST:
+        raise _not_applied(
+            layout,
+            f"its items may be of schema version {form.raised_to}, and it has no Meta.schema_version, so that it would "
+            "write over them unnoticed",
+        )
     if form.schema_version > version:
         raise _not_applied(layout, f"its items are of schema version {form.schema_version}, and it has {version}")
     if form.schema_version < oldest:

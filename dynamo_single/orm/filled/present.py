@@ -18,6 +18,7 @@ def form_of(layout: ModelLayout, rules: Iterable[str] = ()) -> StoredForm:
     """
     model = registry.model_of(layout)
     keys = key_fingerprints(model)
+    version = FIRST if layout.schema is None else layout.schema.version
     stored = {name: info.stored for name, info in layout.attributes.items()}
     return StoredForm(
         label=layout.label.lower(),
@@ -26,5 +27,6 @@ def form_of(layout: ModelLayout, rules: Iterable[str] = ()) -> StoredForm:
         keys={keys[key.name]: "filled" for key in layout.index_keys},
         templates={keys[key.name]: KeyTemplates.of(key, stored) for key in layout.index_keys},
         rules=dict.fromkeys(rules, "filled"),
-        schema_version=FIRST if layout.schema is None else layout.schema.version,
+        schema_version=version,
+        raised_to=version,
     )

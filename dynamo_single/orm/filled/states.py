@@ -74,7 +74,7 @@ class Rename(Struct, frozen=True, forbid_unknown_fields=True):
 class StoredForm(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The form of one model's items: fingerprints, and for what may be missing in some items its phase.
 
-    ``schema_version`` is the one that every item has at least.
+    ``schema_version`` is the one that every item has at least, ``raised_to`` the latest that migrations know of.
 
     ``attributes`` are by physical name; those ``unfilled`` may lack their default. ``keys`` and ``rules`` are phases by
     fingerprint, of the keys on indexes and of the unique rules. ``templates`` say how the keys are written. ``renames``
@@ -91,6 +91,7 @@ class StoredForm(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     unfilled: tuple[str, ...] = ()
     opened: tuple[OpenChange, ...] = ()
     schema_version: int = FIRST
+    raised_to: int = FIRST
 
 
 class StoredShards(Struct, frozen=True, forbid_unknown_fields=True):

@@ -189,9 +189,21 @@ def test_old_code_is_refused_once_all_items_are_upgraded(app: History) -> None:
     upgrade(app)
     app.migrate()
     app.finish()
-    before = old(app)
+    before = old(app, options={"schema_version": 1})
     with pytest.raises(FormNotApplied, match="its items are of schema version 2, and it has 1"):
         before.objects.get(pk="a")
+
+
+def test_code_without_versions_is_refused_once_one_was_raised(app: History) -> None:
+    """It would write over items of the new version unnoticed; code of version 1 is refused only these."""
+    new(app)
+    app.make()
+    app.migrate()
+    before = old(app)
+    with pytest.raises(FormNotApplied, match=r"may be of schema version 2, and it has no Meta.schema_version"):
+        before.objects.get(pk="a")
+    first = old(app, options={"schema_version": 1})
+    assert first.objects.get(pk="a").name == "Ada A"
 
 
 def test_a_key_of_what_upgrades_change(app: History, table: Table) -> None:
