@@ -22,14 +22,13 @@ from dynamo_single.orm.items import batches, hydration
 from dynamo_single.orm.items.hydration import Item
 from dynamo_single.orm.items.page_readers import PageReader
 from dynamo_single.orm.items.partial import references, wanted
-from dynamo_single.orm.items.readers import value_reader
 from dynamo_single.orm.items.unique_rules import lookups_of
 from dynamo_single.orm.plan import planner
 from dynamo_single.orm.plan.plan import InMemory, Plan
 from dynamo_single.orm.plan.projection import attributes_of, narrow, project
 from dynamo_single.orm.reading import plans, single, streams
 from dynamo_single.orm.requests.actions import ItemKey
-from dynamo_single.orm.results import held, related, sorting
+from dynamo_single.orm.results import held, joined_order, related, sorting
 from dynamo_single.orm.results.state import QueryState
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
@@ -93,14 +92,15 @@ def plan_with_keys(state: QueryState) -> Plan:
 
 def _exact_or_held(state: QueryState) -> Plan:
     """The plan by a key that expresses all that was asked, in its order; else what is held, in order."""
-    order = sorting.read_sorting(state.model, state.ordering)
-    if all(sort.missing_first is None for sort in order):
+    order = joined_order.read_sorting(state.model, state.ordering)
+    if not any(sort.missing_first is not None or joined_order.is_joined(sort) for sort in order):
         with suppress(NoAccessPattern):
             found = plan_by_key(state)
             if held.is_exact(found) and not state.asked.held.has(found):  # type: ignore[union-attr]  # see the caller
                 return found
     for sort in order:
-        sorting.check_orderable(state.model, sort.attribute, "order_by()")
+        if not joined_order.is_joined(sort):
+            sorting.check_orderable(state.model, sort.attribute, "order_by()")
     found = held.plan(state.query(ordered=False), now=_now(state))
     if order or state.reversed:
         found = replace(found, in_memory=InMemory(None, order, state.reversed))
@@ -275,8 +275,8 @@ def _pages(state: QueryState, plan: Plan, *, skip: int = 0, stop: int | None = N
 
 
 async def _sorted(state: QueryState, plan: Plan, how: InMemory) -> Pages[Item]:
-    readers = {sort.attribute: value_reader(state.model, sort.attribute) for sort in how.ordering}
     found = [item async for page in matches(state, plan, how.limit) for item in page]
+    readers = await joined_order.readers(state.model, how.ordering, found)
     sorting.put_in_order(found, how, lambda item, name: readers[name](item))
     yield found[state.window.start : state.window.stop]
 

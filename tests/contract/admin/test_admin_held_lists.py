@@ -437,3 +437,16 @@ def test_rows_that_no_list_showed_are_not_saved(
     data = {"form-TOTAL_FORMS": "1", "form-INITIAL_FORMS": "1", "_save": "Save", "form-0-company_id": zeta.pk}
     assert lists.post(COMPANY, data | {"form-0-stock": "T"} | changed).status_code in {200, 302, 400}
     assert {company.stock for company in Company.objects.all()} == {"ZW", "ACM", "QZ"}
+
+
+def test_a_column_of_references_sorts_as_their_objects(lists: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the order of their model, and by an attribute of theirs that a column names: read once, in batches."""
+    monkeypatch.setattr(Company._meta, "ordering", ("stock",))
+    by_name = admin.display(ordering="company__name")(lambda person: person.company.name)
+    monkeypatch.setattr(PersonAdmin, "list_display", ("name", "company", by_name))
+    monkeypatch.setattr(PersonAdmin, "list_filter", ())
+    for number, company in enumerate(Company.objects.order_by("name")):
+        Person.objects.create(company=company, name=str(number))
+    sends = ["Query", "BatchGetItem", "BatchGetItem"]
+    assert shown(lists.get(f"{PERSON}?o=2", sends=sends)) == ["2", "0", "1"]
+    assert shown(lists.get(f"{PERSON}?o=-3", sends=sends)) == ["2", "1", "0"]

@@ -8,7 +8,7 @@ import pytest
 from django.db.models import Count, Max, Q
 from msgspec.structs import replace
 
-from dynamo_single.exceptions import NoAccessPattern, NotSupported, TooManyMatches
+from dynamo_single.exceptions import NoAccessPattern, NotSupported, TooManyMatches, UnknownField
 from dynamo_single.orm.results.held import Held
 from dynamo_single.testing import assert_requests
 from project.directory.models import Company, Person
@@ -149,3 +149,28 @@ def test_pages_by_cursor_are_of_keys() -> None:
     """What is in memory has no cursors."""
     with pytest.raises(NotSupported):
         holding(Company.objects.filter(public=True)).page(2)
+
+
+@pytest.mark.parametrize(
+    ("order", "people"),
+    [
+        (["company__name"], ["2", "1", "0"]),
+        (["-company__name"], ["0", "1", "2"]),
+        (["company__public", "-company__name"], ["2", "0", "1"]),
+        (["company"], ["2", "1", "0"]),
+        (["-company", "name"], ["0", "1", "2"]),
+    ],
+)
+@pytest.mark.usefixtures("companies")
+def test_an_order_by_what_a_reference_leads_to(
+    order: list[str], people: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The objects are read together; without a name it is the order that they have themselves."""
+    monkeypatch.setattr(Company._meta, "ordering", ("name",))
+    for number, company_id in enumerate(["acme", "Zeta", "Bolt"]):
+        Person.objects.create(company=Company.objects.get(pk=company_id), name=str(number))
+    with assert_requests(["Query", "BatchGetItem"]):
+        found = [each.name for each in holding(Person.objects.all()).order_by(*order)]
+    assert found == people
+    with pytest.raises((NotSupported, UnknownField)):
+        list(Person.objects.order_by(*order).allow_in_memory())
