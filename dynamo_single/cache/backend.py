@@ -1,13 +1,14 @@
 """Django's cache in the table: ``"BACKEND": "dynamo_single.cache.DynamoCache"``.
 
-The face only: what Django's cache interface says about keys, versions and timeouts. The requests are ``cache_store``'s
-subject, the items ``cache_items``'s.
+The face only: what Django's cache interface says about keys, versions and timeouts. The requests are the subject of
+``store``, the items that of ``entries``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any, TypeVar
 
 from asgiref.sync import sync_to_async
 from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
@@ -18,6 +19,10 @@ from dynamo_single.cache.store import Store
 from dynamo_single.conf import aliases
 from dynamo_single.exceptions import ConfigurationError, NotSupported
 from dynamo_single.orm.requests.actions import ItemKey
+from dynamo_single.orm.schema.owners import all_plain
+from dynamo_single.table.flow import Flow, apart, run
+
+T = TypeVar("T")
 
 #: What ``OPTIONS`` may hold, each with its default.
 OPTIONS = {"LARGE_VALUES": "refuse", "NAME": "default", "SIGN": True}
@@ -39,19 +44,40 @@ class DynamoCache(BaseCache):
 
     def get(self, key: object, default: object = None, version: int | None = None) -> Any:
         """The value, or ``default``: one BatchGetItem of two items."""
+        return run(self._get(key, default, version))
+
+    async def aget(self, key: object, default: object = None, version: int | None = None) -> Any:
+        """See ``get()``."""
+        return await self._awaited(self.get, self._get, key, default, version)
+
+    async def _get(self, key: object, default: object, version: int | None) -> Any:
         place = self._place(key, version)
-        values, _ = self._store.values([place], self._version(version))
+        values, _ = await self._store.values([place], self._version(version))
         return values.get(place, default)
 
     def get_many(self, keys: Iterable[object], version: int | None = None) -> dict[Any, Any]:
         """The values of the keys that have one: one BatchGetItem for each 99 keys."""
+        return run(self._get_many(keys, version))
+
+    async def aget_many(self, keys: Iterable[object], version: int | None = None) -> dict[Any, Any]:
+        """See ``get_many()``."""
+        return await self._awaited(self.get_many, self._get_many, keys, version)
+
+    async def _get_many(self, keys: Iterable[object], version: int | None) -> dict[Any, Any]:
         places = {key: self._place(key, version) for key in keys}
-        values, _ = self._store.values([*places.values()], self._version(version))
+        values, _ = await self._store.values([*places.values()], self._version(version))
         return {key: values[place] for key, place in places.items() if place in values}
 
     def has_key(self, key: object, version: int | None = None) -> bool:
         """Whether there is a value: one BatchGetItem of two items."""
-        found, _ = self._store.find([self._place(key, version)], self._version(version))
+        return run(self._has_key(key, version))
+
+    async def ahas_key(self, key: object, version: int | None = None) -> bool:
+        """See ``has_key()``."""
+        return await self._awaited(self.has_key, self._has_key, key, version)
+
+    async def _has_key(self, key: object, version: int | None) -> bool:
+        found, _ = await self._store.find([self._place(key, version)], self._version(version))
         return bool(found)
 
     def set(
@@ -64,6 +90,15 @@ class DynamoCache(BaseCache):
         """
         self.set_many({key: value}, timeout, version)
 
+    async def aset(
+        self, key: object, value: object, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
+    ) -> None:
+        """See ``set()``."""
+        await self._awaited(self.set, self._set, key, value, timeout, version)
+
+    async def _set(self, key: object, value: object, timeout: float | None, version: int | None) -> None:
+        await self.aset_many({key: value}, timeout, version)
+
     def set_many(
         self, data: Mapping[Any, Any], timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
     ) -> list[object]:
@@ -72,24 +107,42 @@ class DynamoCache(BaseCache):
         With ``LARGE_VALUES`` as ``"split"``, one PutItem each. No key fails without an error, so the list is empty. A
         ``clear()`` in between takes the values away too, and what others set just then under these keys with them.
         """
+        return run(self._set_many(data, timeout, version))
+
+    async def aset_many(
+        self, data: Mapping[Any, Any], timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
+    ) -> list[Any]:
+        """See ``set_many()``."""
+        return await self._awaited(self.set_many, self._set_many, data, timeout, version)
+
+    async def _set_many(self, data: Mapping[Any, Any], timeout: float | None, version: int | None) -> list[Any]:
         values = {self._place(key, version): value for key, value in data.items()}
         valid_until = self._valid_until(timeout)
         if valid_until is not None and valid_until <= now():
-            self._store.delete_all(values)
+            await self._store.delete_all(values)
         elif values:
             version = self._version(version)
-            generation = self._store.generation(version)
+            generation = await self._store.generation(version)
             entries = [Entry(place, generation, value, valid_until) for place, value in values.items()]
-            self._store.put_all(entries, version)
+            await self._store.put_all(entries, version)
         return []
 
     def add(
         self, key: object, value: object, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
     ) -> bool:
         """Store a value if there is none: one GetItem and one conditional PutItem. Of several at once, one wins."""
+        return run(self._add(key, value, timeout, version))
+
+    async def aadd(
+        self, key: object, value: object, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
+    ) -> bool:
+        """See ``add()``."""
+        return await self._awaited(self.add, self._add, key, value, timeout, version)
+
+    async def _add(self, key: object, value: object, timeout: float | None, version: int | None) -> bool:
         place, version = self._place(key, version), self._version(version)
-        entry = Entry(place, self._store.generation(version), value, self._valid_until(timeout))
-        return self._store.add(entry, version)
+        entry = Entry(place, await self._store.generation(version), value, self._valid_until(timeout))
+        return await self._store.add(entry, version)
 
     def get_or_set(
         self, key: object, default: object, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
@@ -99,31 +152,34 @@ class DynamoCache(BaseCache):
         Another one's value that came in between is read and given. A default that was made before a ``clear()`` is
         not found after it.
         """
-        place = self._place(key, version)
-        values, generation = self._store.values([place], self._version(version))
-        if place in values:
-            return values[place]
-        value = default() if callable(default) else default
-        return self._keep(key, value, timeout, version, generation)
+        return run(self._get_or_set(key, default, timeout, version))
 
     async def aget_or_set(
         self, key: object, default: object, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
     ) -> Any:
         """See ``get_or_set()``; the default is called in the event loop, as Django does."""
+        return await self._awaited(self.get_or_set, self._get_or_set, key, default, timeout, version)
+
+    async def _get_or_set(self, key: object, default: Any, timeout: float | None, version: int | None) -> Any:
         place = self._place(key, version)
-        values, generation = await sync_to_async(self._store.values)([place], self._version(version))
+        values, generation = await self._store.values([place], self._version(version))
         if place in values:
             return values[place]
-        value = default() if callable(default) else default
-        return await sync_to_async(self._keep)(key, value, timeout, version, generation)
-
-    def _keep(self, key: object, value: object, timeout: float | None, version: int | None, generation: int) -> object:
-        entry = Entry(self._place(key, version), generation, value, self._valid_until(timeout))
-        return value if self._store.add_once(entry) else self.get(key, value, version)
+        value = apart(default) if callable(default) else default
+        entry = Entry(place, generation, value, self._valid_until(timeout))
+        return value if await self._store.add_once(entry) else await self._get(key, value, version)
 
     def touch(self, key: object, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None) -> bool:
         """Set a value's timeout again; ``False`` if there is none: one GetItem and one UpdateItem."""
-        return self._store.touch(self._place(key, version), self._version(version), self._valid_until(timeout))
+        return run(self._touch(key, timeout, version))
+
+    async def atouch(self, key: object, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None) -> bool:
+        """See ``touch()``."""
+        return await self._awaited(self.touch, self._touch, key, timeout, version)
+
+    async def _touch(self, key: object, timeout: float | None, version: int | None) -> bool:
+        place = self._place(key, version)
+        return await self._store.touch(place, self._version(version), self._valid_until(timeout))
 
     def incr(self, key: object, delta: int = 1, version: int | None = None) -> int:
         """Add to an integer and give the sum: one GetItem and one UpdateItem, which is atomic; its timeout stays.
@@ -131,20 +187,41 @@ class DynamoCache(BaseCache):
         ``ValueError`` if there is no value, ``NotSupported`` if it is no integer. If DynamoDB's answer is lost on the
         way and the request repeated, it counts twice.
         """
+        return run(self._incr(key, delta, version))
+
+    async def aincr(self, key: object, delta: int = 1, version: int | None = None) -> int:
+        """See ``incr()``."""
+        return await self._awaited(self.incr, self._incr, key, delta, version)
+
+    async def _incr(self, key: object, delta: int, version: int | None) -> int:
         if isinstance(delta, bool) or not isinstance(delta, int):
             raise NotSupported(f"incr() and decr() add integers, not {delta!r}; get() and set() change other values.")
-        total = self._store.count(self._place(key, version), self._version(version), delta)
+        total = await self._store.count(self._place(key, version), self._version(version), delta)
         if total is None:
             raise ValueError(f"Key '{key}' not found")
         return total
 
     def delete(self, key: object, version: int | None = None) -> bool:
         """Delete a value; whether there was one. One DeleteItem, and one GetItem if something was deleted."""
-        return self._store.delete(self._place(key, version), self._version(version))
+        return run(self._delete(key, version))
+
+    async def adelete(self, key: object, version: int | None = None) -> bool:
+        """See ``delete()``."""
+        return await self._awaited(self.delete, self._delete, key, version)
+
+    async def _delete(self, key: object, version: int | None) -> bool:
+        return await self._store.delete(self._place(key, version), self._version(version))
 
     def delete_many(self, keys: Iterable[object], version: int | None = None) -> None:
         """Delete several values: one BatchWriteItem for each 25 keys."""
-        self._store.delete_all([self._place(key, version) for key in keys])
+        run(self._delete_many(keys, version))
+
+    async def adelete_many(self, keys: Iterable[object], version: int | None = None) -> None:
+        """See ``delete_many()``."""
+        await self._awaited(self.delete_many, self._delete_many, keys, version)
+
+    async def _delete_many(self, keys: Iterable[object], version: int | None) -> None:
+        await self._store.delete_all([self._place(key, version) for key in keys])
 
     def clear(self, *, version: int | None = None) -> None:
         """Forget everything that is cached under this ``NAME``, or of one version: one UpdateItem.
@@ -152,33 +229,16 @@ class DynamoCache(BaseCache):
         It takes the same time whatever is stored: entries written before do not count any more, and DynamoDB deletes
         them when their timeout is over; those without a timeout stay stored until their key is set or deleted.
         """
-        self._store.clear(version)
-
-    async def aget_many(self, keys: Iterable[object], version: int | None = None) -> dict[Any, Any]:
-        """See ``get_many()``."""
-        return await sync_to_async(self.get_many)(keys, version)
-
-    async def ahas_key(self, key: object, version: int | None = None) -> bool:
-        """See ``has_key()``."""
-        return await sync_to_async(self.has_key)(key, version)
-
-    async def aset_many(
-        self, data: Mapping[Any, Any], timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
-    ) -> list[Any]:
-        """See ``set_many()``."""
-        return await sync_to_async(self.set_many)(data, timeout, version)
-
-    async def adelete_many(self, keys: Iterable[object], version: int | None = None) -> None:
-        """See ``delete_many()``."""
-        await sync_to_async(self.delete_many)(keys, version)
-
-    async def aincr(self, key: object, delta: int = 1, version: int | None = None) -> int:
-        """See ``incr()``."""
-        return await sync_to_async(self.incr)(key, delta, version)
+        run(self._store.clear(version))
 
     async def aclear(self, *, version: int | None = None) -> None:
         """See ``clear()``."""
-        await sync_to_async(self.clear)(version=version)
+        await self._awaited(partial(self.clear, version=version), partial(self._store.clear, version))
+
+    async def _awaited(self, method: Callable[..., T], work: Callable[..., Flow[T]], *given: Any) -> T:
+        """What a method does, awaited; one that a project's class has of its own is called in a thread."""
+        name = getattr(method, "func", method).__name__
+        return await (work(*given) if all_plain(type(self), (name,)) else sync_to_async(method)(*given))
 
     def get_backend_timeout(self, timeout: float | None = DEFAULT_TIMEOUT) -> float | None:
         """When a timeout ends, in seconds since 1970 by the app's clock; ``None`` is never."""
