@@ -18,6 +18,7 @@ from django.core.cache import caches
 
 from dynamo_single import clock, sessions
 from dynamo_single.sessions import KEY_LENGTH, Session
+from dynamo_single.table.flow import twin
 
 #: How long a fence stands, in seconds: far longer than between a request's reading a session and adding its copy.
 FENCE_SECONDS = 60
@@ -42,15 +43,18 @@ class SessionStore(sessions.SessionStore):
 
     def load(self) -> dict[str, Any]:
         """The data of the session: from the cache, or by one GetItem and then added to the cache."""
+        return super().load()
+
+    async def _loaded(self) -> dict[str, Any]:
         key = self.session_key
         if key is None or not _is_made_here(key):
-            return super().load()
-        copy = self._copy(key)
+            return await super()._loaded()
+        copy = await self._copy(key)
         if copy is not None:
             return self.decode(copy)
-        data = super().load()
+        data = await super()._loaded()
         if (item := self._items.get(key)) is not None:
-            self._add_copy(key, item)
+            await self._add_copy(key, item)
         return data
 
     def save(self, must_create: bool = False) -> None:
@@ -58,53 +62,60 @@ class SessionStore(sessions.SessionStore):
 
         One UpdateItem, and a GetItem before it if the session was loaded from the cache.
         """
+        super().save(must_create)
+
+    async def _saved(self, must_create: bool = False) -> None:
         key = self.session_key
         if key is None or must_create or self._is_chosen(key) or not _is_made_here(key):
-            super().save(must_create)
+            await super()._saved(must_create)
             return
-        self._set_fence_or_log(key)
-        super().save()
-        self._set_fence_or_log(key)
+        await self._set_fence_or_log(key)
+        await super()._saved()
+        await self._set_fence_or_log(key)
 
     def delete(self, session_key: str | None = None) -> None:
         """Delete the session from the table and the cache; if the cache cannot be told, that is an error."""
+        super().delete(session_key)
+
+    async def _deleted(self, session_key: str | None = None) -> None:
         session_key = self.session_key if session_key is None else session_key
         if session_key is None or not _is_made_here(session_key):
-            super().delete(session_key)
+            await super()._deleted(session_key)
             return
         try:
-            self._set_fence(session_key)
+            await self._set_fence(session_key)
         finally:
-            super().delete(session_key)
-        self._set_fence_or_log(session_key)
+            await super()._deleted(session_key)
+        await self._set_fence_or_log(session_key)
 
     def _cache_key(self, session_key: str) -> str:
         return self.cache_key_prefix + session_key
 
-    def _copy(self, session_key: str) -> str | None:
+    async def _copy(self, session_key: str) -> str | None:
         """The cached data, if there is a copy and it has not expired."""
         try:
-            cached = self._cache.get(self._cache_key(session_key), "")
+            cached = await twin(self._cache, "get", self._cache_key(session_key), "")
         except Exception:  # each cache raises errors of its own
             logger.exception("Error reading from cache (%s)", self._cache)
             return None
         expires, found, data = cached.partition(":")
         return data if found and float(expires) > clock.timestamp() else None
 
-    def _add_copy(self, session_key: str, item: Session) -> None:
+    async def _add_copy(self, session_key: str, item: Session) -> None:
         expires = clock.in_utc(item.expire_date).timestamp()
         copy = f"{expires}:{item.session_data}"
         try:
-            self._cache.add(self._cache_key(session_key), copy, math.ceil(expires - clock.timestamp()))
+            seconds = math.ceil(expires - clock.timestamp())
+            await twin(self._cache, "add", self._cache_key(session_key), copy, seconds)
         except Exception:  # as above
             logger.exception("Error saving to cache (%s)", self._cache)
 
-    def _set_fence(self, session_key: str) -> None:
-        self._cache.set(self._cache_key(session_key), _FENCE, FENCE_SECONDS)
+    async def _set_fence(self, session_key: str) -> None:
+        await twin(self._cache, "set", self._cache_key(session_key), _FENCE, FENCE_SECONDS)
 
-    def _set_fence_or_log(self, session_key: str) -> None:
+    async def _set_fence_or_log(self, session_key: str) -> None:
         try:
-            self._set_fence(session_key)
+            await self._set_fence(session_key)
         except Exception:  # as above
             logger.exception("Error saving to cache (%s)", self._cache)
 

@@ -8,8 +8,10 @@ block of a view has a part in it: a logout stays one when the block around it fa
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from asgiref.sync import sync_to_async
 from django.contrib.sessions.backends.base import VALID_KEY_CHARS, CreateError, SessionBase, UpdateError
@@ -24,9 +26,13 @@ from dynamo_single.orm.items.serialization import key_of_pk
 from dynamo_single.orm.requests import block
 from dynamo_single.orm.requests.actions import Delete
 from dynamo_single.orm.requests.compiler import compile_action
+from dynamo_single.orm.schema.owners import all_plain
 from dynamo_single.table import names
+from dynamo_single.table.flow import Flow, is_run, local, run, twin
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import get_table
+
+T = TypeVar("T")
 
 KEY_LENGTH = 32
 SESSION_DATA = "sessionData"
@@ -62,7 +68,7 @@ class Session(models.Model):
 
 
 class SessionStore(SessionBase):
-    """Django's session interface over ``Session``; the asynchronous methods are its own, and run these in a thread."""
+    """Django's session interface over ``Session``; what a project overrides is called in a thread by its twin."""
 
     def __init__(self, session_key: str | None = None) -> None:
         # The items as they were last read or written, by key: a changed one is then written without reading it again.
@@ -78,7 +84,14 @@ class SessionStore(SessionBase):
 
     def load(self) -> dict[str, Any]:
         """The data of the session: one GetItem. A session that is missing or expired gives up its key and is empty."""
-        item = None if self.session_key is None else self._find(self.session_key)
+        return run(self._loaded())
+
+    async def aload(self) -> dict[str, Any]:
+        """See ``load()``."""
+        return await self._awaited(self.load, self._loaded)
+
+    async def _loaded(self) -> dict[str, Any]:
+        item = None if self.session_key is None else await self._find(self.session_key)
         if item is None:
             self._session_key = None
             return {}
@@ -86,14 +99,28 @@ class SessionStore(SessionBase):
 
     def exists(self, session_key: str | None) -> bool:
         """Whether there is such a session: one GetItem."""
-        return session_key is not None and self._find(session_key) is not None
+        return run(self._exists(session_key))
+
+    async def aexists(self, session_key: str | None) -> bool:
+        """See ``exists()``."""
+        return await self._awaited(self.exists, self._exists, session_key)
+
+    async def _exists(self, session_key: str | None) -> bool:
+        return session_key is not None and await self._find(session_key) is not None
 
     def create(self) -> None:
         """Make a session with a key that nobody has: one PutItem, whose condition finds out whether the key is new."""
+        run(self._created())
+
+    async def acreate(self) -> None:
+        """See ``create()``."""
+        await self._awaited(self.create, self._created)
+
+    async def _created(self) -> None:
         while True:
             self._session_key = _new_key()
             try:
-                self.save(must_create=True)
+                await twin(self, "save", must_create=True)
             except CreateError:
                 continue
             self.modified = True
@@ -105,59 +132,78 @@ class SessionStore(SessionBase):
         ``save()`` stores it under the new key, as the middleware does when a view has logged somebody in. Django's
         other engines store it here, and then once more.
         """
-        self._get_session()  # type: ignore[attr-defined]  # as below; what is stored under the old key stays in memory
+        run(self._cycled())
+
+    async def acycle_key(self) -> None:
+        """See ``cycle_key()``."""
+        await self._awaited(self.cycle_key, self._cycled)
+
+    async def _cycled(self) -> None:
+        await self._data()  # what is stored under the old key stays in memory
         key = self.session_key
         if key is not None:
-            self.delete(key)
+            await twin(self, "delete", key)
         self._session_key = self._chosen = _new_key()
         self.modified = True
 
-    async def acycle_key(self) -> None:
-        """``cycle_key()`` in a thread."""
-        await sync_to_async(self.cycle_key)()
+    async def _data(self, *, no_load: bool = False) -> dict[str, Any]:
+        """What the session holds, which is loaded if it was not yet."""
+        both: Any = self
+        if is_run():
+            found: dict[str, Any] = await local(partial(both._get_session, no_load=no_load))
+        else:
+            found = await both._aget_session(no_load=no_load)
+        return found
 
     def save(self, must_create: bool = False) -> None:
         """Write the session: one request. One that was deleted meanwhile raises ``UpdateError`` and stays deleted."""
+        run(self._saved(must_create))
+
+    async def asave(self, must_create: bool = False) -> None:
+        """See ``save()``."""
+        await self._awaited(self.save, self._saved, must_create)
+
+    async def _saved(self, must_create: bool = False) -> None:
         if self.session_key is None:
-            self.create()
+            await twin(self, "create")
             return
         if self._is_chosen(self.session_key) and not must_create:
-            self._save_chosen()
+            await self._save_chosen()
             return
-        data = self._get_session(no_load=must_create)  # type: ignore[attr-defined]  # not in the stubs
+        data = await self._data(no_load=must_create)
         if self.session_key is None:  # found missing or expired just now
             raise UpdateError
         if must_create:
-            self._insert(self.session_key, data)
+            await self._insert(self.session_key, data)
         else:
-            self._update(self.session_key, data)
+            await self._update(self.session_key, data)
 
     def _is_chosen(self, session_key: str) -> bool:
         """Whether nothing is stored under a key yet."""
         return session_key == self._chosen
 
-    def _save_chosen(self) -> None:
+    async def _save_chosen(self) -> None:
         while True:
             try:
-                self.save(must_create=True)
+                await twin(self, "save", must_create=True)
             except CreateError:  # somebody has that key
                 self._session_key = self._chosen = _new_key()
             else:
                 return
 
-    def _insert(self, session_key: str, data: dict[str, Any]) -> None:
+    async def _insert(self, session_key: str, data: dict[str, Any]) -> None:
         values = self._stored_values(data)
         item = self.get_model_class()(session_key=session_key, updated_at=clock.now(), **values)
         try:
             with block.outside():
-                item.save(force_insert=True)
+                await twin(item, "save", force_insert=True)
         except AlreadyExists as error:
             raise CreateError from error
         self._items[session_key] = item
         self._chosen = None
 
-    def _update(self, session_key: str, data: dict[str, Any]) -> None:
-        item = self._items.get(session_key) or self._find(session_key)
+    async def _update(self, session_key: str, data: dict[str, Any]) -> None:
+        item = self._items.get(session_key) or await self._find(session_key)
         if item is None:
             raise UpdateError
         # Written in any case, not only if they differ from what was read: of two requests the last one's session stays
@@ -170,7 +216,7 @@ class SessionStore(SessionBase):
             setattr(item, name, value)
         try:
             with block.outside():
-                item.save(force_update=True)
+                await twin(item, "save", force_update=True)
         except StaleObject as error:
             raise UpdateError from error
 
@@ -206,6 +252,13 @@ class SessionStore(SessionBase):
 
         It is read first, by a GetItem, if somebody listens to the signals of its deletion, or other items follow it.
         """
+        run(self._deleted(session_key))
+
+    async def adelete(self, session_key: str | None = None) -> None:
+        """See ``delete()``."""
+        await self._awaited(self.delete, self._deleted, session_key)
+
+    async def _deleted(self, session_key: str | None = None) -> None:
         session_key = self.session_key if session_key is None else session_key
         if session_key is None:
             return
@@ -215,18 +268,24 @@ class SessionStore(SessionBase):
             return
         with block.outside():
             if item is None and _goes_unread(self.get_model_class()):
-                _delete_unread(session_key)
+                await _delete_unread(session_key)
                 return
-            item = item or self._find(session_key)
+            item = item or await self._find(session_key)
             self._items.pop(session_key, None)
             if item is not None:
-                item.delete()
+                await twin(item, "delete")
 
-    def _find(self, session_key: str) -> Session | None:
+    async def _awaited(self, method: Callable[..., T], work: Callable[..., Flow[T]], *given: Any) -> T:
+        """What a method does, awaited; one that a project's class has of its own is called in a thread."""
+        name = getattr(method, "__name__", "")
+        return await (work(*given) if all_plain(type(self), (name,)) else sync_to_async(method)(*given))
+
+    async def _find(self, session_key: str) -> Session | None:
         self._items.pop(session_key, None)
         try:
             with block.outside():
-                item = self.get_model_class().objects.consistent().filter(session_key=session_key).first()
+                found = self.get_model_class().objects.consistent().filter(session_key=session_key)
+                item: Session | None = await twin(found, "first")
         except InvalidValue:
             return None  # a cookie that no session's key can be
         if item is not None:
@@ -242,8 +301,17 @@ class SessionStore(SessionBase):
         Expired sessions are never returned. DynamoDB deletes them within a few days, without using write capacity:
         https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html
         """
+        run(cls._expires())
+
+    @classmethod
+    async def aclear_expired(cls) -> None:
+        """See ``clear_expired()``."""
+        await (cls._expires() if all_plain(cls, ("clear_expired",)) else sync_to_async(cls.clear_expired)())
+
+    @classmethod
+    async def _expires(cls) -> None:
         table = get_table(cls.get_model_class()._options.alias)
-        found = table.send(Request("DescribeTimeToLive")).get("TimeToLiveDescription", {})
+        found = (await table.ask(Request("DescribeTimeToLive"))).get("TimeToLiveDescription", {})
         if found.get("TimeToLiveStatus") not in _DELETES or found.get("AttributeName") != names.EXPIRES_AT:
             raise TableMismatch(
                 f"Expired sessions would stay in the table {table.name!r}: its time to live is not enabled on "
@@ -265,12 +333,12 @@ def _goes_unread(model: type[Session]) -> bool:
     return model is Session and not heard and not effects_of(model)
 
 
-def _delete_unread(session_key: str) -> None:
+async def _delete_unread(session_key: str) -> None:
     try:
         delete = Delete(key_of_pk(Session, session_key))
     except InvalidValue:
         return  # a cookie that no session's key can be
-    get_table(Session._options.alias).send_patiently(compile_action(delete))
+    await get_table(Session._options.alias).ask_patiently(compile_action(delete))
 
 
 def _from_now(span: timedelta) -> datetime:
