@@ -6,8 +6,10 @@ Permissions are texts stored with users and groups; an active superuser has all 
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import Any
 
+from asgiref.sync import sync_to_async
 from django.contrib.auth.backends import BaseBackend
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
@@ -18,6 +20,7 @@ from accounts.conf import account_settings
 from accounts.identifiers import ATTRIBUTES, EMAIL, PHONE, phone_of, read
 from accounts.models import User
 from dynamo_single.permissions import StoredPermissions
+from dynamo_single.table.flow import local, run, twin
 
 #: Says why logins are refused; never what was typed, since people type passwords into the wrong field.
 logger = logging.getLogger("accounts")
@@ -54,18 +57,38 @@ class EmailOrUsernameBackend(StoredPermissions, BaseBackend):
         BatchGetItem for earlier failures, and what ``UserManager.get_by_identifier()`` sends, whatever the kind.
         Failures are counted by the request's address, so without a request they are not: always pass it on.
         """
+        return run(self._authenticated(request, username, password, identifiers))
+
+    @sensitive_variables("username", "password", "identifiers")
+    async def aauthenticate(
+        self,
+        request: HttpRequest | None,
+        username: str | None = None,
+        password: str | None = None,
+        **identifiers: Any,
+    ) -> User | None:
+        """See ``authenticate()``; a password is hashed in a thread."""
+        if type(self).authenticate is not EmailOrUsernameBackend.authenticate:
+            return await sync_to_async(self.authenticate)(request, username=username, password=password, **identifiers)
+        return await self._authenticated(request, username, password, identifiers)
+
+    @sensitive_variables("username", "password", "identifiers", "identifier", "typed")
+    async def _authenticated(
+        self, request: HttpRequest | None, username: str | None, password: str | None, identifiers: dict[str, Any]
+    ) -> User | None:
         typed = _typed(username, identifiers)
         if typed is None or password is None:
             return None
         kind, identifier = typed
-        attempt = None if request is None or not account_settings().lockout else lockout.begin(request, identifier)
+        counts = request is not None and account_settings().lockout
+        attempt = await lockout.begun(request, identifier) if request is not None and counts else None
         if attempt is not None and attempt.wait is not None:
-            User().set_password(password)  # the time that checking takes
+            await local(partial(User().set_password, password))  # the time that checking takes
             lockout.tell(request, attempt.wait)
             raise PermissionDenied
-        user = self._user_of(kind, identifier, password)
+        user = await self._user_of(kind, identifier, password)
         if attempt is not None:
-            attempt.failed() if user is None else attempt.succeeded()
+            await attempt.ended(succeeded=user is not None)
         if user is not None and not self.user_can_authenticate(user):
             logger.info("A login was refused: user %s has not confirmed the address yet.", user.pk)
             lockout.tell(request, lockout.UNCONFIRMED)
@@ -73,17 +96,17 @@ class EmailOrUsernameBackend(StoredPermissions, BaseBackend):
         return user
 
     @sensitive_variables("identifier", "password")
-    def _user_of(self, kind: str, identifier: str, password: str) -> User | None:
+    async def _user_of(self, kind: str, identifier: str, password: str) -> User | None:
         """The active user whose password this is; one password hash, whatever is wrong."""
         try:
             if ATTRIBUTES[kind] not in account_settings().login_with:
                 raise User.DoesNotExist
-            user = User.objects.get_by_login(kind, identifier)
+            user: User = await twin(User.objects, "get_by_login", kind, identifier)
         except User.DoesNotExist:
-            User().set_password(password)  # the time that checking takes
+            await local(partial(User().set_password, password))  # the time that checking takes
             logger.info("A login was refused: nobody logs in with what was typed.")
             return None
-        if not user.check_password(password):
+        if not await local(partial(user.check_password, password)):
             logger.info("A login was refused: a wrong password for user %s.", user.pk)
         elif not user.is_active:
             logger.info("A login was refused: user %s is not active.", user.pk)
@@ -97,5 +120,14 @@ class EmailOrUsernameBackend(StoredPermissions, BaseBackend):
 
     def get_user(self, user_id: object) -> User | None:
         """The user of a session: one GetItem, strongly consistent, so that a change of password ends other sessions."""
-        user = User.objects.consistent().filter(pk=user_id).first()
+        return run(self._user(user_id))
+
+    async def aget_user(self, user_id: object) -> User | None:
+        """See ``get_user()``."""
+        if type(self).get_user is not EmailOrUsernameBackend.get_user:
+            return await sync_to_async(self.get_user)(user_id)
+        return await self._user(user_id)
+
+    async def _user(self, user_id: object) -> User | None:
+        user: User | None = await twin(User.objects.consistent().filter(pk=user_id), "first")
         return user if user is not None and self.user_can_authenticate(user) else None

@@ -24,6 +24,7 @@ from accounts.models import LoginFailures
 from dynamo_single import clock, counters
 from dynamo_single.exceptions import ConditionNotMet, StaleObject
 from dynamo_single.keys import canonical
+from dynamo_single.table.flow import run, twin
 
 logger = logging.getLogger("accounts")
 
@@ -48,21 +49,29 @@ class Attempt(Struct):
     wait: timedelta | None = None
     counted: tuple[LoginFailures, ...] = ()
 
-    def failed(self) -> None:
-        """Count the failure: one UpdateItem for each counter that does not have it yet."""
-        for counter in (self.pair, self.account, self.address):
-            if counter not in self.counted:
-                _count(counter)
+    async def ended(self, *, succeeded: bool) -> None:
+        """Count a failure, or take the attempt back.
 
-    def succeeded(self) -> None:
-        """Take the attempt back, and the failures of this identifier at this address with it: one DeleteItem."""
+        A failure is one UpdateItem for each counter that does not have it yet. A success takes the failures of this
+        identifier at this address with it: one DeleteItem.
+        """
+        if not succeeded:
+            for counter in (self.pair, self.account, self.address):
+                if counter not in self.counted:
+                    await _count(counter)
+            return
         with suppress(StaleObject):  # another login of the same moment took it back
-            self.pair.delete()
+            await twin(self.pair, "delete")
         if self.address in self.counted:
-            _count(self.address, -1)
+            await _count(self.address, -1)
 
 
 def begin(request: HttpRequest, identifier: str) -> Attempt:
+    """``begun()`` in this thread."""
+    return run(begun(request, identifier))
+
+
+async def begun(request: HttpRequest, identifier: str) -> Attempt:
     """Start an attempt: one BatchGetItem, strongly consistent, and one UpdateItem that counts it.
 
     It is counted as a failure before its password is looked at, so that of many attempts at once no more get through
@@ -75,7 +84,7 @@ def begin(request: HttpRequest, identifier: str) -> Attempt:
             "REMOTE_ADDR is no address, so that all logins are counted as one visitor's, and whoever guesses a "
             "password keeps its owner out: set ACCOUNTS['CLIENT_ADDRESS_HEADER'] to the header that your proxy sets."
         )
-    attempt = _read(identifier, address)
+    attempt = await _read(identifier, address)
     strict = attempt.account.failures >= settings.account_failures
     rules = (
         (attempt.pair, 1 if strict else settings.free_failures, settings.longest_delay),
@@ -92,14 +101,14 @@ def begin(request: HttpRequest, identifier: str) -> Attempt:
         return attempt
     if all(counter is not attempt.pair for counter, _ in delaying):
         try:
-            attempt.pair = _count(attempt.pair, at_most=rules[0][1])
+            attempt.pair = await _count(attempt.pair, at_most=rules[0][1])
         except ConditionNotMet:  # as many others at this moment as are free
             _wait_for(attempt, _delay(0, settings.first_delay, settings.longest_delay))
             return attempt
         attempt.counted += (attempt.pair,)
     for counter, delay in delaying:
         try:
-            _count(counter, seen=counter)
+            await _count(counter, seen=counter)
         except StaleObject:
             _wait_for(attempt, delay)
         else:
@@ -119,7 +128,7 @@ def checked(request: HttpRequest, identifier: str, is_right: Callable[[], bool])
         return False
     right = is_right()
     if attempt is not None:
-        attempt.succeeded() if right else attempt.failed()
+        run(attempt.ended(succeeded=right))
     return right
 
 
@@ -182,7 +191,7 @@ def _wait_for(attempt: Attempt, wait: timedelta) -> None:
         attempt.wait = wait
 
 
-def _read(identifier: str, address: str) -> Attempt:
+async def _read(identifier: str, address: str) -> Attempt:
     # A lone surrogate cannot be in UTF-8, but it can be typed.
     name = canonical(identifier).encode("utf-8", "surrogatepass").hex()
     fresh = (
@@ -191,7 +200,7 @@ def _read(identifier: str, address: str) -> Attempt:
         _counter(HOUR, "address", address),
     )
     wanted = [counter.scope for counter in fresh]
-    found = {each.scope: each for each in LoginFailures.objects.consistent().filter(pk__in=wanted)}
+    found = await twin(LoginFailures.objects.consistent(), "in_bulk", wanted)
     pair, account, address_counter = (found.get(counter.scope, counter) for counter in fresh)
     return Attempt(pair, account, address_counter)
 
@@ -211,9 +220,10 @@ def _counter(period: timedelta, *about: str) -> LoginFailures:
 _EPOCH: Final = clock.EPOCH
 
 
-def _count(
+async def _count(
     counter: LoginFailures, number: int = 1, *, seen: LoginFailures | None = None, at_most: int | None = None
 ) -> LoginFailures:
     now = clock.now() if number > 0 else counter.last_failure
     more = LoginFailures(scope=counter.scope, failures=number, last_failure=now, expires=counter.expires)
-    return counters.add(more, "failures", seen=seen, at_most=at_most)
+    counted: LoginFailures = await twin(counters, "add", more, "failures", seen=seen, at_most=at_most)
+    return counted

@@ -10,6 +10,7 @@ from dynamo_single.auth import AbstractUser
 from dynamo_single.auth import UserManager as BaseUserManager
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.keys import canonical
+from dynamo_single.table.flow import run, twin
 
 L = TypeVar("L", bound=models.Model)
 U = TypeVar("U", bound=AbstractUser)
@@ -20,10 +21,15 @@ class LoginManager(models.Manager[L]):
 
     def find(self, kind: str, identifier: str) -> L | None:
         """The login of this kind and identifier, whatever its case: one Query on the index, eventually consistent."""
+        return run(self.found(kind, identifier))
+
+    async def found(self, kind: str, identifier: str) -> L | None:
+        """``find()`` for a coroutine."""
         if not canonical(identifier):
             return None
         try:
-            return self.filter(kind=kind, identifier__canonical=identifier).first()
+            login: L | None = await twin(self.filter(kind=kind, identifier__canonical=identifier), "first")
+            return login
         except InvalidValue:
             return None  # what cannot be stored is nobody's
 
@@ -39,15 +45,24 @@ class UserManager(BaseUserManager[U]):
         """
         return self.get_by_login(*read(identifier))
 
+    async def aget_by_identifier(self, identifier: str) -> U:
+        """See ``get_by_identifier()``."""
+        return await self.aget_by_login(*read(identifier))
+
     def get_by_login(self, kind: str, identifier: str) -> U:
         """The user of an identifier of this kind, in the form in which it is stored; as ``get_by_identifier()``."""
-        login = self._login(kind, identifier)
+        return run(self.aget_by_login(kind, identifier))
+
+    async def aget_by_login(self, kind: str, identifier: str) -> U:
+        """See ``get_by_login()``."""
+        login = await self._login(kind, identifier)
         if login is not None:
-            user = self.consistent().filter(pk=login.user_id).first()
+            user: U | None = await twin(self.consistent().filter(pk=login.user_id), "first")
             # The index may lag behind a change of the identifier; the user's own item does not.
             if user is not None and cast("Identified", user).has_identifier(kind, login.identifier):
                 return user
-        return self.get_by_unique(ATTRIBUTES[kind], identifier)
+        found: U = await twin(self, "get_by_unique", ATTRIBUTES[kind], identifier)
+        return found
 
     def get_by_identity(self, provider: str, subject: str) -> U:
         """The user of an account elsewhere, to the letter; raises ``DoesNotExist``. Two consistent GetItems."""
@@ -59,10 +74,10 @@ class UserManager(BaseUserManager[U]):
             raise model.DoesNotExist(f"No {model._meta.label} has the account {subject!r} of {provider!r}.")
         return user
 
-    def _login(self, kind: str, identifier: str) -> Identifying | None:
+    async def _login(self, kind: str, identifier: str) -> Identifying | None:
         model: Any = self.model
         logins: LoginManager[Any] = model.logins.model.objects
-        return logins.find(kind, identifier)
+        return await logins.found(kind, identifier)
 
     # Private to Django.
     def _create_user_object(self, username: str, email: str | None, password: str | None, **extra_fields: Any) -> U:

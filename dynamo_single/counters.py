@@ -8,6 +8,8 @@ from __future__ import annotations
 import random
 from typing import Any, Final, TypeVar
 
+from asgiref.sync import sync_to_async
+
 from dynamo_single import clock
 from dynamo_single.exceptions import (
     ConditionFailed,
@@ -25,6 +27,7 @@ from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.items import hydration, versions
 from dynamo_single.orm.items.expiry import free
 from dynamo_single.orm.items.form import item_of
+from dynamo_single.orm.items.native import makes_objects
 from dynamo_single.orm.model.model import Model
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, ITEM_MISSING, Put, Update, key_of
@@ -33,6 +36,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import DecimalAttribute, IntegerAttribute, NumberAttribute
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
+from dynamo_single.table.flow import run
 from dynamo_single.table.table import get_table
 
 M = TypeVar("M", bound=Model)
@@ -51,21 +55,32 @@ def add(obj: M, *numbers: str, seen: M | None = None, at_most: int | None = None
     ``ConditionNotMet``: of many writers at one moment, as many get through as there is room for. It is sent at once,
     also within ``transactions.atomic()``, which does not take it back. Sends no signals.
     """
+    return run(_added(obj, numbers, seen, at_most))
+
+
+async def aadd(obj: M, *numbers: str, seen: M | None = None, at_most: int | None = None) -> M:
+    """See ``add()``; where an object of the model is not made by this app alone, it is done in a thread."""
+    if makes_objects(type(obj)):
+        return await _added(obj, numbers, seen, at_most)
+    return await sync_to_async(add)(obj, *numbers, seen=seen, at_most=at_most)
+
+
+async def _added(obj: M, numbers: tuple[str, ...], seen: M | None, at_most: int | None) -> M:
     model = type(obj)
     _check(model, numbers)
     for name in numbers:
         if getattr(obj, name) is None:
             raise InvalidValue(f"{model._meta.label}.{name} is None: set it to what is to be added.")
-    knowledge.missing(registry.layout_of(model))
+    await knowledge.ask(registry.layout_of(model))
     item = item_of(obj)
     if seen is not None:
         if at_most is not None:
             raise NotSupported("add() takes seen or at_most, not both: what was seen says how large the number is.")
-        return _sent(obj, _update(model, item, numbers, _as_seen(seen, numbers)))
+        return await _sent(obj, _update(model, item, numbers, _as_seen(seen, numbers)))
     within = () if at_most is None else _within(obj, numbers, at_most)
     for _ in range(_ATTEMPTS):
         try:
-            return _sent(obj, _update(model, item, numbers, join((_not_expired(model), *within))))
+            return await _sent(obj, _update(model, item, numbers, join((_not_expired(model), *within))))
         except StaleObject as error:
             stored = error.__cause__.item if isinstance(error.__cause__, ConditionFailed) else None
             if within and stored is not None and matches(_not_expired(model), stored):
@@ -73,7 +88,7 @@ def add(obj: M, *numbers: str, seen: M | None = None, at_most: int | None = None
             if registry.layout_of(model).expires is None:
                 raise
         try:
-            return _sent(obj, Put(item, free(model)))
+            return await _sent(obj, Put(item, free(model)))
         except StaleObject:
             continue
     raise StaleObject(f"{model._meta.label} with pk {obj.pk!r} comes and goes; nothing was written. Try again.")
@@ -186,10 +201,10 @@ def _as_seen(seen: Any, numbers: tuple[str, ...]) -> Condition:
     return join((ITEM_EXISTS, *(Stored(name, "=", (seen._stored[name],)) for name in stored)))
 
 
-def _sent(obj: M, action: Put | Update) -> M:
+async def _sent(obj: M, action: Put | Update) -> M:
     model = type(obj)
     try:
-        answer = get_table(model._options.alias).send(compile_action(action))
+        answer = await get_table(model._options.alias).ask(compile_action(action))
     except ConditionFailed as error:
         raise StaleObject(
             f"{model._meta.label} with pk {obj.pk!r} is not as it was read: somebody else counted, or it is gone. "

@@ -16,6 +16,7 @@ from django.db.models import Q
 
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.backend.router import uses_engine
+from dynamo_single.table.flow import run, twin
 
 if TYPE_CHECKING:
     from django.contrib.auth.backends import BaseBackend as _Base
@@ -127,18 +128,22 @@ class StoredPermissions(_Base):
 
     def get_user_permissions(self, user_obj: Any, obj: Any = None) -> set[str]:
         """The permissions that are stored with the user; a superuser has all."""
-        return self._permissions(user_obj, obj, "user")
+        return run(self._permissions(user_obj, obj, "user"))
 
     def get_group_permissions(self, user_obj: Any, obj: Any = None) -> set[str]:
         """The permissions of the user's groups; a superuser has all."""
-        return self._permissions(user_obj, obj, "group")
+        return run(self._permissions(user_obj, obj, "group"))
 
     def get_all_permissions(self, user_obj: Any, obj: Any = None) -> set[str]:
         """The user's own permissions and those of the groups."""
+        return run(self._all_permissions(user_obj, obj))
+
+    async def _all_permissions(self, user_obj: Any, obj: Any = None) -> set[str]:
         if not _may_have_any(user_obj, obj):
             return set()
         if not hasattr(user_obj, "_perm_cache"):
-            user_obj._perm_cache = {*self.get_user_permissions(user_obj), *self.get_group_permissions(user_obj)}
+            own = await twin(self, "get_user_permissions", user_obj)
+            user_obj._perm_cache = {*own, *await twin(self, "get_group_permissions", user_obj)}
         found: set[str] = user_obj._perm_cache
         return found
 
@@ -146,15 +151,21 @@ class StoredPermissions(_Base):
 
     async def aget_user_permissions(self, user_obj: Any, obj: Any = None) -> set[str]:
         """See ``get_user_permissions()``."""
-        return await sync_to_async(self.get_user_permissions)(user_obj, obj)
+        if self._is_overridden("get_user_permissions"):
+            return await sync_to_async(self.get_user_permissions)(user_obj, obj)
+        return await self._permissions(user_obj, obj, "user")
 
     async def aget_group_permissions(self, user_obj: Any, obj: Any = None) -> set[str]:
         """See ``get_group_permissions()``."""
-        return await sync_to_async(self.get_group_permissions)(user_obj, obj)
+        if self._is_overridden("get_group_permissions"):
+            return await sync_to_async(self.get_group_permissions)(user_obj, obj)
+        return await self._permissions(user_obj, obj, "group")
 
     async def aget_all_permissions(self, user_obj: Any, obj: Any = None) -> set[str]:
         """See ``get_all_permissions()``."""
-        return await sync_to_async(self.get_all_permissions)(user_obj, obj)
+        if self._is_overridden("get_all_permissions"):
+            return await sync_to_async(self.get_all_permissions)(user_obj, obj)
+        return await self._all_permissions(user_obj, obj)
 
     def has_perm(self, user_obj: Any, perm: str, obj: Any = None) -> bool:
         """Whether the user is active and has the permission."""
@@ -162,7 +173,9 @@ class StoredPermissions(_Base):
 
     async def ahas_perm(self, user_obj: Any, perm: str, obj: Any = None) -> bool:
         """See ``has_perm()``."""
-        return await sync_to_async(self.has_perm)(user_obj, perm, obj)
+        if self._is_overridden("has_perm"):
+            return await sync_to_async(self.has_perm)(user_obj, perm, obj)
+        return perm in await self.aget_all_permissions(user_obj, obj)
 
     def has_module_perms(self, user_obj: Any, app_label: str) -> bool:
         """Whether the user has any permission for an app."""
@@ -170,7 +183,13 @@ class StoredPermissions(_Base):
 
     async def ahas_module_perms(self, user_obj: Any, app_label: str) -> bool:
         """See ``has_module_perms()``."""
-        return await sync_to_async(self.has_module_perms)(user_obj, app_label)
+        if self._is_overridden("has_module_perms"):
+            return await sync_to_async(self.has_module_perms)(user_obj, app_label)
+        return any(perm.partition(".")[0] == app_label for perm in await self.aget_all_permissions(user_obj))
+
+    def _is_overridden(self, name: str) -> bool:
+        """Whether a project's class has a method of its own, which is called in a thread."""
+        return getattr(type(self), name) is not getattr(StoredPermissions, name)
 
     def with_perm(
         self, perm: str, is_active: bool | None = True, include_superusers: bool = True, obj: Any = None
@@ -195,13 +214,13 @@ class StoredPermissions(_Base):
             wanted |= Q(is_superuser=True)
         return users.filter(wanted if is_active is None else wanted & Q(is_active=is_active))
 
-    def _permissions(self, user_obj: Any, obj: object, source: str) -> set[str]:
+    async def _permissions(self, user_obj: Any, obj: object, source: str) -> set[str]:
         if not _may_have_any(user_obj, obj):
             return set()
         # The names are Django's, so that who deletes them to read again finds them.
         cache = f"_{source}_perm_cache"
         if not hasattr(user_obj, cache):
-            setattr(user_obj, cache, _read(user_obj, source))
+            setattr(user_obj, cache, await _read(user_obj, source))
         found: set[str] = getattr(user_obj, cache)
         return found
 
@@ -210,10 +229,10 @@ def _may_have_any(user: Any, obj: object) -> bool:
     return bool(user.is_active and not user.is_anonymous and obj is None)
 
 
-def _read(user: Any, source: str) -> set[str]:
+async def _read(user: Any, source: str) -> set[str]:
     if user.is_superuser:
         return set(all_permissions())
     if source == "user":
         return set(user.permissions or ())
-    groups = () if user.groups is None else user.groups.all()
+    groups = () if user.groups is None else await user.groups.all()._read()
     return {permission for group in groups for permission in group.permissions or ()}
