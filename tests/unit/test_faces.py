@@ -1,0 +1,114 @@
+"""What sends is a coroutine: the driver that carries one out in a thread stands in synchronous entry points only."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+#: What carries coroutines and streams out in a thread.
+DRIVERS = {"run", "each", "iterate"}
+#: Where the mapping and the table do so: methods of Django's, of ours that are public, and what these are made of.
+FACES = {
+    "orm/filled/knowledge": {"missing", "missing_rules", "change"},
+    "orm/filled/ownership": {"check", "claim"},
+    "orm/items/hydration": {"reload"},
+    "orm/items/partial": {"complete"},
+    "orm/items/refresh": {"read_rest"},
+    "orm/model/bases": {"delete", "restore"},
+    "orm/model/model": {"save_base", "_save_table", "hard_delete", "refresh_from_db"},
+    "orm/model/validation": {"_errors"},
+    "orm/query/awaited": {"page"},
+    "orm/query/planned": {"_results", "_fetch_with"},
+    "orm/query/queryset": {"count", "exists", "get", "in_bulk", "aggregate"},
+    "orm/query/state": {"state_of"},
+    "orm/query/writing": {"delete", "hard_delete", "restore", "update", "bulk_create", "bulk_update"},
+    "orm/reading/plans": {"items"},
+    "orm/schema/fields/relations": {"add", "set", "remove"},
+    "orm/write/move": {"move"},
+    "table/table": {"send_patiently"},
+}
+#: Faces that a coroutine must not call: it would send in the event loop's thread. Each has a coroutine beside it.
+SYNCHRONOUS = {"reload", "complete", "read_rest", "send_patiently", "missing_rules", "_fetch_with"}
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+@cache
+def modules() -> list[tuple[str, list[tuple[Function | None, str, bool]]]]:
+    """The calls of the package's modules, but for the driver itself, and of the ``accounts`` that come with it."""
+    found = []
+    for folder in ("dynamo_single", "accounts"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            name = path.relative_to(ROOT / "dynamo_single" if folder == "dynamo_single" else ROOT)
+            if str(name) != "table/flow.py":
+                found.append((str(name.with_suffix("")), list(calls(ast.parse(path.read_text())))))
+    return found
+
+
+def calls(tree: ast.Module) -> Iterator[tuple[Function | None, str, bool]]:
+    """Each call of a name: the function that it stands in, the name, and whether that is the driver's."""
+    drivers = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "dynamo_single.table.flow"
+        for alias in node.names
+        if alias.name in DRIVERS
+    }
+
+    def found(node: ast.AST, function: Function | None) -> Iterator[tuple[Function | None, str, bool]]:
+        if isinstance(node, Function):
+            function = node
+        if isinstance(node, ast.Call):
+            called = node.func
+            if isinstance(called, ast.Name):
+                yield function, called.id, called.id in drivers
+            elif isinstance(called, ast.Attribute):
+                of_flow = isinstance(called.value, ast.Name) and called.value.id == "flow" and called.attr in DRIVERS
+                yield function, called.attr, of_flow
+        for child in ast.iter_child_nodes(node):
+            yield from found(child, function)
+
+    return found(tree, None)
+
+
+def driven() -> dict[str, set[str]]:
+    """The functions of each module that carry a coroutine out."""
+    used: dict[str, set[str]] = {}
+    for module, called_there in modules():
+        for function, _, is_driver in called_there:
+            if is_driver:
+                used.setdefault(module, set()).add(getattr(function, "name", "<lambda>"))
+    return used
+
+
+def test_the_driver_stands_in_no_coroutine() -> None:
+    """There it would be a second one, and in an event loop a request that holds the loop up."""
+    inside = {
+        f"{module}: {function.name}"
+        for module, called_there in modules()
+        for function, _, is_driver in called_there
+        if is_driver and isinstance(function, ast.AsyncFunctionDef)
+    }
+    assert inside == set()
+
+
+def test_the_mapping_and_the_table_are_driven_at_their_faces_only() -> None:
+    """A new place has to be one of these, and one that is gone is taken out."""
+    found = {module: names for module, names in driven().items() if module.startswith(("orm/", "table/"))}
+    assert found == FACES
+
+
+@pytest.mark.parametrize("name", sorted(SYNCHRONOUS))
+def test_no_coroutine_calls_what_sends_in_a_thread(name: str) -> None:
+    """It awaits what that is made of."""
+    assert {
+        f"{module}: {function.name}"
+        for module, called_there in modules()
+        for function, called, _ in called_there
+        if called == name and isinstance(function, ast.AsyncFunctionDef)
+    } == set()
