@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DRIVERS = {"run", "each", "iterate"}
 #: Where the mapping and the table do so: methods of Django's, of ours that are public, and what these are made of.
 FACES = {
-    "orm/filled/knowledge": {"missing", "missing_rules", "change"},
+    "orm/filled/knowledge": {"missing", "missing_rules", "change", "recorded", "schedule"},
     "orm/filled/ownership": {"check", "claim"},
     "orm/items/hydration": {"reload"},
     "orm/items/partial": {"complete"},
