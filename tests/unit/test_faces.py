@@ -60,10 +60,14 @@ def calls(tree: ast.Module) -> Iterator[tuple[Function | None, str, bool]]:
         if alias.name in DRIVERS
     }
 
+    awaited: set[ast.AST] = set()
+
     def found(node: ast.AST, function: Function | None) -> Iterator[tuple[Function | None, str, bool]]:
         if isinstance(node, Function):
             function = node
-        if isinstance(node, ast.Call):
+        # What is awaited is a coroutine of the same name.
+        awaited.update([node.value] if isinstance(node, ast.Await) else [])
+        if isinstance(node, ast.Call) and node not in awaited:
             called = node.func
             if isinstance(called, ast.Name):
                 yield function, called.id, called.id in drivers
