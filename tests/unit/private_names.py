@@ -268,6 +268,7 @@ DJANGO = {
     "MigrationRecorder": "django.db.migrations.recorder.MigrationRecorder.Migration",
     # sessions, the cache, commands and small things
     "SessionBase._get_session": "django.contrib.sessions.backends.base.SessionBase._get_session(self, no_load=)",
+    "SessionBase._aget_session": "django.contrib.sessions.backends.base.SessionBase._aget_session(self, no_load=)",
     "SessionBase._session_key": "django.contrib.sessions.backends.base.SessionBase._session_key",
     "CreateError": "django.contrib.sessions.backends.base.CreateError",
     "UpdateError": "django.contrib.sessions.backends.base.UpdateError",
