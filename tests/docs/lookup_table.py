@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 from dynamo_single import models
@@ -237,21 +238,39 @@ def in_key(queryset: Any) -> bool:
     return queryset is not None and not set(re.findall("attribute='([a-z]+)'", repr(queryset._plan().filter)))
 
 
+#: What is asked of a model with a key of its own kind.
+CANONICAL = ("canonical", "text")
+
+
 def models_of(lookup: str, name: str) -> Any:
-    """The model to ask: ``canonical`` needs a key of its own kind."""
-    is_canonical = lookup == "canonical" and name == "text"
-    return declared_canonical(name) if is_canonical else declared(name)
+    """The model to ask."""
+    return declared_canonical(name) if (lookup, name) == CANONICAL else declared(name)
 
 
 def cell(lookup: str, name: str) -> str:
     """``key`` (partition or sort key), ``sort key``, ``partition``, ``filter``, or ``-`` where it is refused."""
-    with models_of(lookup, name) as model:
-        by_partition, by_sort, listed = (by_key(model, lookup, name, key) for key in KEYS)
-        if in_key(by_partition) and in_key(by_sort):
-            return "key"
-        if in_key(by_partition) or in_key(by_sort):
-            return "partition" if in_key(by_partition) else "sort key"
-        return "-" if listed is None else "filter"
+    return _cells()[lookup, name]
+
+
+@cache
+def _cells() -> dict[tuple[str, str], str]:
+    """Each cell; a model is declared for each column, since that takes longer than all questions to it."""
+    found = {}
+    for name in COLUMNS:
+        with declared(name) as model:
+            found |= {(lookup, name): _cell(model, lookup, name) for lookup in LOOKUPS}
+    lookup, name = CANONICAL
+    with declared_canonical(name) as model:
+        return found | {CANONICAL: _cell(model, lookup, name)}
+
+
+def _cell(model: Any, lookup: str, name: str) -> str:
+    by_partition, by_sort, listed = (by_key(model, lookup, name, key) for key in KEYS)
+    if in_key(by_partition) and in_key(by_sort):
+        return "key"
+    if in_key(by_partition) or in_key(by_sort):
+        return "partition" if in_key(by_partition) else "sort key"
+    return "-" if listed is None else "filter"
 
 
 def rows() -> list[list[str]]:
