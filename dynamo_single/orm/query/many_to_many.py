@@ -133,19 +133,23 @@ class EdgesManager:
     def clear(self) -> None:
         """Delete all edges: a Query, and a request for each edge. Where it is interrupted, calling it again goes on."""
         self._write_block()
-        self._told("clear", None, lambda: self._edges().delete())
+        self._clear()
 
     def set(self, objs: Iterable[Any], *, clear: bool = False, through_defaults: Any = None) -> None:
         """Let exactly these objects be there: a Query, and what ``add()`` and ``remove()`` send for what differs."""
+        self.set_base(objs, clear=clear, through_defaults=through_defaults)
+
+    def set_base(
+        self, objs: Iterable[Any], *, clear: bool = False, through_defaults: Any = None, raw: bool = False
+    ) -> None:
+        """``set()``, under the name by which fixtures call it since Django 6.1; ``raw`` is passed on to signals."""
         self._write_block()
         wanted = self._pks(tuple(objs))
         if clear:
-            self.clear()
-            self._add(wanted, through_defaults)
-            return
-        held = set(self._edges().values_list(self.end.far.attname, flat=True))
-        self._remove([pk for pk in held if pk not in set(wanted)])
-        self._add([pk for pk in wanted if pk not in held], through_defaults)
+            self._clear(raw=raw)
+        held = set() if clear else set(self._edges().values_list(self.end.far.attname, flat=True))
+        self._remove([pk for pk in held if pk not in set(wanted)], raw=raw)
+        self._add([pk for pk in wanted if pk not in held], through_defaults, raw=raw)
 
     def create(self, *, through_defaults: Any = None, **kwargs: Any) -> Any:
         """Create an object and an edge to it."""
@@ -207,7 +211,10 @@ class EdgesManager:
                 f"a block create or delete {self.through._meta.label} objects themselves."
             )
 
-    def _add(self, pks: Sequence[Any], through_defaults: Any) -> None:
+    def _clear(self, *, raw: bool = False) -> None:
+        self._told("clear", None, lambda: self._edges().delete(), raw=raw)
+
+    def _add(self, pks: Sequence[Any], through_defaults: Any, *, raw: bool = False) -> None:
         edges = {pk: self.end.edge(self.instance.pk, pk, _resolved(through_defaults)) for pk in pks}
         if m2m_changed.has_listeners(self.through):
             there = self._edges_of(list(edges)).values_list(self.end.far.attname, flat=True)
@@ -220,10 +227,10 @@ class EdgesManager:
                     [*edges.values()], ignore_conflicts=True, in_transactions=together
                 )
 
-        self._told("add", set(edges), create)
+        self._told("add", set(edges), create, raw=raw)
 
-    def _remove(self, pks: Sequence[Any]) -> None:
-        self._told("remove", set(pks), lambda: self._edges_of(pks).delete() if pks else None)
+    def _remove(self, pks: Sequence[Any], *, raw: bool = False) -> None:
+        self._told("remove", set(pks), lambda: self._edges_of(pks).delete() if pks else None, raw=raw)
 
     def _edges(self) -> Any:
         """All edges of the object, to change them."""
@@ -234,7 +241,7 @@ class EdgesManager:
         keys = [self.end.edge(self.instance.pk, pk).pk for pk in pks]
         return self.through._base_manager.order_by().filter(pk__in=keys).using_index("primary").consistent()
 
-    def _told(self, action: str, pks: Any, write: Any) -> None:
+    def _told(self, action: str, pks: Any, write: Any, *, raw: bool) -> None:
         """Write, with ``m2m_changed`` around it."""
         getattr(self.instance, "_prefetched_objects_cache", {}).pop(self.end.name, None)
         told = {
@@ -243,6 +250,7 @@ class EdgesManager:
             "reverse": self.end.reverse,
             "model": self.model,
             "pk_set": pks,
+            "raw": raw,
             "using": None,
         }
         if pks is None or pks:

@@ -26,6 +26,7 @@ from dynamo_single.testing import assert_requests, intercept
 from dynamo_single.verification import verify
 from tests.catalog.studios import Artist, Exhibit, Frame, Gallery, Loan, Painting, Sketch, Tour
 from tests.contract.clubs import items
+from tests.contract.robustness.crashing import Crash, crash_behind
 from tests.contract.tables import assert_consistent
 
 pytestmark = pytest.mark.usefixtures("table")
@@ -307,3 +308,23 @@ def rows_of(obj: Artist) -> Any:
     collector: Any = _Rows(using="default", origin=obj)
     collector.collect([obj])
     return dict(collector.data)
+
+
+def test_explain_says_that_a_deletion_asks_the_same_index() -> None:
+    by_index = Frame.objects.filter(maker="ann").explain()
+    assert "that of a catalog.Artist asks the same, twice, for maker's on_delete=PROTECT: an index may not" in by_index
+    assert "deletion" not in Sketch.objects.filter(artist="ann").explain()
+
+
+@pytest.mark.parametrize("kill", [2, 6, 7])
+def test_a_deletion_that_is_killed_is_completed_when_it_is_called_again(ann: Artist, table: Table, kill: int) -> None:
+    """References that are set come before the object goes, so that it is there to begin again with."""
+    for number in range(120):
+        Painting.objects.create(painting_id=f"{number:03}", artist=ann, editor=ann)
+    with crash_behind(kill) as asked, pytest.raises(Crash):
+        ann.delete()
+    assert len(asked) == kill + 1
+    Artist.objects.get(pk="ann").delete()
+    left = [(painting.artist_id, painting.editor_id) for painting in Painting.objects.filter(editor="nobody")]
+    assert left == [(None, "nobody")] * 120
+    assert_consistent()
