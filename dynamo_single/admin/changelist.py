@@ -17,7 +17,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 from dynamo_single.admin import holding, scanning, search
-from dynamo_single.admin.filters import MembersListFilter, count_choices, counts_by_subquery
+from dynamo_single.admin.filters import MembersListFilter, counter_of
 from dynamo_single.admin.references import is_answered, is_exact
 from dynamo_single.costs import Costs, measure_requests
 from dynamo_single.exceptions import DynamoSingleError, NotSupported, TooManyMatches
@@ -281,9 +281,10 @@ class KeyChangeList(ChangeList):
             if _asks_rows(spec) and not self._is_held():
                 self._leave_out(_("the filter by %(title)s") % {"title": spec.title})
                 continue
-            if counts_by_subquery(spec):
+            counter = counter_of(spec) if self.add_facets else None
+            if counter is not None:
                 counted: Any = spec
-                counted.get_facet_queryset = functools.partial(count_choices, spec)
+                counted.get_facet_queryset = functools.partial(counter, spec)
             spec.choices = _once(list(spec.choices(self)))  # type: ignore[method-assign]  # of this request's filter
             shown.append(spec)
         self.filter_specs = shown

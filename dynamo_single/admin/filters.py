@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from django.contrib.admin import FieldListFilter, RelatedFieldListFilter, SimpleListFilter
-from django.db.models import Count, Q
+from django.contrib.admin import (
+    AllValuesFieldListFilter,
+    FieldListFilter,
+    RelatedFieldListFilter,
+    RelatedOnlyFieldListFilter,
+    SimpleListFilter,
+)
+from django.db.models import Count
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
@@ -63,6 +70,45 @@ def count_choices(spec: Any, changelist: Any) -> dict[str, int]:
     return counts
 
 
+def count_values(spec: Any, changelist: Any) -> dict[str, int]:
+    """How many rows have each value of an ``AllValuesFieldListFilter``, grouped by value.
+
+    Django has a condition for each value, which would be looked at for each row.
+    """
+    counts = _by_value(spec, changelist, spec.field_path)
+    return {f"{number}__c": counts[value] for number, value in enumerate(spec.lookup_choices)}
+
+
+def count_references(spec: Any, changelist: Any) -> dict[str, int]:
+    """How many rows refer to each object, and to none."""
+    counts = _by_value(spec, changelist, spec.field.attname)
+    found = {f"{key}__c": counts[key] for key, _title in spec.lookup_choices}
+    return {**found, "__c": counts[None]} if spec.include_empty_choice else found
+
+
+def _by_value(spec: Any, changelist: Any, name: str) -> Counter[Any]:
+    listed = changelist.get_queryset(spec.request, exclude_parameters=spec.expected_parameters())
+    counts: Counter[Any] = Counter()
+    for value, count in listed.order_by().values_list(name).annotate(rows=Count("pk")):
+        for each in value if isinstance(value, set | frozenset) else (value,):
+            counts[each] += count
+    return counts
+
+
+def counter_of(spec: Any) -> Callable[[Any, Any], dict[str, int]] | None:
+    """What counts the rows of each choice in the place of Django's own way; ``None`` where that is as good."""
+    if counts_by_subquery(spec):
+        return count_choices
+    kinds = {AllValuesFieldListFilter: count_values, RelatedOnlyFieldListFilter: count_references}
+    return kinds.get(type(spec)) if getattr(spec, "field_path", "") in _own_names(spec) else None
+
+
+def _own_names(spec: Any) -> set[str]:
+    """The names of the fields of the listed model, as opposed to paths over references."""
+    field: Any = getattr(spec, "field", None)
+    return set() if field is None else {each.name for each in field.model._meta.concrete_fields}
+
+
 def counts_by_subquery(spec: Any) -> bool:
     """Whether a filter counts its choices as Django's ``SimpleListFilter`` does."""
     own = type(spec)
@@ -87,6 +133,10 @@ class ReferenceListFilter(RelatedFieldListFilter):
         found = list(queryset[: limit + 1])
         attribute = field.target_field.attname
         return [(getattr(each, attribute), str(each)) for each in found] if len(found) <= limit else []
+
+    def get_facet_queryset(self, changelist: Any) -> dict[str, int]:
+        """How many rows refer to each object, and to none."""
+        return count_references(self, changelist)
 
     def has_output(self) -> bool:
         """Whether there is a choice; what an address asks for is asked without one as well."""
@@ -115,12 +165,10 @@ class MembersListFilter(FieldListFilter):
     def _members(self) -> list[str]:
         return sorted({member for members in self._sets for member in members or ()})
 
-    def get_facet_counts(self, pk_attname: str, filtered_qs: Any) -> dict[str, Any]:
+    def get_facet_queryset(self, changelist: Any) -> dict[str, int]:
         """How many objects have each member."""
-        return {
-            f"{number}__c": Count(pk_attname, filter=Q(**{self.lookup_kwarg: member}))
-            for number, member in enumerate(self._members())
-        }
+        counts = _by_value(self, changelist, str(self.field_path))
+        return {f"{number}__c": counts[member] for number, member in enumerate(self._members())}
 
     def choices(self, changelist: Any) -> Iterator[Any]:
         """All, and each member."""

@@ -450,3 +450,15 @@ def test_a_column_of_references_sorts_as_their_objects(lists: Pages, monkeypatch
     sends = ["Query", "BatchGetItem", "BatchGetItem"]
     assert shown(lists.get(f"{PERSON}?o=2", sends=sends)) == ["2", "0", "1"]
     assert shown(lists.get(f"{PERSON}?o=-3", sends=sends)) == ["2", "1", "0"]
+
+
+@pytest.mark.parametrize("chosen", ["company", ("company", admin.RelatedOnlyFieldListFilter)])
+def test_references_are_counted(lists: Pages, monkeypatch: pytest.MonkeyPatch, chosen: Any) -> None:
+    """A filter by a reference says how many rows refer to each object."""
+    monkeypatch.setattr(PersonAdmin, "list_filter", (chosen,))
+    acme, bolt = Company.objects.order_by("-name")[:2]
+    for company, name in [(acme, "Mike"), (bolt, "Nora"), (bolt, "Olga")]:
+        Person.objects.create(company=company, name=name)
+    offered = choices(lists.get(f"{PERSON}?_facets=True"))
+    assert "acme of zetaland (1)" in offered
+    assert "Zeta Works (2)" in offered
