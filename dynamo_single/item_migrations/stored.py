@@ -16,7 +16,7 @@ from dynamo_single.orm.items.serialization import writer_of
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute, CanonicalAttribute, CopiedAttribute, CounterAttribute
 from dynamo_single.orm.schema.attributes.canonical import FOLDS
-from dynamo_single.orm.schema.fingerprints import attribute_class, attribute_text, form_of
+from dynamo_single.orm.schema.fingerprints import attribute_class, attribute_text, counted_by, form_of
 from dynamo_single.orm.schema.kinds import DynamoModel
 
 
@@ -58,7 +58,7 @@ class StoredAttribute(Written):
     fold: str = ""
     #: What another object gives: the reference's attribute, and the physical name of the other object's.
     copied: str = ""
-    #: The children that a ``CounterAttribute`` counts.
+    #: The children that a ``CounterAttribute`` counts, and which of them.
     counted: str = ""
 
     @classmethod
@@ -76,7 +76,7 @@ class StoredAttribute(Written):
             source=attribute.source if isinstance(attribute, CanonicalAttribute) else "",
             fold=attribute.fold if isinstance(attribute, CanonicalAttribute) else "",
             copied=_source_of(attribute) if isinstance(attribute, CopiedAttribute) else "",
-            counted=attribute.children if isinstance(attribute, CounterAttribute) else "",
+            counted=counted_by(attribute) if isinstance(attribute, CounterAttribute) else "",
         )
         found.attribute(attribute.name)
         return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,16 +16,19 @@ from dynamo_single.item_migrations.online.changes.attributes import (
     converted_attribute,
     copied_value,
     dropped_attribute,
-    filled_attribute,
 )
-from dynamo_single.item_migrations.online.changes.claims import needless_claims, released_claims
-from dynamo_single.item_migrations.online.changes.copies import filled_copy
 from dynamo_single.item_migrations.operations.base import ItemsOperation, public
+from dynamo_single.item_migrations.operations.passes import (
+    Compute,
+    computed_of,
+    filled,
+    needless,
+    released,
+    to_count,
+    undone,
+)
 from dynamo_single.item_migrations.snapshots import Snapshot, with_attribute_renamed
 from dynamo_single.item_migrations.stored import StoredAttribute
-
-#: Gives an attribute's value of the other values of an item, by the attributes' names of then.
-Compute = Callable[[Mapping[str, Any]], Any]
 
 
 class _AttributeOperation(ItemsOperation):
@@ -34,43 +37,6 @@ class _AttributeOperation(ItemsOperation):
     def touched(self) -> frozenset[str]:
         """The attribute."""
         return frozenset({f"attribute:{self.name}"})
-
-
-def _with(stored: StoredAttribute) -> frozenset[str]:
-    """What an attribute is computed of."""
-    return frozenset({f"attribute:{stored.source}"} if stored.source else ())
-
-
-def _filled(after: Snapshot, name: str, default: object, compute: Compute | None) -> tuple[Task, ...]:
-    """The task that writes an attribute where it is missing; none if nothing says what, or another command does."""
-    attribute = after.attributes[name]
-    if attribute.counted:
-        return ()
-    if attribute.copied:
-        return (filled_copy(after, name),)
-    if attribute.source:
-        return (filled_attribute(after, name),)
-    if compute is None and default is NOT_PROVIDED and attribute.absent is not None:
-        default = attribute.value(None)
-    if compute is None and default in (NOT_PROVIDED, None):
-        return ()
-    given = compute or (lambda values: default() if callable(default) else default)
-    return (filled_attribute(after, name, given),)
-
-
-def _needless(snapshot: Snapshot, name: str) -> tuple[Task, ...]:
-    """What releases the claims that nobody needs any more, of the rules that name an attribute."""
-    return tuple(needless_claims(snapshot, rule) for rule in snapshot.unique if name in rule.attributes)
-
-
-def _released(before: Snapshot, after: Snapshot, name: str) -> tuple[Task, ...]:
-    """What releases the claims that are under an attribute's former physical name."""
-    return tuple(released_claims(before, after, rule) for rule in before.unique if name in rule.attributes)
-
-
-def _undone(before: Snapshot, after: Snapshot, old: str, new: str) -> tuple[Task, ...]:
-    """What takes another physical name out again that no item has for good yet."""
-    return (*_needless(before, old), dropped_attribute(after, before, new), *_released(after, before, new))
 
 
 @public
@@ -106,7 +72,7 @@ class AddAttribute(_AttributeOperation):
 
     def touched(self) -> frozenset[str]:
         """The attribute, and what it is computed of; a function may read them all."""
-        return frozenset({"*"}) if self.compute else super().touched() | _with(self.attribute)
+        return frozenset({"*"}) if self.compute else super().touched() | computed_of(self.attribute)
 
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
         """One that is removed again never was; one that is renamed, or becomes optional, was so from the start."""
@@ -122,7 +88,7 @@ class AddAttribute(_AttributeOperation):
 
     def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Write the attribute where it is missing."""
-        return _filled(after, self.name, self.default, self.compute)
+        return filled(after, self.name, self.default, self.compute)
 
     def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Write it where old code has left it out."""
@@ -143,12 +109,8 @@ class AddAttribute(_AttributeOperation):
 
     def left_to_do(self, app_label: str) -> str:
         """Counting."""
-        if not self.attribute.counted:
-            return ""
-        return (
-            f"{self.name} counts {self.attribute.counted}: manage.py dynamo_rebuild {app_label}.{self.model_name} "
-            "counts those that are there; run it before migrate --finish."
-        )
+        left = to_count(f"{app_label}.{self.model_name}", self.name, self.attribute)
+        return f"{left} Run it before migrate --finish." if left else ""
 
     def _again(self, name: str, attribute: StoredAttribute) -> AddAttribute:
         named: dict[str, Any] = {} if self.default is NOT_PROVIDED else {"default": self.default}
@@ -158,8 +120,8 @@ class AddAttribute(_AttributeOperation):
 
     def describe(self) -> str:
         """In one line."""
-        filled = "; fill it by manage.py dynamo_rebuild" if self.attribute.copied or self.attribute.counted else ""
-        return f"Add attribute {self.name} to {self.model_name}{filled}"
+        left = "; count it by manage.py dynamo_rebuild" if self.attribute.counted else ""
+        return f"Add attribute {self.name} to {self.model_name}{left}"
 
     @property
     def migration_name_fragment(self) -> str:
@@ -231,13 +193,13 @@ class RenameAttribute(_AttributeOperation):
         """Store there what old code has written meanwhile, and release the claims of what it has deleted."""
         if not self._moves(before, after):
             return ()
-        return (*_needless(after, self.new_name), *self.open_tasks(before, after))
+        return (*needless(after, self.new_name), *self.open_tasks(before, after))
 
     def drop_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Take the old ones out, with their claims."""
         if not self._moves(before, after):
             return ()
-        return (dropped_attribute(before, after, self.old_name), *_released(before, after, self.old_name))
+        return (dropped_attribute(before, after, self.old_name), *released(before, after, self.old_name))
 
     def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Store them under the old name, and take the new ones out."""
@@ -245,7 +207,7 @@ class RenameAttribute(_AttributeOperation):
             return ()
         copied = copied_value(after, before, self.new_name, self.old_name)
         dropped = dropped_attribute(after, before, self.new_name)
-        return (*_needless(before, self.old_name), copied, dropped, *_released(after, before, self.new_name))
+        return (*needless(before, self.old_name), copied, dropped, *released(after, before, self.new_name))
 
     def difference(self, before: Snapshot, after: Snapshot, labels: tuple[str, str]) -> Difference:
         """Keys have the same texts under the new name; code that reads it has to wait until it is finished."""
@@ -258,7 +220,7 @@ class RenameAttribute(_AttributeOperation):
 
     def undo_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Take out what is under the new physical name: the old one counts still."""
-        return _undone(before, after, self.old_name, self.new_name) if self._moves(before, after) else ()
+        return undone(before, after, self.old_name, self.new_name) if self._moves(before, after) else ()
 
     def _moves(self, before: Snapshot, after: Snapshot) -> bool:
         return before.attributes[self.old_name].stored != after.attributes[self.new_name].stored
@@ -320,36 +282,36 @@ class AlterAttribute(_AttributeOperation):
 
     def open_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Write values that are required by now; store converted ones under another physical name, if it has one."""
-        filled = _filled(after, self.name, self.default, None) if self.default is not NOT_PROVIDED else ()
+        missing = filled(after, self.name, self.default, None) if self.default is not NOT_PROVIDED else ()
         if before.attributes[self.name].stored == self.attribute.stored:
-            return filled
-        return (copied_value(before, after, self.name, self.name, self.convert), *filled)
+            return missing
+        return (copied_value(before, after, self.name, self.name, self.convert), *missing)
 
     def finish_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """The same again; values that keep their physical name are converted now, as old code reads the old form."""
         if before.attributes[self.name].stored != self.attribute.stored:
-            return (*_needless(after, self.name), *self.open_tasks(before, after))
+            return (*needless(after, self.name), *self.open_tasks(before, after))
         if not self._is_stored_otherwise(before, after):
             return self.open_tasks(before, after)
         if self.attribute.is_computed:
-            return _filled(after, self.name, NOT_PROVIDED, None)
+            return filled(after, self.name, NOT_PROVIDED, None)
         return (converted_attribute(before, after, self.name, self.convert), *self.open_tasks(before, after))
 
     def drop_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Take out what is under the old physical name."""
         moved = before.attributes[self.name].stored != self.attribute.stored
-        return (dropped_attribute(before, after, self.name), *_released(before, after, self.name)) if moved else ()
+        return (dropped_attribute(before, after, self.name), *released(before, after, self.name)) if moved else ()
 
     def back_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Convert back, as far as the old form takes the values."""
         if before.attributes[self.name].stored != self.attribute.stored:
             copied = copied_value(after, before, self.name, self.name)
             dropped = dropped_attribute(after, before, self.name)
-            return (*_needless(before, self.name), copied, dropped, *_released(after, before, self.name))
+            return (*needless(before, self.name), copied, dropped, *released(after, before, self.name))
         if not self._is_stored_otherwise(before, after):
             return ()
         if before.attributes[self.name].is_computed:
-            return _filled(before, self.name, NOT_PROVIDED, None)
+            return filled(before, self.name, NOT_PROVIDED, None)
         return (converted_attribute(after, before, self.name),)
 
     def difference(self, before: Snapshot, after: Snapshot, labels: tuple[str, str]) -> Difference:
@@ -375,14 +337,18 @@ class AlterAttribute(_AttributeOperation):
     def undo_tasks(self, before: Snapshot, after: Snapshot) -> Sequence[Task]:
         """Take out what is under the new physical name: the old one counts still."""
         moved = before.attributes[self.name].stored != self.attribute.stored
-        return _undone(before, after, self.name, self.name) if moved else self.back_tasks(before, after)
+        return undone(before, after, self.name, self.name) if moved else self.back_tasks(before, after)
+
+    def left_to_do(self, app_label: str) -> str:
+        """Counting, by another condition perhaps."""
+        return to_count(f"{app_label}.{self.model_name}", self.name, self.attribute)
 
     def _is_stored_otherwise(self, before: Snapshot, after: Snapshot) -> bool:
         return before.attribute_fingerprint(self.name) != after.attribute_fingerprint(self.name)
 
     def touched(self) -> frozenset[str]:
         """The attribute, and what it is computed of."""
-        return super().touched() | _with(self.attribute)
+        return super().touched() | computed_of(self.attribute)
 
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
         """The later form counts; one that is removed need not be altered."""

@@ -82,8 +82,13 @@ def followed(attribute: Attribute) -> str:
         return f"copy({attribute.reference_field.attribute.attr_name}.{attribute.source.attr_name})"
     if not isinstance(attribute, CounterAttribute):
         return ""
-    which = "" if attribute.condition is None else f", {attribute.condition!r}"
-    return f"count({attribute.children}{which})"
+    return f"count({counted_by(attribute)})"
+
+
+def counted_by(counter: CounterAttribute) -> str:
+    """What a counter counts: the children, and which of them."""
+    which = "" if counter.condition is None else f", {counter.condition!r}"
+    return f"{counter.children}{which}"
 
 
 def form_of(attribute: Attribute) -> tuple[str, dict[str, Any]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError
+from django.db.models import Q
 
 from dynamo_single import models
 from dynamo_single.exceptions import FormNotApplied, KeyNotFilled, UniqueViolation
@@ -232,6 +233,11 @@ def test_a_counter_waits_for_whoever_counts(app: History) -> None:
     with pytest.raises(KeyNotFilled):
         new.objects.filter(pk__in=["a", "b"], member_count__gt=0).exists()
     app.finish()
+    assert not new.objects.filter(pk__in=["a", "b"], member_count__gt=0).exists()
+    others = models.CounterAttribute("members", condition=Q(shop_id="x"))
+    new = shop(app, members=models.Children("Member"), member_count=others)
+    app.make()
+    assert "manage.py dynamo_rebuild histories.Shop counts those that are there" in app.migrate()
     assert not new.objects.filter(pk__in=["a", "b"], member_count__gt=0).exists()
 
 
