@@ -28,6 +28,7 @@ from dynamo_single.admin.filters import TrashFilter, shows_trash
 from dynamo_single.admin.forms import KeyModelFormSet, PermissionsFilter, with_members
 from dynamo_single.admin.history import LoggedModelAdmin
 from dynamo_single.admin.inlines import ReadsInlinesTogether
+from dynamo_single.admin.jobs.batching import RunsInBatches, in_batches
 from dynamo_single.admin.merging import MergesEdits
 from dynamo_single.admin.references import KnowsReferences
 from dynamo_single.admin.responses import answered_by
@@ -53,7 +54,9 @@ else:
 REFUSED_LISTS = (NotSupported, UnknownField)
 
 
-class DynamoModelAdmin(MergesEdits, LeadsToItem, ReadsInlinesTogether, KnowsReferences, LoggedModelAdmin[M]):
+class DynamoModelAdmin(
+    RunsInBatches, MergesEdits, LeadsToItem, ReadsInlinesTogether, KnowsReferences, LoggedModelAdmin[M]
+):
     """The admin of a model that lives in DynamoDB; options are those of Django's ``ModelAdmin``.
 
     Without ``ordering`` a list comes in the order of the key that answers it. Up to ``list_max_in_memory`` rows are
@@ -112,10 +115,10 @@ class DynamoModelAdmin(MergesEdits, LeadsToItem, ReadsInlinesTogether, KnowsRefe
             return {}
         in_trash: dict[str, Any] = {}
         if self.has_restore_permission(request):
-            in_trash["restore_selected"] = self.get_action(trash.restore_selected)
+            in_trash["restore_selected"] = in_batches(self.get_action(trash.restore_selected), "restore")
         delete = self.get_action("delete_selected")
         if delete is not None and self.has_hard_delete_permission(request):
-            in_trash["delete_selected"] = trash.for_good(delete)
+            in_trash["delete_selected"] = in_batches(trash.for_good(delete), "purge")
         return in_trash
 
     def response_action(self, request: HttpRequest, queryset: Any, action_location: object = None) -> Any:

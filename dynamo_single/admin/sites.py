@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.contrib.admin import ModelAdmin
@@ -37,6 +37,13 @@ from dynamo_single.exceptions import (
     TooManyMatches,
     UnknownField,
 )
+from dynamo_single.later import Later
+
+if TYPE_CHECKING:
+    from dynamo_single.admin.jobs import views as jobs
+else:
+    # They have a model, and this module is imported before models can be.
+    jobs = Later("dynamo_single.admin.jobs.views")
 
 logger = logging.getLogger("dynamo_single.admin")
 
@@ -94,7 +101,7 @@ class DynamoAdminSite(TableSite):
         for each in urls:
             if getattr(each, "name", None) == "view_on_site":
                 each.callback = _or_missing(each.callback)
-        return [*tables.urls(self), *urls]
+        return [*tables.urls(self), *jobs.urls(self), *urls]
 
     def autocomplete_view(self, request: HttpRequest) -> HttpResponse:
         """What a field's search finds, as in a list; 400 with the reason if no key answers it."""

@@ -276,6 +276,7 @@ DJANGO = {
     "SessionStore": "django.contrib.sessions.backends.db.SessionStore",
     "ManagementUtility": "django.core.management.ManagementUtility.execute(self)",
     "DEFAULT_TIMEOUT": "django.core.cache.backends.base.DEFAULT_TIMEOUT",
+    "delete_selected": "django.contrib.admin.actions.delete_selected",
     "dumpdata": "django.core.management.commands.dumpdata.Command",
     "parse_apps_and_model_labels": "django.core.management.utils.parse_apps_and_model_labels(labels)",
     "loaddata": "django.core.management.commands.loaddata.Command",

@@ -51,6 +51,8 @@ MAY_ASK = {
     ("dynamo_single/table/direct/client.py", "time.time"),
     # This writes a given moment out.
     ("dynamo_single/table/direct/signing.py", "time.gmtime"),
+    # How long one request of a browser carries a job on.
+    ("dynamo_single/admin/jobs/carrying.py", "time.monotonic"),
     # How long a creation may wait in a block, for the shards that were known then.
     ("dynamo_single/orm/effects/sending.py", "time.monotonic"),
     ("dynamo_single/orm/effects/shards.py", "time.monotonic"),

@@ -21,7 +21,7 @@ def visit() -> Iterator[Any]:
     """A child of a company that refers to a person too."""
     with forgotten():
         yield declare(
-            "Visit",
+            "Viewing",
             ("COMPANY#{company_id}", "VISIT#{visit_id}"),
             visit_id=models.IdAttribute(),
             guest=models.ReferenceAttribute(Person),
@@ -33,10 +33,10 @@ def visit() -> Iterator[Any]:
 @pytest.mark.parametrize(
     ("permission", "allowed"),
     [
-        ("catalog.view_visit", {"view"}),
-        ("catalog.add_visit", {"add"}),
-        ("catalog.change_visit", {"change", "view"}),
-        ("catalog.delete_visit", {"delete"}),
+        ("catalog.view_viewing", {"view"}),
+        ("catalog.add_viewing", {"add"}),
+        ("catalog.change_viewing", {"change", "view"}),
+        ("catalog.delete_viewing", {"delete"}),
         ("directory.change_person", set()),
         ("directory.change_company", set()),
     ],

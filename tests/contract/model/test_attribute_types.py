@@ -140,7 +140,7 @@ def test_a_copy_follows_an_object_whatever_its_identity_is_made_of(make: Any, va
     with forgotten():
         day = declare("Day", ("DAY#{day}", "#METADATA"), {}, day=make(), title=models.UnicodeAttribute())
         visit = declare(
-            "Visit",
+            "Viewing",
             ("VISIT#{visit_id}", "#METADATA"),
             {"by_day": models.IndexKey("gs1", "DAY#{day_id}", "{visit_id}")},
             visit_id=models.UnicodeAttribute(),

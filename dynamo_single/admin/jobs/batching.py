@@ -1,0 +1,75 @@
+"""Which actions become jobs: those that delete or restore, of more objects than one request of a browser takes."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from django.contrib import messages
+from django.contrib.admin import ModelAdmin
+from django.contrib.admin.actions import delete_selected
+from django.http import HttpRequest, HttpResponseRedirect
+from django.utils.translation import gettext as _
+
+from dynamo_single.exceptions import InvalidValue, ItemTooLarge
+from dynamo_single.later import Later
+
+if TYPE_CHECKING:
+    from dynamo_single.admin.jobs import carrying, views
+
+    _Base = ModelAdmin[Any]
+else:
+    # They have a model, and this module is imported before models can be.
+    carrying = Later("dynamo_single.admin.jobs.carrying")
+    views = Later("dynamo_single.admin.jobs.views")
+    _Base = object
+
+#: Objects that an action takes at once, and the most that a job takes.
+AT_ONCE: Final = 50
+MOST: Final = 5000
+
+Action = Callable[[Any, HttpRequest, Any], Any]
+
+
+class RunsInBatches(_Base):
+    """A ``ModelAdmin`` whose "delete selected" is a job where many are selected; a project's own is left alone."""
+
+    def get_actions(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """Django's, with that action."""
+        actions: Any = super().get_actions(request, *args, **kwargs)
+        entry = actions.get("delete_selected")
+        if entry is None or (entry[0] if isinstance(entry, tuple) else entry.func) is not delete_selected:
+            return actions
+        return {**actions, "delete_selected": in_batches(entry, "delete")}
+
+
+def in_batches(entry: Any, action: str) -> Any:
+    """An entry of ``get_actions()``, a tuple before Django 6.1, that becomes a job of more than ``AT_ONCE`` objects."""
+    if isinstance(entry, tuple):
+        return (_becoming_job(entry[0], action), *entry[1:])
+    return dataclasses.replace(entry, func=_becoming_job(entry.func, action))
+
+
+def _becoming_job(function: Action, action: str) -> Action:
+    @functools.wraps(function)
+    def run(modeladmin: Any, request: HttpRequest, queryset: Any) -> Any:
+        # Django has asked already, and shows what goes along.
+        if "post" in request.POST:
+            return function(modeladmin, request, queryset)
+        keys = [str(obj.pk) for obj in islice(queryset, MOST + 1)]
+        if len(keys) <= AT_ONCE:
+            return function(modeladmin, request, queryset)
+        try:
+            if len(keys) > MOST:
+                raise ItemTooLarge(_("More than %(most)d objects are too many at once.") % {"most": MOST})
+            job = carrying.begin(request, modeladmin, action, keys)
+        except (InvalidValue, ItemTooLarge):
+            text = _("These are too many objects at once; nothing was changed. Choose fewer of them.")
+            modeladmin.message_user(request, text, messages.ERROR)
+            return None
+        return HttpResponseRedirect(views.url_of(modeladmin.admin_site, job))
+
+    return run

@@ -1,0 +1,41 @@
+"use strict";
+/* Carries a job on, batch by batch, while its page is open. Without this script the button does the same. */
+document.addEventListener("DOMContentLoaded", () => {
+  const form = document.getElementById("job-form");
+  if (!form) {
+    return;
+  }
+  const progress = document.getElementById("job-progress");
+  const done = document.getElementById("job-done");
+  let running = false;
+
+  async function carryOn() {
+    const response = await fetch(window.location.href, {
+      method: "POST",
+      body: new FormData(form),
+      headers: { Accept: "application/json" },
+    });
+    if (!response.ok || response.redirected) {
+      throw new Error(response.statusText);
+    }
+    const job = await response.json();
+    progress.value = job.done;
+    done.textContent = job.done;
+    return job.done >= job.total;
+  }
+
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (running) {
+      return;
+    }
+    running = true;
+    form.querySelector("[type=submit]").disabled = true;
+    try {
+      while (!(await carryOn()));
+    } catch {
+      /* The page says what became of it. */
+    }
+    window.location.reload();
+  });
+});

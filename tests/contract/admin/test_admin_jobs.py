@@ -1,0 +1,193 @@
+"""Actions on many objects: a job that is carried on batch by batch, by its owner alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from dynamo_single.admin.jobs import batching, carrying
+from dynamo_single.admin.jobs.models import AdminJob
+from dynamo_single.admin.log import LogEntry
+from dynamo_single.testing import moved_time
+from project.directory.models import Company, Person
+from tests.contract.conftest import Pages, text_of
+
+LIST = "directory/company/"
+DELETE = ("directory.view_company", "directory.delete_company")
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Few objects are many, and each request does one batch."""
+    monkeypatch.setattr(batching, "AT_ONCE", 2)
+    monkeypatch.setattr(carrying, "BATCH", 2)
+    monkeypatch.setattr(carrying, "SECONDS", 0.0)
+    yield
+
+
+@pytest.fixture
+def companies(table: object) -> list[Any]:
+    """Five of them, the first with a person."""
+    found = [Company.objects.create(company_id=f"c{number}", name=f"Company {number}") for number in range(5)]
+    Person.objects.create(company=found[0], person_id="p", name="Anna")
+    return found
+
+
+def chosen(pages: Pages, action: str = "delete_selected", query: str = "", count: int = 5) -> Any:
+    """Choose an action for some of them."""
+    keys = [f"c{number}" for number in range(count)]
+    return pages.post(f"{LIST}{query}", {"action": action, "_selected_action": keys})
+
+
+def job_of(pages: Pages, **choice: Any) -> str:
+    """The path of the job that the choice became."""
+    answer = chosen(pages, **choice)
+    assert answer.status_code == 302
+    assert "/dynamodb/jobs/" in answer["location"]
+    return str(answer["location"]).removeprefix("/admin/")
+
+
+def carried_out(pages: Pages, path: str) -> int:
+    """Carry a job on until it is done: how often that took."""
+    times = 0
+    while not pages.get(path).context["job"].is_done:
+        assert pages.post(path).status_code == 302
+        times += 1
+    return times
+
+
+def test_many_objects_become_a_job_that_has_done_nothing_yet(pages: Pages, companies: list[Any]) -> None:
+    """Its page asks whether one is sure."""
+    path = job_of(pages)
+    assert Company.objects.count() == 5
+    assert "Are you sure?" in text_of(pages.get(path, sends=["GetItem"]))
+
+
+def test_few_objects_are_asked_for_as_ever(pages: Pages, companies: list[Any]) -> None:
+    """Django's page lists them."""
+    answer = chosen(pages, count=2)
+    assert answer.status_code == 200
+    assert "Company 1" in text_of(answer)
+
+
+def test_a_job_is_carried_on_batch_by_batch(pages: Pages, companies: list[Any]) -> None:
+    """Objects go to the trash with what belongs to them, and each has an entry in the log."""
+    path = job_of(pages)
+    assert carried_out(pages, path) == 3
+    assert Company.objects.count() == 0
+    assert Company.deleted_objects.count() == 5
+    assert Person.objects.count() == 0
+    assert {entry.object_id for entry in LogEntry.objects.filter(user_id=pages.user.pk)} == {f"c{n}" for n in range(5)}
+    assert "All of it is done" in text_of(pages.get(path))
+
+
+def test_a_batch_is_one_read_what_each_object_takes_and_one_write(pages: Pages, companies: list[Any]) -> None:
+    """An object without children: a Query for them, its update, its entry in the log."""
+    path = job_of(pages)
+    pages.post(path)
+    each = ["Query", "UpdateItem", "PutItem"]
+    pages.post(path, sends=["GetItem", "BatchGetItem", *each, *each, "UpdateItem"])
+
+
+def test_the_script_is_told_how_far_it_is(pages: Pages, companies: list[Any]) -> None:
+    """As JSON."""
+    path = job_of(pages)
+    answer = pages.client.post(f"/admin/{path}", headers={"accept": "application/json"})
+    assert answer.json() == {"done": 2, "total": 5, "failed": 0}
+
+
+def test_what_somebody_else_has_done_meanwhile_counts_as_done(pages: Pages, companies: list[Any]) -> None:
+    """Deleted by another tab, or by a batch whose end was not stored."""
+    path = job_of(pages)
+    companies[1].delete()
+    companies[3].hard_delete()
+    carried_out(pages, path)
+    assert Company.all_objects.count() == 4
+    assert pages.get(path).context["job"].failed == 0
+
+
+def test_the_trash_is_restored_and_emptied_so(pages: Pages, companies: list[Any]) -> None:
+    """Each with its own permission."""
+    carried_out(pages, job_of(pages))
+    carried_out(pages, job_of(pages, action="restore_selected", query="?trash=yes"))
+    assert Company.objects.count() == 5
+    assert Person.objects.count() == 1
+    carried_out(pages, job_of(pages))
+    carried_out(pages, job_of(pages, query="?trash=yes"))
+    assert Company.all_objects.count() == 0
+
+
+def test_what_is_refused_is_named_and_stays(pages: Pages, companies: list[Any]) -> None:
+    """A name that somebody else has by now cannot be restored."""
+    for number in range(3):
+        Person.objects.create(
+            company=companies[number], person_id=f"x{number}", name="X", email=f"x{number}@example.com"
+        )
+    keys = [person.pk for person in Person.objects.filter(name="X")]
+    for person in Person.objects.filter(name="X"):
+        person.delete()
+    Person.objects.create(company=companies[0], person_id="new", name="New", email="x1@example.com")
+    answer = pages.post("directory/person/?trash=yes", {"action": "restore_selected", "_selected_action": keys})
+    path = str(answer["location"]).removeprefix("/admin/")
+    carried_out(pages, path)
+    shown = text_of(pages.get(path))
+    assert "1 object was refused" in shown
+    assert "x1@example.com" in shown
+    assert Person.objects.filter(name="X").count() == 2
+
+
+def test_a_job_is_its_owners_alone(pages: Pages, staff: Any, companies: list[Any]) -> None:
+    """To others it is not there, whatever they may do."""
+    path = job_of(pages)
+    other = staff(*DELETE)
+    assert other.get(path).status_code == 404
+    assert other.post(path).status_code == 404
+    assert Company.objects.count() == 5
+
+
+def test_rights_are_asked_with_each_batch(staff: Any, companies: list[Any]) -> None:
+    """Who has lost them carries nothing on; what is done stays done."""
+    pages = staff(*DELETE, "directory.delete_person")
+    path = job_of(pages)
+    pages.post(path)
+    pages.user.permissions = {"directory.view_company"}
+    pages.user.save()
+    assert pages.post(path).status_code == 403
+    assert Company.objects.count() == 3
+
+
+def test_a_job_expires(pages: Pages, companies: list[Any]) -> None:
+    """After a day nobody remembers what was chosen."""
+    path = job_of(pages)
+    with moved_time(timedelta(days=2)):
+        pages.client.force_login(pages.user)
+        assert pages.get(path).status_code == 404
+
+
+def test_a_request_of_another_site_carries_nothing_on(pages: Pages, companies: list[Any]) -> None:
+    """Its token is missing."""
+    path = job_of(pages)
+    pages.client.handler.enforce_csrf_checks = True
+    assert pages.post(path).status_code == 403
+    assert AdminJob.objects.get(user_key=str(pages.user.pk), job_id=path.split("/")[-2]).position == 0
+
+
+@pytest.mark.parametrize("job_id", ["none", "a%2Fb", "%00", "x" * 3000])
+def test_a_job_that_is_not_there_is_not_found(pages: Pages, job_id: str) -> None:
+    """404."""
+    assert pages.get(f"dynamodb/jobs/{job_id}/").status_code == 404
+
+
+def test_more_objects_than_a_job_takes_are_refused(
+    pages: Pages, companies: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is begun."""
+    monkeypatch.setattr(batching, "MOST", 4)
+    answer = pages.client.post(
+        f"/admin/{LIST}", {"action": "delete_selected", "_selected_action": [f"c{n}" for n in range(5)]}, follow=True
+    )
+    assert "too many objects at once" in text_of(answer)
+    assert Company.objects.count() == 5
