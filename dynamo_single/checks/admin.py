@@ -21,6 +21,7 @@ from dynamo_single.exceptions import ConfigurationError, InvalidValue, NotSuppor
 from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.results import rows
 from dynamo_single.orm.results.held import Held
+from dynamo_single.orm.results.state import supposed_filled
 from dynamo_single.orm.schema.fields.fields import SetField
 
 
@@ -95,7 +96,8 @@ def _refused_filter(queryset: Any, name: str) -> str:
 def _refused(ask: Callable[[], Any]) -> str:
     """The first line of what a queryset is refused for; a name that is not there is for Django's checks to tell."""
     try:
-        rows.plan(state_of(ask()))
+        with supposed_filled():
+            rows.plan(state_of(ask()))
     except (NotSupported, InvalidValue) as refusal:
         return str(refusal).partition("\n")[0]
     except (UnknownField, ConfigurationError):

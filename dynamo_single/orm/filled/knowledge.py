@@ -337,10 +337,7 @@ def recorded(table: Table, item_type: str) -> Schedule:
 
 
 async def begin(layout: ModelLayout) -> None:
-    """See to it that the shards of a model are recorded before an item of it is written.
-
-    Sends nothing where they are. Else it records one shard: a GetItem and a conditional PutItem.
-    """
+    """Record one shard for a model of which nothing is recorded, before its first item is written: as ``change()``."""
     table = get_table(layout.alias)
     await _schedule(table, layout, SHARDS_REFRESH)
     known = _tables.get(table)  # another thread may have forgotten it
@@ -351,10 +348,7 @@ async def begin(layout: ModelLayout) -> None:
 
 
 def record(table: Table, layout: ModelLayout, work: Callable[[Schedule | None], Schedule]) -> Schedule:
-    """Record the shards of a model, made of what is recorded: a GetItem and a conditional PutItem, as ``change()``.
-
-    Nothing is written where ``work`` gives what is recorded.
-    """
+    """Record the shards that ``work`` makes of what is recorded, if they are others: requests as ``change()``."""
     found: list[Schedule] = []
 
     def recorded(state: TableState) -> TableState:

@@ -8,7 +8,9 @@ module must not know querysets.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Final
 
 from django.db.models import Model, Prefetch, Q
@@ -35,6 +37,18 @@ from dynamo_single.table.table import Table, get_table
 Loading = tuple[Set[str], bool]
 
 WHOLE: Loading = (frozenset(), True)
+
+_supposed: ContextVar[bool] = ContextVar("supposed", default=False)
+
+
+@contextmanager
+def supposed_filled() -> Iterator[None]:
+    """Plan by the declarations alone: every key counts as filled, a sharded one as one shard, and no table is asked."""
+    token = _supposed.set(True)
+    try:
+        yield
+    finally:
+        _supposed.reset(token)
 
 
 class Asked(Struct, frozen=True):
@@ -180,7 +194,8 @@ class QueryState(Struct, frozen=True):
         computation, asked = self.computation, self.asked
         if computation is not None:
             raise NotSupported(f"This is not supported for what is {computation} in memory, after reading.")
-        missing, lookups = knowledge.missing(self.layout), lookups_of(self.model)
+        asks, lookups = not _supposed.get(), lookups_of(self.model)
+        missing = knowledge.missing(self.layout) if asks else knowledge.NOTHING
         return Query(
             layout=self.layout,
             where=self.where,
@@ -194,7 +209,7 @@ class QueryState(Struct, frozen=True):
             missing_keys=missing.keys,
             missing_attributes=missing.attributes,
             lookups=lookups,
-            missing_rules=knowledge.missing_rules(self.layout, lookups) if lookups else frozenset(),
+            missing_rules=knowledge.missing_rules(self.layout, lookups) if lookups and asks else frozenset(),
             schedule=missing.schedule,
         )
 

@@ -9,6 +9,10 @@ import pytest
 from django.db.models import PROTECT
 
 from dynamo_single import models
+from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
+from dynamo_single.checks.admin import check_lists
+from tests.catalog.clubs import Club
+from tests.catalog.service import Visit
 from tests.unit.declaring import declare, forgotten, messages
 
 NAME = models.UnicodeAttribute()
@@ -111,3 +115,12 @@ def test_another_models_keys_among_the_shards_are_refused(partition: str, expect
     owner()
     other = declare("Other", (partition, "ownerId#{other_name}"), other_id=models.IdAttribute(), other_name=NAME)
     assert [id for id, _ in messages(other)] == expected
+
+
+@pytest.mark.parametrize("model", [Visit, Club])
+def test_lists_of_the_admin_are_checked_without_a_table(model: Any, settings: Any) -> None:
+    """Of a sharded model, and of one whose app has migrations: a deployment is checked where no table is."""
+    settings.MIGRATION_MODULES = {"catalog": "tests.backend_project.shop.migrations"}
+    site = DynamoAdminSite("checked")
+    site.register(model, type("Registered", (DynamoModelAdmin,), {"ordering": ["pk"]}))
+    assert [message.id for message in check_lists() if "Registered" in str(message.obj)] in ([], ["dynamo_single.W904"])
