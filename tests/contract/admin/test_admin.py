@@ -86,6 +86,17 @@ def test_inlines_beside_each_other_are_read_by_one_query(pages: Pages, acme: Com
     assert 'value="Somewhere"' in page
 
 
+@pytest.mark.parametrize("change", ["", "directory.change_company", "directory.change_person"])
+def test_inlines_that_are_only_shown_are_read_by_one_query(staff: Any, acme: Company, change: str) -> None:
+    """Whoever may not change them sees the same rows by the same requests, also if some may be changed."""
+    Person.objects.create(company=acme, name="Somebody")
+    Office.objects.create(company=acme, city="Somewhere")
+    views = ("directory.view_company", "directory.view_person", "directory.view_office")
+    page = staff(*views, *([change] if change else [])).get(f"{COMPANY}{acme.pk}/change/", sends=["GetItem", "Query"])
+    assert "Somebody" in page.content.decode()
+    assert "Somewhere" in page.content.decode()
+
+
 def test_saving_without_a_change_writes_only_the_log(pages: Pages, acme: Company) -> None:
     """A form that changes nothing leaves the item alone."""
     data = {"name": "Acme", "stock": "ACM", "founded": "", **NO_INLINES}
