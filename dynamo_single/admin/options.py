@@ -15,7 +15,6 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import models
 from django.http import HttpRequest, HttpResponseRedirect
 from django.http.response import HttpResponseBase
-from django.template.response import TemplateResponse
 from django.urls import NoReverseMatch, URLPattern, path
 from django.utils.html import format_html
 from django.utils.text import capfirst
@@ -158,8 +157,7 @@ class DynamoModelAdmin(
         holding.begin(request)
         try:
             response = super().changelist_view(request, extra_context)
-            if isinstance(response, TemplateResponse) and "cl" in (response.context_data or {}):
-                response.template_name = unanswered.with_notes(response.template_name)
+            unanswered.note(response)
             # What a template asks while it is rendered can be refused as well.
             return answered_by(response, REFUSED_LISTS, functools.partial(unanswered.page, self, request))
         except REFUSED_LISTS as error:

@@ -12,7 +12,7 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 
 from dynamo_single.admin import holding, scanning
-from dynamo_single.admin.changelist import CURSOR_VAR
+from dynamo_single.admin.changelist import CURSOR_VAR, KeyChangeList
 from dynamo_single.exceptions import KeyNotFilled, NoAccessPattern, TooManyMatches, TooManyReads
 
 logger = logging.getLogger("dynamo_single.admin")
@@ -21,11 +21,13 @@ _STOCK = "admin/change_list.html"
 _NOTED = "dynamo_single/admin/change_list.html"
 
 
-def with_notes(template_name: Any) -> Any:
-    """The templates of a list, with ours in the place of Django's own; a project's stays."""
-    if isinstance(template_name, str):
-        return template_name
-    return [_NOTED if name == _STOCK else name for name in template_name]
+def note(response: HttpResponseBase) -> None:
+    """Show a list by our template, which says what was read, in the place of Django's own; a project's stays."""
+    if not isinstance(response, TemplateResponse) or isinstance(response.template_name, str):
+        return
+    if isinstance((response.context_data or {}).get("cl"), KeyChangeList):
+        names: Any = response.template_name
+        response.template_name = [_NOTED if name == _STOCK else name for name in names]
 
 
 def too_many(model_admin: Any) -> str:
