@@ -234,6 +234,9 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, models.Model, metacl
         condition: Condition = EVERYTHING,
     ) -> bool:
         # Django's serializers call ``Model.save_base`` unbound, which ends here.
+        if raw:
+            # Before 6.1 they do not say so to the managers of many-to-many relations, which they call next.
+            self._state.of_fixture = True  # type: ignore[attr-defined]  # a mark of ours
         return run(self._written(raw, cls, force_insert, force_update, using, update_fields, condition))
 
     # By keyword only: PynamoDB's condition in the first place would be dropped in silence.

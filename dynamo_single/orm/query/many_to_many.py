@@ -142,9 +142,14 @@ class EdgesManager:
     def set_base(
         self, objs: Iterable[Any], *, clear: bool = False, through_defaults: Any = None, raw: bool = False
     ) -> None:
-        """``set()``, under the name by which fixtures call it since Django 6.1; ``raw`` is passed on to signals."""
+        """``set()``, under the name by which fixtures call it since Django 6.1, ``raw`` then, as signals are told.
+
+        What a fixture names by ``pk`` is not asked for.
+        """
         self._write_block()
-        wanted = self._pks(tuple(objs))
+        raw = raw or getattr(self.instance._state, "of_fixture", False)
+        # What a fixture names may come after it.
+        wanted = self._pks(tuple(objs), stored=not raw)
         if clear:
             self._clear(raw=raw)
         held = set() if clear else set(self._edges().values_list(self.end.far.attname, flat=True))

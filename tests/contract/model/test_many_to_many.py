@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import StringIO
 from typing import Any
 
 import pytest
 from django import forms
 from django.core import serializers
+from django.core.management import call_command
 from django.db.models.signals import m2m_changed
 
-from dynamo_single import transactions
+from dynamo_single import models, transactions
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests
 from tests.catalog.servers import GameMember, GamePlayer, GameServer, GameTag
 from tests.contract.clubs import items
 from tests.contract.tables import assert_consistent
+from tests.unit.declaring import declare, forgotten
 
 pytestmark = pytest.mark.usefixtures("table")
 
@@ -260,12 +264,53 @@ def test_a_form_chooses_and_saves(gaming: Any, tags: list[Any]) -> None:
     assert wrong.errors == {"tags": ["Select a valid choice. nothing is not one of the available choices."]}
 
 
-def test_a_fixture_holds_the_edges_as_objects_of_their_own(gaming: Any, tags: list[Any], table: Table) -> None:
+def test_a_fixture_holds_the_edges_with_their_object_in_any_order(gaming: Any, tags: list[Any], table: Table) -> None:
     gaming.tags.add(*tags)
-    edges = GameServer.tags.through.objects.filter(gameserver=gaming)
-    text = serializers.serialize("json", [gaming, *tags, *edges])
     before = items(table)
+    out = StringIO()
+    call_command("dumpdata", "catalog.GameServer", "catalog.GameTag", stdout=out)
+    assert [each["fields"].get("tags") for each in json.loads(out.getvalue())] == [["fun", "new", "old"], *[None] * 3]
     gaming.delete()
-    for each in serializers.deserialize("json", text):
+    for tag in tags:
+        tag.delete()
+    assert items(table) == {}
+    for each in serializers.deserialize("json", out.getvalue()):
         each.save()
     assert items(table) == before
+
+
+def test_what_the_relation_gives_is_ordered_sliced_and_paged(gaming: Any, john: Any) -> None:
+    for name in "cab":
+        john.servers.add(GameServer.objects.create(server_id=f"{name}{name}", name=name))
+    assert [server.name for server in john.servers.order_by("-pk")] == ["c", "b", "a"]
+    assert [server.name for server in john.servers.allow_in_memory(10).order_by("name")] == ["a", "b", "c"]
+    assert [server.name for server in john.servers.order_by("pk")[:2]] == ["a", "b"]
+    assert sorted(john.servers.exclude(name="a").values_list("name", flat=True)) == ["b", "c"]
+    assert len(john.servers.page(2)) == 2
+
+
+def test_what_is_related_may_have_a_number_or_a_pk_of_several_parts(table: Table) -> None:
+    with forgotten():
+        seat = declare(
+            "Stool", ("STOOL#{bar}", "{number}"), bar=models.UnicodeAttribute(), number=models.IntegerAttribute()
+        )
+        drink = declare("Drink", ("DRINK#{code}", "#METADATA"), code=models.IntegerAttribute())
+        guest = declare(
+            "Drinker",
+            ("DRINKER#{guest_id}", "#METADATA"),
+            guest_id=models.IdAttribute(),
+            stools=models.ManyToMany(seat, related_name="guests"),
+            drinks=models.ManyToMany(drink, related_name="guests"),
+        )
+        ann = guest.objects.create(guest_id="a#1")
+        stools = [seat.objects.create(bar="b~#", number=number) for number in (1, -2)]
+        drinks = [drink.objects.create(code=code) for code in (7, 8)]
+        ann.stools.add(*stools)
+        ann.drinks.set([7, "8"])
+        assert sorted(each.number for each in ann.stools.all()) == [-2, 1]
+        assert [each.code for each in ann.drinks.all()] == [7, 8]
+        assert list(stools[1].guests.all()) == list(drinks[0].guests.all()) == [ann]
+        ann.stools.remove(stools[0].pk)
+        assert ann.stools.count() == 1
+        assert ann.delete()[0] == 4
+        assert stools[1].guests.count() == 0
