@@ -12,6 +12,7 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +24,14 @@ UPWARDS: list[str] = SETTINGS["typing-imports"]["upwards"]
 
 def mistakes(upwards: Sequence[str]) -> list[str]:
     """What is wrong if these imports for typing, and no other ones, may run upwards."""
-    if found := broken(upwards):
+    if found := broken(tuple(upwards)):
         return [found]
-    needless = [each for each in upwards if not broken([other for other in upwards if other != each])]
+    needless = [each for each in upwards if not broken(tuple(other for other in upwards if other != each))]
     return [f"{each} breaks no contract: it need not be in tool.typing-imports." for each in needless]
 
 
-def broken(ignored: Sequence[str]) -> str:
+@cache
+def broken(ignored: tuple[str, ...]) -> str:
     """What import-linter says of the contracts with imports for typing; nothing if they are kept."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "contracts.toml"
