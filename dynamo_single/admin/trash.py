@@ -136,7 +136,7 @@ def _say_instead(request: Any, text: str) -> None:
     request._said_of_trash = text
 
 
-def said_instead(request: object, message: object, level: int | str) -> Any:
+def said_instead(request: object, message: object, level: int | str) -> object:
     """What is shown in the place of a message of success: after a move to the trash, that it was one."""
     if level != messages.SUCCESS:
         return message

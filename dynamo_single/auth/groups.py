@@ -73,7 +73,7 @@ class Related:
         raise NotImplementedError
 
     @cached_property
-    def _manager_class(self) -> Any:
+    def _manager_class(self) -> type:
         base: Any = type(self.model._default_manager)
         classes = {
             "members_class": type("MembersQuerySet", (MembersQuerySet, base._queryset_class), {}),

@@ -185,7 +185,7 @@ class NotGenuine(Exception):
     """An entry's value is not what was signed; never leaves the cache."""
 
 
-def value_of(head: Item, parts: Iterable[Item] = (), *, signs: bool) -> Any:
+def value_of(head: Item, parts: Iterable[Item] = (), *, signs: bool) -> object:
     """The value of an entry, with its parts in order if it has any; ``NotGenuine`` if nobody signed it."""
     if NUMBER in head:
         return number_of(head)

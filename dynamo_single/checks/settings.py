@@ -118,7 +118,7 @@ def _has(path: str) -> bool:
     return any(isclass(each) and issubclass(each, wanted) for each in found)
 
 
-def _found(path: str) -> Any:
+def _found(path: str) -> object:
     try:
         return import_string(path)
     except ImportError:

@@ -112,7 +112,7 @@ class StoredAttribute(Written):
         """The fingerprint; ``follows`` is what the value follows from, by physical names."""
         return attribute_text(self.stored, self.kind, self.options, follows)
 
-    def value(self, stored: Mapping[str, object] | None) -> Any:
+    def value(self, stored: Mapping[str, object] | None) -> object:
         """The Python value of an AttributeValue, or of one that the item lacks; raises ``InvalidValue``."""
         found = self.absent if stored is None else stored
         return None if found is None else self._nameless.from_attribute_value(dict(found))

@@ -37,7 +37,7 @@ class Unlisted:
         """What the model's items say of their type."""
         return str(self.state.layout.item_type)
 
-    def object_of(self, item: Any) -> Any:
+    def object_of(self, item: Any) -> object:
         """The object of an item, or ``None`` if that is not asked for."""
         return objects.reader(self.state)(item) if matches(self.plan.filter, item, self.state.layout) else None
 
@@ -62,7 +62,7 @@ class ScanningAlias(InKeyOrder):
         made.unlisted = {each.state.model: each for each in found if each is not None}
         return made
 
-    def queryset_of(self, queryset: Any) -> Any:
+    def queryset_of(self, queryset: Any) -> object:
         """What stands in for the queryset of a model that no key lists; any other in the order of its key."""
         ordered = super().queryset_of(queryset)
         return _Scanned(self, ordered) if queryset.model in self.unlisted else ordered

@@ -95,7 +95,7 @@ def _followed(model: type[DynamoModel], generation: int) -> tuple[tuple[object, 
     )
 
 
-def _value_of(model: type[DynamoModel], pk: str) -> Any:
+def _value_of(model: type[DynamoModel], pk: str) -> object:
     attribute = getattr(model._meta.pk, "attribute", None)
     return pk if attribute is None else attribute.from_text(pk)
 

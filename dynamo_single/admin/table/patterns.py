@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.http.response import HttpResponseBase
@@ -22,7 +21,9 @@ from dynamo_single.inspection.picture import picture
 def urls(site: TableSite) -> list[URLPattern]:
     """The addresses of the pages."""
 
-    def guarded(view: Callable[[TableSite, HttpRequest, str], HttpResponseBase]) -> Any:
+    def guarded(
+        view: Callable[[TableSite, HttpRequest, str], HttpResponseBase],
+    ) -> Callable[[HttpRequest], HttpResponseBase]:
         def wrapped(request: HttpRequest) -> HttpResponseBase:
             permissions.demand(request, permissions.PATTERNS)
             alias = request.GET.get("alias", "default")

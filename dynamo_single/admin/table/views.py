@@ -82,7 +82,7 @@ class Row(Struct, frozen=True):
 def urls(site: TableSite) -> list[URLPattern]:
     """The addresses of the pages."""
 
-    def guarded(view: Callable[..., HttpResponseBase]) -> Any:
+    def guarded(view: Callable[..., HttpResponseBase]) -> Callable[[HttpRequest], HttpResponseBase]:
         def wrapped(request: HttpRequest) -> HttpResponseBase:
             permissions.demand(request, permissions.TABLE)
             try:

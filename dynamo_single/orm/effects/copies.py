@@ -84,7 +84,7 @@ def _explained(subject: Subject, checked: tuple[Action, ...], action: Action, fo
     return None
 
 
-def _copied(subject: Subject, copy: CopiedAttribute, pk: object, item: Item | None, *, lenient: bool) -> Any:
+def _copied(subject: Subject, copy: CopiedAttribute, pk: object, item: Item | None, *, lenient: bool) -> object:
     if item is None or single.has_expired(item):
         if lenient:
             return None
@@ -128,7 +128,7 @@ def _has(copy: CopiedAttribute, holder: Item) -> Stored:
     return Stored(stored, "missing") if value is None else Stored(stored, "=", (value,))
 
 
-def value_in(attribute: Any, item: Item) -> Any:
+def value_in(attribute: Any, item: Item) -> object:
     """The value of an attribute in an item, without a default for a missing one."""
     stored = item.get(attribute.attr_name)
     return None if stored is None else attribute.from_attribute_value(dict(stored))

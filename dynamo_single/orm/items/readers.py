@@ -70,7 +70,7 @@ def _upgrading(model: type[DynamoModel], read: Callable[[Stored], R]) -> Callabl
     return read if schema is None else lambda item: read(schema.current(item))
 
 
-def absent_value(attribute: Attribute) -> Any:
+def absent_value(attribute: Attribute) -> object:
     """The value of an attribute that a stored item lacks, perhaps since it is older than the attribute.
 
     The attribute's default, but nothing that is made again with each reading, such as an identifier.

@@ -128,7 +128,7 @@ def _deletes_natively(obj: DynamoModel) -> bool:
     return are_plain(obj.__class__, _TO_DELETE) and all(map(native.makes_objects, involved(type(obj))))
 
 
-def _condition_of(*, using: str | None = None, keep_parents: bool = False, condition: object = None) -> Any:
+def _condition_of(*, using: str | None = None, keep_parents: bool = False, condition: object = None) -> object:
     """The condition among the options of ``delete()``."""
     return condition
 

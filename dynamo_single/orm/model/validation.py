@@ -134,7 +134,7 @@ def _item(obj: DynamoModel, rule: Rule) -> NewItem:
     return found
 
 
-def _value(obj: DynamoModel, name: str) -> Any:
+def _value(obj: DynamoModel, name: str) -> object:
     attribute = registry.attributes_of(type(obj))[name]
     return attribute.prepare(attribute.current(obj.__dict__))
 

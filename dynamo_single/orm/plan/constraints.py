@@ -198,7 +198,7 @@ def _distinct(name: str, identities: Sequence[Identity], layout: ModelLayout) ->
     return tuple({_normal(name, each[name], layout): each[name] for each in identities}.values())
 
 
-def _normal(name: str, value: object, layout: ModelLayout) -> Any:
+def _normal(name: str, value: object, layout: ModelLayout) -> object:
     return normal(layout.attributes[name].serialize(value))
 
 

@@ -7,7 +7,7 @@ A test compares this table and our own methods with Django's, by introspection.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import NoReturn, TypeVar
 
 from dynamo_single.exceptions import NotSupported
 
@@ -28,7 +28,7 @@ REFUSED = {
 def refusing(name: str) -> Callable[..., object]:
     """A method that raises ``NotSupported`` with the table's words."""
 
-    def method(self: object, *args: object, **kwargs: object) -> Any:
+    def method(self: object, *args: object, **kwargs: object) -> NoReturn:
         raise NotSupported(f"{name}() is not supported: {REFUSED[name]}.")
 
     method.__name__ = name

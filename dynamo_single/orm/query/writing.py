@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 from asgiref.sync import sync_to_async
 from django.db import IntegrityError
@@ -315,13 +315,13 @@ class WritingQuerySet(PlannedQuerySet[M]):
 
     # Django's writers of single rows; the model's own save_base() and delete() write.
 
-    def _insert(self, *args: object, **kwargs: object) -> Any:
+    def _insert(self, *args: object, **kwargs: object) -> NoReturn:
         raise NotSupported("Items are written by save(), not by QuerySet._insert().")
 
-    def _update(self, *args: object, **kwargs: object) -> Any:
+    def _update(self, *args: object, **kwargs: object) -> NoReturn:
         raise NotSupported("Items are written by save(), not by QuerySet._update().")
 
-    def _raw_delete(self, *args: object, **kwargs: object) -> Any:
+    def _raw_delete(self, *args: object, **kwargs: object) -> NoReturn:
         raise NotSupported("Items are deleted by delete(), not by QuerySet._raw_delete().")
 
 

@@ -113,7 +113,7 @@ def read_measure(
     )
 
 
-def _condition_of(expression: Any) -> Any:
+def _condition_of(expression: Any) -> object:
     """What an aggregate's ``filter`` holds: since Django 6.0 the condition is inside an ``AggregateFilter``."""
     return getattr(expression.filter, "condition", expression.filter)
 
@@ -158,7 +158,7 @@ def _check_attribute(model: type[DynamoModel], function: Function, field: Any) -
         )
 
 
-def _default(function: Function, field: Any, expression: Any) -> Any:
+def _default(function: Function, field: Any, expression: Any) -> object:
     default = expression.default
     if default is None:
         return None
@@ -282,7 +282,7 @@ def _present(model: type[DynamoModel], measure: Measure) -> Condition:
     return Compare(name, "isnull", False)
 
 
-async def _answer(source: QueryState, measure: Measure, plan: Plan) -> Any:
+async def _answer(source: QueryState, measure: Measure, plan: Plan) -> object:
     if measure.function == "Count":
         return await reading.count(source.table, plan)
     tallies = Tallies(source.model, [replace(measure, filter=EVERYTHING)])

@@ -33,7 +33,7 @@ class Columns(Struct, frozen=True):
         """What makes the row of an item; it raises ``UnexpectedItem`` for another model's."""
         names, shape, read = self.names, self.shape, _reader(model, self.attributes)
 
-        def row(item: hydration.Item) -> Any:
+        def row(item: hydration.Item) -> object:
             hydration.check_type(model, item)
             return shape(names, read(item))
 
@@ -112,7 +112,7 @@ def as_named_tuple(names: Sequence[str], row: tuple[object, ...]) -> tuple[Any, 
     return named
 
 
-def as_value(names: Sequence[str], row: tuple[object, ...]) -> Any:
+def as_value(names: Sequence[str], row: tuple[object, ...]) -> object:
     """A row of ``values_list(flat=True)``."""
     return row[0]
 

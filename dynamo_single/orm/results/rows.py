@@ -142,7 +142,7 @@ async def rows(state: QueryState) -> Results:
     attributes = dict(zip(columns.names, columns.attributes, strict=True)) if columns is not None else {}
     named = [name if name in computation.aliases else attributes[name] for name in output]
 
-    def shaped(row: Mapping[str, Any]) -> Any:
+    def shaped(row: Mapping[str, Any]) -> object:
         return shape(output, tuple(row[name] for name in named))
 
     if computation.groups is not None:
@@ -230,7 +230,7 @@ def _value(state: QueryState, how: InMemory, computation: Computation) -> Callab
     names = (sort.attribute for sort in how.ordering)
     readers = {name: value_reader(state.model, name) for name in names if name not in computation.aliases}
 
-    def value(entry: _Entry, name: str) -> Any:
+    def value(entry: _Entry, name: str) -> object:
         item, measured = entry
         return measured[name] if name in measured else readers[name](item)
 

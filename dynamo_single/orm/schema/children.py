@@ -123,7 +123,7 @@ class Children(Generic[M]):
         return queryset.filter(**{self.field.attname: pk}) if queryset._is_plain() else None
 
     @cached_property
-    def _manager_class(self) -> Any:
+    def _manager_class(self) -> type:
         base: Any = saving(
             create_reverse_many_to_one_manager(self.model._default_manager.__class__, self.field.remote_field)
         )

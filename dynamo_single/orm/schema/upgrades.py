@@ -7,7 +7,7 @@ not know attributes or how items are written.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from msgspec import Struct
 
@@ -65,7 +65,7 @@ class _Asked(dict[str, Any]):
         super().__init__(values)
         self._asked = asked
 
-    def __missing__(self, name: str) -> Any:
+    def __missing__(self, name: str) -> NoReturn:
         self._asked.add(name)
         raise KeyError(name)
 

@@ -139,7 +139,7 @@ class CopiedAttribute(StandIn[Any]):
         expects: str = self.target.expects
         return expects
 
-    def floor(self, value: object) -> Any:
+    def floor(self, value: object) -> object:
         """As the source rounds."""
         target: Any = self.target
         return target.floor(value)
@@ -148,7 +148,7 @@ class CopiedAttribute(StandIn[Any]):
         """As the source does."""
         return super().prepare(str(value) if isinstance(value, Promise) else value)
 
-    def lookup_value(self, value: object) -> Any:
+    def lookup_value(self, value: object) -> object:
         """As the source does."""
         return self.target.lookup_value(value)
 

@@ -15,7 +15,7 @@ from dynamo_single.orm.schema.encoding.values import binary_to_text, text_to_bin
 FIXTURE_KEY = "$dynamodb"
 
 
-def to_fixture(attribute: Any, value: object, shown: object = None) -> Any:
+def to_fixture(attribute: Any, value: object, shown: object = None) -> object:
     """A value, or ``shown`` in its place, as a JSON serializer can write it and ``from_fixture`` reads it back."""
     if value is None:
         return None
@@ -28,7 +28,7 @@ def to_fixture(attribute: Any, value: object, shown: object = None) -> Any:
     return {FIXTURE_KEY: binary_to_text(attribute.to_attribute_value(value))}
 
 
-def from_fixture(attribute: Any, value: object) -> Any:
+def from_fixture(attribute: Any, value: object) -> object:
     """The value that ``to_fixture`` wrote; any other is given back as it is."""
     if not isinstance(value, dict) or set(value) != {FIXTURE_KEY}:
         return value

@@ -92,7 +92,7 @@ def number_member(text: str) -> int | Decimal:
     return int(number) if whole else number
 
 
-def shown_once_stored(model_field: object, field: Any) -> Any:
+def shown_once_stored(model_field: object, field: Any) -> object:
     """The form field of an immutable attribute, disabled in a form of a stored object, whatever is sent for it."""
     if field is not None and getattr(getattr(model_field, "attribute", None), "immutable", False):
         # Django copies a form's fields with what is set on them; a method would stay that of the first one.
@@ -100,7 +100,7 @@ def shown_once_stored(model_field: object, field: Any) -> Any:
     return field
 
 
-def _bound(model_field: Any, form: Any, name: str) -> Any:
+def _bound(model_field: Any, form: Any, name: str) -> object:
     field, instance = form.fields[name], getattr(form, "instance", None)
     if instance is not None and not instance._state.adding:
         field.disabled = True
@@ -110,5 +110,5 @@ def _bound(model_field: Any, form: Any, name: str) -> Any:
     return type(field).get_bound_field(field, form, name)
 
 
-def _held(model_field: Any, instance: Any, shown: object) -> Any:
+def _held(model_field: Any, instance: Any, shown: object) -> object:
     return model_field.value_from_object(instance)

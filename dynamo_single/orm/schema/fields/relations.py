@@ -26,7 +26,7 @@ class ReverseDescriptor(ReverseManyToOneDescriptor):  # type: ignore[type-arg]  
     """``company.person_set``."""
 
     @cached_property
-    def related_manager_cls(self) -> Any:
+    def related_manager_cls(self) -> type:
         """Django's manager class, with our writing."""
         return saving(super().related_manager_cls)
 
