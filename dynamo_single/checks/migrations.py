@@ -10,7 +10,7 @@ from django.core.checks import CheckMessage, Error, Warning
 
 from dynamo_single.conf import aliases
 from dynamo_single.exceptions import DynamoSingleError, ForeignTable, FormNotApplied
-from dynamo_single.orm.filled import knowledge
+from dynamo_single.orm.filled import fitting, knowledge
 from dynamo_single.orm.filled.states import StoredForm, refuse_foreign
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.upgrades import FIRST
@@ -57,7 +57,7 @@ def _unreadable(table: Table, item_type: str, form: StoredForm) -> Iterator[Warn
     model = registry.model_of_type(table.settings.alias, item_type)
     if model is not None and knowledge.has_migrations(model._meta.app_label):
         try:
-            knowledge.check_version(registry.layout_of(model), form)
+            fitting.check_version(registry.layout_of(model), form)
         except FormNotApplied as error:
             yield Warning(str(error), obj=model, id="dynamo_single.W908")
 

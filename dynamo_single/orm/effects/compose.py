@@ -18,6 +18,7 @@ from dynamo_single.orm.effects.effect import Along, Effects, Subject, Transition
 from dynamo_single.orm.effects.terms import NO_TERMS, Conditions, Terms
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.filled import knowledge
+from dynamo_single.orm.filled.kept import epoch
 from dynamo_single.orm.filled.knowledge import Missing
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.expiry import free
@@ -41,6 +42,7 @@ class Draft(Struct, frozen=True, eq=False):
 
     ``changes`` are left to DynamoDB; ``computed`` is the condition under which what was computed here is right.
     ``set_to`` is that and what was filled in; ``shown`` is what else the object's attributes are, once it is written.
+    ``begun`` is the epoch of the names and keys that all of it goes by.
     ``repeated`` are attributes to write although they are as they were read, ``whole`` those that are written whole
     whatever another writer has put in. ``raw`` (fixtures) gives no version and does without what is missing.
     """
@@ -53,6 +55,7 @@ class Draft(Struct, frozen=True, eq=False):
     raw: bool = False
     repeated: frozenset[str] = frozenset()
     whole: frozenset[str] = frozenset()
+    begun: int = field(default_factory=epoch)
     set_to: Mapping[str, Any] = field(default_factory=dict)
     shown: Mapping[str, Any] = field(default_factory=dict)
 

@@ -42,6 +42,11 @@ def kept(maxsize: int | None = None) -> Callable[[Callable[P, R]], Callable[P, R
     return decorated
 
 
+def epoch() -> int:
+    """A number that is another one whenever keys or names have changed, or are changing."""
+    return _epoch
+
+
 @contextmanager
 def changing() -> Iterator[None]:
     """Within the block keys or names change; nothing of before it is kept."""

@@ -7,11 +7,12 @@ DynamoDB does. This module must not know models, Django's expressions or request
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Context, Decimal
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.matching import matches, normal
@@ -97,6 +98,18 @@ class Change(Struct, frozen=True):
             return ()
         (kind,) = self.operand
         return (Or((self.place.stored("missing"), self.place.stored("type", {"S": kind}))),)
+
+
+def with_names(changes: Iterable[Change], names: Mapping[str, str]) -> tuple[Change, ...]:
+    """Changes with other physical names in the place of some."""
+
+    def named(place: Place) -> Place:
+        return replace(place, name=names.get(place.name, place.name))
+
+    return tuple(
+        replace(each, place=named(each.place), places=tuple((named(place), sign) for place, sign in each.places))
+        for each in changes
+    )
 
 
 def needs(changes: Iterable[Change]) -> Condition:

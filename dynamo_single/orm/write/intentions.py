@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
+from msgspec.structs import replace
 
 from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.effects.terms import NO_TERMS, Terms
-from dynamo_single.orm.requests.changes import Change
+from dynamo_single.orm.requests.changes import Change, with_names
+from dynamo_single.orm.schema.layout import Twin
 
 
 class Save(Struct, frozen=True):
@@ -27,6 +31,11 @@ class Save(Struct, frozen=True):
     raw: bool = False
     force: bool = False
     repeat: bool = True
+
+    def by(self, twins: Sequence[Twin]) -> Save:
+        """The same of what is being renamed: it may be older than what is known of the names in use."""
+        names = {twin.other: twin.used for twin in twins}
+        return replace(self, terms=self.terms.by(twins), changes=with_names(self.changes, names))
 
     @property
     def looks_for_changes(self) -> bool:

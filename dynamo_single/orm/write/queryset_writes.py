@@ -255,8 +255,9 @@ def _checked_value(field: Any, value: object) -> Any:
 async def at_once(matches: Matches, assigned: Assigned) -> int | None:
     """Update the one object that is asked for by one request; ``None`` where objects have to be read first."""
     model = matches.model
-    if matches.pending is not None or matches.is_empty or registry.layout_of(model).schema is not None:
-        return None  # an item of an earlier schema version has to be read before it is written
+    layout = registry.layout_of(model)
+    if matches.pending is not None or matches.is_empty or layout.schema is not None or layout.twins:
+        return None  # of an earlier schema version, or of a name that changes hands, an item has to be read first
     if not computed_changes.is_left_to_dynamodb(model, assigned.changes, assigned.values, alone=True):
         return None
     plan = planner.plan(matches.query, now=clock.instant())

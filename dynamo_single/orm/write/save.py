@@ -24,6 +24,7 @@ from dynamo_single.orm.effects.together import effects_of
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.effects.write_errors import is_gone, stored_instead
 from dynamo_single.orm.filled import knowledge
+from dynamo_single.orm.filled.kept import epoch
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.held import hold_only, values_held
@@ -53,8 +54,6 @@ async def save(obj: DynamoModel, wanted: Save, pending: Block | None) -> None:
     """
     await knowledge.ask(registry.layout_of(type(obj)))
     form = form_of(type(obj))
-    if form.twins:
-        wanted = replace(wanted, terms=wanted.terms.by(form.twins))
     if form.files and not wanted.raw:
         await local(partial(form.store_files, obj, wanted.only))
     named = _named(obj, wanted)
@@ -62,7 +61,14 @@ async def save(obj: DynamoModel, wanted: Save, pending: Block | None) -> None:
         wanted = replace(wanted, changes=(*wanted.changes, *assignments.of_object(obj, wanted.only)))
     if isinstance(obj._stored, PartialItem) and wanted.looks_for_changes and not changed_in_memory(obj):
         return
-    await begun_anew(_Saving(obj, wanted, effects_of(type(obj)), pending, named).carry_out)
+
+    async def attempt() -> None:
+        # Made again also where what is being renamed has another name meanwhile.
+        begun, twins = epoch(), registry.layout_of(type(obj)).twins
+        current = wanted.by(twins) if twins else wanted
+        await _Saving(obj, current, effects_of(type(obj)), pending, named, begun).carry_out()
+
+    await begun_anew(attempt)
 
 
 def _named(obj: DynamoModel, wanted: Save) -> frozenset[str] | None:
@@ -102,6 +108,7 @@ class _Saving(Struct, frozen=True, eq=False):
     effects: Effects
     pending: Block | None
     named: frozenset[str] | None
+    begun: int
 
     async def carry_out(self) -> None:
         """Draft what is wanted and send it; again where another writer changed what something is computed of."""
@@ -196,7 +203,8 @@ class _Saving(Struct, frozen=True, eq=False):
                 following = form.automatic_values(self.obj)
                 changed = {**changed, **{name: following[name] for name in following if name not in wanted.given}}
         form.refuse_move(draft.held, changed, draft.before)
-        await send(self.obj, self.effects, replace(draft, changed=changed), wanted.terms, self.pending)
+        draft = replace(draft, changed=changed, begun=self.begun)
+        await send(self.obj, self.effects, draft, wanted.terms, self.pending)
         if draft.repeated:
             await self._finish_earlier()
 
@@ -237,6 +245,11 @@ async def send(obj: DynamoModel, effects: Effects, draft: Draft, terms: Terms, p
     absent: frozenset[ItemKey] = frozenset()
     while True:
         write = await compose(obj, effects, draft, terms, pending=pending, absent=absent)
+        if draft.begun != epoch():
+            raise SourceChanged(
+                f"{Subject(obj).name}: a migration has changed meanwhile under which names and keys it is stored; "
+                "nothing was written. Try again."
+            )
         if write is None:
             # An automatic time that is the same to the millisecond.
             await _check(obj, draft.before, terms, pending)

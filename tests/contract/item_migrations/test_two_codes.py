@@ -10,13 +10,18 @@ import random
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Condition, Event, Thread
 from typing import Any
 
 import pytest
+from django.db.models import F
 
 from dynamo_single import models
 from dynamo_single.exceptions import KeyNotFilled
-from dynamo_single.item_migrations import applying
+from dynamo_single.item_migrations import applying, finishing
+from dynamo_single.item_migrations.online import Options
+from dynamo_single.item_migrations.run import Run, running
+from dynamo_single.orm.filled import knowledge
 from dynamo_single.table import Table
 from dynamo_single.testing import intercept
 from tests.contract.item_migrations.processes import Process, World
@@ -120,3 +125,82 @@ def assert_clean(table: Table, names: tuple[str, str, str]) -> None:
     for (partition, _), item in scanned(table).items():
         if partition.startswith("SHOP#"):
             assert not gone.intersection(item)
+
+
+@pytest.fixture
+def renaming(tmp_path: Path, table: Table, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """New code, while three names are becoming others; every request of it asks the table first."""
+    with history(tmp_path) as app:
+        old = declared(app, OLD, KEY)
+        app.make()
+        app.migrate()
+        old.objects.bulk_create([old(pk=f"s{n}", name="A", size=0, notes={}, other="x") for n in range(8)])
+        new = declared(app, NEW, CHANGES["names"][1])
+        app.make(answers=["y"] * 3)
+        app.migrate()
+        monkeypatch.setattr(knowledge, "REFRESH", 0.0)
+        yield new
+
+
+class Worker(Thread):
+    """A thread that counts in objects of its own, and looks whether all of it is there."""
+
+    def __init__(self, model: Any, share: int) -> None:
+        super().__init__(daemon=True)
+        self.model = model
+        self.wanted = {f"s{number}": 0 for number in range(share, 8, 2)}
+        self.rounds, self.told = 0, Condition()
+        self.error: BaseException | None = None
+        self.is_over = Event()
+
+    def run(self) -> None:
+        """Until it is over, or something is not as it was written."""
+        try:
+            while not self.is_over.is_set():
+                self._go_round()
+                with self.told:
+                    self.rounds += 1
+                    self.told.notify_all()
+        except BaseException as error:
+            self.error = error
+            with self.told:
+                self.told.notify_all()
+
+    def _go_round(self) -> None:
+        for pk, count in self.wanted.items():
+            one = self.model.objects.get(pk=pk)
+            assert (one.width, one.remarks.get("count", 0)) == (count, count), pk
+            self.model.objects.filter(pk=pk).update(width=F("width") + 1)
+            one.title, one.remarks = f"{count}", {"count": count + 1}
+            one.save(update_fields=["title", "remarks"])
+            self.wanted[pk] = count + 1
+
+    def wait_for(self, rounds: int) -> None:
+        """Let it do so much more."""
+        with self.told:
+            until = self.rounds + rounds
+            self.told.wait_for(lambda: self.rounds >= until or self.error is not None, timeout=60)
+
+
+def test_threads_of_new_code_go_on_while_a_rename_is_finished(renaming: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The names change hands under their requests; nothing that they write is lost, and nothing is refused."""
+    workers = [Worker(renaming, share) for share in range(2)]
+
+    def wait(step: object = None) -> None:
+        for worker in workers:
+            worker.wait_for(2)
+
+    monkeypatch.setattr(applying, "_wait", wait)
+    for worker in workers:
+        worker.start()
+    try:
+        wait()
+        with running(Run(options=Options(segments=2, page=5))) as this:
+            for each in finishing.opened():
+                finishing.finish(each, this)
+        wait()
+    finally:
+        for worker in workers:
+            worker.is_over.set()
+            worker.join()
+    assert [worker.error for worker in workers] == [None] * 2

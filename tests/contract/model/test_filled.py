@@ -61,6 +61,19 @@ def test_a_table_that_says_nothing_is_asked_once(say: Say) -> None:
             assert list(Club.objects.all()) == []
 
 
+def test_the_first_migration_is_noticed_by_a_process_that_was_there_before(
+    say: Say, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What counted as filled, since nothing was known of it, is looked at again."""
+    monkeypatch.setattr(table, "replaced", 0)
+    monkeypatch.setattr(knowledge, "REFRESH", 0.0)
+    assert list(Club.objects.all()) == []
+    with _elsewhere():
+        say(keys={})
+    with pytest.raises(KeyNotFilled):
+        list(Club.objects.all())
+
+
 def test_an_app_without_migrations_is_not_asked_about(say: Say, settings: Any) -> None:
     """It costs nothing at all."""
     say(primary="table: OTHER / {x}")
