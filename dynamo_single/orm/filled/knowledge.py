@@ -115,10 +115,8 @@ async def ask(layout: ModelLayout) -> Missing:
     known = _tables.get(table)
     if known is not None and layout in known.filled:
         return NOTHING
-    found = await _ask(table, layout)
-    if layout.sharding is None:
-        return found
-    return replace(found, schedule=await _schedule(table, layout, SHARDS_REFRESH))
+    found, is_sharded = await _ask(table, layout), layout.sharding is not None
+    return replace(found, schedule=await _schedule(table, layout, SHARDS_REFRESH)) if is_sharded else found
 
 
 async def _ask(table: Table, layout: ModelLayout) -> Missing:
@@ -264,9 +262,8 @@ def schedule(layout: ModelLayout) -> Schedule:
 def recorded(table: Table, item_type: str) -> Schedule:
     """The shards of a type of items, as they were recorded at most ``SHARDS_REFRESH`` seconds ago."""
     known = _tables.setdefault(table, _Known())
-    state = known.state
-    if state is None or known.age >= SHARDS_REFRESH or known.replaced != table.replaced:
-        state = run(known.read(table))
+    state = known.state if known.age < SHARDS_REFRESH and known.replaced == table.replaced else None
+    state = run(known.read(table)) if state is None else state
     found = state.shards.get(item_type)
     return Schedule() if found is None else Schedule(found.entries)
 
