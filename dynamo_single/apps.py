@@ -70,6 +70,9 @@ class DynamoSingleConfig(AppConfig):
         for name, tag in _CHECKS.items():
             checks.register(_check(name), tag)
         checks.register(_check("migrations.check_apps"), checks.Tags.models, deploy=True)
+        if sys.argv[1:2] == ["runserver"] and _is_command():
+            # It names migrations that are not applied, and asks no check of databases.
+            checks.register(_check("migrations.check_served"), checks.Tags.models)
         install_router()
         migration_state.install()
         sql_references.install()

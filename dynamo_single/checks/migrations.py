@@ -7,6 +7,7 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.core.checks import CheckMessage, Error, Warning
+from django.db import DEFAULT_DB_ALIAS
 
 from dynamo_single.conf import aliases
 from dynamo_single.exceptions import DynamoSingleError, ForeignTable, FormNotApplied
@@ -19,6 +20,11 @@ from dynamo_single.table.table import Table, get_table
 
 #: Packages whose models this project's own releases change; their users write no migrations for them.
 _SHIPPED = ("dynamo_single", "accounts")
+
+
+def check_served(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
+    """What ``check_tables()`` finds, for ``runserver``."""
+    return check_tables(app_configs, databases=[DEFAULT_DB_ALIAS])
 
 
 def check_tables(

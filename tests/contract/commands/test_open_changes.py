@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from django.apps import apps
@@ -17,8 +19,10 @@ from dynamo_single.orm.filled.states import OpenChange
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests
+from tests import children
 from tests.catalog.clubs import Club
 
+ROOT = Path(__file__).resolve().parents[3]
 CHANGE = OpenChange("AddKey", "catalog.0002_by_town", {"number": "0", "label": "Add key by_town to Club on gs2"})
 
 
@@ -93,3 +97,26 @@ def test_an_app_without_migrations_is_told_before_it_is_deployed() -> None:
 def _url(table: Table) -> str:
     endpoint = str(table.settings.endpoint_url).replace("http", "dynamodb", 1)
     return f"{endpoint}/{table.name}?region={table.settings.region}"
+
+
+def test_the_development_server_says_what_is_open(opened: Table, tmp_path: Path) -> None:
+    """As it names migrations that are not applied; it asks no check of databases."""
+    url = str(opened.settings.endpoint_url).replace("http://", "dynamodb://")
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "tests.settings",
+        "DYNAMO_TEST_URL": f"{url}/{opened.name}?region=us-east-1",
+        "PYTHONUNBUFFERED": "1",
+    }
+    with (tmp_path / "stderr").open("w+") as stderr:
+        server = children.Dialogue(
+            ["-m", "django", "runserver", "--noreload", "127.0.0.1:0"], cwd=ROOT, env=environment, stderr=stderr
+        )
+        try:
+            while (line := server.answer()) and "Starting development server" not in line:
+                pass
+        finally:
+            server.kill()
+            server.close()
+        stderr.seek(0)
+        assert "dynamo_single.W905" in stderr.read()
