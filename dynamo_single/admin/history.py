@@ -60,6 +60,17 @@ def entries() -> Any:
     return LogEntry.objects.all()
 
 
+def deletion_of(obj: models.Model) -> Any:
+    """The latest entry of an object's deletion, with its user; ``None`` if the admin has none, or the log is in SQL.
+
+    One Query of the ten latest entries, and one GetItem of the user.
+    """
+    if not is_in_dynamodb():
+        return None
+    found = entries().filter(object_type=obj._meta.label_lower, object_id=str(obj.pk)).order_by("-action_time")
+    return next((entry for entry in found[:10] if entry.is_deletion()), None)
+
+
 def write(request: HttpRequest, obj: models.Model, action_flag: int, message: object = "") -> Any:
     """Write one entry: one PutItem. ``message`` is a text, or a list as ``ModelAdmin`` constructs it."""
     from dynamo_single.admin.log import LogEntry

@@ -320,10 +320,7 @@ class DynamoModelAdmin(
         content_types.provide(self.model)
         response: Any = super().render_change_form(request, context, add, change, form_url, obj)
         if trash.is_deleted(obj) and self.change_form_template is None:
-            response.template_name = "dynamo_single/admin/in_trash.html"
-            # Django's actions work on what a list shows, where an object in the trash is not.
-            response.context_data.pop("action_form", None)
-            response.context_data["may_restore"] = self.has_restore_permission(request, obj)
+            trash.show_in_trash(self, request, obj, response)
         return response
 
     def get_urls(self) -> list[URLPattern]:

@@ -16,7 +16,9 @@ from django.urls import reverse
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from msgspec import Struct
 
+from dynamo_single.admin import history
 from dynamo_single.admin.errors import REFUSALS
 from dynamo_single.orm.model.sql_references import rows_along
 from dynamo_single.orm.schema.kinds import DynamoModel
@@ -107,6 +109,43 @@ def _shown(modeladmin: Any, obj: DynamoModel) -> str:
         return f"{capfirst(obj._meta.verbose_name)}: {obj}"
     shown = getattr(responsible, "shown_in_list", None)
     return f"{capfirst(obj._meta.verbose_name)}: {obj}" if shown is None else str(shown(obj))
+
+
+#: Objects that the page of one in the trash names.
+_NAMED = 100
+
+
+def show_in_trash(modeladmin: Any, request: HttpRequest, obj: Any, response: Any) -> None:
+    """Make the page of an object one of what is in the trash: with a button to restore it, and none to save it."""
+    response.template_name = "dynamo_single/admin/in_trash.html"
+    # Django's actions work on what a list shows, where an object in the trash is not.
+    response.context_data.pop("action_form", None)
+    response.context_data["may_restore"] = modeladmin.has_restore_permission(request, obj)
+    response.context_data["in_trash"] = described(modeladmin, request, obj)
+
+
+class InTrash(Struct, frozen=True):
+    """What the page of an object in the trash says: what comes back with it, and who deleted it, as far as is known."""
+
+    returning: tuple[str, ...]
+    unnamed: int
+    deletion: Any
+
+
+def described(modeladmin: Any, request: HttpRequest, obj: Any) -> InTrash:
+    """A Query for each kind of children that go along with the object, and one of its log, with a batch of users.
+
+    Children that the user may not view are counted only. Who deleted an object outside of the admin is not known.
+    """
+    found = run(trash.coming_back_with(obj))
+    seen = [each for each in found if _may_view(modeladmin, request, each)]
+    named = tuple(_shown(modeladmin, each) for each in seen[:_NAMED])
+    return InTrash(named, len(found) - len(named), history.deletion_of(obj))
+
+
+def _may_view(modeladmin: Any, request: HttpRequest, obj: Any) -> bool:
+    responsible = _responsible(modeladmin, obj)
+    return responsible is None or bool(responsible.has_view_permission(request, obj))
 
 
 def delete(request: HttpRequest, obj: Any) -> None:

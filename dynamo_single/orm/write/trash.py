@@ -143,6 +143,11 @@ async def along_with(obj: DynamoModel) -> list[Any]:
     return await cascade.below(obj, live)
 
 
+async def coming_back_with(obj: DynamoModel) -> list[Any]:
+    """What a restoration brings back along with an object in the trash: a Query for each kind of children."""
+    return await cascade.below(obj, Batch.of(obj).listings)
+
+
 def live(children: Children) -> list[Listing]:
     """The children that are not in the trash."""
     return [Listing(children, "live")]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from project.directory.models import Company
-from tests.contract.conftest import Pages
+from project.directory.models import Company, Person
+from tests.contract.conftest import Pages, text_of
 
 COMPANY = "directory/company/"
 TRASH = f"{COMPANY}?trash=yes"
@@ -98,3 +99,26 @@ def test_moving_to_the_trash_takes_the_permission_to_delete_only(staff: Staff) -
     pages = staff("directory.view_company", "directory.delete_company")
     assert pages.post(f"{COMPANY}{company.pk}/delete/", {"post": "yes"}).status_code == 302
     assert Company.deleted_objects.filter(pk=company.pk).exists()
+
+
+def test_the_page_of_an_object_in_the_trash_says_who_deleted_it_and_what_comes_back(pages: Pages) -> None:
+    """Its children that went along, and not those that were deleted before."""
+    company = Company.objects.create(company_id="acme", name="Acme")
+    for name in ("Anna", "Bert"):
+        Person.objects.create(company=company, person_id=name.lower(), name=name)
+    Person.objects.get(company_id="acme", person_id="bert").delete()
+    pages.post("directory/company/acme/delete/", {"post": "yes"})
+    shown = text_of(pages.get("directory/company/acme/change/"))
+    assert "Deleted by admin on" in shown
+    assert "Person: Anna" in shown
+    assert "Bert" not in shown
+
+
+def test_children_that_the_user_may_not_view_are_counted_only(staff: Any) -> None:
+    """Of what comes back."""
+    company = Company.objects.create(company_id="acme", name="Acme")
+    Person.objects.create(company=company, person_id="anna", name="Anna")
+    company.delete()
+    shown = text_of(staff("directory.view_company").get("directory/company/acme/change/"))
+    assert "and one more" in shown
+    assert "Anna" not in shown
