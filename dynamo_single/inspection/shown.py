@@ -216,8 +216,8 @@ def _links(alias: str, item: Item, masks: Masks) -> Iterator[Link]:
     secret = masks.attributes(model)
     try:
         values = hydration.values_of(model, item)
-        for rule, key in claims.claims_of(model, item).items():
-            if secret.isdisjoint(rule.fields):
+        for key, rule in claims.claims_of(model, item).items():
+            if secret.isdisjoint(rule.fields if rule.members is None else (*rule.fields, rule.members.name)):
                 yield Link("claim", ", ".join(rule.fields), key)
         yield from (link for target, link in _references(model, values) if not _is_named_by_secret(target, masks))
         for key, made in derived.items_of(model, item).items():

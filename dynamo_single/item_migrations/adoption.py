@@ -86,7 +86,7 @@ def _differences_of_now(table: Table, snapshot: Snapshot, item: Item) -> Iterato
         for each in snapshot.index_names(name):
             if not _is_same(item.get(each), pairs.get(each)):
                 yield f"{each} is {_shown(item.get(each))} and should be {_shown(pairs.get(each))}"
-    for rule, key in claims.items():
+    for key, rule in claims.items():
         answer = table.send(compile_reads([key], table.name))["Responses"][0].get("Item")
         if answer is None:
             yield f"nothing claims its {' and '.join(rule.attributes)}"

@@ -18,13 +18,15 @@ class UniqueRule(Written):
     """Some attributes, by Python name, whose values taken together only one live object has.
 
     ``canonical`` are those whose texts are compared without regard to case. ``condition`` is in physical names, and
-    ``name`` the constraint's, if it has a condition.
+    ``name`` the constraint's, if it has a condition. ``members`` is a set whose members are unique as the attribute's
+    values are.
     """
 
     attributes: tuple[str, ...]
     canonical: tuple[str, ...] = ()
     name: str = ""
     condition: Plain | None = None
+    members: str = ""
 
     def __hash__(self) -> int:
         return hash((self.attributes, self.name))  # a condition holds dicts
@@ -37,4 +39,10 @@ class UniqueRule(Written):
             canonical=tuple(each.name for each in rule.attributes if each.canonical),
             name=rule.name,
             condition=None if rule.condition == EVERYTHING else plain(rule.condition),
+            members="" if rule.members is None else rule.members.name,
         )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All that is claimed, by Python name."""
+        return (*self.attributes, self.members) if self.members else self.attributes

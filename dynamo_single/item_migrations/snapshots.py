@@ -141,15 +141,23 @@ class Snapshot(Written):
                 found |= {each: {"S": text} for each, text in zip(self.index_names(name), texts, strict=True)}
         return found
 
-    def claims(self, item: Item) -> dict[UniqueRule, ItemKey]:
-        """The claims that a stored item has to hold, by rule; raises ``InvalidValue`` for a value that fits no key."""
-        found = {rule: self.claim(rule, item) for rule in self.unique}
-        return {rule: key for rule, key in found.items() if key is not None}
+    def claims(self, item: Item) -> dict[ItemKey, UniqueRule]:
+        """The claims that a stored item has to hold; raises ``InvalidValue`` for a value that fits no key."""
+        return {key: rule for rule in self.unique for key in self.claimed(rule, item)}
 
-    def claim(self, rule: UniqueRule, item: Item) -> ItemKey | None:
-        """The key of the claim of one rule; ``None`` if the item has to hold none."""
+    def claimed(self, rule: UniqueRule, item: Item) -> set[ItemKey]:
+        """The keys of the claims of one rule that an item has to hold."""
         if names.DELETED_AT in item or not matches(_condition(rule), item):
-            return None
+            return set()
+        own = self._claim(rule, item)
+        found = set() if own is None else {own}
+        if rule.members:
+            stored = self.attributes[rule.members]
+            attributes, members = self._unique_attributes(rule), stored.value(item.get(stored.stored)) or ()
+            found |= {key_of_claim(self.item_type, attributes, rule.name, (member,)) for member in members}
+        return found
+
+    def _claim(self, rule: UniqueRule, item: Item) -> ItemKey | None:
         attributes = self._unique_attributes(rule)
         stored = [item.get(each.attr_name) for each in attributes]
         values = [
@@ -166,7 +174,8 @@ class Snapshot(Written):
 
     def unique_fingerprint(self, rule: UniqueRule) -> str:
         """The text of a unique rule."""
-        return rule_fingerprint(self._unique_attributes(rule), rule.name, _condition(rule))
+        members = self.attributes[rule.members].stored if rule.members else ""
+        return rule_fingerprint(self._unique_attributes(rule), rule.name, _condition(rule), members)
 
     def attribute_fingerprint(self, name: str) -> str:
         """The text of an attribute."""
@@ -276,7 +285,8 @@ def _rule_renamed(rule: UniqueRule, python: tuple[str, str], physical: tuple[str
         return tuple(python[1] if name == python[0] else name for name in names)
 
     condition = None if rule.condition is None else renamed(rule.condition, *physical)
-    return replace(rule, attributes=follow(rule.attributes), canonical=follow(rule.canonical), condition=condition)
+    attributes, canonical, (members,) = map(follow, (rule.attributes, rule.canonical, (rule.members,)))
+    return replace(rule, attributes=attributes, canonical=canonical, condition=condition, members=members)
 
 
 def _renamed(source: str, old: str, new: str) -> str:

@@ -20,7 +20,7 @@ def wanted(subject: Subject, others: Others) -> Iterable[ItemKey]:
     """An item's claims and who else holds them; a claim's owner."""
     if subject.is_claim:
         return _owner(subject.item)
-    claims = (_claims(subject.model, subject.item) or {}).values()
+    claims = _claims(subject.model, subject.item) or {}
     held = (owner for key in claims if key in others for owner in _owner(others[key]))
     return [*claims, *(owner for owner in held if owner != subject.key)]
 
@@ -30,7 +30,7 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
     if subject.is_claim:
         yield from _of_claim(subject, others)
         return
-    for rule, key in (_claims(subject.model, subject.item) or {}).items():
+    for key, rule in (_claims(subject.model, subject.item) or {}).items():
         yield from _of_item(subject, rule, key, others)
 
 
@@ -39,7 +39,7 @@ def belongs_to(model: type[DynamoModel], key: ItemKey) -> bool:
     return key[0].startswith(claim_prefix(model))
 
 
-def _claims(model: Any, item: Item) -> dict[Rule, ItemKey] | None:
+def _claims(model: Any, item: Item) -> dict[ItemKey, Rule] | None:
     """The claims that an item has to have; ``None`` if nobody can say, because it cannot be read."""
     if model is None:
         return None
@@ -73,7 +73,7 @@ def _of_claim(subject: Subject, others: Others) -> Iterator[Finding]:
 
 def _of_item(subject: Subject, rule: Rule, key: ItemKey, others: Others) -> Iterator[Finding]:
     claim = others.get(key)
-    which = rule.worded(rule.values(subject.item) or ())
+    which = rule.worded(rule.claimed(subject.item)[key])
     take = uniqueness.put_claim(subject.model, key, subject.item)
     unchanged = state_of(subject.item, rule.stored_names)
     if claim is None:
@@ -102,7 +102,7 @@ def _of_item(subject: Subject, rule: Rule, key: ItemKey, others: Others) -> Iter
 def _holds(alias: str, owner: Item, key: ItemKey) -> bool | None:
     """Whether an item has to have a claim; ``None`` if nobody can say."""
     claims = _claims(Subject.of(alias, owner).model, owner)
-    return None if claims is None else key in claims.values()
+    return None if claims is None else key in claims
 
 
 def _as_it_is(alias: str, key: ItemKey, owner: Item | None) -> Check:

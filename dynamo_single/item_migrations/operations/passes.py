@@ -49,12 +49,12 @@ def to_count(label: str, name: str, attribute: StoredAttribute) -> str:
 
 def needless(snapshot: Snapshot, name: str) -> tuple[Task, ...]:
     """What releases the claims that nobody needs any more, of the rules that name an attribute."""
-    return tuple(needless_claims(snapshot, rule) for rule in snapshot.unique if name in rule.attributes)
+    return tuple(needless_claims(snapshot, rule) for rule in snapshot.unique if name in rule.names)
 
 
 def released(before: Snapshot, after: Snapshot, name: str) -> tuple[Task, ...]:
     """What releases the claims that are under an attribute's former physical name."""
-    return tuple(released_claims(before, after, rule) for rule in before.unique if name in rule.attributes)
+    return tuple(released_claims(before, after, rule) for rule in before.unique if name in rule.names)
 
 
 def undone(before: Snapshot, after: Snapshot, old: str, new: str) -> tuple[Task, ...]:

@@ -22,7 +22,7 @@ class _UniqueOperation(ItemsOperation):
         """The rule and its attributes; a condition may be about any of them."""
         if self.rule.condition is not None:
             return frozenset({"*"})
-        return frozenset({f"rule:{self._words}", *(f"attribute:{name}" for name in self.rule.attributes)})
+        return frozenset({f"rule:{self._words}", *(f"attribute:{name}" for name in self.rule.names)})
 
     @property
     def _words(self) -> str:

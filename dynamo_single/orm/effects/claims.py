@@ -6,7 +6,7 @@ two objects can never hold the same values; which of two racing writers loses is
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any
 
@@ -59,9 +59,9 @@ def _explained(transition: Transition, action: Action, found: Item | None) -> Ex
 def violation(subject: Subject, item: Item, action: Action) -> UniqueViolation | None:
     """The error for a claim of an item that another object holds; ``None`` if the action takes no claim of it."""
     label = subject.model._meta.label
-    for rule, key in claims_of(subject.model, item).items():
-        values = rule.values(item)
-        if key == action.key and values is not None:
+    for key, rule in claims_of(subject.model, item).items():
+        if key == action.key:
+            values = rule.claimed(item)[key]
             constraint = f" ({rule.name})" if rule.name else ""
             return UniqueViolation(
                 f"Another {label} has {rule.worded(values)}{constraint}; nothing was written.",
@@ -81,12 +81,9 @@ def rule_of(model: type[DynamoModel], attribute: Attribute) -> Rule:
     raise ConfigurationError(f"{model._meta.label}.{attribute.name} is not unique: declare it with unique=True.")
 
 
-def claims_of(model: type[DynamoModel], item: Item | None) -> dict[Rule, ItemKey]:
-    """The claims that a stored item owns, by rule: none for one that is deleted, or not there."""
-    if item is None:
-        return {}
-    claims = {rule: rule.key_of(item) for rule in rules_of(model)}
-    return {rule: key for rule, key in claims.items() if key is not None}
+def claims_of(model: type[DynamoModel], item: Item | None) -> dict[ItemKey, Rule]:
+    """The claims that a stored item owns, and the rule of each: none for one that is deleted, or not there."""
+    return {} if item is None else {key: rule for rule in rules_of(model) for key in rule.claimed(item)}
 
 
 def actions(model: type[DynamoModel], before: Item | None, after: Item | None) -> list[Action]:
@@ -101,13 +98,17 @@ def actions(model: type[DynamoModel], before: Item | None, after: Item | None) -
     # With its owner a claim has expired too, and may be another's by now: nothing is left to be released.
     to_free = before is not None and not has_expired(before)
     found: list[Action] = []
-    for rule in {**old, **new}:
-        taken, given_up = new.get(rule), old.get(rule)
-        if after is not None and taken is not None and (taken != given_up or renewed):
-            found.append(put_claim(model, taken, after, former if taken == given_up else None))
-        if before is not None and to_free and given_up is not None and given_up != taken:
-            found.append(delete_claim(given_up, key_of(before)))
+    for rule in rules_of(model):
+        if after is not None:
+            taken = (key for key in _of(new, rule) if key not in old or renewed)
+            found += (put_claim(model, key, after, former if key in old else None) for key in taken)
+        if before is not None and to_free:
+            found += (delete_claim(key, key_of(before)) for key in _of(old, rule) if key not in new)
     return found
+
+
+def _of(claims: Mapping[ItemKey, Rule], rule: Rule) -> list[ItemKey]:
+    return [key for key, each in claims.items() if each is rule]
 
 
 def _expiry(item: Item | None) -> Any:
@@ -129,7 +130,7 @@ def depends_on(model: type[DynamoModel], before: Item, after: Item, written: Col
     decides_about_all = not {names.DELETED_AT, *expires}.isdisjoint(written)
     found: set[str] = set()
     for rule in rules:
-        if decides_about_all or not rule.stored_names.isdisjoint(written) or old.get(rule) != new.get(rule):
+        if decides_about_all or not rule.stored_names.isdisjoint(written) or _of(old, rule) != _of(new, rule):
             found |= rule.stored_names | expires
     return found
 

@@ -23,7 +23,7 @@ from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
 from dynamo_single.orm.plan.lookups import Lookup
 from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.attributes import Attribute, CanonicalAttribute
+from dynamo_single.orm.schema.attributes import Attribute, CanonicalAttribute, UnicodeSetAttribute
 from dynamo_single.orm.schema.encoding.keys import SEPARATOR, Template, canonical, codec_for, prefix_end
 from dynamo_single.orm.schema.fingerprints import shortened
 from dynamo_single.orm.schema.kinds import DynamoModel
@@ -38,13 +38,15 @@ class Rule(Struct, frozen=True, eq=False):
     """Some attributes whose values, taken together, only one live object has.
 
     ``condition`` is in stored names: an item that does not meet it holds no claim. ``constraint`` is Django's, if the
-    rule was declared as one; only with a condition is its name part of the claims' keys.
+    rule was declared as one; only with a condition is its name part of the claims' keys. ``members`` is a set whose
+    members are claimed as values of the one attribute.
     """
 
     model: Any
     attributes: tuple[Attribute, ...]
     condition: Condition = EVERYTHING
     constraint: UniqueConstraint | None = None
+    members: Attribute | None = None
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -54,7 +56,9 @@ class Rule(Struct, frozen=True, eq=False):
     @property
     def stored_names(self) -> frozenset[str]:
         """The physical names of everything that decides whether an item has a claim, and which."""
-        return frozenset({*(attribute.attr_name for attribute in self.attributes), *names_in(self.condition)})
+        members = () if self.members is None else (self.members,)
+        stored = (attribute.attr_name for attribute in (*self.attributes, *members))
+        return frozenset({*stored, *names_in(self.condition)})
 
     @property
     def name(self) -> str:
@@ -75,8 +79,19 @@ class Rule(Struct, frozen=True, eq=False):
         )
         return None if any(value is None or value == "" for value in found) else found
 
+    def claimed(self, item: Item) -> dict[ItemKey, tuple[Any, ...]]:
+        """The keys of all claims that a stored item has to hold, and the values that each is on."""
+        if names.DELETED_AT in item or not self.applies(item):
+            return {}
+        values = self.values(item)
+        found = {} if values is None else {self.key(values): values}
+        if self.members is not None and self.members.attr_name in item:
+            for member in sorted(self.members.from_attribute_value(dict(item[self.members.attr_name]))):
+                found.setdefault(self.key((member,)), (member,))
+        return found
+
     def key_of(self, item: Item) -> ItemKey | None:
-        """The key of the claim that a stored item has to hold; ``None`` if it has to hold none."""
+        """The key of the claim that a stored item has to hold on its own values; ``None`` if it has to hold none."""
         return None if names.DELETED_AT in item or not self.applies(item) else self.claim_of(item)
 
     def claim_of(self, item: Item) -> ItemKey | None:
@@ -105,7 +120,8 @@ class Rule(Struct, frozen=True, eq=False):
     @property
     def fingerprint(self) -> str:
         """A short text of the claims that the rule makes; it names physical attributes only."""
-        return rule_fingerprint(self.attributes, self.name, self.condition)
+        members = "" if self.members is None else self.members.attr_name
+        return rule_fingerprint(self.attributes, self.name, self.condition, members)
 
     @property
     def lookup(self) -> Lookup:
@@ -117,7 +133,7 @@ class Rule(Struct, frozen=True, eq=False):
             self.fingerprint,
             self.stored_names,
             self.claim_of,
-            self.key_of,
+            self.claimed,
             self.condition,
             frozenset(folded),
             {each.source: each.name for each in copies if each.fold == "canonical" and each.source in folded},
@@ -160,14 +176,18 @@ def claims_between(item_type: str, attributes: Sequence[str], name: str) -> tupl
     return prefix, prefix_end(prefix), fits
 
 
-def rule_fingerprint(attributes: Sequence[Attribute], name: str, condition: Condition) -> str:
-    """The text of a rule by its parts: ``email:text:canonical``, ``hall:text,row:number one_seat ('=', ...)``."""
+def rule_fingerprint(attributes: Sequence[Attribute], name: str, condition: Condition, members: str = "") -> str:
+    """The text of a rule by its parts: ``email:text:canonical``, ``hall:text,row:number one_seat ('=', ...)``.
+
+    ``members`` is the physical name of a set, ``email:text:canonical +others``.
+    """
     texts = (
         f"{each.attr_name}:{each.key_kind}{':canonical' if each.canonical and each.key_kind == 'text' else ''}"
         for each in attributes
     )
     condition_text = "" if condition == EVERYTHING else repr(plain(condition))
-    return shortened(" ".join(part for part in (",".join(texts), name, condition_text) if part))
+    more = f"+{members}" if members else ""
+    return shortened(" ".join(part for part in (",".join(texts), name, condition_text, more) if part))
 
 
 def _normal(attribute: Attribute, value: object) -> object:
@@ -253,12 +273,26 @@ def declared(model: type[DynamoModel]) -> tuple[Rule, ...]:
 def _declared(model: Any) -> Iterator[Rule]:
     for attribute in registry.attributes_of(model).values():
         if attribute.unique:
-            yield Rule(model, (attribute,))
+            yield Rule(model, (attribute,), members=_members(model, attribute.name))
     for fields in model._meta.unique_together:
         yield Rule(model, _attributes(model, fields, "unique_together"))
     for constraint in model._meta.constraints:
         attributes = _attributes(model, constraint.fields, constraint.name)
         yield Rule(model, attributes, _condition(model, constraint), constraint)
+
+
+def _members(model: Any, name: str) -> Attribute | None:
+    """The set whose members are unique as the values of an attribute are, if there is one."""
+    attributes = registry.attributes_of(model)
+    found = [each for each, of in model.unique_members.items() if of == name]
+    if not found:
+        return None
+    if len(found) > 1 or not isinstance(attributes.get(found[0]), UnicodeSetAttribute):
+        raise ConfigurationError(
+            f"{model._meta.label}.unique_members: {', '.join(found)} cannot be unique with {name}: name one "
+            "UnicodeSetAttribute."
+        )
+    return attributes[found[0]]
 
 
 def _attributes(model: type[DynamoModel], fields: Sequence[str], where: str) -> tuple[Attribute, ...]:

@@ -5,6 +5,7 @@ A mixin of ``Model``. It must not know Django's side of a model.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
 from pynamodb.attributes import Attribute as PynamoDBAttribute
@@ -71,6 +72,8 @@ class PynamoDBHooks(_Base):
     #: The reference to the object that this one follows from, on models that are made by ``derived_objects()``;
     #: ``is_derived()`` tells those that are not.
     derived_by: ClassVar[str] = ""
+    #: Sets of texts whose members are unique as the values of an attribute are: the set's name, and the attribute's.
+    unique_members: ClassVar[Mapping[str, str]] = {}
     #: Of a model with ``derived_by``: whether an item belongs to one object only, which no other one puts its own over.
     derived_exclusive: ClassVar[bool] = False
 

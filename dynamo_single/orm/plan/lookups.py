@@ -5,7 +5,7 @@ A lookup is a value that whoever plans is given. This module must not know how c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import product
 from math import prod
 
@@ -31,14 +31,14 @@ class Lookup(Struct, frozen=True):
 
     ``condition`` is in stored names: what does not meet it holds no claim. ``stored`` are the physical names of all
     that decides about the claim; attributes in ``canonical`` are claimed whatever their case. ``claim`` gives the key
-    of the claim on the values of an item, whatever else it holds, and ``held`` that of the claim that an item holds.
+    of the claim on the values of an item, whatever else it holds, and ``held`` those of all claims that an item holds.
     """
 
     fields: tuple[str, ...]
     fingerprint: str
     stored: frozenset[str]
     claim: Callable[[NewItem], Key | None]
-    held: Callable[[Item], Key | None]
+    held: Callable[[Item], Collection[Key]]
     condition: Condition = EVERYTHING
     canonical: frozenset[str] = frozenset()
     #: The attributes that keep the canonical form of one of these, by its name.

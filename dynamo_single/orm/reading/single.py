@@ -88,7 +88,9 @@ async def by_plan_key(table: Table, plan: Plan) -> dict[ItemKey, Item]:
 
 def plan_key_of(plan: Plan, item: StoredItem) -> ItemKey | None:
     """The key by which a plan of keys reads an item: the item's own, or that of the claim that it holds."""
-    return key_of(item) if plan.lookup is None else plan.lookup.held(item)
+    if plan.lookup is None:
+        return key_of(item)
+    return next((key for key in plan.lookup.held(item) if key in plan.keys), None)
 
 
 async def _holders(table: Table, plan: Plan) -> dict[ItemKey, Item]:
@@ -104,7 +106,7 @@ async def _holders(table: Table, plan: Plan) -> dict[ItemKey, Item]:
         owners = {key: owner_of(claim) for key, claim in claims.items() if not has_expired(claim)}
         items = await _items_of(table, plan, owners.values())
         for key, owner in owners.items():
-            if owner in items and plan_key_of(plan, items[owner]) == key:
+            if owner in items and plan.lookup is not None and key in plan.lookup.held(items[owner]):
                 found[key] = items[owner]
         left = [key for key in owners if key not in found]
         if not left:

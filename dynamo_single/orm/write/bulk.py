@@ -66,7 +66,7 @@ class _New(Struct, frozen=True, eq=False):
     @property
     def claims(self) -> set[ItemKey]:
         """The claims that it takes."""
-        return {*uniqueness.claims_of(type(self.obj), self.item).values()}
+        return {*uniqueness.claims_of(type(self.obj), self.item)}
 
 
 class Created(list[T]):
@@ -328,7 +328,7 @@ async def _check_together(model: type[DynamoModel], objects: Sequence[DynamoMode
             if claim in takers:
                 raise _two_of_one("bulk_update", takers[claim], new, claim)
             takers[claim] = new
-        holders |= dict.fromkeys(uniqueness.claims_of(model, obj._stored).values(), obj)
+        holders |= dict.fromkeys(uniqueness.claims_of(model, obj._stored), obj)
     for claim in sorted(takers.keys() & holders.keys()):
         taker, holder = takers[claim], holders[claim]
         if taker.obj is not holder:

@@ -115,7 +115,7 @@ def test_the_claims_of_an_item_are_those_that_the_model_takes(given: tuple[str, 
     item = {"pk": {"S": "p"}, "sk": {"S": "s"}, "itemType": {"S": after.item_type}, **attributes_item(model, values)}
     store = Store(item)
     try:
-        wanted = {key: claim_item(key, item) for key in claims_of(model, item).values()}
+        wanted = {key: claim_item(key, item) for key in claims_of(model, item)}
     except InvalidValue:
         assert store.done(taken_claims(after, after.unique))
         return

@@ -345,7 +345,7 @@ class Histories(RuleBasedStateMachine):
             item = with_value(item, names.DELETED_AT, DELETED if deleted else None)
             item |= self.now.index_attributes(self.now.values_of(item))
             expected[key] = item
-            expected |= {claim: claim_item(claim, item) for claim in self.now.claims(item).values()}
+            expected |= {claim: claim_item(claim, item) for claim in self.now.claims(item)}
         assert self.store.items == expected
         assert all(key_of(item) == key for key, item in expected.items())
 

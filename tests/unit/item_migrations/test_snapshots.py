@@ -85,8 +85,8 @@ def test_values_keys_and_claims_are_those_of_the_model(given: tuple[str, dict[st
     assert snapshot.values_of(item) == values_of(model, item)
     assert outcome(snapshot.primary_key, values) == outcome(computed_key, model, values)
     assert outcome(snapshot.index_attributes, values) == outcome(key_attributes, model, values)
-    ours = claims(lambda: {rule.attributes: key for rule, key in snapshot.claims(item).items()})
-    assert ours == claims(lambda: {rule.fields: key for rule, key in claims_of(model, item).items()})
+    ours = claims(lambda: {key: rule.attributes for key, rule in snapshot.claims(item).items()})
+    assert ours == claims(lambda: {key: rule.fields for key, rule in claims_of(model, item).items()})
 
 
 @pytest.mark.parametrize("label", MODELS)

@@ -114,7 +114,7 @@ def dropped_attribute(before: Snapshot, after: Snapshot, name: str) -> Task:
     """
     attribute = before.attributes[name]
     kept = any(each.stored == attribute.stored for each in after.attributes.values())
-    rules = [rule for rule in before.unique if name in rule.attributes]
+    rules = [rule for rule in before.unique if name in rule.names]
     reads = claims_follow_from(before, rules) if rules else frozenset[str]()
     reads |= claims_follow_from(after, after.unique) if rules else frozenset[str]()
 

@@ -29,7 +29,7 @@ def claims_follow_from(snapshot: Snapshot, rules: Iterable[UniqueRule]) -> froze
     """The physical names of all that the claims of some rules follow from."""
     found = {names.DELETED_AT, names.EXPIRES_AT}
     for rule in rules:
-        found |= {snapshot.attributes[name].stored for name in rule.attributes}
+        found |= {snapshot.attributes[name].stored for name in rule.names}
         found |= set() if rule.condition is None else set(names_in(condition_of(rule.condition)))
     return frozenset(found)
 
@@ -38,8 +38,7 @@ def held(snapshot: Snapshot, rules: Iterable[UniqueRule], item: Item) -> set[Ite
     """The claims of some rules that an item has to hold: none if it has expired. Raises ``InvalidValue``."""
     if has_expired(item):
         return set()
-    found = (snapshot.claim(rule, item) for rule in rules)
-    return {key for key in found if key is not None}
+    return set().union(*(snapshot.claimed(rule, item) for rule in rules))
 
 
 def following(
