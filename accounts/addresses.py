@@ -14,11 +14,12 @@ from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import reverse
 
-from accounts import tokens
-from accounts.conf import account_settings
+from accounts import tokens, ways
+from accounts.conf import EMAIL, account_settings
 from accounts.models import User
 from dynamo_single import clock, transactions
-from dynamo_single.exceptions import StaleObject, UniqueViolation
+from dynamo_single.exceptions import InvalidValue, StaleObject, UniqueViolation
+from dynamo_single.keys import canonical
 
 #: How often a link is followed again because another writer changed the user meanwhile.
 ATTEMPTS = 5
@@ -61,11 +62,14 @@ def send_again(request: HttpRequest, address: str) -> None:
         _send_link(request, user, str(user.email))
 
 
-def request_change(request: HttpRequest, user: User, address: str) -> None:
-    """Send a link to a new address; the old one stays until the link is followed. A holder gets another mail."""
+def request_change(request: HttpRequest, user: User, address: str, *, is_more: bool = False) -> None:
+    """Send a link to a new address; the old one stays until the link is followed, and after it if it is one more.
+
+    A holder gets another mail.
+    """
     holder = _holder(address)
     if holder is None or holder.pk == user.pk:
-        _send_link(request, user, address)
+        _send_link(request, user, address, is_more=is_more)
     else:
         _tell_holder(request, address, holder)
 
@@ -84,7 +88,7 @@ def confirm(request: HttpRequest, token: str) -> User | None:
             return None
         try:
             return _confirmed(request, user, said)
-        except UniqueViolation:
+        except (UniqueViolation, InvalidValue):  # the latter for one address too many
             return None
         except StaleObject:  # whoever was faster may have followed the same link
             if attempt == ATTEMPTS - 1:
@@ -93,8 +97,14 @@ def confirm(request: HttpRequest, token: str) -> User | None:
 
 
 def _confirmed(request: HttpRequest, user: User, said: tokens.Confirmation) -> User:
+    if said.is_more:
+        ways.add_to(user, EMAIL, said.address)
+        return user
     old = user.email
     if said.is_change:
+        user.more_emails = {
+            each for each in user.more_emails or () if canonical(each) != canonical(said.address)
+        } or None
         user.email = said.address
     user.confirm_email()
     user.save()
@@ -110,14 +120,22 @@ def _holder(address: str) -> User | None:
         return None
 
 
+def _holder_beside(address: str) -> User | None:
+    """Who has an address as a further one: one Query and a GetItem."""
+    try:
+        return User.objects.get_by_identifier(address)
+    except User.DoesNotExist:
+        return None
+
+
 def _tell_holder(request: HttpRequest, address: str, holder: User | None = None) -> None:
-    found = holder or _holder(address)
+    found = holder or _holder(address) or _holder_beside(address)
     if found is not None and found.is_active:
         _send(request, str(found.email), "address_taken", user=found)
 
 
-def _send_link(request: HttpRequest, user: User, address: str) -> None:
-    link = reverse("confirm_email", args=[tokens.make(user, address)])
+def _send_link(request: HttpRequest, user: User, address: str, *, is_more: bool = False) -> None:
+    link = reverse("confirm_email", args=[tokens.make(user, address, is_more=is_more)])
     _send(request, address, "confirm", user=user, link=request.build_absolute_uri(link))
 
 

@@ -78,8 +78,7 @@ def _linked(request: HttpRequest, provider: str, subject: str, claims: Mapping[s
         user = _holder(claims)
     if user is None:
         raise NotLinked
-    logins: ways.Ways = user.logins
-    logins.add(provider, subject)
+    ways.add_to(user, provider, subject)
     logger.info("An account of %s was linked to user %s.", provider, user.pk)
     found: User = user
     return found

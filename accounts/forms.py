@@ -23,6 +23,7 @@ from accounts import addresses, lockout
 from accounts.conf import EMAIL, KINDS, PHONE, USERNAME, account_settings
 from accounts.identifiers import phone_of
 from accounts.models import User
+from accounts.ways import MAX_ADDRESSES
 from dynamo_single.exceptions import UniqueViolation
 
 #: An e-mail address is longer than a user name may be (RFC 5321, 4.5.3.1.3).
@@ -222,6 +223,18 @@ class AddressChangeForm(PasswordForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["email"].label = _("New e-mail address")
+
+
+class AddressAddForm(AddressChangeForm):
+    """Asks for a further e-mail address, and for the password."""
+
+    def clean_email(self) -> str:
+        """The address, if the user may have one more."""
+        if len(self.user.more_emails or ()) >= MAX_ADDRESSES:
+            text = _("You have %(number)d further addresses, and may not have more.")
+            raise ValidationError(text, "too_many", {"number": MAX_ADDRESSES})
+        address: str = self.cleaned_data["email"]
+        return address
 
 
 class PhoneForm(PasswordForm):

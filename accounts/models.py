@@ -6,7 +6,7 @@ They, and the claims that keep user names and e-mail addresses unique, are writt
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from django.utils.translation import gettext_lazy as _
@@ -46,6 +46,8 @@ class User(AbstractUser):
         validators=[PhoneValidator()],
         error_messages={"unique": _("Another account has this telephone number.")},
     )
+    #: Further addresses that are known to be the user's; no other user has one of them, as the first or a further one.
+    more_emails = models.UnicodeSetAttribute(editable=False, attr_name="moreEmails")
     #: Accounts elsewhere that are known to be the user's, each as its provider and the subject there.
     identities = models.UnicodeSetAttribute(editable=False)
     #: The address that is known to be the user's; another one in ``email`` is not confirmed by it.
@@ -62,7 +64,11 @@ class User(AbstractUser):
 
     objects: ClassVar[UserManager[User]] = UserManager()
 
-    derived_from: ClassVar[tuple[str, ...]] = (*ATTRIBUTES.values(), "identities", "confirmed_email", "group_ids")
+    derived_from: ClassVar[tuple[str, ...]] = (
+        *(*ATTRIBUTES.values(), "more_emails", "identities"),
+        *("confirmed_email", "group_ids"),
+    )
+    unique_members: ClassVar[Mapping[str, str]] = {"more_emails": "email"}
 
     class Keys:
         primary = models.Key("USER#{user_id}", "#METADATA")
@@ -72,7 +78,7 @@ class User(AbstractUser):
         abstract = False
 
     def derived_objects(self) -> Iterator[models.Model]:
-        """One login each for the e-mail address, the user name, the telephone number and each account elsewhere.
+        """One login for each e-mail address, the user name, the telephone number and each account elsewhere.
 
         The latter have an identity too, which is one user's. And the memberships.
         """
@@ -81,6 +87,8 @@ class User(AbstractUser):
             if identifier:
                 confirmed = self.has_confirmed_email if kind == EMAIL else None
                 yield Login(user_id=self.user_id, kind=kind, identifier=identifier, confirmed=confirmed)
+        for address in sorted(self.more_emails or ()):
+            yield Login(user_id=self.user_id, kind=EMAIL, identifier=address, confirmed=True)
         for member in sorted(self.identities or ()):
             provider, subject = parted(member)
             yield Login(user_id=self.user_id, kind=provider.upper(), identifier=subject, confirmed=True)
@@ -106,7 +114,8 @@ class User(AbstractUser):
 
     def has_identifier(self, kind: str, identifier: str) -> bool:
         """Whether this is the user's identifier of this kind, whatever its case. Sends nothing."""
-        return canonical(getattr(self, ATTRIBUTES[kind]) or "") == canonical(identifier)
+        more = self.more_emails or () if kind == EMAIL else ()
+        return canonical(identifier) in map(canonical, (getattr(self, ATTRIBUTES[kind]) or "", *more))
 
     @property
     def has_confirmed_email(self) -> bool:

@@ -24,12 +24,15 @@ _SALT: Final = "accounts.tokens"
 
 
 class Confirmation(Struct, frozen=True):
-    """That whoever follows the link reads the mail of ``address``, a user's own one or one to take its place."""
+    """That whoever follows the link reads the mail of ``address``: a user's own one, or one to take its place or, with
+    ``is_more``, to stand beside it.
+    """
 
     user: str
     address: str
     is_change: bool
     mark: str
+    is_more: bool = False
 
     def holds_for(self, user: User) -> bool:
         """Whether nothing happened since that makes the link void: another address, or for a change a new password."""
@@ -40,9 +43,10 @@ class Confirmation(Struct, frozen=True):
         return self.is_change and constant_time_compare(self.mark, _mark(user))
 
 
-def make(user: User, address: str) -> str:
-    """The link's token, for the user's own address or for one to take its place."""
-    found = Confirmation(user=user.pk, address=address, is_change=address != user.email, mark=_mark(user))
+def make(user: User, address: str, *, is_more: bool = False) -> str:
+    """The link's token, for the user's own address, for one to take its place, or for one more."""
+    is_change = address != user.email
+    found = Confirmation(user=user.pk, address=address, is_change=is_change, mark=_mark(user), is_more=is_more)
     return _ClockSigner(salt=_SALT).sign_object(asdict(found))
 
 

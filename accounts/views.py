@@ -213,6 +213,7 @@ class ConfirmEmailDoneView(TemplateView):
 class EmailChangeView(LoginRequiredMixin, FormView):  # type: ignore[type-arg]  # not generic at run time
     """Ask for another address; it takes the old one's place when the link in the mail to it is followed."""
 
+    is_more = False
     form_class = forms.AddressChangeForm
     template_name = "accounts/email_change.html"
     success_url = reverse_lazy("email_change_done")
@@ -226,8 +227,17 @@ class EmailChangeView(LoginRequiredMixin, FormView):  # type: ignore[type-arg]  
     def form_valid(self, form: forms.AddressChangeForm) -> HttpResponse:
         """Send the link; the answer does not tell whether the address has an account."""
         user: Any = self.request.user
-        addresses.request_change(self.request, user, form.cleaned_data["email"])
+        addresses.request_change(self.request, user, form.cleaned_data["email"], is_more=self.is_more)
         return super().form_valid(form)
+
+
+class EmailAddView(EmailChangeView):
+    """Add a further address; it is a way to log in once the link in the mail to it is followed."""
+
+    is_more = True
+    form_class = forms.AddressAddForm
+    template_name = "accounts/email_add.html"
+    extra_context = {"title": _("Add an e-mail address")}  # noqa: RUF012 - as Django declares it
 
 
 class EmailChangeDoneView(LoginRequiredMixin, MailSentView):

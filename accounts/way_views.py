@@ -19,7 +19,7 @@ from accounts import codes, forms, mail_limits
 from accounts.conf import EMAIL, PHONE
 from accounts.identifiers import parted
 from accounts.ways import LastWay
-from dynamo_single.exceptions import UniqueViolation
+from dynamo_single.exceptions import InvalidValue, UniqueViolation
 
 
 @method_decorator((never_cache, sensitive_post_parameters()), name="dispatch")
@@ -98,11 +98,32 @@ class RemoveWayView(OwnFormView):
         """Remove it."""
         user: Any = self.request.user
         given = [self.kwargs["kind"], *([self.request.GET["subject"]] if "subject" in self.request.GET else [])]
-        if given[0] not in (EMAIL, PHONE) and given not in [[*parted(each)] for each in user.identities or ()]:
+        held = [[*parted(each)] for each in user.identities or ()] + [[EMAIL, each] for each in user.more_emails or ()]
+        if given not in ([EMAIL], [PHONE], *held):
             raise Http404
         try:
             user.logins.remove(*given)
         except LastWay:
             text = _("This is the only way in which you can log in. Add another one first.")
             return self.refused(form, None, ValidationError(text, "last_way"))
+        except InvalidValue:
+            text = _("Mails go to this address. Make another one the first one before you remove it.")
+            return self.refused(form, None, ValidationError(text, "first_address"))
+        return super().form_valid(form)
+
+
+class PrimaryAddressView(OwnFormView):
+    """Make a further address the first one, to which mails go."""
+
+    form_class = forms.PasswordForm
+    template_name = "accounts/email_primary.html"
+    extra_context = {"title": _("Change the first e-mail address")}  # noqa: RUF012 - as Django declares it
+
+    def form_valid(self, form: forms.PasswordForm) -> HttpResponse:
+        """Write it."""
+        user: Any = self.request.user
+        address = self.request.GET.get("address", "")
+        if address not in (user.more_emails or ()):
+            raise Http404
+        user.logins.make_primary(address)
         return super().form_valid(form)

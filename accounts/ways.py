@@ -12,6 +12,8 @@ from operator import or_
 from typing import TYPE_CHECKING, Any, Final
 
 from asgiref.sync import sync_to_async
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
 from django.db.models import Q
 
 from accounts.conf import EMAIL, PHONE, account_settings
@@ -19,6 +21,9 @@ from accounts.identifiers import ATTRIBUTES, member_of, parted, phone_of
 from dynamo_single.exceptions import ConditionNotMet, DynamoSingleError, InvalidValue, StaleObject
 from dynamo_single.keys import canonical
 
+#: As many further addresses as a user can have.
+MAX_ADDRESSES: Final = 5
+_ADDRESSES: Final = ("email", "more_emails", "confirmed_email", "confirmed_at", "must_confirm", "expires")
 #: What two sets give: what is held, and what is added or removed.
 _Combined = Callable[[set[str], set[str]], set[str]]
 
@@ -49,8 +54,9 @@ class Ways(_Manager):
     def add(self, *args: Any, **options: Any) -> None:
         """Let the user log in with what is known to be the user's: one transaction.
 
-        ``add("phone", "+15550100")``, or ``add("google", subject)`` for an account elsewhere. Raises
-        ``UniqueViolation`` if it is another's, and ``InvalidValue`` for what is no telephone number, or a second one.
+        ``add("phone", "+15550100")``, ``add("email", address)`` for a further address, or ``add("google", subject)``
+        for an account elsewhere. Raises ``UniqueViolation`` if it is another's, and ``InvalidValue`` for what is no
+        such thing, or a second telephone number.
         """
         kind, identifier = _asked(args)
         if kind in account_settings().providers:
@@ -58,10 +64,13 @@ class Ways(_Manager):
                 raise InvalidValue(f"Nobody logs in with {kind!r}: ACCOUNTS['LOGIN_WITH'] does not have it.")
             self._change_identities(kind, identifier, set.union)
             return
+        if kind == EMAIL:
+            self._add_address(identifier)
+            return
         if kind != PHONE:
             raise InvalidValue(
-                f"logins.add({kind!r}, ...): '{PHONE}' and accounts of providers can be added, if LOGIN_WITH has them. "
-                "The e-mail address and the user name are attributes of the user."
+                f"logins.add({kind!r}, ...): '{EMAIL}', '{PHONE}' and accounts of providers can be added, if "
+                "LOGIN_WITH has them. The user name is an attribute of the user."
             )
         number = phone_of(identifier)
         if number is None:
@@ -84,12 +93,61 @@ class Ways(_Manager):
         if kind not in (EMAIL, PHONE):
             raise InvalidValue(f"logins.remove({kind!r}): '{EMAIL}', '{PHONE}' and accounts elsewhere can be removed.")
         user = self.instance
+        if kind == EMAIL and identifier and canonical(identifier) != canonical(user.email or ""):
+            held = next(
+                (each for each in user.more_emails or () if canonical(each) == canonical(identifier)), identifier
+            )
+            self._change_set("more_emails", held, set.difference, MAX_ADDRESSES)
+            return
+        if kind == EMAIL and user.more_emails:
+            raise InvalidValue("This is the first of several addresses: make_primary() puts another in its place.")
 
         def write() -> None:
             if getattr(user, kind):
                 change(user, kind, None, left(user, kind=kind))
 
         _again(user, write)
+
+    def make_primary(self, address: str) -> None:
+        """Put a further address in the place of the first one, which stays if it is confirmed: one UpdateItem.
+
+        No claim changes, so that nobody else can take either meanwhile. Where the first one is not confirmed, its claim
+        and its login go in a transaction.
+        """
+        user = self.instance
+
+        def write() -> None:
+            more = {each for each in user.more_emails or () if canonical(each) != canonical(address)}
+            if len(more) == len(user.more_emails or ()):
+                raise InvalidValue(f"{address!r} is no further address of the user.")
+            if user.has_confirmed_email:
+                more.add(user.email)
+            held = {name: getattr(user, name) for name in _ADDRESSES}
+            user.email, user.more_emails = address, more or None
+            user.confirm_email()
+            try:
+                user.save(update_fields=[*_ADDRESSES])
+            except DynamoSingleError:
+                for name, value in held.items():
+                    setattr(user, name, value)
+                raise
+
+        _again(user, write)
+
+    def _add_address(self, address: str) -> None:
+        if EMAIL not in account_settings().login_with:
+            raise InvalidValue(f"Nobody logs in with {EMAIL!r}: ACCOUNTS['LOGIN_WITH'] does not have it.")
+        try:
+            validate_email(address)
+        except ValidationError as error:
+            raise InvalidValue(f"{address!r} is no e-mail address.") from error
+        user = self.instance
+        if user.has_identifier("EMAIL", address):
+            return
+        if not user.email:
+            change(user, EMAIL, address)
+            return
+        self._change_set("more_emails", address, set.union, MAX_ADDRESSES)
 
     def _change_identities(
         self, provider: str, subject: str, combined: Callable[[set[str], set[str]], set[str]]
@@ -98,16 +156,21 @@ class Ways(_Manager):
             raise InvalidValue(f"Nobody logs in with {provider!r}: ACCOUNTS['LOGIN_WITH'] does not have it.")
         if not canonical(subject) or len(subject) > LONGEST_SUBJECT:
             raise InvalidValue(f"{subject!r} is no account: it has 1 to {LONGEST_SUBJECT} characters.")
-        user, member = self.instance, member_of(provider, subject)
+        self._change_set("identities", member_of(provider, subject), combined, MAX_IDENTITIES)
+
+    def _change_set(self, name: str, member: str, combined: _Combined, most: int) -> None:
+        user = self.instance
 
         def write() -> None:
-            held = set(user.identities or ())
+            held = set(getattr(user, name) or ())
             wanted = combined(held, {member})
-            if len(wanted) > max(MAX_IDENTITIES, len(held)):
-                raise InvalidValue(f"A user can have {MAX_IDENTITIES} accounts elsewhere.")
+            if len(wanted) > max(most, len(held)):
+                raise InvalidValue(
+                    f"A user can have {most} {'accounts' if name == 'identities' else 'further addresses'}."
+                )
             if wanted != held:
                 condition = None if member in wanted else left(user, member=member)
-                change(user, "identities", wanted or None, condition)
+                change(user, name, wanted or None, condition)
 
         _again(user, write)
 
@@ -120,6 +183,12 @@ class Ways(_Manager):
         await sync_to_async(self.remove)(*args, **options)
 
 
+def add_to(user: Any, kind: str, identifier: str) -> None:
+    """``user.logins.add()``, whatever the manager is to a type checker."""
+    logins: Ways = user.logins
+    logins.add(kind, identifier)
+
+
 def left(user: Any, *, kind: str = "", member: str = "") -> Q:
     """The condition that a way to log in is left besides one; ``LastWay`` where the object itself has none.
 
@@ -128,10 +197,14 @@ def left(user: Any, *, kind: str = "", member: str = "") -> Q:
     wanted = account_settings().login_with
     typed = [each for each in ATTRIBUTES.values() if each in wanted and each != kind and getattr(user, each)]
     elsewhere = [each for each in user.identities or () if each != member and parted(each)[0] in wanted]
+    addresses = [each for each in user.more_emails or () if each != member and EMAIL in wanted]
     ways = [Q(identities__contains=each) for each in sorted(elsewhere)]
-    if typed and user.has_usable_password():
-        there = reduce(or_, (Q(**{f"{each}__isnull": False}) for each in typed))
-        ways.append(Q(password=user.password) & there)
+    there = [
+        *(Q(**{f"{each}__isnull": False}) for each in typed),
+        *(Q(more_emails__contains=each) for each in sorted(addresses)),
+    ]
+    if there and user.has_usable_password():
+        ways.append(Q(password=user.password) & reduce(or_, there))
     if not ways:
         name = f"{user._meta.label} with pk {user.pk!r}"
         raise LastWay(f"{name} has no other way to log in; nothing was written.")

@@ -1,0 +1,236 @@
+"""Several e-mail addresses of one user: each logs in, is nobody else's, and one of them is the first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth import authenticate
+from django.core.management import call_command
+from django.test import Client
+
+from accounts import ways
+from accounts.models import User
+from dynamo_single.exceptions import InvalidValue, UniqueViolation
+from dynamo_single.table import Table
+from dynamo_single.testing import assert_requests
+from tests.contract.accounts.account_pages import PASSWORD, is_in, link, sign_up
+from tests.contract.accounts.test_accounts_phone import at_once
+from tests.contract.tables import everything
+
+FIRST, SECOND = "john@example.com", "John.Second@example.com"
+pytestmark = pytest.mark.urls("project.urls")
+
+
+@pytest.fixture
+def john(table: Table) -> User:
+    """Somebody whose address is confirmed."""
+    user = User.objects.create_user("John", FIRST, PASSWORD, user_id="1")
+    user.confirm_email()
+    user.save()
+    return user
+
+
+def add(user: User, address: str = SECOND) -> None:
+    """Let a user log in with an address."""
+    ways.add_to(user, "email", address)
+
+
+def logins(user: User) -> ways.Ways:
+    """The manager, as it is to a type checker."""
+    found: Any = user.logins
+    return found
+
+
+def test_a_further_address_logs_in(john: User) -> None:
+    """Whatever its case; one transaction, and the same requests as any other name."""
+    with assert_requests(["TransactWriteItems"]):
+        add(john)
+    for typed in (FIRST, SECOND, SECOND.upper()):
+        with assert_requests(["Query", "GetItem"]):
+            assert authenticate(username=typed, password=PASSWORD) == john
+    assert authenticate(email=SECOND, password=PASSWORD) == john
+    assert [(each.kind, each.identifier, each.confirmed) for each in john.logins.all()] == [
+        ("EMAIL", SECOND, True),
+        ("EMAIL", FIRST, True),
+        ("USERNAME", "John", None),
+    ]
+
+
+def test_it_is_claimed_as_a_first_address_is(john: User, table: Table) -> None:
+    """By one kind of claims, so that no one else can have it as either."""
+    add(john)
+    claims = [key[0] for key in everything(table) if key[0].startswith("UNIQUE#User#email#")]
+    assert sorted(claims) == ["UNIQUE#User#email#john.second@example.com", "UNIQUE#User#email#john@example.com"]
+    call_command("dynamo_verify", verbosity=0)
+
+
+def test_nobody_else_can_have_it(john: User) -> None:
+    """As a further address, as the first one, or by signing up."""
+    add(john)
+    mike = User.objects.create_user("Mike", "mike@example.com", PASSWORD)
+    with pytest.raises(UniqueViolation, match=r"Another accounts\.User has email 'john.second@example.com'"):
+        add(mike, SECOND.lower())
+    with pytest.raises(UniqueViolation):
+        add(mike, FIRST)
+    with pytest.raises(UniqueViolation):
+        User.objects.create_user("Eve", SECOND, PASSWORD)
+    mike.email = SECOND
+    with pytest.raises(UniqueViolation):
+        mike.save()
+    add(john, "mine@example.com")
+    assert not mike.more_emails
+
+
+def test_users_who_want_one_address_at_once(table: Table) -> None:
+    """One as the first address, another as a further one: one owner."""
+    users = [User.objects.create_user(name, f"{name}@example.com", PASSWORD) for name in ("a", "b", "c", "d")]
+
+    def take(user: User) -> bool:
+        try:
+            if user.username in "ab":
+                add(user)
+            else:
+                user.email = SECOND
+                user.save()
+        except UniqueViolation:
+            return False
+        return True
+
+    winners = [user for user, done in zip(users, at_once(take, users), strict=True) if done]
+    assert len(winners) == 1
+    assert authenticate(username=SECOND, password=PASSWORD) == winners[0]
+
+
+def test_a_removed_address_is_free(john: User) -> None:
+    add(john)
+    with assert_requests(["TransactWriteItems"]):
+        logins(john).remove("email", SECOND.lower())
+    assert john.more_emails is None
+    assert authenticate(username=SECOND, password=PASSWORD) is None
+    add(User.objects.create_user("Mike", "mike@example.com", PASSWORD))
+
+
+def test_a_further_address_becomes_the_first_one(john: User, table: Table) -> None:
+    """The user's item alone is written, and no claim changes: nobody can take either meanwhile."""
+    add(john)
+    claims = {key: item for key, item in everything(table).items() if key[1] == "#CLAIM"}
+    with assert_requests(["UpdateItem"]):
+        logins(john).make_primary(SECOND)
+    assert (john.email, john.more_emails, john.has_confirmed_email) == (SECOND, {FIRST}, True)
+    assert claims == {key: item for key, item in everything(table).items() if key[1] == "#CLAIM"}
+    assert all(authenticate(username=typed, password=PASSWORD) == john for typed in (FIRST, SECOND))
+    with pytest.raises(InvalidValue, match="no further address"):
+        logins(john).make_primary("other@example.com")
+
+
+def test_an_unconfirmed_first_address_does_not_stay(john: User) -> None:
+    """It was never known to be the user's."""
+    john.email = "typo@example.com"
+    john.save()
+    add(john)
+    logins(john).make_primary(SECOND)
+    assert john.more_emails is None
+    assert authenticate(username="typo@example.com", password=PASSWORD) is None
+
+
+def test_the_first_of_several_is_not_removed(john: User) -> None:
+    add(john)
+    with pytest.raises(InvalidValue, match="make_primary"):
+        logins(john).remove("email")
+
+
+def test_the_last_way_to_log_in_stays(john: User, settings: Any) -> None:
+    """Addresses count like any other way."""
+    settings.ACCOUNTS = {"LOGIN_WITH": ["email"]}
+    add(john)
+    logins(john).make_primary(SECOND)
+    logins(john).remove("email", FIRST)
+    with pytest.raises(ways.LastWay):
+        logins(john).remove("email")
+    assert authenticate(username=SECOND, password=PASSWORD) == john
+
+
+@pytest.mark.parametrize("address", ["", "nobody", "a@", "a b@example.com"])
+def test_what_is_no_address_is_refused(john: User, address: str) -> None:
+    with pytest.raises(InvalidValue, match="is no e-mail address"):
+        add(john, address)
+
+
+def test_some_addresses_and_no_more(john: User) -> None:
+    for number in range(ways.MAX_ADDRESSES):
+        add(john, f"{number}@example.com")
+    with pytest.raises(InvalidValue, match="5 further addresses"):
+        add(john, "more@example.com")
+    browser = Client()
+    browser.force_login(john)
+    answer = browser.post("/accounts/email_add/", {"email": "more@example.com", "password": PASSWORD})
+    assert "may not have more" in answer.content.decode()
+
+
+def test_addresses_go_with_their_user(john: User, table: Table) -> None:
+    add(john)
+    with assert_requests(["TransactWriteItems"]):
+        john.delete()
+    assert everything(table) == {}
+
+
+@pytest.fixture
+def browser(john: User) -> Client:
+    """John, logged in."""
+    client = Client()
+    client.force_login(john)
+    return client
+
+
+def test_an_address_is_added_on_the_account_page_by_a_mail(john: User, browser: Client, mailoutbox: Any) -> None:
+    """Until the link is followed the address is nobody's."""
+    browser.post("/accounts/email_add/", {"email": SECOND, "password": PASSWORD})
+    assert [mail.to for mail in mailoutbox] == [[SECOND]]
+    assert not is_in(Client(), SECOND)
+    assert browser.post(link(mailoutbox[0])).status_code == 302
+    john.refresh_from_db()
+    assert (john.email, john.more_emails) == (FIRST, {SECOND})
+    assert is_in(Client(), SECOND)
+    assert SECOND in browser.get("/accounts/").content.decode()
+    assert browser.post(link(mailoutbox[0])).status_code == 302
+
+
+def test_an_address_that_somebody_has_by_now_is_not_added(john: User, browser: Client, mailoutbox: Any) -> None:
+    browser.post("/accounts/email_add/", {"email": SECOND, "password": PASSWORD})
+    mike = User.objects.create_user("Mike", SECOND, PASSWORD)
+    assert "This link does not work" in browser.post(link(mailoutbox[0]), follow=True).content.decode()
+    assert authenticate(username=SECOND, password=PASSWORD) == mike
+
+
+def test_addresses_are_changed_on_the_account_page(john: User, browser: Client) -> None:
+    add(john)
+    path = f"/accounts/email_primary/?address={SECOND}"
+    assert browser.post(path, {"password": "wrong"}).status_code == 200
+    assert browser.post("/accounts/email_primary/?address=x@example.com", {"password": PASSWORD}).status_code == 404
+    assert browser.post(path, {"password": PASSWORD}).url == "/accounts/"
+    john.refresh_from_db()
+    assert (john.email, john.more_emails) == (SECOND, {FIRST})
+    answer = browser.post("/accounts/remove/email/", {"password": PASSWORD})
+    assert "Make another one the first one" in answer.content.decode()
+    assert browser.post(f"/accounts/remove/email/?subject={FIRST}", {"password": PASSWORD}).url == "/accounts/"
+    john.refresh_from_db()
+    assert john.more_emails is None
+
+
+def test_a_sign_up_with_a_further_address_tells_its_holder(john: User, mailoutbox: Any) -> None:
+    """As with a first address, and the page says the same as ever; the mail goes to the first one."""
+    add(john)
+    assert sign_up(Client(), "Eve", SECOND).url == "/accounts/sign_up/done/"
+    assert [(mail.to, mail.subject) for mail in mailoutbox] == [([FIRST], "Your account at testserver")]
+
+
+def test_a_further_address_that_is_typed_for_the_first_one_takes_its_place(
+    john: User, browser: Client, mailoutbox: Any
+) -> None:
+    """It is not kept twice."""
+    add(john)
+    browser.post("/accounts/email_change/", {"email": SECOND, "password": PASSWORD})
+    browser.post(link(mailoutbox[0]))
+    john.refresh_from_db()
+    assert (john.email, john.more_emails) == (SECOND, None)
