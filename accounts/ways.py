@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from asgiref.sync import sync_to_async
 from django.core.exceptions import ValidationError
-from django.core.validators import validate_email
+from django.core.validators import EmailValidator
 from django.db.models import Q
 
 from accounts.conf import EMAIL, PHONE, account_settings
@@ -138,7 +138,7 @@ class Ways(_Manager):
         if EMAIL not in account_settings().login_with:
             raise InvalidValue(f"Nobody logs in with {EMAIL!r}: ACCOUNTS['LOGIN_WITH'] does not have it.")
         try:
-            validate_email(address)
+            EmailValidator()(address)
         except ValidationError as error:
             raise InvalidValue(f"{address!r} is no e-mail address.") from error
         user = self.instance
