@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from asgiref.sync import sync_to_async
 from django.core.exceptions import ValidationError
-from django.core.validators import EmailValidator
 from django.db.models import Q
 
 from accounts.conf import EMAIL, PHONE, account_settings
@@ -137,11 +136,13 @@ class Ways(_Manager):
     def _add_address(self, address: str) -> None:
         if EMAIL not in account_settings().login_with:
             raise InvalidValue(f"Nobody logs in with {EMAIL!r}: ACCOUNTS['LOGIN_WITH'] does not have it.")
+        user = self.instance
         try:
-            EmailValidator()(address)
+            user._meta.get_field(EMAIL).run_validators(address)
         except ValidationError as error:
             raise InvalidValue(f"{address!r} is no e-mail address.") from error
-        user = self.instance
+        if not address:
+            raise InvalidValue("An empty text is no e-mail address.")
         if user.has_identifier("EMAIL", address):
             return
         if not user.email:
