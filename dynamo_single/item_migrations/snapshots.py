@@ -152,8 +152,8 @@ class Snapshot(Written):
         own = self._claim(rule, item)
         found = set() if own is None else {own}
         if rule.members:
-            stored = self.attributes[rule.members]
-            attributes, members = self._unique_attributes(rule), stored.value(item.get(stored.stored)) or ()
+            stored, attributes = self.attributes[rule.members], self._unique_attributes(rule)
+            members: Any = stored.value(item.get(stored.stored)) or ()
             found |= {key_of_claim(self.item_type, attributes, rule.name, (member,)) for member in members}
         return found
 
