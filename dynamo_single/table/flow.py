@@ -113,6 +113,15 @@ async def streamed(found: Iterable[T]) -> AsyncGenerator[T, None]:
         yield each
 
 
+async def listed(pages: AsyncGenerator[Iterable[T], None]) -> list[T]:
+    """All that is on the pages of a stream."""
+    found: list[T] = []
+    async with aclosing(pages):
+        async for page in pages:
+            found.extend(page)
+    return found
+
+
 async def each_of(pages: AsyncGenerator[Iterable[T], None]) -> AsyncGenerator[T, None]:
     """What is on the pages of a stream, one after the other: ``iterate()`` for a coroutine."""
     async with aclosing(pages):

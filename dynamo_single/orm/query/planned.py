@@ -28,7 +28,7 @@ from dynamo_single.orm.schema.fields.fetching import default_mode
 from dynamo_single.orm.schema.kinds import M
 from dynamo_single.orm.schema.owners import are_plain
 from dynamo_single.orm.where.arguments import check_lists, check_nesting, check_number, in_one_order, raise_unknown
-from dynamo_single.table.flow import is_run, iterate, local, run
+from dynamo_single.table.flow import is_run, iterate, listed, local, run
 
 if TYPE_CHECKING:
     from dynamo_single.orm.results import rows, together
@@ -84,6 +84,10 @@ def opened(state: QueryState, shape: type[Any]) -> Results:
     return objects.opened(state) if state.computation is None else rows.rows(state)
 
 
+#: What is read by the pages of ``opened()``, and not by a project's own iterable.
+_ITERABLES = (ObjectIterable, RowIterable)
+
+
 class PlannedQuerySet(StatefulQuerySet[M]):
     """A lazy description of what to read, which can be planned, copied and evaluated."""
 
@@ -127,7 +131,10 @@ class PlannedQuerySet(StatefulQuerySet[M]):
 
     def _fetch_all(self) -> None:
         if self._result_cache is None and not restarts.take(self):
-            self._result_cache = list(self._iterable_class(self))
+            if self._iterable_class in _ITERABLES:
+                self._result_cache = run(listed(opened(state_of(self), self._iterable_class)))
+            else:
+                self._result_cache = list(self._iterable_class(self))
             along = along_of(self)
             if along:
                 related.fetch(self._result_cache, along)
@@ -138,7 +145,7 @@ class PlannedQuerySet(StatefulQuerySet[M]):
         return (
             are_plain(type(self), _PASSED_BY)
             and native.makes_objects(self.model)
-            and self._iterable_class in (ObjectIterable, RowIterable)
+            and self._iterable_class in _ITERABLES
         )
 
     async def _state(self) -> QueryState:
@@ -158,10 +165,7 @@ class PlannedQuerySet(StatefulQuerySet[M]):
     async def _read(self) -> list[M]:
         """All results, as they are kept, and what is read along: ``list()`` of the queryset, for a coroutine."""
         if self._result_cache is None and self._is_native():
-            along, found = along_of(self), list[M]()
-            async with aclosing(opened(await self._state(), self._iterable_class)) as pages:
-                async for page in pages:
-                    found.extend(page)
+            along, found = along_of(self), await listed(opened(await self._state(), self._iterable_class))
             self._result_cache = found
             if along:
                 await prefetching.fetch(found, along)
