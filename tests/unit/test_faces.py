@@ -23,7 +23,7 @@ FACES = {
     "orm/model/model": {"save_base", "_save_table", "hard_delete", "refresh_from_db"},
     "orm/model/validation": {"_errors"},
     "orm/query/awaited": {"page"},
-    "orm/query/planned": {"_results", "_fetch_with"},
+    "orm/query/planned": {"_results", "_fetch_all", "_fetch_with"},
     "orm/query/queryset": {"count", "exists", "get", "in_bulk", "aggregate"},
     "orm/query/state": {"state_of"},
     "orm/query/writing": {"delete", "hard_delete", "restore", "update", "bulk_create", "bulk_update"},
