@@ -17,10 +17,10 @@ PROPOSALS = (
     (r"select_related\('(\w+)'\): .*prefetch_related\('\1'\) reads the objects", "`select_related()`"),
     (
         r"FieldDoesNotExist: \w+ has no field named|Error deserializing object|unexpected keyword argument '\w+_set'",
-        "No many-to-many fields.",
+        "Many-to-many relations",
     ),
-    (r"Unknown field\(s\)|DoesNotExist: \w+ has no field", "No many-to-many fields."),
-    (r"no many-to-many fields", "No many-to-many fields."),
+    (r"Unknown field\(s\)|DoesNotExist: \w+ has no field", "Many-to-many relations"),
+    (r"no many-to-many fields", "Many-to-many relations"),
     (r"has no joins|FilteredRelation|__\w+' for values\(\)|Cannot order \S+ by '\w+__", "No joins."),
     (r"means the order of", "No joins."),
     (r"queryset inside a condition|Exists|Subquery|OuterRef", "Querysets inside conditions."),
@@ -41,7 +41,7 @@ PROPOSALS = (
     (r"make up the primary key, which save\(\) does not change", "`save()` does not change a primary key"),
     (r"was deleted since it was read|No \S+ matches pk=", "A deleted object stays deleted."),
     (r" not found in ", "Errors have texts of their own."),
-    (r"ProtectedError not raised|RestrictedError not raised", "References are not checked by DynamoDB"),
+    (r"ProtectedError not raised|RestrictedError not raised", "References are not checked by DynamoDB."),
 )
 
 
