@@ -55,8 +55,8 @@ def verify(
     One Scan, a BatchGetItem for each hundred items that others have to do with, and one TransactGetItems for each
     suspicious item. ``model`` looks at this model's items and claims only, though all are read. ``rate`` is the most
     read units a second on average; ``progress`` is told how many items were read, page by page; ``older`` of the model
-    of each item that is below its schema version. Models with migrations are asked about first, one GetItem for all of
-    them; ``FormNotApplied`` if items have another form than the model says.
+    of each item that is below its schema version. Models with migrations or shards are asked about first, one GetItem
+    for all of them; ``FormNotApplied`` if items have another form than the model says.
     """
     if block.current() is not None:
         raise NotSupported("verify() reads what is stored, and this atomic() block has not written yet: call it after.")
