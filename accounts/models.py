@@ -139,6 +139,12 @@ class User(AbstractUser):
         self.expires = None
 
 
+def _kinds() -> list[tuple[str, str]]:
+    """The kinds that the settings have: what a key in a user's partition may begin with beside other children's."""
+    known = (*ATTRIBUTES, *(provider.upper() for provider in account_settings().providers))
+    return [(kind, kind) for kind in known]
+
+
 class Login(models.Model):
     """One way for a user to log in: what is typed to say who one is.
 
@@ -148,7 +154,7 @@ class Login(models.Model):
 
     user = models.ReferenceAttribute(User, attr_name="userId")
     user_id: str
-    kind = models.UnicodeAttribute(max_length=30)
+    kind = models.UnicodeAttribute(max_length=30, choices=_kinds)
     identifier = models.UnicodeAttribute(max_length=255)
     confirmed = models.BooleanAttribute(null=True)
 
