@@ -13,8 +13,10 @@ from typing import Any
 from dynamo_single.exceptions import ConfigurationError, UniqueViolation
 from dynamo_single.orm.conditions.terms import And, Or, Stored
 from dynamo_single.orm.effects.effect import Along, Effect, Subject, Transition, standing
+from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.items.expiry import free
-from dynamo_single.orm.items.unique_rules import Rule, rules_of
+from dynamo_single.orm.items.unique_rules import Rule, lookups_of, rules_of
+from dynamo_single.orm.reading import single
 from dynamo_single.orm.reading.single import has_expired, owner_of
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Delete, Item, ItemKey, Put, key_of
 from dynamo_single.orm.schema import registry
@@ -22,6 +24,7 @@ from dynamo_single.orm.schema.attributes import Attribute
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.items import NewItem
+from dynamo_single.table.table import get_table
 
 
 def unique_attributes(model: type[DynamoModel]) -> dict[str, Attribute]:
@@ -39,7 +42,7 @@ class Claims(Effect):
         self.watches = frozenset({names.EXPIRES_AT, names.DELETED_AT}.union(*stored))
 
     async def follow(self, transition: Transition) -> Along:
-        """Claims to take and to release; without reading."""
+        """Claims to take and to release; without reading, but for claims of a rule that not every item has yet."""
         before, after = transition.before, transition.after
         as_read: set[str] = set()
         if before is not None and after is None:
@@ -49,7 +52,29 @@ class Claims(Effect):
         elif before is not None and after is not None:
             as_read = depends_on(self.model, before, after, transition.written)
         found = tuple(actions(self.model, before, after))
+        if before is not None and any(isinstance(each, Delete) for each in found):
+            found = await self._releasable(before, found)
         return Along(found, frozenset(as_read), explain=partial(_explained, transition))
+
+    async def _releasable(self, before: Item, found: tuple[Action, ...]) -> tuple[Action, ...]:
+        """The actions without the release of what another object holds: a GetItem for each claim of an open rule.
+
+        Until a rule is filled two objects may have one value, and one of them the claim. The other one is corrected, or
+        deleted, without it.
+        """
+        layout = registry.layout_of(self.model)
+        missing = await knowledge.ask_rules(layout, lookups_of(self.model))
+        if not missing:
+            return found
+        old = claims_of(self.model, before)
+        kept: list[Action] = []
+        for each in found:
+            if isinstance(each, Delete) and each.key in old and old[each.key].fingerprint in missing:
+                claim = await single.stored_item(get_table(layout.alias), each.key)
+                if holder_by(claim) not in {None, key_of(before)}:
+                    continue
+            kept.append(each)
+        return tuple(kept)
 
 
 def _explained(transition: Transition, action: Action, found: Item | None) -> Exception | None:

@@ -14,6 +14,7 @@ from dynamo_single import models
 from dynamo_single.exceptions import FormNotApplied, KeyNotFilled, UniqueViolation
 from dynamo_single.item_migrations.forms import form_of
 from dynamo_single.item_migrations.snapshots import Snapshot
+from dynamo_single.orm.effects.claims import claim_item
 from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.filled.states import StoredForm
 from dynamo_single.table import Request, Table
@@ -321,8 +322,10 @@ def test_a_unique_rule(app: History) -> None:
     assert list(verify()) == []
 
 
-def test_two_that_have_one_value_are_named(app: History, table: Table) -> None:
-    """The migration ends with both of them; corrected, it goes on."""
+@pytest.mark.parametrize("holder", ["a", "d"])
+@pytest.mark.parametrize("corrected", ["changed", "deleted"])
+def test_two_that_have_one_value_are_named(app: History, table: Table, holder: str, corrected: str) -> None:
+    """The migration ends with both of them; corrected, it goes on, whichever of them has the claim."""
     old = shop(app)
     fill(old)
     old.objects.create(shop_id="d", name="A")
@@ -330,7 +333,12 @@ def test_two_that_have_one_value_are_named(app: History, table: Table) -> None:
     app.make()
     with pytest.raises(CommandError, match=r"SHOP#[ad] / #METADATA: UNIQUE#Shop#name#A is held by SHOP#[ad]"):
         app.migrate()
-    new.objects.filter(shop_id="d").update(name="D")
+    owner = {"pk": {"S": f"SHOP#{holder}"}, "sk": {"S": "#METADATA"}}
+    table.send(Request("PutItem", {"Item": claim_item(("UNIQUE#Shop#name#A", "#CLAIM"), owner)}))
+    if corrected == "changed":
+        new.objects.filter(shop_id="d").update(name="D")
+    else:
+        new.objects.get(shop_id="d").hard_delete()
     app.migrate()
     app.finish()
     assert list(verify()) == []
