@@ -72,7 +72,8 @@ def state_of(obj: Any) -> tuple[Any, ...]:
         obj._stored,
         type(obj._stored),
         sorted(getattr(obj._stored, "names", ())),
-        vars(obj._state),
+        # Django 6.1 makes the cache of relations when it is first asked for.
+        {name: value for name, value in vars(obj._state).items() if (name, value) != ("fields_cache", {})},
         {name: value for name, value in vars(obj).items() if name != "_state"},
     )
 

@@ -63,14 +63,18 @@ class ReverseOneDescriptor(ReverseOneToOneDescriptor):  # type: ignore[type-arg]
 
         For one object it is a consistent queryset, so that the claim says which the other is, and no index.
         """
+        return self._live(hints).consistent()
+
+    def get_prefetch_querysets(self, instances: Any, querysets: Any = None) -> Any:
+        """What ``prefetch_related()`` reads, in the mode of the objects: batches of claims, which need no index."""
+        return super().get_prefetch_querysets(instances, querysets or [self._live({"instance": instances[0]})])
+
+    def _live(self, hints: dict[str, Any]) -> Any:
+        """Django's queryset, of live objects; since 6.1 it is made for an object."""
         queryset = in_mode_of(hints.get("instance"), super().get_queryset(**hints))
         if not self.related.field.primary_key and queryset._asked.visibility == "all":
             queryset = queryset.with_visibility("live")
-        return queryset.consistent() if "instance" in hints else queryset
-
-    def get_prefetch_querysets(self, instances: Any, querysets: Any = None) -> Any:
-        """What ``prefetch_related()`` reads: a queryset, also where Django 6.1 names an object for hints to it."""
-        return super().get_prefetch_querysets(instances, querysets or [self.get_queryset()])
+        return queryset
 
 
 class OneToOneField(ReferenceField, models.OneToOneField):  # type: ignore[type-arg,misc]  # see descriptor_class
