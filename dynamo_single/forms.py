@@ -201,13 +201,21 @@ class MergingModelForm(forms.ModelForm):  # type: ignore[type-arg]  # not generi
             }
 
     def _attributes(self) -> Iterator[tuple[str, Any]]:
-        """The form's fields that are attributes of the model, with the object's values."""
+        """The form's fields that are attributes or relations of the model, with the object's values.
+
+        Those of a many-to-many relation the form has read already.
+        """
         attributes = registry.attributes_of(type(self.instance)._meta.concrete_model)
         for name, field in self.fields.items():
             try:
-                attname = getattr(self.instance._meta.get_field(name), "attname", "")
+                model_field: Any = self.instance._meta.get_field(name)
             except FieldDoesNotExist:
                 continue
+            if model_field.many_to_many and not field.disabled:
+                self.initial[name] = list(self.initial.get(name) or ())
+                yield name, frozenset(self.initial[name])
+                continue
+            attname = getattr(model_field, "attname", "")
             if attname in attributes and not field.disabled and not isinstance(field, forms.FileField):
                 yield name, getattr(self.instance, attname)
 
@@ -219,11 +227,12 @@ class MergingModelForm(forms.ModelForm):  # type: ignore[type-arg]  # not generi
         return {name: self._fingerprint(name, data) for name in self._before}
 
     def _fingerprint(self, name: str, data: Any) -> str:
-        """A short text of what a field would take out of some data, without the line ends and spaces of browsers."""
+        """A short text of what a field would take out of some data, with one kind of line ends."""
         value = self.fields[name].widget.value_from_datadict(data, self.files, self.add_prefix(name))
-        texts = sorted(map(str, value)) if isinstance(value, list | tuple | set) else [str(value or "")]
-        written = "\x00".join(" ".join(text.split()) if "\n" in text else text.strip() for text in texts)
-        return sha256(written.encode()).hexdigest()[:16]
+        texts = [str(each) for each in value] if isinstance(value, list | tuple | set) else [_text(value)]
+        if isinstance(self._before[name], set | frozenset):
+            texts.sort()
+        return sha256("\x00".join(texts).replace("\r\n", "\n").encode()).hexdigest()[:16]
 
     def _signed_shown(self) -> str:
         return _merging_signer().sign_object([self.instance._meta.label_lower, str(self.instance.pk), self._now])
@@ -280,9 +289,17 @@ def _set(data: Any, name: str, widget: Any, value: Any) -> None:
             data[name] = texts
     else:
         text = widget.format_value(value)
+        if isinstance(text, dict):  # of a date in three choices
+            for part, each in text.items():
+                data[f"{name}_{part}"] = _text(each)
+            return
         if isinstance(text, list):  # of a choice
             text = next(iter(text), None)
-        data[name] = "" if text is None else str(text)
+        data[name] = _text(text)
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)
 
 
 def _merging_signer() -> signing.Signer:

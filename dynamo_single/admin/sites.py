@@ -29,8 +29,11 @@ from dynamo_single.backend.router import uses_engine
 from dynamo_single.exceptions import (
     Conflict,
     EndpointUnreachable,
+    FormNotApplied,
     InvalidValue,
+    KeyNotFilled,
     NotSupported,
+    SchemaVersionError,
     TableNotFound,
     TableUnavailable,
     Throttled,
@@ -46,6 +49,9 @@ else:
     jobs = Later("dynamo_single.admin.jobs.views")
 
 logger = logging.getLogger("dynamo_single.admin")
+
+#: What code is told whose models have another form than the table's items: a migration is not applied, or not finished.
+_CHANGING = (FormNotApplied, KeyNotFilled, SchemaVersionError)
 
 
 class DynamoAdminSite(TableSite):
@@ -166,8 +172,8 @@ def _or_unavailable(view: Callable[..., HttpResponseBase]) -> Callable[..., Http
     def guarded(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
         unavailable = functools.partial(_unavailable, request)
         try:
-            return answered_by(view(request, *args, **kwargs), (TableUnavailable,), unavailable)
-        except TableUnavailable as error:
+            return answered_by(view(request, *args, **kwargs), (TableUnavailable, *_CHANGING), unavailable)
+        except (TableUnavailable, *_CHANGING) as error:
             return unavailable(error)
 
     return guarded
@@ -179,6 +185,7 @@ def _unavailable(request: HttpRequest, error: Exception) -> HttpResponseBase:
     context = {
         "message": str(error) if settings.DEBUG else "",
         "is_missing": isinstance(error, TableNotFound),
+        "is_changing": isinstance(error, _CHANGING),
         "may_pass": isinstance(error, EndpointUnreachable | Throttled | Conflict),
     }
     return HttpResponse(render_to_string("dynamo_single/admin/unavailable.html", context), status=503)

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct
 
-from dynamo_single.exceptions import InvalidValue
+from dynamo_single.exceptions import InvalidValue, UnexpectedItem
 from dynamo_single.inspection.colors import number_of
 from dynamo_single.inspection.masking import CACHE_TYPES, MASK, Masks, masked_cache_key, masked_key
 from dynamo_single.inspection.secrets import is_secret_claim
@@ -196,7 +196,7 @@ def _identity(alias: str, item: Item) -> Any:
     try:
         values = hydration.values_of(model, item)
         return model(**{name: values[name] for name in registry.layout_of(model).identity}).pk
-    except InvalidValue:
+    except (InvalidValue, UnexpectedItem):
         return None
 
 
@@ -223,7 +223,7 @@ def _links(alias: str, item: Item, masks: Masks) -> Iterator[Link]:
         for key, made in derived.items_of(model, item).items():
             if not _is_named_by_secret(registry.model_of_type(alias, made[names.ITEM_TYPE]["S"]), masks):
                 yield Link("derived", "", key)
-    except InvalidValue:
+    except (InvalidValue, UnexpectedItem):
         return  # dynamo_verify says what is wrong with it
 
 

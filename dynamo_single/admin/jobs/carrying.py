@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final
 
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
 
 from dynamo_single import clock
 from dynamo_single.admin import trash
@@ -44,8 +44,7 @@ def carry_on(request: HttpRequest, modeladmin: Any, job: AdminJob) -> None:
     """Do the next batches, for about ``SECONDS``; how far the job is, is stored after each.
 
     A batch is a BatchGetItem, what each object takes, and an UpdateItem. What is not there any more counts as done, so
-    that a batch whose end was not stored can be done again. Raises ``StaleObject`` if another tab carries it on too,
-    and ``PermissionDenied`` where a right is gone: what was done before is stored.
+    that a batch whose end was not stored can be done again. Raises ``StaleObject`` if another tab carries it on too.
     """
     begun = time.monotonic()
     while not job.is_done:
@@ -74,7 +73,8 @@ def _is_left(action: str, obj: Any) -> bool:
 
 def _do(request: HttpRequest, modeladmin: Any, job: AdminJob, obj: Any) -> None:
     if not is_allowed(request, modeladmin, job.action, obj):
-        raise PermissionDenied
+        _note(job, obj, _("You may not do this with it."))
+        return
     # A deletion changes the object, and what is refused is not logged.
     known = copy.copy(obj)
     try:
@@ -85,6 +85,11 @@ def _do(request: HttpRequest, modeladmin: Any, job: AdminJob, obj: Any) -> None:
             modeladmin.delete_model(request, obj)
             modeladmin.log_deletions(request, [known])
     except REFUSALS as refusal:
-        job.failed += 1
-        if len(job.failures) < TOLD:
-            job.failures = [*job.failures, [str(known.pk), str(known), str(refusal)]]
+        _note(job, known, str(refusal))
+
+
+def _note(job: AdminJob, obj: Any, text: str) -> None:
+    """What is refused stays, is named to who looks, and holds up nothing else."""
+    job.failed += 1
+    if len(job.failures) < TOLD:
+        job.failures = [*job.failures, [str(obj.pk), str(obj), text]]

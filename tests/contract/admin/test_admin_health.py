@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest import mock
 
 import pytest
 
+from dynamo_single.exceptions import FormNotApplied, KeyNotFilled, SchemaVersionError
 from dynamo_single.inspection import health
 from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.filled.states import OpenChange, StoredForm
+from dynamo_single.orm.items import hydration
 from dynamo_single.table import Request, Table
 from project.directory.models import Company
 from tests.contract.conftest import Pages, text_of
@@ -143,3 +146,18 @@ def test_the_permission_opens_the_page(staff: Any) -> None:
 def test_what_no_page_of_ours_asks_is_refused(pages: Pages, query: str) -> None:
     """400."""
     assert pages.get(f"dynamodb/health/?{query}").status_code == 400
+
+
+@pytest.mark.parametrize("error", [FormNotApplied("x"), KeyNotFilled("x"), SchemaVersionError("x")])
+@pytest.mark.parametrize("path", ["directory/company/", "directory/company/acme/change/"])
+def test_a_page_of_items_of_another_form_says_so(pages: Pages, path: str, error: Exception) -> None:
+    """503 in words for people; the form of the answer does not depend on where it was noticed."""
+    Company.objects.create(company_id="acme", name="Acme")
+    with (
+        mock.patch.object(hydration, "check_type", side_effect=error),
+        mock.patch.object(knowledge, "missing", side_effect=error),
+        mock.patch.object(knowledge, "ask", side_effect=error),
+    ):
+        answer = pages.client.get(f"/admin/{path}")
+    assert answer.status_code in {400, 503}
+    assert b"Traceback" not in answer.content

@@ -191,3 +191,19 @@ def test_more_objects_than_a_job_takes_are_refused(
     )
     assert "too many objects at once" in text_of(answer)
     assert Company.objects.count() == 5
+
+
+def test_an_object_that_the_user_may_not_delete_holds_up_nothing_else(
+    pages: Pages, companies: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is named, and stays."""
+    path = job_of(pages)
+    asked = carrying.is_allowed
+
+    def allowed(request: Any, modeladmin: Any, action: str, obj: Any = None) -> bool:
+        return asked(request, modeladmin, action, obj) and (obj is None or obj.pk != "c1")
+
+    monkeypatch.setattr(carrying, "is_allowed", allowed)
+    carried_out(pages, path)
+    assert [company.pk for company in Company.objects.all()] == ["c1"]
+    assert "You may not do this with it." in text_of(pages.get(path))
