@@ -98,17 +98,21 @@ class Ways(_Manager):
             )
             self._change_set("more_emails", held, set.difference, MAX_ADDRESSES)
             return
-        if kind == EMAIL and user.more_emails:
-            raise InvalidValue("This is the first of several addresses: make_primary() puts another in its place.")
 
         def write() -> None:
+            if kind == EMAIL and user.more_emails:
+                raise InvalidValue("This is the first of several addresses: make_primary() puts another in its place.")
             if getattr(user, kind):
-                change(user, kind, None, left(user, kind=kind))
+                condition = left(user, kind=kind)
+                # Another writer may add a second address meanwhile, which would be one without a first.
+                change(user, kind, None, condition & Q(more_emails__isnull=True) if kind == EMAIL else condition)
 
         _again(user, write)
 
     def make_primary(self, address: str) -> None:
         """Put a further address in the place of the first one, which stays if it is confirmed: one UpdateItem.
+
+        It stays as it is held, however it is written here.
 
         No claim changes, so that nobody else can take either meanwhile. Where the first one is not confirmed, its claim
         and its login go in a transaction.
@@ -116,13 +120,16 @@ class Ways(_Manager):
         user = self.instance
 
         def write() -> None:
-            more = {each for each in user.more_emails or () if canonical(each) != canonical(address)}
-            if len(more) == len(user.more_emails or ()):
+            further = set(user.more_emails or ())
+            # The one that is held is confirmed. What is given can be another mailbox, as ß and ss are one to a login.
+            first = next((each for each in sorted(further) if canonical(each) == canonical(address)), None)
+            if first is None:
                 raise InvalidValue(f"{address!r} is no further address of the user.")
+            more = further - {first}
             if user.has_confirmed_email:
                 more.add(user.email)
             held = {name: getattr(user, name) for name in _ADDRESSES}
-            user.email, user.more_emails = address, more or None
+            user.email, user.more_emails = first, more or None
             user.confirm_email()
             try:
                 user.save(update_fields=[*_ADDRESSES])

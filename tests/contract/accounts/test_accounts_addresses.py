@@ -124,6 +124,14 @@ def test_a_further_address_becomes_the_first_one(john: User, table: Table) -> No
         logins(john).make_primary("other@example.com")
 
 
+def test_the_first_address_is_the_one_that_is_held(john: User) -> None:
+    """ß and ss are one to a login and can be two mailboxes: what nobody confirmed is not stored."""
+    add(john, "john@strasse.example")
+    logins(john).make_primary("john@straße.example")
+    john.refresh_from_db()
+    assert (john.email, john.confirmed_email, john.more_emails) == (*["john@strasse.example"] * 2, {FIRST})
+
+
 def test_an_unconfirmed_first_address_does_not_stay(john: User) -> None:
     """It was never known to be the user's."""
     john.email = "typo@example.com"
@@ -138,6 +146,21 @@ def test_the_first_of_several_is_not_removed(john: User) -> None:
     add(john)
     with pytest.raises(InvalidValue, match="make_primary"):
         logins(john).remove("email")
+
+
+def test_the_first_is_not_removed_while_another_writer_adds_a_second(john: User) -> None:
+    """A condition decides: an object that does not know the second address is read again."""
+    stale = User.objects.get(pk="1")
+    stale.phone = "+15550100"
+    stale.save()
+    add(john)
+    with (
+        assert_requests(["TransactWriteItems", "GetItem"]),
+        pytest.raises(InvalidValue, match="make_primary"),
+    ):
+        logins(stale).remove("email")
+    john.refresh_from_db()
+    assert (john.email, john.more_emails) == (FIRST, {SECOND})
 
 
 def test_the_last_way_to_log_in_stays(john: User, settings: Any) -> None:
