@@ -360,7 +360,9 @@ class _Keys(_Stream):
         part = replace(self.part, keys=tuple(keys[number] for number in numbers))
         found = await single.by_plan_key(self.beginning.table, part)
         for number in numbers:
-            if (item := found.get(keys[number])) is not None:
+            item = found.get(keys[number])
+            # What holds several of the claims stands at the first of them, on whichever page that is.
+            if item is not None and (self.part.lookup is None or single.plan_key_of(self.part, item) == keys[number]):
                 self._keep(number, item, overlaps=self.overlaps)
 
     def rest(self) -> Position:

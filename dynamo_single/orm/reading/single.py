@@ -69,12 +69,18 @@ async def of_keys(table: Table, plan: Plan, stop: int | None) -> Pages[Item]:
 
 
 async def of_claims(table: Table, plan: Plan) -> Pages[Item]:
-    """The items that hold some claims and match, in the order of the claims: a page for each hundred."""
+    """The items that hold some claims and match, in the order of the claims: a page for each hundred.
+
+    An item that holds several of them comes once, in the place of the first.
+    """
     condition = lower(plan.filter, plan.layout)
+    given: set[ItemKey] = set()
     for start in range(0, len(plan.keys), MAX_BATCH_KEYS):
         keys = plan.keys[start : start + MAX_BATCH_KEYS]
         held = await _holders(table, replace(plan, keys=keys))
-        yield [held[key] for key in keys if key in held and matches(condition, held[key])]
+        found = {key_of(held[key]): held[key] for key in keys if key in held}
+        yield [item for key, item in found.items() if key not in given and matches(condition, item)]
+        given.update(found)
 
 
 async def by_plan_key(table: Table, plan: Plan) -> dict[ItemKey, Item]:
@@ -87,10 +93,11 @@ async def by_plan_key(table: Table, plan: Plan) -> dict[ItemKey, Item]:
 
 
 def plan_key_of(plan: Plan, item: StoredItem) -> ItemKey | None:
-    """The key by which a plan of keys reads an item: the item's own, or that of the claim that it holds."""
+    """The key by which a plan of keys gives an item: its own, or that of the first of the claims that it holds."""
     if plan.lookup is None:
         return key_of(item)
-    return next((key for key in plan.lookup.held(item) if key in plan.keys), None)
+    held = [key for key in plan.lookup.held(item) if key in plan.keys]
+    return min(held, key=plan.keys.index) if len(held) > 1 else next(iter(held), None)
 
 
 async def _holders(table: Table, plan: Plan) -> dict[ItemKey, Item]:

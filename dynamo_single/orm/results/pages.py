@@ -148,7 +148,18 @@ def _plan(state: QueryState, asked: str) -> Plan:
             f"{asked} is not supported after allow_in_memory(): everything is read to put it in order, so that there "
             "are no pages to read. Slice the list of all objects."
         )
+    if plan.kind == "union" and not plan.merged_by and any(part.is_sharded for part in plan.parts):
+        raise NotSupported(
+            f"{asked} is not supported where several ways to read a sharded key answer a query in no order: no place "
+            f'in them says where the next page begins. Give it an order, as order_by("{_order_of_shards(plan)}").'
+        )
     return plan
+
+
+def _order_of_shards(plan: Plan) -> str:
+    """What the shards that a union reads are in the order of."""
+    keys = (part.key for part in plan.parts if part.key is not None and part.is_sharded)
+    return next((key.sort.parts[0].name for key in keys if key.sort.parts), plan.layout.identity[0])
 
 
 def _beginning(state: QueryState, plan: Plan, begin: Cursor) -> Beginning:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.contrib.auth import authenticate
 from django.core.management import call_command
+from django.db.models import Q
 from django.test import Client
 
 from accounts import ways
@@ -55,6 +56,26 @@ def test_a_further_address_logs_in(john: User) -> None:
         ("EMAIL", FIRST, True),
         ("USERNAME", "John", None),
     ]
+
+
+@pytest.mark.parametrize("asked", [Q(email__in=[SECOND, FIRST, "jane@example.com"]), Q(email=SECOND) | Q(email=FIRST)])
+def test_who_has_several_of_the_addresses_is_found_once(john: User, asked: Q) -> None:
+    """In a list, a count, pages and slices, in the place of the first address."""
+    add(john)
+    User.objects.create_user("Jane", "jane@example.com", PASSWORD, user_id="2")
+    found = User.objects.filter(asked)
+    wanted = ["1", "2"] if "jane" in str(asked) else ["1"]
+    assert [user.pk for user in found] == wanted
+    assert found.count() == len(wanted)
+    assert [user.pk for user in found[1:]] == wanted[1:]
+    paged, cursor = [], None
+    while True:
+        page = found.page(1, cursor)
+        paged += [user.pk for user in page]
+        if (cursor := page.next_cursor) is None:
+            break
+    assert paged == wanted
+    assert found.update(first_name="x") == len(wanted)
 
 
 def test_it_is_claimed_as_a_first_address_is(john: User, table: Table) -> None:

@@ -12,10 +12,11 @@ import pytest
 from django.core.management import call_command
 from django.db.models import Count, Max, Q
 
+from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.filled import growth, knowledge
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import Table
-from dynamo_single.testing import frozen_time
+from dynamo_single.testing import assert_requests, frozen_time
 from tests.catalog.service import Visit
 from tests.contract.tables import assert_consistent
 
@@ -151,3 +152,49 @@ def test_an_event_loop_does_the_same() -> None:
         assert (await Visit.objects.aget(pk="v33", at=moment(33))).page == "/loop"
 
     asyncio.run(work())
+
+
+SEVERAL = [
+    Q(visit_id="none") | Q(page="/1"),
+    Q(visit_id="v07") | Q(page="/1"),
+    Q(at__lt=moment(5)) | Q(at__gt=moment(30)),
+    Q(page="/1", at__lt=moment(5)) | Q(page="/1", at__gte=moment(5)),
+]
+
+
+@pytest.mark.usefixtures("forty")
+@pytest.mark.parametrize("asked", SEVERAL)
+def test_pages_of_several_reads_need_an_order(asked: Q) -> None:
+    """Without one they and cursors are refused before any request; with the order that the error names, all come."""
+    visits = Visit.objects.filter(asked)
+    wanted = ids(visits)
+    first = visits.first()
+    with assert_requests([]):
+        with pytest.raises(NotSupported, match=r'order_by\("at"\)'):
+            visits.page(2)
+        with pytest.raises(NotSupported, match="cursor_for"):
+            visits.cursor_for(first)
+    assert visits.count() == len(wanted) == len(set(wanted))
+    ordered = visits.order_by("at")
+    page = ordered.page(2)
+    found = ids(page)
+    while page.next_cursor:
+        page = ordered.page(2, page.next_cursor)
+        found += ids(page)
+    assert found == sorted(wanted)
+
+
+@pytest.mark.usefixtures("forty")
+def test_pages_of_moments_give_each_once() -> None:
+    """Several moments of one key."""
+    visits = Visit.objects.filter(at__in=[moment(3), moment(30), moment(31), moment(32)])
+    try:
+        page = visits.page(2)
+    except NotSupported:
+        visits = visits.order_by("at")
+        page = visits.page(2)
+    found = ids(page)
+    while page.next_cursor:
+        page = visits.page(2, page.next_cursor)
+        found += ids(page)
+    assert sorted(found) == ["v03", "v30", "v31", "v32"]
