@@ -52,7 +52,7 @@ class User(AbstractUser):
     identities = models.UnicodeSetAttribute(editable=False)
     #: The address that is known to be the user's; another one in ``email`` is not confirmed by it.
     confirmed_email = models.EmailAttribute(null=True, editable=False, attr_name="confirmedEmail")
-    #: When another address was last confirmed.
+    #: When another address was last added or confirmed.
     confirmed_at = models.TimestampAttribute(null=True, editable=False, attr_name="confirmedAt")
     #: Somebody who signed up and has not confirmed the address yet.
     must_confirm = models.BooleanAttribute(null=True, editable=False, attr_name="mustConfirm")

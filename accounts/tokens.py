@@ -1,8 +1,8 @@
 """The signed links in mails: what one that confirms an address says, and whether it still holds; when one expires.
 
 A link that confirms an address is bound to a user and to the address it was sent to; one that puts this address in
-another's place also to the user's password and address, and to the last time that an address was confirmed. Nothing is
-stored for it, and this module sends no request.
+another's place, or beside it, also to the user's password and address, and to the last time that an address was added
+or confirmed. Nothing is stored for it, and this module sends no request.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ class Confirmation(Struct, frozen=True):
             return False
         if user.has_mailbox(self.address):
             return True  # confirming twice does no harm
+        if self.is_more and self.address in (user.more_emails or ()):
+            return True  # nor does adding what is there
         return self.is_change and constant_time_compare(self.mark, _mark(user))
 
 
@@ -81,6 +83,9 @@ class _ClockSigner(signing.TimestampSigner):
 
 
 def _mark(user: User) -> str:
-    """Changes with the password and with each change of the address, also one back and forth; tells nothing of them."""
+    """Changes with the password and with each address that is added or confirmed, also if it is removed again.
+
+    It tells nothing of them.
+    """
     present = f"{user.password}|{user.confirmed_at}|{user.email}"
     return salted_hmac(_SALT, present, algorithm="sha256").hexdigest()

@@ -17,6 +17,7 @@ from django.db.models import Q
 
 from accounts.conf import EMAIL, PHONE, account_settings
 from accounts.identifiers import ATTRIBUTES, member_of, parted, phone_of
+from dynamo_single import clock
 from dynamo_single.exceptions import ConditionNotMet, DynamoSingleError, InvalidValue, StaleObject
 from dynamo_single.keys import canonical
 
@@ -153,7 +154,7 @@ class Ways(_Manager):
         if user.has_identifier("EMAIL", address):
             return
         if not user.email:
-            change(user, EMAIL, address)
+            change(user, EMAIL, address, confirmed_at=clock.now())
             return
         self._change_set("more_emails", address, set.union, MAX_ADDRESSES)
 
@@ -178,7 +179,9 @@ class Ways(_Manager):
                 )
             if wanted != held:
                 condition = None if member in wanted else left(user, member=member)
-                change(user, name, wanted or None, condition)
+                # No link that was sent before an address was added holds after it, also once it is removed again.
+                at = {"confirmed_at": clock.now()} if name == "more_emails" and member in wanted else {}
+                change(user, name, wanted or None, condition, **at)
 
         _again(user, write)
 
@@ -238,12 +241,15 @@ def _asked(args: Sequence[Any]) -> tuple[str, str]:
     return args[0], args[1] if len(args) > 1 else ""
 
 
-def change(user: Any, kind: str, value: Any, condition: Q | None = None) -> None:
-    """Write another identifier, or none: one transaction with the login and the claims."""
-    held = getattr(user, kind)
-    setattr(user, kind, value)
+def change(user: Any, kind: str, value: Any, condition: Q | None = None, **more: Any) -> None:
+    """Write another identifier, or none, and what changes with it: one transaction with the login and the claims."""
+    values = {kind: value, **more}
+    held = {name: getattr(user, name) for name in values}
+    for name, each in values.items():
+        setattr(user, name, each)
     try:
-        user.save(update_fields=[kind], condition=condition)
+        user.save(update_fields=[*values], condition=condition)
     except DynamoSingleError:
-        setattr(user, kind, held)
+        for name, each in held.items():
+            setattr(user, name, each)
         raise

@@ -240,6 +240,35 @@ def test_an_address_is_added_on_the_account_page_by_a_mail(john: User, browser: 
     assert browser.post(link(mailoutbox[0])).status_code == 302
 
 
+def test_a_removed_address_does_not_come_back_by_its_link(john: User, browser: Client, mailoutbox: Any) -> None:
+    """Neither by the link that added it nor by another one that was sent before."""
+    for _ in range(2):
+        browser.post("/accounts/email_add/", {"email": SECOND, "password": PASSWORD})
+    browser.post("/accounts/email_change/", {"email": SECOND, "password": PASSWORD})
+    browser.post(link(mailoutbox[0]))
+    browser.post(f"/accounts/remove/email/?subject={SECOND}", {"password": PASSWORD})
+    for mail in mailoutbox[:3]:
+        assert "This link does not work" in browser.post(link(mail), follow=True).content.decode()
+    john.refresh_from_db()
+    assert (john.email, john.more_emails) == (FIRST, None)
+
+
+def test_a_removed_only_address_does_not_come_back_by_its_link(table: Table, settings: Any, mailoutbox: Any) -> None:
+    """It was added to a user who had none, as the first one."""
+    settings.ACCOUNTS = {"LOGIN_WITH": ["email", "username"]}
+    user = User.objects.create_user("Nora", None, PASSWORD)
+    browser = Client()
+    browser.force_login(user)
+    browser.post("/accounts/email_add/", {"email": SECOND, "password": PASSWORD})
+    browser.post(link(mailoutbox[0]))
+    user.refresh_from_db()
+    assert user.email == SECOND
+    logins(user).remove("email")
+    browser.post(link(mailoutbox[0]))
+    user.refresh_from_db()
+    assert not user.email
+
+
 def test_an_address_that_somebody_has_by_now_is_not_added(john: User, browser: Client, mailoutbox: Any) -> None:
     browser.post("/accounts/email_add/", {"email": SECOND, "password": PASSWORD})
     mike = User.objects.create_user("Mike", SECOND, PASSWORD)
