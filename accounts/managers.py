@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar, cast
 
+from accounts.conf import account_settings
 from accounts.identifiers import ATTRIBUTES, Identified, Identifying, member_of, phone_of, read
 from dynamo_single import models
 from dynamo_single.auth import AbstractUser
@@ -65,7 +66,13 @@ class UserManager(BaseUserManager[U]):
         return found
 
     def get_by_identity(self, provider: str, subject: str) -> U:
-        """The user of an account elsewhere, to the letter; raises ``DoesNotExist``. Two consistent GetItems."""
+        """The user of an account elsewhere, to the letter; raises ``DoesNotExist``. Two consistent GetItems.
+
+        ``InvalidValue`` for a provider that ``LOGIN_WITH`` does not have.
+        """
+        settings = account_settings()
+        if provider not in settings.login_with or provider not in settings.providers:
+            raise InvalidValue(f"Nobody logs in with {provider!r}: ACCOUNTS['LOGIN_WITH'] does not have it.")
         model: Any = self.model
         identities: Any = model.identity_model().objects.consistent()
         found = identities.filter(provider=provider, subject=subject).first() if canonical(subject) else None

@@ -167,6 +167,13 @@ def test_a_subject_is_compared_to_the_letter(john: User) -> None:
         assert User.objects.get_by_identity("work", SUBJECT) == john
 
 
+@pytest.mark.parametrize("name", ["github", "foo", "email"])
+def test_nobody_is_looked_for_by_what_nobody_logs_in_with(table: Table, name: str) -> None:
+    """A name that the settings do not have is a mistake, and not that nobody has the account."""
+    with assert_requests([]), pytest.raises(InvalidValue, match=f"Nobody logs in with '{name}'"):
+        User.objects.get_by_identity(name, SUBJECT)
+
+
 def test_what_is_stored(john: User, table: Table) -> None:
     """Two items beside the user: one that lists it with the others, one that keeps it to one user."""
     with assert_requests(["TransactWriteItems"]):
