@@ -37,6 +37,22 @@ def check_client_address(app_configs: Sequence[AppConfig] | None = None, **kwarg
     ]
 
 
+def check_phone_sender(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
+    """W003: users log in with telephone numbers, and nothing sends the codes that confirm them. Sends nothing."""
+    found = account_settings()
+    if PHONE not in found.login_with or found.phone_sender is not None:
+        return []
+    return [
+        Warning(
+            f"ACCOUNTS['LOGIN_WITH'] has '{PHONE}', and nothing sends codes to numbers: users cannot confirm one, so "
+            "that the page on which they add it is not there.",
+            hint="Set ACCOUNTS['PHONE_SENDER'] to the path of a function that sends a text to a number, or silence "
+            "this if only your own code adds numbers.",
+            id="accounts.W003",
+        )
+    ]
+
+
 def check_names(
     app_configs: Sequence[AppConfig] | None = None, databases: Sequence[str] | None = None, **kwargs: Any
 ) -> list[CheckMessage]:

@@ -92,6 +92,7 @@ CHECKS = {
     "dynamo_single.E031",
     "accounts.W001",
     "accounts.W002",
+    "accounts.W003",
 }
 
 

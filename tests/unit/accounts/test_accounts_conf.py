@@ -11,7 +11,7 @@ from django.core.checks.registry import registry
 from django.test import override_settings
 
 from accounts.admin import AdminLoginForm
-from accounts.checks import check_client_address
+from accounts.checks import check_client_address, check_phone_sender
 from accounts.conf import AccountSettings, account_settings
 from accounts.forms import LoginForm
 from dynamo_single.exceptions import ConfigurationError
@@ -119,3 +119,19 @@ def test_a_deployment_has_to_say_whose_address_the_connections_is(values: Any, e
         assert [message.id for message in check_client_address()] == expected
     assert check_client_address not in registry.get_checks()
     assert check_client_address in registry.get_checks(include_deployment_checks=True)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({}, []),
+        ({"LOGIN_WITH": ["email", "phone"]}, ["accounts.W003"]),
+        ({"LOGIN_WITH": ["email", "phone"], "PHONE_SENDER": "mysite.texts.send"}, []),
+        ({"PHONE_SENDER": None}, []),
+    ],
+)
+def test_numbers_that_nobody_can_confirm_are_reported(values: Any, expected: list[str]) -> None:
+    """W003 is found by every ``check``: the page on which a number is added is not there."""
+    with override_settings(ACCOUNTS=values):
+        assert [message.id for message in check_phone_sender()] == expected
+    assert check_phone_sender in registry.get_checks()
