@@ -81,7 +81,7 @@ class Subject(Struct, frozen=True):
     def is_older(self) -> bool:
         """Whether the item is of an earlier schema version than its model's."""
         schema = None if self.model is None else registry.layout_of(self.model).schema
-        return schema is not None and not schema.is_current(self.item)
+        return schema is not None and schema.is_older(self.item)
 
     @property
     def waits(self) -> frozenset[str]:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dynamo_single.exceptions import NotSupported, StaleObject
+from dynamo_single.exceptions import InvalidValue, NotSupported, SchemaVersionError, StaleObject
 from dynamo_single.orm.effects.sending import carry_out
 from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.requests import block
@@ -202,7 +202,13 @@ class _Walk(Struct):
 
 
 def _asked(inquiry: Inquiry, table: Table, subject: Subject) -> list[Finding]:
-    return list(inquiry(table, subject))
+    try:
+        return list(inquiry(table, subject))
+    except (InvalidValue, SchemaVersionError) as error:
+        # An item that cannot be read is reported by its own check; it may also be another one that follows from this.
+        if any(finding.kind == "unreadable item" for finding in items.findings(subject, {})):
+            return []
+        return [Finding("unreadable item", subject.key, f"What follows from it cannot be looked at: {error}")]
 
 
 def _wanted(subject: Subject, others: dict[ItemKey, Item]) -> Iterator[ItemKey]:

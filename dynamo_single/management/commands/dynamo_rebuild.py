@@ -10,7 +10,7 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from dynamo_single.costs import measure_requests
-from dynamo_single.exceptions import StaleObject
+from dynamo_single.exceptions import InvalidValue, SchemaVersionError, StaleObject
 from dynamo_single.management.base import TableCommand
 from dynamo_single.management.commands.dynamo_verify import model_of
 from dynamo_single.orm.effects.together import effects_of
@@ -59,9 +59,14 @@ class Command(TableCommand):
         self.stdout.write(self.style.SUCCESS(f"{summary}."))
 
     def _mend(self, table: Table, finding: Finding, counts: Counter[str]) -> None:
-        done = repair(finding, table) or (finding.kind == "copies due" and _completed(table, finding))
+        why = ""
+        try:
+            done = repair(finding, table) or (finding.kind == "copies due" and _completed(table, finding))
+        except (InvalidValue, SchemaVersionError) as error:
+            # Something that follows from it cannot be read: the rest of the table is rebuilt all the same.
+            done, why = False, f" {error}"
         counts["written" if done else "left"] += 1
-        self.stdout.write(f"{finding}{'' if done else ' Not done.'}")
+        self.stdout.write(f"{finding}{'' if done else f' Not done.{why}'}")
 
     def _progress(self, counts: Counter[str]) -> Any:
         def progress(read: int) -> None:

@@ -107,7 +107,7 @@ class Command(TableCommand):
 def _is_older(table: Table, item_type: str, item: Item) -> bool:
     model = registry.model_of_type(table.settings.alias, item_type)
     schema = None if model is None else registry.layout_of(model).schema
-    return schema is not None and not schema.is_current(item)
+    return schema is not None and schema.is_older(item)
 
 
 def _keys(described: provisioning.Description) -> str:

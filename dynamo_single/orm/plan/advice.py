@@ -16,7 +16,10 @@ from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 
 _INDEXABLE = ("S", "N", "BOOL")
 #: An index that is younger than the items would silently leave them out.
-_OLD_ITEMS = "Items that are stored already are in it after: manage.py dynamo_rebuild {label}"
+_OLD_ITEMS = (
+    "Items that are stored already are in it after: manage.py makemigrations and migrate in an app with migrations, "
+    "manage.py dynamo_rebuild {label} in any other"
+)
 _FILLING = "Carry out what is open: manage.py migrate, and manage.py migrate --finish once all older code has stopped."
 _UPGRADING = (
     "An upgrade of the model's schema versions may change it when an item is read: let a migration upgrade all items "

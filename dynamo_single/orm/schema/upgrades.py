@@ -124,6 +124,13 @@ class Schema(Struct, frozen=True, eq=False):
         """Whether an item is of the present version."""
         return item.get(names.SCHEMA_VERSION) == self.stored
 
+    def is_older(self, item: Item) -> bool:
+        """Whether an item is of an earlier version; not one of a newer release, or without a number as its version."""
+        try:
+            return self._version(item) < self.version
+        except SchemaVersionError:
+            return False
+
     def current(self, item: Item) -> Item:
         """An item as the present declaration has it: itself, if it is of that version.
 

@@ -32,6 +32,8 @@ def john(table: Table) -> ChatUser:
 def change(table: Table, partition: str, sort: str, expression: str, **values: Any) -> None:
     """Change an item behind the app's back."""
     params: dict[str, Any] = {"Key": {"pk": {"S": partition}, "sk": {"S": sort}}, "UpdateExpression": expression}
+    if "#name" in expression:
+        params["ExpressionAttributeNames"] = {"#name": "name"}
     if values:
         params["ExpressionAttributeValues"] = {f":{name}": value for name, value in values.items()}
     table.send(Request("UpdateItem", params))
@@ -148,3 +150,28 @@ def test_what_cannot_be_rebuilt_is_told(table: Table) -> None:
     table.send(Request("PutItem", {"Item": {"pk": {"S": "X"}, "sk": {"S": "X"}, "itemType": {"S": "Nobody"}}}))
     with pytest.raises(CommandError, match="1 left"):
         rebuild()
+
+
+def test_an_unreadable_item_does_not_end_it(john: ChatUser, table: Table) -> None:
+    """One with a counter is reported once, passed over, and the rest is rebuilt."""
+    ChatServer.objects.create(server_id="z", name="Other")
+    for server in "sz":
+        change(table, f"SERVER#{server}", "#METADATA", "SET channelCount = :number", number={"N": "7"})
+    change(table, "SERVER#s", "#METADATA", "SET #name = :number", number={"N": "7"})
+    found = [(finding.kind, finding.key[0]) for finding in verify() if finding.key[1] == "#METADATA"]
+    assert sorted(found) == [("counter", "SERVER#z"), ("unreadable item", "SERVER#s")]
+    with pytest.raises(CommandError, match="1 written again, 1 left"):
+        rebuild()
+    assert item(table, "SERVER#z", "#METADATA")["channelCount"] == {"N": "0"}
+
+
+def test_an_unreadable_holder_of_copies_does_not_end_it(john: ChatUser, table: Table) -> None:
+    """The mark stays, and both are reported."""
+    change(table, "USER#1", "#METADATA#CHAT", "SET copiesDue = :due", due={"SS": ["ChatProfile.username"]})
+    (key,) = [each for each, held in everything(table).items() if held["itemType"]["S"] == "ChatProfile"]
+    change(table, *key, "SET kind = :number", number={"N": "7"})
+    kinds = [finding.kind for finding in verify()]
+    assert "unreadable item" in kinds
+    with pytest.raises(CommandError, match="left"):
+        rebuild()
+    assert "copiesDue" in item(table, "USER#1", "#METADATA#CHAT")

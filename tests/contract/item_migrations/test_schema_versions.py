@@ -364,6 +364,21 @@ def test_the_commands_count_what_is_below_the_version(app: History, table: Table
     assert "0 findings" in said
 
 
+def test_the_commands_do_not_count_a_newer_version_as_below(app: History, table: Table) -> None:
+    """An item of a later release cannot be read, which ``dynamo_verify`` reports; it needs no upgrade."""
+    new(app, BY_LAST)
+    app.make()
+    app.migrate()
+    update = {"UpdateExpression": "SET schemaVersion = :new", "ExpressionAttributeValues": {":new": {"N": "9"}}}
+    table.send(Request("UpdateItem", {"Key": {"pk": {"S": "SHOP#a"}, "sk": {"S": "#METADATA"}}, **update}))
+    assert "Shop           3, 2 of them below the model's schema version" in app.run("dynamo_status", "--count")
+    out = io.StringIO()
+    with pytest.raises(CommandError, match="1 findings"):
+        call_command("dynamo_verify", stdout=out)
+    assert "histories.Shop: 2 items below schema version 2." in out.getvalue()
+    assert "was written at schema version 9" in out.getvalue()
+
+
 def test_an_item_that_cannot_be_upgraded_is_a_finding(app: History, table: Table) -> None:
     """``dynamo_verify`` names it with what its upgrade says."""
     new(app)

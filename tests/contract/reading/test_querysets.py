@@ -252,7 +252,8 @@ def test_the_refusal_names_every_key_and_the_ways_out() -> None:
         "What can be done:\n"
         "  - ask by one of the keys above\n"
         '  - add a key to Order.Keys: by_status = models.IndexKey("gs3", "ORDER", "{status}#{customer}#{number}")\n'
-        "    Items that are stored already are in it after: manage.py dynamo_rebuild catalog.Order\n"
+        "    Items that are stored already are in it after: manage.py makemigrations and migrate in an app "
+        "with migrations, manage.py dynamo_rebuild catalog.Order in any other\n"
         "  - say .allow_scan(): it reads, and pays for, every item of the table"
     )
 

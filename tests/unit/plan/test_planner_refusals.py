@@ -24,7 +24,8 @@ def test_the_whole_message() -> None:
             "  - ask by one of the keys above",
             "  - add a key to Person.Keys: by_name = "
             'models.IndexKey("gs2", "PERSON", "{name}#{company_id}#{person_id}")',
-            "    Items that are stored already are in it after: manage.py dynamo_rebuild directory.Person",
+            "    Items that are stored already are in it after: manage.py makemigrations and migrate in an app "
+            "with migrations, manage.py dynamo_rebuild directory.Person in any other",
             "  - say .allow_scan(): it reads, and pays for, every item of the table",
         ]
     )
