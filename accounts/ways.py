@@ -151,12 +151,16 @@ class Ways(_Manager):
             raise InvalidValue(f"{address!r} is no e-mail address.") from error
         if not address:
             raise InvalidValue("An empty text is no e-mail address.")
-        if user.has_identifier("EMAIL", address):
-            return
-        if not user.email:
-            change(user, EMAIL, address, confirmed_at=clock.now())
-            return
-        self._change_set("more_emails", address, set.union, MAX_ADDRESSES)
+
+        def write() -> None:
+            if user.has_identifier("EMAIL", address):
+                return
+            if user.email:
+                self._write_set("more_emails", address, set.union, MAX_ADDRESSES)
+            else:  # also where another writer just removed the first one
+                change(user, EMAIL, address, confirmed_at=clock.now())
+
+        _again(user, write)
 
     def _change_identities(
         self, provider: str, subject: str, combined: Callable[[set[str], set[str]], set[str]]
@@ -168,22 +172,19 @@ class Ways(_Manager):
         self._change_set("identities", member_of(provider, subject), combined, MAX_IDENTITIES)
 
     def _change_set(self, name: str, member: str, combined: _Combined, most: int) -> None:
+        _again(self.instance, lambda: self._write_set(name, member, combined, most))
+
+    def _write_set(self, name: str, member: str, combined: _Combined, most: int) -> None:
         user = self.instance
-
-        def write() -> None:
-            held = set(getattr(user, name) or ())
-            wanted = combined(held, {member})
-            if len(wanted) > max(most, len(held)):
-                raise InvalidValue(
-                    f"A user can have {most} {'accounts' if name == 'identities' else 'further addresses'}."
-                )
-            if wanted != held:
-                condition = None if member in wanted else left(user, member=member)
-                # No link that was sent before an address was added holds after it, also once it is removed again.
-                at = {"confirmed_at": clock.now()} if name == "more_emails" and member in wanted else {}
-                change(user, name, wanted or None, condition, **at)
-
-        _again(user, write)
+        held = set(getattr(user, name) or ())
+        wanted = combined(held, {member})
+        if len(wanted) > max(most, len(held)):
+            raise InvalidValue(f"A user can have {most} {'accounts' if name == 'identities' else 'further addresses'}.")
+        if wanted != held:
+            condition = None if member in wanted else left(user, member=member)
+            # No link that was sent before an address was added holds after it, also once it is removed again.
+            at = {"confirmed_at": clock.now()} if name == "more_emails" and member in wanted else {}
+            change(user, name, wanted or None, condition, **at)
 
     async def aadd(self, *args: Any, **options: Any) -> None:
         """See ``add()``."""

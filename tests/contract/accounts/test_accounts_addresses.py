@@ -184,6 +184,15 @@ def test_the_first_is_not_removed_while_another_writer_adds_a_second(john: User)
     assert (john.email, john.more_emails) == (FIRST, {SECOND})
 
 
+def test_an_address_is_the_first_one_if_another_writer_removed_the_first_one(john: User) -> None:
+    """It is not a further one of a user without a first one."""
+    stale = User.objects.get(pk="1")
+    logins(john).remove("email")
+    add(stale)
+    john.refresh_from_db()
+    assert (john.email, john.more_emails) == (SECOND, None)
+
+
 def test_the_last_way_to_log_in_stays(john: User, settings: Any) -> None:
     """Addresses count like any other way."""
     settings.ACCOUNTS = {"LOGIN_WITH": ["email"]}
