@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from django.core.exceptions import ObjectDoesNotExist
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -204,6 +205,9 @@ class _Walk(Struct):
 def _asked(inquiry: Inquiry, table: Table, subject: Subject) -> list[Finding]:
     try:
         return list(inquiry(table, subject))
+    except ObjectDoesNotExist:
+        # Deleted since it was read: there is nothing left to be wrong.
+        return []
     except (InvalidValue, SchemaVersionError) as error:
         # An item that cannot be read is reported by its own check; it may also be another one that follows from this.
         if any(finding.kind == "unreadable item" for finding in items.findings(subject, {})):

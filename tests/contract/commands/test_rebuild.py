@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from dynamo_single.table import Request, Table
+from dynamo_single.table import Request, Table, intercept
 from dynamo_single.testing import assert_requests, refuse
 from dynamo_single.verification import repair, verify
 from tests.catalog.chat import ChatChannel, ChatMembership, ChatProfile, ChatServer, ChatUser
@@ -175,3 +175,23 @@ def test_an_unreadable_holder_of_copies_does_not_end_it(john: ChatUser, table: T
     with pytest.raises(CommandError, match="left"):
         rebuild()
     assert "copiesDue" in item(table, "USER#1", "#METADATA#CHAT")
+
+
+def test_an_item_that_is_deleted_while_it_is_looked_at_is_no_finding(john: ChatUser, table: Table) -> None:
+    """Its counter is counted, and it is gone when it is read again."""
+    change(table, "SERVER#s", "#METADATA", "SET channelCount = :number", number={"N": "7"})
+    removed = []
+
+    def remove(operation: str, params: Any) -> None:
+        if (
+            operation == "GetItem"
+            and params["Key"] == {"pk": {"S": "SERVER#s"}, "sk": {"S": "#METADATA"}}
+            and not removed
+        ):
+            removed.append(params)
+            table.send(Request("DeleteItem", {"Key": params["Key"]}))
+
+    with intercept(remove):
+        found = [finding.key[0] for finding in verify() if finding.kind == "counter"]
+    assert removed
+    assert found == []
