@@ -10,6 +10,7 @@ from datetime import timedelta
 from functools import partial
 
 from django.core.mail import send_mail
+from django.db.models import Q
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -18,7 +19,7 @@ from accounts import tokens, ways
 from accounts.conf import EMAIL, account_settings
 from accounts.models import User
 from dynamo_single import clock, transactions
-from dynamo_single.exceptions import InvalidValue, StaleObject, UniqueViolation
+from dynamo_single.exceptions import ConditionNotMet, InvalidValue, StaleObject, UniqueViolation
 from dynamo_single.keys import canonical
 
 #: How often a link is followed again because another writer changed the user meanwhile.
@@ -90,7 +91,7 @@ def confirm(request: HttpRequest, token: str) -> User | None:
             return _confirmed(request, user, said)
         except (UniqueViolation, InvalidValue):  # the latter for one address too many
             return None
-        except StaleObject:  # whoever was faster may have followed the same link
+        except (ConditionNotMet, StaleObject):  # whoever was faster may have followed the same link
             if attempt == ATTEMPTS - 1:
                 raise
     return None
@@ -107,7 +108,8 @@ def _confirmed(request: HttpRequest, user: User, said: tokens.Confirmation) -> U
         } or None
         user.email = said.address
     user.confirm_email()
-    user.save()
+    # Held to the address: else the save of who follows the link in the same millisecond counts as done too.
+    user.save(condition=Q(email=old) if old else None)
     if old and not user.has_mailbox(old):
         _send(request, old, "address_changed", user=user)
     return user
