@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -19,7 +18,7 @@ from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import And, Condition, Not, Or, StoredPair
 from dynamo_single.orm.requests.expressions import ExpressionBuilder, compile_condition
 from dynamo_single.table import Request, Table
-from dynamo_single.testing import assert_requests
+from dynamo_single.testing import assert_requests, frozen_time
 from project.directory.models import Person
 from tests.catalog.models import Member, Order, Product, Sample
 
@@ -110,8 +109,9 @@ def test_an_unequal_pair_of_pynamodb_is_the_opposite_of_an_equal_one(orders: Any
 
 
 def test_moments_are_compared(table: Any) -> None:
-    product = Product.objects.create(product_id="p")
-    product.created_at = timezone.now() + timedelta(days=1)
+    """Of an object that was made in one millisecond, the two are the same."""
+    with frozen_time(timezone.now()):
+        Product.objects.create(product_id="p")
     changed = Product.objects.filter(pk="p", updated_at__gt=F("created_at"))
 
     assert changed.count() == 0
