@@ -5,7 +5,7 @@ It only reads; each trouble says what repairs it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal
 
 from django.core.exceptions import ImproperlyConfigured
@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from dynamo_single.inspection.masking import MASK, Masks
 from dynamo_single.inspection.reading import Place
-from dynamo_single.inspection.shown import model_shown, shown
+from dynamo_single.inspection.shown import keys_of, model_shown
 from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.table import provisioning
@@ -89,21 +89,22 @@ class Checked(Struct, frozen=True):
     after: str | None
 
 
-def checked(table: Table, after: str, indexes: Sequence[str], masks: Masks) -> Checked:
+def checked(table: Table, after: str, masks: Masks) -> Checked:
     """What is wrong with the next ``PAGE`` items: see ``verification.walk.examine()``."""
     asked = ("health", table.settings.alias)
     found = examine(table, limit=PAGE, after=Place.of(after, asked).key if after else None)
     alias = table.settings.alias
-    findings = tuple(_shown(alias, each, found.items.get(each.key), indexes, masks) for each in found.findings)
+    findings = tuple(_shown(alias, each, found.items.get(each.key), masks) for each in found.findings)
     place = None if found.after is None else Place(asked, dict(found.after)).text()
     return Checked(len(found.items), findings, place)
 
 
-def _shown(alias: str, finding: Finding, item: Item | None, indexes: Sequence[str], masks: Masks) -> ShownFinding:
+def _shown(alias: str, finding: Finding, item: Item | None, masks: Masks) -> ShownFinding:
     # What became of another item's key is nobody's business: it may have a secret in it, or be of a hidden model.
     model = None if item is None else model_shown(alias, item)
-    key = None if item is None else shown(alias, item, indexes, masks).key
-    return ShownFinding(finding.kind, MASK if key is None else finding.text, model, key, bool(finding.repair))
+    is_named = item is not None and next(keys_of(alias, item, (), masks)).place is not None
+    text, key = (finding.text, finding.key) if is_named else (MASK, None)
+    return ShownFinding(finding.kind, text, model, key, bool(finding.repair))
 
 
 def _open(phases: Mapping[str, str]) -> Iterator[str]:

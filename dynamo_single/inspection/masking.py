@@ -13,7 +13,6 @@ from dynamo_single.cache import entries, signing
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import AccessKey
-from dynamo_single.table import names
 
 #: What stands in the place of a secret.
 MASK: Final = "•••"
@@ -41,12 +40,15 @@ class Masks:
 
     def __init__(self, is_secret: IsSecret = is_secret) -> None:
         self._is_secret = is_secret
+        self._found: dict[type[DynamoModel], frozenset[str]] = {}
 
     def attributes(self, model: type[DynamoModel] | None) -> frozenset[str]:
         """The Python names of a model's secrets, with the copies that are made of them."""
-        return (
-            frozenset() if model is None else frozenset(n for n in registry.attributes_of(model) if self._of(model, n))
-        )
+        if model is None:
+            return frozenset()
+        if model not in self._found:
+            self._found[model] = frozenset(name for name in registry.attributes_of(model) if self._of(model, name))
+        return self._found[model]
 
     def hides(self, model: type[DynamoModel] | None, item_type: str, stored: str) -> bool:
         """Whether an attribute of an item, by its name in the item, is masked."""
@@ -108,6 +110,5 @@ def masked_cache_key(partition: str) -> str:
 
 
 def masked_claim(partition: str) -> str:
-    """A claim's partition key without the values."""
-    prefix, item_type, attribute, *_ = [*partition.split("#", 3), "", ""]
-    return f"{names.UNIQUE_PREFIX}#{item_type}#{attribute}#{MASK}" if prefix == names.UNIQUE_PREFIX else MASK
+    """A claim's partition key without the values, which come after the type and the first attribute."""
+    return "#".join([*partition.split("#")[:3], MASK])

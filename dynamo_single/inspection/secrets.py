@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from dynamo_single.cache import entries
-from dynamo_single.inspection.masking import MASK, Masks, masked_cache_key
+from dynamo_single.inspection.masking import MASK, Masks, masked_cache_key, masked_claim
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.encoding.keys import Template
 from dynamo_single.table import names
@@ -23,7 +23,7 @@ def masked_text(alias: str, partition: str, masks: Masks) -> str:
     if partition.startswith(_CACHE):
         return masked_cache_key(partition)
     if partition.startswith(_CLAIM):
-        return "#".join([*partition.split("#")[:3], MASK]) if is_secret_claim(alias, partition, masks) else partition
+        return masked_claim(partition) if is_secret_claim(alias, partition, masks) else partition
     for template in _secret_templates(masks):
         if template.matches(partition):
             return template.head + MASK

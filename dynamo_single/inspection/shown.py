@@ -1,6 +1,7 @@
 """An item as people see it: its keys with the templates that made them, its size, its attributes without secrets.
 
-Pure: what is shown of an item follows from the item and the models. It sends nothing.
+What is shown of an item follows from the item and the models. Nothing is sent, but by a model's own code that says
+which items are made of one.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from msgspec import Struct
 
 from dynamo_single.exceptions import InvalidValue, UnexpectedItem
 from dynamo_single.inspection.colors import number_of
-from dynamo_single.inspection.masking import CACHE_TYPES, MASK, Masks, masked_cache_key, masked_key
+from dynamo_single.inspection.masking import CACHE_TYPES, MASK, Masks, masked_cache_key, masked_claim, masked_key
 from dynamo_single.inspection.secrets import is_secret_claim
 from dynamo_single.orm.effects import claims, derived
 from dynamo_single.orm.items import hydration, serialization
@@ -28,7 +29,7 @@ from dynamo_single.table import names
 #: Characters of a value that a list of items shows.
 SHORT: Final = 60
 
-Relation = Literal["claim", "owner", "reference", "derived", "parent"]
+Relation = Literal["claim", "owner", "reference", "derived"]
 
 
 class ShownKey(Struct, frozen=True):
@@ -46,11 +47,12 @@ class ShownKey(Struct, frozen=True):
 
 
 class Link(Struct, frozen=True):
-    """Another item that an item has to do with, and how."""
+    """Another item that an item has to do with, and how; ``model`` is the one whose permission decides who sees it."""
 
     relation: Relation
     label: str
     key: ItemKey
+    model: Any
 
 
 class ShownItem(Struct, frozen=True):
@@ -64,13 +66,7 @@ class ShownItem(Struct, frozen=True):
     text: str
     key: ItemKey | None
     pk: Any = None
-    links: tuple[Link, ...] = ()
     in_trash: bool = False
-
-    @property
-    def primary(self) -> ShownKey:
-        """The table's key."""
-        return self.keys[0]
 
     @property
     def color(self) -> int:
@@ -82,7 +78,7 @@ def shown(alias: str, item: Item, indexes: Iterable[str], masks: Masks) -> Shown
     """What is shown of a stored item."""
     item_type = item.get(names.ITEM_TYPE, {}).get("S", "")
     model = model_shown(alias, item)
-    keys = tuple(_keys(alias, item, indexes, masks))
+    keys = tuple(keys_of(alias, item, indexes, masks))
     key_names = {names.PARTITION_KEY, names.SORT_KEY}
     for index in indexes:
         key_names |= {names.index_partition(index), names.index_sort(index)}
@@ -100,7 +96,6 @@ def shown(alias: str, item: Item, indexes: Iterable[str], masks: Masks) -> Shown
         text=as_text({**_as_shown(keys), **visible}),
         key=key,
         pk=None if key is None else _identity(alias, item),
-        links=() if key is None else tuple(_links(alias, item, masks)),
         in_trash=names.DELETED_AT in item,
     )
 
@@ -137,7 +132,8 @@ def _binary(value: object) -> str:
     raise TypeError(f"{type(value)} is no value of an item.")
 
 
-def _keys(alias: str, item: Item, indexes: Iterable[str], masks: Masks) -> Iterator[ShownKey]:
+def keys_of(alias: str, item: Item, indexes: Iterable[str], masks: Masks) -> Iterator[ShownKey]:
+    """An item's keys as they are shown, the table's first."""
     item_type = item.get(names.ITEM_TYPE, {}).get("S", "")
     model = registry.model_of_type(alias, item_type)
     secret = masks.attributes(model)
@@ -156,7 +152,7 @@ def _keys(alias: str, item: Item, indexes: Iterable[str], masks: Masks) -> Itera
         if item_type in CACHE_TYPES:
             seen = masked_cache_key(partition), sort
         elif item_type == names.CLAIM_ITEM_TYPE and is_secret_claim(alias, partition, masks):
-            seen = "#".join([*partition.split("#")[:3], MASK]), sort
+            seen = masked_claim(partition), sort
         yield ShownKey(
             index,
             *seen,
@@ -200,16 +196,16 @@ def _identity(alias: str, item: Item) -> Any:
         return None
 
 
-def _links(alias: str, item: Item, masks: Masks) -> Iterator[Link]:
+def links_of(alias: str, item: Item, masks: Masks) -> Iterator[Link]:
     """The items that this one has to do with: what it claims, who owns it, what it refers to, what is made of it.
 
-    Those whose keys have a secret in them are left out.
+    Those whose keys have a secret in them are left out. What is made of it the model says, by code of its own.
     """
     item_type = item.get(names.ITEM_TYPE, {}).get("S", "")
     if item_type == names.CLAIM_ITEM_TYPE:
         owner = [item.get(name, {}).get("S") for name in (names.CLAIM_OWNER_PARTITION, names.CLAIM_OWNER_SORT)]
         if all(owner):
-            yield Link("owner", "", (str(owner[0]), str(owner[1])))
+            yield Link("owner", "", (str(owner[0]), str(owner[1])), model_shown(alias, item))
     model = registry.model_of_type(alias, item_type)
     if model is None:
         return
@@ -218,11 +214,12 @@ def _links(alias: str, item: Item, masks: Masks) -> Iterator[Link]:
         values = hydration.values_of(model, item)
         for key, rule in claims.claims_of(model, item).items():
             if secret.isdisjoint(rule.fields if rule.members is None else (*rule.fields, rule.members.name)):
-                yield Link("claim", ", ".join(rule.fields), key)
-        yield from (link for target, link in _references(model, values) if not _is_named_by_secret(target, masks))
+                yield Link("claim", ", ".join(rule.fields), key, model)
+        yield from (link for link in _references(model, values) if not _is_named_by_secret(link.model, masks))
         for key, made in derived.items_of(model, item).items():
-            if not _is_named_by_secret(registry.model_of_type(alias, made[names.ITEM_TYPE]["S"]), masks):
-                yield Link("derived", "", key)
+            made_of = registry.model_of_type(alias, made[names.ITEM_TYPE]["S"])
+            if not _is_named_by_secret(made_of, masks):
+                yield Link("derived", "", key, made_of)
     except (InvalidValue, UnexpectedItem):
         return  # dynamo_verify says what is wrong with it
 
@@ -231,7 +228,7 @@ def _is_named_by_secret(model: type[DynamoModel] | None, masks: Masks) -> bool:
     return model is not None and not masks.attributes(model).isdisjoint(registry.layout_of(model).identity)
 
 
-def _references(model: type[DynamoModel], values: Mapping[str, Any]) -> Iterator[tuple[Any, Link]]:
+def _references(model: type[DynamoModel], values: Mapping[str, Any]) -> Iterator[Link]:
     for field in model._meta.concrete_fields:
         target: Any = getattr(field.remote_field, "model", None)
         value = values.get(field.attname)
@@ -239,4 +236,4 @@ def _references(model: type[DynamoModel], values: Mapping[str, Any]) -> Iterator
             continue
         if target._options.alias == model._options.alias:
             for key in serialization.keys_of_pk(target, value):
-                yield target, Link("reference", field.name, key)
+                yield Link("reference", field.name, key, target)

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from urllib.parse import urlencode
 
-from django.conf import settings
 from django.contrib.admin.utils import quote
-from django.http import Http404, HttpRequest, HttpResponseBadRequest
+from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import NoReverseMatch, URLPattern, path, reverse
@@ -17,23 +16,19 @@ from django.utils.translation import gettext as _
 from msgspec import Struct
 
 from dynamo_single.admin.table import permissions
+from dynamo_single.admin.table.guarded import Wrong, alias_of, guarded
 from dynamo_single.admin.table.permissions import TableSite
 from dynamo_single.conf import aliases, table_settings
 from dynamo_single.costs import measure_requests
-from dynamo_single.exceptions import InvalidCursor, InvalidValue
 from dynamo_single.inspection import reading
 from dynamo_single.inspection.masking import Masks
 from dynamo_single.inspection.secrets import asks_for_secret, masked_text
-from dynamo_single.inspection.shown import Link, ShownItem, model_shown, shown
+from dynamo_single.inspection.shown import ShownItem, links_of, model_shown, shown
 from dynamo_single.orm.items.serialization import stored_key
 from dynamo_single.orm.requests.actions import Item
 from dynamo_single.orm.schema import registry
 from dynamo_single.table.limits import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
 from dynamo_single.table.table import get_table
-
-
-class _Wrong(Exception):
-    """A parameter of the address that no page of ours has made."""
 
 
 class Asked(Struct, frozen=True):
@@ -50,10 +45,10 @@ class Asked(Struct, frozen=True):
     def of(cls, request: HttpRequest) -> Asked:
         """Read the address; what cannot be is refused."""
         given = request.GET
-        alias = _alias(given.get("alias", "default"))
+        alias = alias_of(request)
         index = given.get("index") or None
         if index is not None and index not in indexes(alias):
-            raise _Wrong(_("The table has no index of this name."))
+            raise Wrong(_("The table has no index of this name."))
         partition, prefix = given.get("pk", ""), given.get("begins", "")
         for text in (partition, prefix):
             _check(text, PARTITION_KEY_LIMIT)
@@ -81,21 +76,9 @@ class Row(Struct, frozen=True):
 
 def urls(site: TableSite) -> list[URLPattern]:
     """The addresses of the pages."""
-
-    def guarded(view: Callable[..., HttpResponseBase]) -> Callable[[HttpRequest], HttpResponseBase]:
-        def wrapped(request: HttpRequest) -> HttpResponseBase:
-            permissions.demand(request, permissions.TABLE)
-            try:
-                return view(site, request)
-            except (_Wrong, InvalidCursor, InvalidValue) as error:
-                text = str(error) if isinstance(error, _Wrong) or settings.DEBUG else ""
-                return HttpResponseBadRequest(text, content_type="text/plain; charset=utf-8")
-
-        return site.admin_view(wrapped)
-
     return [
-        path("dynamodb/table/", guarded(table_page), name="dynamodb_table"),
-        path("dynamodb/item/", guarded(item_page), name="dynamodb_item"),
+        path("dynamodb/table/", guarded(site, permissions.TABLE, table_page), name="dynamodb_table"),
+        path("dynamodb/item/", guarded(site, permissions.TABLE, item_page), name="dynamodb_item"),
     ]
 
 
@@ -105,7 +88,7 @@ def table_page(site: TableSite, request: HttpRequest) -> HttpResponseBase:
     masks = masks_of(site)
     hidden_key = masked_text(asked.alias, asked.partition, masks) != asked.partition
     if hidden_key or asks_for_secret(asked.alias, asked.prefix, masks):
-        raise _Wrong(_("Keys that have a secret in them cannot be asked for."))
+        raise Wrong(_("Keys that have a secret in them cannot be asked for."))
     table = get_table(asked.alias)
     page = None
     with measure_requests() as costs:
@@ -137,29 +120,29 @@ def table_page(site: TableSite, request: HttpRequest) -> HttpResponseBase:
 
 def item_page(site: TableSite, request: HttpRequest) -> HttpResponseBase:
     """One item with its keys, its JSON and what it has to do with: one GetItem."""
-    alias = _alias(request.GET.get("alias", "default"))
+    alias = alias_of(request)
     key = request.GET.get("pk", ""), request.GET.get("sk", "")
     _check(key[0], PARTITION_KEY_LIMIT)
     _check(key[1], SORT_KEY_LIMIT)
     if not all(key):
-        raise _Wrong(_("An item has a partition key and a sort key."))
+        raise Wrong(_("An item has a partition key and a sort key."))
     with measure_requests() as costs:
         item = reading.item_at(get_table(alias), key)
     # What somebody may not see is not there for them: its existence is no one's business either.
     if item is None or not permissions.may_view(site, request, model_shown(alias, item)):
         raise Http404(_("No item has this key."))
-    found = shown(alias, item, indexes(alias), masks_of(site))
+    masks = masks_of(site)
+    found = shown(alias, item, indexes(alias), masks)
     if found.key is None:
         raise Http404(_("No item has this key."))
+    links = [link for link in links_of(alias, item, masks) if permissions.may_view(site, request, link.model)]
     context = {
         **site.each_context(request),
         "title": _("Item"),
         "alias": alias,
         "item": found,
         "keys": [(each, _place(site, alias, each.index, each.place)) for each in found.keys],
-        "links": [
-            (_LINKED[each.relation](), each, item_url(site, alias, each.key)) for each in _seen(site, request, found)
-        ],
+        "links": [(_LINKED[each.relation](), each, item_url(site, alias, each.key)) for each in links],
         "object_url": object_url(site, request, found),
         "costs": costs,
     }
@@ -242,16 +225,6 @@ def _rows(site: TableSite, request: HttpRequest, alias: str, items: Iterable[Ite
     return rows, hidden
 
 
-def _seen(site: TableSite, request: HttpRequest, item: ShownItem) -> Iterator[Link]:
-    """The links to items of models that the user may see; what is claimed, or made, belongs to the item itself."""
-    for link in item.links:
-        target = item.model
-        if link.relation == "reference":
-            target = item.model._meta.get_field(link.label).remote_field.model
-        if permissions.may_view(site, request, target):
-            yield link
-
-
 def item_url_of(site: TableSite, request: HttpRequest, obj: Any) -> str:
     """The address of an object's item; empty for who may not see the table, and where a secret is in the key."""
     layout = registry.layout_of(type(obj)._meta.concrete_model)
@@ -269,12 +242,6 @@ def _place(site: TableSite, alias: str, index: str | None, partition: str | None
     return f"{page}?{Asked(alias, index, partition, '', '', newest=False).query()}"
 
 
-def _alias(name: str) -> str:
-    if name not in aliases():
-        raise _Wrong(_("There is no table of this alias."))
-    return name
-
-
 def _check(text: str, limit: int) -> None:
     """Refuse what no key can be: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html"""
     try:
@@ -282,4 +249,4 @@ def _check(text: str, limit: int) -> None:
     except UnicodeEncodeError:
         size = limit + 1
     if size > limit:
-        raise _Wrong(_("No key is as long as this, or has such characters."))
+        raise Wrong(_("No key is as long as this, or has such characters."))

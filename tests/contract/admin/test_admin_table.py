@@ -30,6 +30,11 @@ def item_of(pages: Pages, pk: str, sk: str) -> Any:
     return pages.get(f"dynamodb/item/?{urlencode({'pk': pk, 'sk': sk})}")
 
 
+def related(shown: Any) -> list[tuple[str, Any]]:
+    """The items that an item's page leads to."""
+    return [(link.relation, link.key) for _, link, _ in shown.context["links"]]
+
+
 @pytest.fixture
 def acme(table: Table) -> Any:
     """A company with two people."""
@@ -66,7 +71,7 @@ def test_an_item_has_its_keys_its_json_and_what_it_has_to_do_with(pages: Pages, 
     item = shown.context["item"]
     assert item.keys[0].templates == ("COMPANY#{company_id}", "PEOPLE#{person_id}")
     assert json.loads(item.text)["name"] == {"S": "Anna"}
-    assert [(link.relation, link.key) for link in item.links] == [("reference", ("COMPANY#acme", "#METADATA"))]
+    assert related(shown) == [("reference", ("COMPANY#acme", "#METADATA"))]
 
 
 def test_an_object_leads_to_its_item_and_back(pages: Pages, acme: Any) -> None:
@@ -81,12 +86,10 @@ def test_a_claim_leads_to_its_owner(pages: Pages) -> None:
     """And the owner to the claim."""
     user = get_user_model()._default_manager.get(username="admin")
     key = f"USER#{user.pk}", "#METADATA"
-    owned = item_of(pages, *key).context["item"]
-    claims = [link.key for link in owned.links if link.relation == "claim"]
+    claims = [claim for relation, claim in related(item_of(pages, *key)) if relation == "claim"]
     assert claims
     for claim in claims:
-        links = item_of(pages, *claim).context["item"].links
-        assert [(link.relation, link.key) for link in links] == [("owner", key)]
+        assert related(item_of(pages, *claim)) == [("owner", key)]
 
 
 def test_a_partition_of_many_items_comes_page_by_page(pages: Pages, acme: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,6 +179,12 @@ def test_nobody_finds_out_what_there_is_of_models_that_they_may_not_view(staff: 
     pages = staff(TABLE)
     shown, other = (text_of(page_of(pages, **{asked: key})) for key in ("COMPANY#acme", "COMPANY#none"))
     assert re.sub(r"[0-9.]+ ms", "", shown) == re.sub(r"[0-9.]+ ms", "", other)
+
+
+def test_an_item_leads_to_nothing_of_models_that_the_user_may_not_view(staff: Any, acme: Any) -> None:
+    """A key may say all that there is to know."""
+    pages = staff(TABLE, "directory.view_person")
+    assert related(item_of(pages, "COMPANY#acme", "PEOPLE#anna")) == []
 
 
 def test_the_item_of_a_model_that_the_user_may_not_view_is_not_found(staff: Any, acme: Any) -> None:
