@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from typing import Any, ClassVar
 
@@ -168,7 +168,7 @@ class MergingModelForm(forms.ModelForm):  # type: ignore[type-arg]  # not generi
         cleaned = super().clean()
         self.cleaned_data.pop(AS_SHOWN, None)
         for name, theirs in self._theirs.items():
-            params = {"theirs": self._worded(name, theirs.value)}
+            params = {"theirs": in_words(self.fields[name], theirs.value)}
             text = self.merging_messages["both" if theirs.is_ours else "theirs"]
             self.add_error(name, ValidationError(text, code="changed", params=params))
         if self._theirs:
@@ -263,17 +263,21 @@ class MergingModelForm(forms.ModelForm):  # type: ignore[type-arg]  # not generi
         else:
             _set(data, html_name, widget, prepared)
 
-    def _worded(self, name: str, value: Any) -> str:
-        """A value for people: of choices what they are called."""
-        field: Any = self.fields[name]
-        prepared = field.prepare_value(value)
-        for key, label in getattr(field, "choices", None) or ():
-            for known, text in label if isinstance(label, list | tuple) else ((key, label),):
-                if str(known) == str(prepared):
-                    return str(text)
-        if isinstance(value, bool):
-            return str(_("Yes") if value else _("No"))
-        return "" if prepared is None else str(prepared)
+
+def in_words(field: Any, value: Any) -> str:
+    """A form field's value for people: of choices what they are called, of objects their ``pk``. Sends no request."""
+    if isinstance(value, bool):
+        return str(_("Yes") if value else _("No"))
+    if hasattr(field, "queryset"):
+        # Its choices are what a queryset gives, which may be many.
+        several = [value] if not isinstance(value, Iterable) or isinstance(value, str) else value
+        return ", ".join(str(getattr(each, "pk", each)) for each in several if each is not None)
+    prepared = field.prepare_value(value)
+    for key, label in getattr(field, "choices", None) or ():
+        for known, text in label if isinstance(label, list | tuple) else ((key, label),):
+            if str(known) == str(prepared):
+                return str(text)
+    return "" if prepared is None else str(prepared)
 
 
 def _set(data: Any, name: str, widget: Any, value: Any) -> None:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, Final
 
 from django.utils.encoding import force_str
 from django.utils.translation import gettext as _
 
-#: Characters of a value that the log keeps, fields of one change whose values it keeps, and what stands for a secret.
+from dynamo_single.forms import in_words
+from dynamo_single.inspection.masking import MASK, IsSecret
+
+#: Characters of a value that the log keeps, and fields of one change whose values it keeps.
 LENGTH: Final = 100
 FIELDS: Final = 50
-MASK: Final = "•••"
-
-IsSecret = Callable[[Any, str], bool]
 
 
 def with_values(message: list[dict[str, Any]], form: Any, formsets: Iterable[Any], is_secret: IsSecret) -> list[Any]:
@@ -63,24 +63,7 @@ def _values(form: Any, is_secret: IsSecret) -> Iterator[tuple[str, tuple[str, st
         if is_secret(type(form.instance), name):
             yield label, (MASK, MASK)
             continue
-        yield label, (_text(form, name, form[name].initial), _text(form, name, form.cleaned_data.get(name)))
-
-
-def _text(form: Any, name: str, value: Any) -> str:
-    """A value as people read it: of choices what they are called."""
-    field = form.fields[name]
-    if isinstance(value, bool):
-        return _("Yes") if value else _("No")
-    prepared = field.prepare_value(value)
-    if hasattr(field, "queryset"):
-        prepared = getattr(value, "pk", value)
-    else:
-        for key, label in getattr(field, "choices", None) or ():
-            known = label if isinstance(label, list | tuple) else ((key, label),)
-            for each, text in known:
-                if str(each) == str(prepared):
-                    return _cut(str(text))
-    return "" if prepared is None else _cut(str(prepared))
+        yield label, (_cut(in_words(field, form[name].initial)), _cut(in_words(field, form.cleaned_data.get(name))))
 
 
 def _cut(text: str) -> str:
