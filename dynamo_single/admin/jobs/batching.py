@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable
-from itertools import islice
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import messages
@@ -59,14 +59,16 @@ def _becoming_job(function: Action, action: str) -> Action:
         # Django has asked already, and shows what goes along.
         if "post" in request.POST:
             return function(modeladmin, request, queryset)
-        keys = [str(obj.pk) for obj in islice(queryset, MOST + 1)]
+        # All that a list has may be any number; what was selected on its page has been read for that.
+        chosen = queryset[: MOST + 1] if request.POST.get("select_across") == "1" else queryset
+        keys = [str(obj.pk) for obj in chosen]
         if len(keys) <= AT_ONCE:
             return function(modeladmin, request, queryset)
-        try:
-            if len(keys) > MOST:
-                raise ItemTooLarge(_("More than %(most)d objects are too many at once.") % {"most": MOST})
-            job = carrying.begin(request, modeladmin, action, keys)
-        except (InvalidValue, ItemTooLarge):
+        job = None
+        with suppress(InvalidValue, ItemTooLarge):
+            if len(keys) <= MOST:
+                job = carrying.begin(request, modeladmin, action, keys)
+        if job is None:
             text = _("These are too many objects at once; nothing was changed. Choose fewer of them.")
             modeladmin.message_user(request, text, messages.ERROR)
             return None

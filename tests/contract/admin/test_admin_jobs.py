@@ -11,7 +11,9 @@ import pytest
 from dynamo_single.admin.jobs import batching, carrying
 from dynamo_single.admin.jobs.models import AdminJob
 from dynamo_single.admin.log import LogEntry
+from dynamo_single.costs import measure_requests
 from dynamo_single.testing import moved_time
+from project.directory.admin import CompanyAdmin
 from project.directory.models import Company, Person
 from tests.contract.conftest import Pages, text_of
 
@@ -207,3 +209,28 @@ def test_an_object_that_the_user_may_not_delete_holds_up_nothing_else(
     carried_out(pages, path)
     assert [company.pk for company in Company.objects.all()] == ["c1"]
     assert "You may not do this with it." in text_of(pages.get(path))
+
+
+def test_all_of_a_list_is_read_as_far_as_a_job_goes(
+    pages: Pages, companies: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a list of a million not more than that, and what its page shows."""
+    Company.objects.bulk_create(Company(company_id=f"more{number:02}", name=f"More {number}") for number in range(60))
+    monkeypatch.setattr(batching, "MOST", 3)
+    monkeypatch.setattr(CompanyAdmin, "list_max_in_memory", 5)
+    monkeypatch.setattr(CompanyAdmin, "list_per_page", 5)
+    choice = {"action": "delete_selected", "select_across": "1", "_selected_action": ["c0"]}
+    with measure_requests() as costs:
+        answer = pages.client.post(f"/admin/{LIST}", choice)
+    assert answer.status_code == 302
+    assert "/jobs/" not in answer["location"]
+    assert Company.objects.count() == 65
+    assert costs.items_read < 40
+
+
+def test_all_of_a_list_becomes_a_job(pages: Pages, companies: list[Any]) -> None:
+    """Not only what its page shows."""
+    answer = pages.post(LIST, {"action": "delete_selected", "select_across": "1", "_selected_action": ["c0"]})
+    path = str(answer["location"]).removeprefix("/admin/")
+    carried_out(pages, path)
+    assert Company.objects.count() == 0
