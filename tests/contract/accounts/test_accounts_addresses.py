@@ -16,7 +16,7 @@ from dynamo_single.exceptions import InvalidValue, UniqueViolation
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests
 from tests.contract.accounts.account_pages import PASSWORD, is_in, link, sign_up
-from tests.contract.accounts.test_accounts_phone import at_once
+from tests.contract.accounts.races import winners_of
 from tests.contract.tables import everything
 
 FIRST, SECOND = "john@example.com", "John.Second@example.com"
@@ -105,20 +105,15 @@ def test_nobody_else_can_have_it(john: User) -> None:
 
 def test_users_who_want_one_address_at_once(table: Table) -> None:
     """One as the first address, another as a further one: one owner."""
-    users = [User.objects.create_user(name, f"{name}@example.com", PASSWORD) for name in ("a", "b", "c", "d")]
 
-    def take(user: User) -> bool:
-        try:
-            if user.username in "ab":
-                add(user)
-            else:
-                user.email = SECOND
-                user.save()
-        except UniqueViolation:
-            return False
-        return True
+    def take(user: User) -> None:
+        if user.username in "ab":
+            add(user)
+        else:
+            user.email = SECOND
+            user.save()
 
-    winners = [user for user, done in zip(users, at_once(take, users), strict=True) if done]
+    winners = winners_of(take)
     assert len(winners) == 1
     assert authenticate(username=SECOND, password=PASSWORD) == winners[0]
 

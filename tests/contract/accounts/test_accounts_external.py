@@ -22,7 +22,7 @@ from dynamo_single.testing import assert_requests
 from tests.contract.accounts import external_urls
 from tests.contract.accounts.account_pages import PASSWORD
 from tests.contract.accounts.provider import Provider, running
-from tests.contract.accounts.test_accounts_phone import at_once
+from tests.contract.accounts.races import at_once, winners_of
 from tests.contract.tables import everything
 
 SUBJECT = "Ab-42"
@@ -200,16 +200,7 @@ def test_an_account_goes_with_its_user(john: User, table: Table) -> None:
 
 def test_users_who_want_one_account_at_once(table: Table) -> None:
     """One owner, whom the account leads to."""
-    users = [User.objects.create_user(name, f"{name}@example.com", PASSWORD) for name in ("a", "b", "c", "d")]
-
-    def won(user: User) -> bool:
-        try:
-            add(user)
-        except UniqueViolation:
-            return False
-        return True
-
-    winners = [user for user, done in zip(users, at_once(won, users), strict=True) if done]
+    winners = winners_of(add)
     assert len(winners) == 1
     assert User.objects.get_by_identity("work", SUBJECT) == winners[0]
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from threading import Barrier
 from typing import Any
 
 import pytest
@@ -20,6 +17,7 @@ from dynamo_single.exceptions import InvalidValue, UniqueViolation
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests, moved_time
 from tests.contract.accounts.account_pages import PASSWORD, is_in
+from tests.contract.accounts.races import at_once, winners_of
 from tests.contract.tables import everything
 
 NUMBER = "+15550100"
@@ -62,18 +60,6 @@ def log_in(identifier: str = "", **given: str) -> User | None:
     request = RequestFactory().post("/", REMOTE_ADDR="203.0.113.7")
     found: Any = authenticate(request, password=PASSWORD, **(given or {"username": identifier}))
     return found
-
-
-def at_once(work: Any, arguments: Sequence[Any]) -> list[Any]:
-    """What some calls give that begin at one moment, each in a thread."""
-    barrier = Barrier(len(arguments))
-
-    def one(argument: Any) -> Any:
-        barrier.wait()
-        return work(argument)
-
-    with ThreadPoolExecutor(len(arguments)) as pool:
-        return list(pool.map(one, arguments))
 
 
 def test_a_number_that_is_added_logs_in(john: User) -> None:
@@ -209,16 +195,7 @@ def test_a_user_who_knows_too_much_is_held_to_what_is_stored(john: User, setting
 
 def test_two_users_who_want_one_number_at_once(table: Table) -> None:
     """One owner, and one login that leads to this one."""
-    users = [User.objects.create_user(name, f"{name}@example.com", PASSWORD) for name in ("a", "b", "c", "d")]
-
-    def won(user: User) -> bool:
-        try:
-            add(user)
-        except UniqueViolation:
-            return False
-        return True
-
-    winners = [user for user, done in zip(users, at_once(won, users), strict=True) if done]
+    winners = winners_of(add)
     assert len(winners) == 1
     assert log_in(NUMBER) == winners[0]
     logins = Login.objects.filter(kind="PHONE", identifier__canonical=NUMBER)
