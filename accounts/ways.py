@@ -6,7 +6,8 @@ way to log in is kept by a condition on it. This module must not know how somebo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any, Final
@@ -60,8 +61,6 @@ class Ways(_Manager):
         """
         kind, identifier = _asked(args)
         if kind in account_settings().providers:
-            if kind not in account_settings().login_with:
-                raise InvalidValue(f"Nobody logs in with {kind!r}: ACCOUNTS['LOGIN_WITH'] does not have it.")
             self._change_identities(kind, identifier, set.union)
             return
         if kind == EMAIL:
@@ -129,21 +128,15 @@ class Ways(_Manager):
             more = further - {first}
             if user.has_confirmed_email:
                 more.add(user.email)
-            held = {name: getattr(user, name) for name in _ADDRESSES}
-            user.email, user.more_emails = first, more or None
-            user.confirm_email()
-            try:
+            with _kept(user, _ADDRESSES):
+                user.email, user.more_emails = first, more or None
+                user.confirm_email()
                 user.save(update_fields=[*_ADDRESSES])
-            except DynamoSingleError:
-                for name, value in held.items():
-                    setattr(user, name, value)
-                raise
 
         _again(user, write)
 
     def _add_address(self, address: str) -> None:
-        if EMAIL not in account_settings().login_with:
-            raise InvalidValue(f"Nobody logs in with {EMAIL!r}: ACCOUNTS['LOGIN_WITH'] does not have it.")
+        _refuse_unused(EMAIL)
         user = self.instance
         try:
             user._meta.get_field(EMAIL).run_validators(address)
@@ -162,11 +155,8 @@ class Ways(_Manager):
 
         _again(user, write)
 
-    def _change_identities(
-        self, provider: str, subject: str, combined: Callable[[set[str], set[str]], set[str]]
-    ) -> None:
-        if provider not in account_settings().login_with:
-            raise InvalidValue(f"Nobody logs in with {provider!r}: ACCOUNTS['LOGIN_WITH'] does not have it.")
+    def _change_identities(self, provider: str, subject: str, combined: _Combined) -> None:
+        _refuse_unused(provider)
         if not canonical(subject) or len(subject) > LONGEST_SUBJECT:
             raise InvalidValue(f"{subject!r} is no account: it has 1 to {LONGEST_SUBJECT} characters.")
         self._change_set("identities", member_of(provider, subject), combined, MAX_IDENTITIES)
@@ -236,6 +226,11 @@ def _again(user: Any, write: Callable[[], None]) -> None:
             return
 
 
+def _refuse_unused(kind: str) -> None:
+    if kind not in account_settings().login_with:
+        raise InvalidValue(f"Nobody logs in with {kind!r}: ACCOUNTS['LOGIN_WITH'] does not have it.")
+
+
 def _asked(args: Sequence[Any]) -> tuple[str, str]:
     if not args or not all(isinstance(each, str) for each in args) or len(args) > 2:
         raise InvalidValue("A user's logins follow from the user: say add('phone', '+15550100') or remove('phone').")
@@ -245,12 +240,19 @@ def _asked(args: Sequence[Any]) -> tuple[str, str]:
 def change(user: Any, kind: str, value: Any, condition: Q | None = None, **more: Any) -> None:
     """Write another identifier, or none, and what changes with it: one transaction with the login and the claims."""
     values = {kind: value, **more}
-    held = {name: getattr(user, name) for name in values}
-    for name, each in values.items():
-        setattr(user, name, each)
-    try:
-        user.save(update_fields=[*values], condition=condition)
-    except DynamoSingleError:
-        for name, each in held.items():
+    with _kept(user, values):
+        for name, each in values.items():
             setattr(user, name, each)
+        user.save(update_fields=[*values], condition=condition)
+
+
+@contextmanager
+def _kept(user: Any, names: Iterable[str]) -> Iterator[None]:
+    """A block that writes some attributes; the object has them as before if they are not written."""
+    held = {name: getattr(user, name) for name in names}
+    try:
+        yield
+    except DynamoSingleError:
+        for name, value in held.items():
+            setattr(user, name, value)
         raise
