@@ -20,7 +20,7 @@ from dynamo_single.conf import aliases
 from dynamo_single.exceptions import ConfigurationError, NotSupported
 from dynamo_single.orm.requests.actions import ItemKey
 from dynamo_single.orm.schema.owners import all_plain
-from dynamo_single.table.flow import Flow, apart, run
+from dynamo_single.table.flow import Flow, apart, run, twin
 
 T = TypeVar("T")
 
@@ -167,7 +167,7 @@ class DynamoCache(BaseCache):
             return values[place]
         value = apart(default) if callable(default) else default
         entry = Entry(place, generation, value, self._valid_until(timeout))
-        return value if await self._store.add_once(entry) else await self._get(key, value, version)
+        return value if await self._store.add_once(entry) else await twin(self, "get", key, value, version)
 
     def touch(self, key: object, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None) -> bool:
         """Set a value's timeout again; ``False`` if there is none: one GetItem and one UpdateItem."""

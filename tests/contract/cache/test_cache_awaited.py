@@ -89,6 +89,18 @@ def test_what_a_project_overrides_is_called_in_a_thread() -> None:
     assert found == ["GetItem", "PutItem"]
 
 
+def test_get_or_set_gives_what_a_projects_get_does() -> None:
+    """Where another one's value came in between, which is read."""
+    cache = Own("default", {})
+    theirs = DynamoCache("default", {})
+
+    def default() -> str:
+        theirs.set("k", "theirs")
+        return "mine"
+
+    assert cache.get_or_set("k", default) == threading.get_ident()
+
+
 def test_large_values_are_awaited_too() -> None:
     """Their parts are read and written in the loop."""
     cache = DynamoCache("default", {"OPTIONS": {"LARGE_VALUES": "split"}})
