@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
 import pytest
+from django.contrib.auth import get_user_model
 
 from dynamo_single.exceptions import FormNotApplied, KeyNotFilled, SchemaVersionError
 from dynamo_single.inspection import health
 from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.filled.states import OpenChange, StoredForm
 from dynamo_single.orm.items import hydration
+from dynamo_single.orm.schema.registry import layout_of
 from dynamo_single.table import Request, Table
 from project.directory.models import Company
 from tests.contract.conftest import Pages, text_of
 
 HEALTH = "dynamo_single.view_health"
+#: What a page says whose items have another form than the models.
+CHANGING = "The database is being changed What is stored has another form than this version of the site expects"
 
 
 def broken(table: Table, **key: str) -> None:
@@ -148,16 +154,54 @@ def test_what_no_page_of_ours_asks_is_refused(pages: Pages, query: str) -> None:
     assert pages.get(f"dynamodb/health/?{query}").status_code == 400
 
 
-@pytest.mark.parametrize("error", [FormNotApplied("x"), KeyNotFilled("x"), SchemaVersionError("x")])
-@pytest.mark.parametrize("path", ["directory/company/", "directory/company/acme/change/"])
-def test_a_page_of_items_of_another_form_says_so(pages: Pages, path: str, error: Exception) -> None:
-    """503 in words for people; the form of the answer does not depend on where it was noticed."""
+@contextmanager
+def refused(module: Any, name: str, whose: Any, error: Exception) -> Iterator[None]:
+    """A function refuses what it is asked about companies; the user and the session are of the form that they have."""
+    answer = getattr(module, name)
+
+    def refuse(asked: Any, *others: Any) -> Any:
+        if asked is whose:
+            raise error
+        return answer(asked, *others)
+
+    with mock.patch.object(module, name, refuse):
+        yield
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "said"),
+    [
+        (FormNotApplied("x"), 503, CHANGING),
+        (SchemaVersionError("x"), 503, CHANGING),
+        (KeyNotFilled("x"), 400, "The list of companies is being rebuilt. Try again later."),
+    ],
+)
+def test_a_list_of_items_of_another_form_says_so(pages: Pages, error: Exception, status: int, said: str) -> None:
+    """503 in words for people; 400 where only this way to list them is not ready yet."""
     Company.objects.create(company_id="acme", name="Acme")
-    with (
-        mock.patch.object(hydration, "check_type", side_effect=error),
-        mock.patch.object(knowledge, "missing", side_effect=error),
-        mock.patch.object(knowledge, "ask", side_effect=error),
-    ):
+    with refused(knowledge, "missing", layout_of(Company), error):
+        answer = pages.client.get("/admin/directory/company/")
+    assert (answer.status_code, said in text_of(answer)) == (status, True)
+    assert b"Traceback" not in answer.content
+
+
+@pytest.mark.parametrize("error", [FormNotApplied("x"), KeyNotFilled("x"), SchemaVersionError("x")])
+@pytest.mark.parametrize(
+    ("module", "name", "whose"), [(knowledge, "ask", layout_of(Company)), (hydration, "check_type", Company)]
+)
+def test_an_object_of_another_form_says_so(pages: Pages, module: Any, name: str, whose: Any, error: Exception) -> None:
+    """503 in words for people, whether it was noticed before the item was read or in the item itself."""
+    Company.objects.create(company_id="acme", name="Acme")
+    with refused(module, name, whose, error):
+        answer = pages.client.get("/admin/directory/company/acme/change/")
+    assert (answer.status_code, CHANGING in text_of(answer)) == (503, True)
+    assert b"Traceback" not in answer.content
+
+
+@pytest.mark.parametrize("path", ["directory/company/", "directory/company/acme/change/"])
+def test_a_user_of_another_form_is_shown_no_page(pages: Pages, path: str) -> None:
+    """Nor is the page asked for when the user's own item cannot be read: 503."""
+    with refused(hydration, "check_type", get_user_model(), SchemaVersionError("x")):
         answer = pages.client.get(f"/admin/{path}")
-    assert answer.status_code in {400, 503}
+    assert (answer.status_code, CHANGING in text_of(answer)) == (503, True)
     assert b"Traceback" not in answer.content
