@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,31 +15,11 @@ from dynamo_single.testing import assert_requests, intercept
 from dynamo_single.verification import verify
 from tests.catalog.clubs import Club, Player, Team, Trophy
 from tests.contract.clubs import SIZES, club, items
+from tests.contract.racing import before_write
 from tests.contract.tables import assert_consistent
 from tests.unit.declaring import declare, forgotten
 
 pytestmark = pytest.mark.usefixtures("table")
-
-
-@contextmanager
-def before_write(number: int, act: Callable[[], Any]) -> Iterator[None]:
-    """Let another writer act just before the ``number``-th write of the block."""
-    writes = 0
-    acting = False
-
-    def interceptor(operation: str, params: Mapping[str, Any]) -> None:
-        nonlocal writes, acting
-        if acting or operation not in {"TransactWriteItems", "UpdateItem", "DeleteItem", "PutItem"}:
-            return
-        writes += 1
-        if writes == number:
-            acting = True
-            act()
-            acting = False
-
-    with intercept(interceptor):
-        yield
-    assert writes >= number
 
 
 def another() -> Club:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,6 +17,7 @@ from dynamo_single.testing import assert_requests, intercept
 from dynamo_single.verification import repair, verify
 from tests.catalog.studios import Lease, Play, Theatre
 from tests.contract.clubs import items
+from tests.contract.racing import before_write
 from tests.contract.tables import assert_consistent
 
 pytestmark = pytest.mark.usefixtures("table")
@@ -26,21 +27,6 @@ pytestmark = pytest.mark.usefixtures("table")
 def globe(table: Table) -> Theatre:
     """A theatre to which nothing refers."""
     return Theatre.objects.create(theatre_id="globe")
-
-
-@contextmanager
-def before_write(act: Callable[[], Any]) -> Iterator[None]:
-    """Let another writer act just before the first write of the block."""
-    acted: list[str] = []
-
-    def interceptor(operation: str, params: Mapping[str, Any]) -> None:
-        if not acted and operation in {"TransactWriteItems", "UpdateItem", "DeleteItem", "PutItem"}:
-            acted.append(operation)
-            act()
-
-    with intercept(interceptor):
-        yield
-    assert acted
 
 
 @contextmanager
@@ -97,20 +83,20 @@ def test_what_is_not_stored_or_in_the_trash_is_refused(globe: Theatre, table: Ta
 
 
 def test_what_comes_to_protect_meanwhile_refuses(globe: Theatre) -> None:
-    with before_write(lambda: Lease.objects.create(lease_id="b", theatre_id="globe")), pytest.raises(ProtectedError):
+    with before_write(1, lambda: Lease.objects.create(lease_id="b", theatre_id="globe")), pytest.raises(ProtectedError):
         globe.hard_delete()
     assert Theatre.objects.filter(pk="globe").exists()
     assert_consistent()
 
 
 def test_what_comes_to_protect_before_the_trash_refuses(globe: Theatre) -> None:
-    with before_write(lambda: Lease.objects.create(lease_id="b", theatre_id="globe")), pytest.raises(ProtectedError):
+    with before_write(1, lambda: Lease.objects.create(lease_id="b", theatre_id="globe")), pytest.raises(ProtectedError):
         globe.delete()
     assert Theatre.objects.filter(pk="globe").exists()
 
 
 def test_what_cascades_and_comes_meanwhile_goes_along(globe: Theatre, table: Table) -> None:
-    with before_write(lambda: Play.objects.create(play_id="a", theatre_id="globe")):
+    with before_write(1, lambda: Play.objects.create(play_id="a", theatre_id="globe")):
         assert globe.hard_delete()[0] == 2
     assert items(table) == {}
 

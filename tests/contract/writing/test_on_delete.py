@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -22,10 +20,11 @@ from dynamo_single.exceptions import (
 )
 from dynamo_single.orm.model.sql_references import _Rows
 from dynamo_single.table import Table
-from dynamo_single.testing import assert_requests, intercept
+from dynamo_single.testing import assert_requests
 from dynamo_single.verification import verify
 from tests.catalog.studios import Artist, Exhibit, Frame, Gallery, Loan, Painting, Sketch, Tour
 from tests.contract.clubs import items
+from tests.contract.racing import before_write
 from tests.contract.robustness.crashing import Crash, crash_behind
 from tests.contract.tables import assert_consistent
 
@@ -43,21 +42,6 @@ def ann(table: Table) -> Artist:
 def gallery(table: Table) -> Gallery:
     """A gallery to which nothing refers."""
     return Gallery.objects.create(gallery_id="g")
-
-
-@contextmanager
-def before_write(act: Callable[[], Any]) -> Iterator[None]:
-    """Let another writer act just before the first write of the block."""
-    acted: list[str] = []
-
-    def interceptor(operation: str, params: Mapping[str, Any]) -> None:
-        if not acted and operation in {"TransactWriteItems", "UpdateItem", "DeleteItem", "PutItem"}:
-            acted.append(operation)
-            act()
-
-    with intercept(interceptor):
-        yield
-    assert acted
 
 
 def keys(table: Table) -> set[str]:
@@ -98,7 +82,7 @@ def test_a_large_cascade_is_sent_in_several_transactions(ann: Artist, table: Tab
 
 
 def test_what_cascades_and_comes_meanwhile_is_deleted_too(ann: Artist, table: Table) -> None:
-    with before_write(lambda: Sketch.objects.create(artist=Artist(artist_id="ann"), sketch_id="late")):
+    with before_write(1, lambda: Sketch.objects.create(artist=Artist(artist_id="ann"), sketch_id="late")):
         assert ann.delete() == (2, {"catalog.Artist": 1, "catalog.Sketch": 1})
     assert keys(table) == {"ARTIST#nobody #METADATA"}
 
@@ -164,7 +148,7 @@ def test_what_comes_to_protect_meanwhile_is_reported(ann: Artist) -> None:
     def refer() -> None:
         Frame.objects.create(frame_id="f", sketch_id="x~~y", maker_id="ann")
 
-    with before_write(refer), pytest.raises(StaleObject, match=r"meanwhile catalog.Frame with pk 'f' came to refer"):
+    with before_write(1, refer), pytest.raises(StaleObject, match=r"meanwhile catalog.Frame with pk 'f' came to refer"):
         ann.delete()
     kinds = {finding.kind for finding in verify()}
     assert kinds == {"child of nobody", "refers to nobody"}
@@ -214,14 +198,14 @@ def test_a_reference_that_another_writer_changed_meanwhile_stays(ann: Artist) ->
     def give() -> None:
         Painting.objects.filter(pk="p").update(artist=Artist.objects.create(artist_id="bob", name="Bob"))
 
-    with before_write(give):
+    with before_write(1, give):
         ann.delete()
     painting = Painting.objects.get(pk="p")
     assert (painting.artist_id, painting.artist_name) == ("bob", "Bob")
 
 
 def test_one_that_comes_meanwhile_is_set_too(ann: Artist) -> None:
-    with before_write(lambda: Painting.objects.create(painting_id="p", artist_id="ann", editor_id="nobody")):
+    with before_write(1, lambda: Painting.objects.create(painting_id="p", artist_id="ann", editor_id="nobody")):
         ann.delete()
     assert Painting.objects.get(pk="p").artist_id is None
 
@@ -262,7 +246,7 @@ def test_nothing_is_set_to_null_before_the_deletion_for_good(gallery: Gallery) -
 
 
 def test_what_comes_while_the_object_goes_to_the_trash_goes_along(gallery: Gallery) -> None:
-    with before_write(lambda: Exhibit.objects.create(exhibit_id="late", gallery_id="g")):
+    with before_write(1, lambda: Exhibit.objects.create(exhibit_id="late", gallery_id="g")):
         assert gallery.delete()[0] == 2
     assert gallery.restore()[0] == 2
 
