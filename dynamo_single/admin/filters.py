@@ -17,6 +17,7 @@ from django.db.models import Count
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from dynamo_single.admin import holding
 from dynamo_single.admin.references import is_answered
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.orm.schema.fields.fields import ReferenceField, SetField
@@ -127,7 +128,7 @@ class ReferenceListFilter(RelatedFieldListFilter):
         queryset = field.remote_field.model._default_manager.all()
         ordered = queryset.order_by(*self.field_admin_ordering(field, request, model_admin))
         queryset = ordered if is_answered(ordered) else queryset.order_by()
-        limit = getattr(model_admin, "list_max_in_memory", None) or 0
+        limit = holding.limit_of(model_admin)
         if not is_answered(queryset):
             return []
         found = list(queryset[: limit + 1])
