@@ -194,7 +194,7 @@ class KeyChangeList(ChangeList):
 
     def _explain_search(self, request: HttpRequest) -> None:
         fields = [str(name) for name in self.model_admin.get_search_fields(request)]
-        _found, used = search.by_keys(self.root_queryset, fields, self.query.strip())
+        _found, used = search.by_keys(self.without_search(), fields, self.query.strip())
         self.found_by_keys = search.words_for(used, self.query.strip()) if used else ""
 
     def _read(self, request: HttpRequest) -> None:

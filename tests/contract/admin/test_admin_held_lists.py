@@ -286,6 +286,18 @@ def test_a_search_of_a_large_list_finds_what_keys_find(large: Pages) -> None:
     assert "Found by its beginning, as typed: name that begins with “Zeta”." in text_of(response)
 
 
+def test_a_search_beside_a_filter_says_by_what_it_found(large: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one company keys find people by their identifiers, and by their names only among all."""
+    monkeypatch.setattr(PersonAdmin, "search_fields", ("name", "person_id"))
+    acme = Company.objects.all()[0]
+    for number in range(3):
+        Person.objects.create(company=acme, name=f"Mike {number}")
+    of_acme = large.get(f"{PERSON}?company__company_id__exact={acme.pk}&q=person")
+    assert len(shown(of_acme)) == 3
+    assert "Found by its beginning, as typed: person id that begins with “person”." in text_of(of_acme)
+    assert "as typed: name that begins with “Mike”." in text_of(large.get(f"{PERSON}?q=Mike"))
+
+
 @pytest.mark.parametrize("question", ["o=2", "stock=ZW", "public__exact=1", "stock__icontains=z"])
 def test_what_no_key_answers_of_a_large_list_is_said(large: Pages, question: str) -> None:
     """In words for everybody, and with the key that is missing for developers."""
