@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django.contrib.admin import ModelAdmin
-from django.contrib.admin.utils import flatten_fieldsets
 from django.http import HttpRequest
 
+from dynamo_single.admin import versions
 from dynamo_single.forms import AS_SHOWN, MergingModelForm
 
 if TYPE_CHECKING:
@@ -37,14 +37,8 @@ class MergesEdits(_Base):
         """The declared ones with the hidden field in the last; without it for who may only look."""
         declared: Any = super().get_fieldsets(request, obj)
         if obj is None or not self.has_change_permission(request, obj):
-            return [
-                (title, {**described, "fields": [name for name in described["fields"] if name != AS_SHOWN]})
-                for title, described in declared
-            ]
-        if not declared or AS_SHOWN in flatten_fieldsets(declared):
-            return declared
-        *others, (title, described) = declared
-        return [*others, (title, {**described, "fields": [*described["fields"], AS_SHOWN]})]
+            return versions.hidden(declared, AS_SHOWN)
+        return versions.shown(declared, AS_SHOWN)
 
 
 def _with_merging(obj: Any, given: dict[str, Any]) -> dict[str, Any]:

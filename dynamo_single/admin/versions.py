@@ -16,17 +16,17 @@ def versioned(form: Any, model: type[DynamoModel]) -> Any:
     return form if issubclass(form, VersionedModelForm) else type(form.__name__, (VersionedModelForm, form), {})
 
 
-def shown(fieldsets: Any) -> Any:
-    """The fieldsets with the hidden field, in the last one unless it is there."""
-    if READ_VERSION in flatten_fieldsets(fieldsets):
+def shown(fieldsets: Any, hidden_field: str = READ_VERSION) -> Any:
+    """The fieldsets with a hidden field, in the last one unless it is there."""
+    if not fieldsets or hidden_field in flatten_fieldsets(fieldsets):
         return fieldsets
     *others, (title, described) = fieldsets
-    return [*others, (title, {**described, "fields": [*described["fields"], READ_VERSION]})]
+    return [*others, (title, {**described, "fields": [*described["fields"], hidden_field]})]
 
 
-def hidden(fieldsets: Any) -> list[object]:
+def hidden(fieldsets: Any, hidden_field: str = READ_VERSION) -> list[tuple[object, dict[str, Any]]]:
     """The fieldsets without it, for who may only look."""
     return [
-        (title, {**described, "fields": [name for name in described["fields"] if name != READ_VERSION]})
+        (title, {**described, "fields": [name for name in described["fields"] if name != hidden_field]})
         for title, described in fieldsets
     ]
