@@ -149,11 +149,11 @@ class EdgesManager:
         self._write_block()
         raw = raw or getattr(self.instance._state, "of_fixture", False)
         # What a fixture names may come after it.
-        wanted = self._pks(tuple(objs), stored=not raw)
+        wanted = dict.fromkeys(self._pks(tuple(objs), stored=not raw))
         if clear:
             self._clear(raw=raw)
         held = set() if clear else set(self._edges().values_list(self.end.far.attname, flat=True))
-        self._remove([pk for pk in held if pk not in set(wanted)], raw=raw)
+        self._remove([pk for pk in held if pk not in wanted], raw=raw)
         self._add([pk for pk in wanted if pk not in held], through_defaults, raw=raw)
 
     def create(self, *, through_defaults: Any = None, **kwargs: Any) -> Any:
@@ -221,9 +221,9 @@ class EdgesManager:
 
     def _add(self, pks: Sequence[Any], through_defaults: Any, *, raw: bool = False) -> None:
         edges = {pk: self.end.edge(self.instance.pk, pk, _resolved(through_defaults)) for pk in pks}
-        if m2m_changed.has_listeners(self.through):
-            there = self._edges_of(list(edges)).values_list(self.end.far.attname, flat=True)
-            edges = {pk: edge for pk, edge in edges.items() if pk not in set(there)}
+        if edges and m2m_changed.has_listeners(self.through):
+            there = set(self._edges_of(list(edges)).values_list(self.end.far.attname, flat=True))
+            edges = {pk: edge for pk, edge in edges.items() if pk not in there}
         together = bool(effects_of(self.through))
 
         def create() -> None:
