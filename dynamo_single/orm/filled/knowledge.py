@@ -221,11 +221,12 @@ def has_migrations(app_label: str) -> bool:
 
 
 def _missing(layout: ModelLayout, form: StoredForm | None) -> Missing:
-    unfilled = fitting.upgraded_names(layout, form).union(() if form is None else form.unfilled)
+    changed = fitting.upgraded_names(layout, form)
+    unfilled = changed.union(() if form is None else form.unfilled)
     if form is None and not unfilled:
         return NOTHING
     attributes = frozenset(name for name, info in layout.attributes.items() if info.stored in unfilled)
-    upgraded = {name for name in attributes if layout.attributes[name].stored in fitting.upgraded_names(layout, form)}
+    upgraded = {name for name in attributes if layout.attributes[name].stored in changed}
     keys = {key.name for key in layout.index_keys if not upgraded.isdisjoint(key.variables)}
     otherwise = False
     if form is not None:
