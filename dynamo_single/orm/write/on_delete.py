@@ -7,7 +7,7 @@ This module must not know how the deletion itself is sent.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -152,21 +152,26 @@ async def resets(objects: Sequence[DynamoModel], listings_of: ListingsOf, *, aga
     in the table. Raises ``StillReferenced`` where the default is an object that is deleted.
     """
     deleted = {key_of(obj._stored) for obj in objects}
+    identities = {_identity(type(obj), obj.pk) for obj in objects}
     values: dict[ItemKey, tuple[Any, Values]] = {}
     for listing, pks in _asked(objects, resetting, listings_of):
         field = listing.children.field
         for obj in [each async for some in _found(listing, pks, again=again) for each in some]:
             key = key_of(obj._stored)
             if key not in deleted:
-                values.setdefault(key, (obj, {}))[1][field.attname] = _instead(obj, field, pks)
+                values.setdefault(key, (obj, {}))[1][field.attname] = _instead(obj, field, identities)
     return [Reset(obj, given) for obj, given in values.values()]
 
 
-def _instead(obj: DynamoModel, field: Any, pks: Sequence[object]) -> Any:
+def _identity(model: type[DynamoModel], pk: object) -> tuple[object, object]:
+    return model._meta.concrete_model, pk
+
+
+def _instead(obj: DynamoModel, field: Any, deleted: Collection[tuple[object, object]]) -> Any:
     if field.remote_field.on_delete is not SET_DEFAULT:
         return None
     default = field.attribute.prepare(field.get_default())
-    if default in pks:
+    if _identity(field.related_model, default) in deleted:
         raise StillReferenced(
             f"{field.related_model._meta.label} with pk {default!r} cannot be deleted: it is the default of "
             f"{field.model._meta.label}.{field.name}, by which {Subject(obj).name} refers to it; nothing was written.",

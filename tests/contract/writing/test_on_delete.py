@@ -19,7 +19,10 @@ from dynamo_single.exceptions import (
     StillReferenced,
 )
 from dynamo_single.orm.model.sql_references import _Rows
+from dynamo_single.orm.write.delete import listings
+from dynamo_single.orm.write.on_delete import resets
 from dynamo_single.table import Table
+from dynamo_single.table.flow import run
 from dynamo_single.testing import assert_requests
 from dynamo_single.verification import verify
 from tests.catalog.studios import Artist, Exhibit, Frame, Gallery, Loan, Painting, Sketch, Tour
@@ -182,6 +185,15 @@ def test_a_default_that_is_deleted_itself_is_refused(ann: Artist, table: Table) 
     with pytest.raises(ProtectedError, match=r"it is the default of catalog.Painting.editor"):
         Artist.objects.get(pk="nobody").delete()
     assert items(table) == before
+
+
+def test_a_default_among_more_than_a_hundred_that_are_deleted_is_refused(ann: Artist) -> None:
+    others = [Artist(artist_id=f"{number:03}") for number in range(100)]
+    Artist.objects.bulk_create(others)
+    Painting.objects.create(painting_id="p", artist=None, editor=others[0])
+    deleted = [*others, Artist.objects.get(pk="nobody")]
+    with pytest.raises(StillReferenced, match=r"'nobody' cannot be deleted: it is the default"):
+        run(resets(deleted, listings, again=False))
 
 
 def test_many_references_are_set_in_several_transactions_before_the_object_goes(ann: Artist) -> None:
