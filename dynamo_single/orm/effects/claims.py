@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any
 
-from dynamo_single.exceptions import ConfigurationError, UniqueViolation
+from dynamo_single.exceptions import UniqueViolation
 from dynamo_single.orm.conditions.terms import And, Or, Stored
 from dynamo_single.orm.effects.effect import Along, Effect, Subject, Transition, standing
 from dynamo_single.orm.filled import knowledge
@@ -96,14 +96,6 @@ def violation(subject: Subject, item: Item, action: Action) -> UniqueViolation |
                 fields=rule.fields,
             )
     return None
-
-
-def rule_of(model: type[DynamoModel], attribute: Attribute) -> Rule:
-    """The rule of an attribute that is unique by itself; raises ``ConfigurationError`` for another one."""
-    for rule in rules_of(model):
-        if rule.fields == (attribute.name,) and not rule.name:
-            return rule
-    raise ConfigurationError(f"{model._meta.label}.{attribute.name} is not unique: declare it with unique=True.")
 
 
 def claims_of(model: type[DynamoModel], item: Item | None) -> dict[ItemKey, Rule]:
