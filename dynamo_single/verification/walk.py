@@ -70,8 +70,8 @@ def verify(
     for page in walk.pages():
         subjects = [Subject.of(walk.alias, item) for item in present(page).values()]
         chosen = [each for each in subjects if model is None or _concerns(model, each)]
-        for subject in chosen if older is not None else ():
-            if subject.is_older and older is not None:
+        for subject in chosen:
+            if older is not None and subject.is_older:
                 older(subject.model)
         yield from walk.examine(chosen)
         read += len(page)

@@ -9,14 +9,13 @@ from django.core.management.base import CommandError, CommandParser
 
 from dynamo_single.management.base import TableCommand
 from dynamo_single.orm.filled import knowledge
-from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.encoding.shards import Schedule
 from dynamo_single.table import provisioning
 from dynamo_single.table.flow import run
-from dynamo_single.table.items import Item
 from dynamo_single.table.names import ITEM_TYPE, SCHEMA_VERSION
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table
+from dynamo_single.verification.findings import Subject
 
 
 class Command(TableCommand):
@@ -91,7 +90,7 @@ class Command(TableCommand):
             for item in page.get("Items", ()):
                 item_type = item.get(ITEM_TYPE, {}).get("S", "(no type)")
                 counts[item_type] += 1
-                older[item_type] += _is_older(table, item_type, item)
+                older[item_type] += Subject.of(table.settings.alias, item).is_older
         for item_type, number in sorted(counts.items()):
             below = f", {older[item_type]} of them below the model's schema version" if older[item_type] else ""
             self._line(item_type, f"{number}{below}")
@@ -102,12 +101,6 @@ class Command(TableCommand):
 
     def _line(self, name: str, text: str) -> None:
         self.stdout.write(f"{name:<14} {text}")
-
-
-def _is_older(table: Table, item_type: str, item: Item) -> bool:
-    model = registry.model_of_type(table.settings.alias, item_type)
-    schema = None if model is None else registry.layout_of(model).schema
-    return schema is not None and schema.is_older(item)
 
 
 def _keys(described: provisioning.Description) -> str:
