@@ -10,18 +10,17 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from django.contrib.auth import login
+from django.conf import settings
+from django.contrib.auth import load_backend, login
 from django.http import HttpRequest
 
 from accounts import ways
 from accounts.backends import EmailOrUsernameBackend
 from accounts.conf import account_settings
 from accounts.models import User
-from dynamo_single.exceptions import InvalidValue, UniqueViolation
+from dynamo_single.exceptions import ConfigurationError, InvalidValue, UniqueViolation
 
 logger = logging.getLogger("accounts")
-
-BACKEND = f"{EmailOrUsernameBackend.__module__}.{EmailOrUsernameBackend.__qualname__}"
 
 
 class NotLinked(Exception):
@@ -36,9 +35,10 @@ def log_in(request: HttpRequest, provider: str, claims: Mapping[str, Any]) -> Us
 
     - Who is logged in already links the account: one transaction more. ``UniqueViolation`` if it is another user's.
     - An account that nobody has is linked to the user whose confirmed address the provider has confirmed too.
-    - Anything else is ``NotLinked``, and so is a user who may not log in.
+    - Anything else is ``NotLinked``, and so is a user who may not log in, as the backend of the settings says.
     """
     subject = checked(provider, claims)
+    path, backend = _backend()
     try:
         user = User.objects.get_by_identity(provider, subject)
     except User.DoesNotExist:
@@ -49,20 +49,20 @@ def log_in(request: HttpRequest, provider: str, claims: Mapping[str, Any]) -> Us
             raise UniqueViolation(
                 f"Another {label} has this account of {provider!r}.", label=label, field="identities", value=subject
             )
-    if not EmailOrUsernameBackend().user_can_authenticate(user):
+    if not backend.user_can_authenticate(user):
         logger.info("A login by %s was refused: user %s may not log in.", provider, user.pk)
         raise NotLinked
     if not request.user.is_authenticated:
-        login(request, user, backend=BACKEND)
+        login(request, user, backend=path)
     return user
 
 
 def checked(provider: str, claims: Mapping[str, Any]) -> str:
     """The subject, of a provider that people log in with and that the claims are from; else ``InvalidValue``."""
-    settings = account_settings()
-    if provider not in settings.login_with or provider not in settings.providers:
+    wanted = account_settings()
+    if provider not in wanted.login_with or provider not in wanted.providers:
         raise InvalidValue(f"Nobody logs in with {provider!r}: ACCOUNTS['LOGIN_WITH'] does not have it.")
-    issuer, said = settings.providers[provider], claims.get("iss")
+    issuer, said = wanted.providers[provider], claims.get("iss")
     # Google leaves out the scheme at times.
     if issuer is not None and said not in (issuer, issuer.removeprefix("https://")):
         raise InvalidValue(f"These claims are from {said!r}, and {provider!r} is {issuer!r}.")
@@ -70,6 +70,18 @@ def checked(provider: str, claims: Mapping[str, Any]) -> str:
     if not isinstance(subject, str) or not subject:
         raise InvalidValue("The claims have no sub, which says whose account it is.")
     return subject
+
+
+def _backend() -> tuple[str, EmailOrUsernameBackend]:
+    """The backend that the settings name, this app's or one derived from it: sessions of any other are nobody's."""
+    for path in settings.AUTHENTICATION_BACKENDS:
+        backend = load_backend(path)
+        if isinstance(backend, EmailOrUsernameBackend):
+            return path, backend
+    raise ConfigurationError(
+        "AUTHENTICATION_BACKENDS names neither accounts.backends.EmailOrUsernameBackend nor a class derived from it, "
+        "so that nobody logs in with an account elsewhere."
+    )
 
 
 def _linked(request: HttpRequest, provider: str, subject: str, claims: Mapping[str, Any]) -> User:

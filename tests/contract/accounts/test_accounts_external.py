@@ -14,9 +14,10 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from accounts import ways
+from accounts.backends import EmailOrUsernameBackend
 from accounts.external import checked, log_in
 from accounts.models import User
-from dynamo_single.exceptions import InvalidValue, UniqueViolation
+from dynamo_single.exceptions import ConfigurationError, InvalidValue, UniqueViolation
 from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests
 from tests.contract.accounts import external_urls
@@ -139,6 +140,37 @@ def test_who_may_not_log_in_does_not_do_so_elsewhere(john: User) -> None:
     browser = Client()
     assert come_back(browser).status_code == 403
     assert who(browser) is None
+
+
+class Own(EmailOrUsernameBackend):
+    """A project's backend, which lets in those whose name begins with a J."""
+
+    def user_can_authenticate(self, user: User) -> bool:
+        """Whether the name does."""
+        return super().user_can_authenticate(user) and user.username.startswith("J")
+
+
+def test_a_projects_backend_knows_who_logged_in_elsewhere(john: User, settings: Any) -> None:
+    """On the page after it too, whose session names the backend."""
+    settings.AUTHENTICATION_BACKENDS = [f"{__name__}.Own"]
+    add(john)
+    browser = Client()
+    come_back(browser)
+    assert browser.get("/accounts/").status_code == 200
+
+
+def test_a_projects_backend_says_who_may_log_in_elsewhere(table: Table, settings: Any) -> None:
+    settings.AUTHENTICATION_BACKENDS = [f"{__name__}.Own"]
+    add(User.objects.create_user("Mike", "mike@example.com", PASSWORD))
+    assert come_back(Client()).status_code == 403
+
+
+def test_without_such_a_backend_nobody_logs_in_elsewhere(john: User, settings: Any) -> None:
+    """An error, and no session that is nobody's."""
+    settings.AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
+    add(john)
+    with pytest.raises(ConfigurationError, match="AUTHENTICATION_BACKENDS names neither"):
+        come_back(Client())
 
 
 def test_an_account_of_another_user_is_refused(john: User, table: Table) -> None:
