@@ -13,6 +13,7 @@ from django.test import Client, RequestFactory
 
 from accounts import checks, ways
 from accounts.models import Login, User
+from dynamo_single import clock
 from dynamo_single.exceptions import InvalidValue, UniqueViolation
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests, moved_time
@@ -302,6 +303,18 @@ def test_a_code_holds_for_some_minutes_and_some_attempts(john: User, browser: Cl
     ask(browser)
     assert confirm(browser, code()).status_code == 302
     assert confirm(browser, code()).status_code == 200
+
+
+def test_a_code_has_its_attempts_across_midnight(john: User, browser: Client) -> None:
+    """In UTC, where counters of a day end."""
+    now = clock.instant()
+    last_minute = now.replace(hour=23, minute=59, second=0, microsecond=0)
+    with moved_time(last_minute - now):
+        ask(browser)
+        for _ in range(5):
+            confirm(browser, "000000x")
+        with moved_time(timedelta(minutes=2)):
+            assert "does not hold any more" in confirm(browser, code()).content.decode()
 
 
 def test_a_code_is_of_one_session(john: User, browser: Client) -> None:
