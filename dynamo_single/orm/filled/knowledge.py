@@ -70,9 +70,11 @@ class _Known(Struct):
     """What was read of one table, and when.
 
     ``filled`` are the models that lack nothing, but perhaps claims, and ``claimed`` those that lack none of these.
+    ``settled`` are the sharded ones that lack nothing, each with the state that says so: it is read again for them.
     """
 
     filled: set[ModelLayout] = field(default_factory=set)
+    settled: dict[ModelLayout, TableState] = field(default_factory=dict)
     claimed: set[ModelLayout] = field(default_factory=set)
     state: TableState | None = None
     read_at: float = 0.0
@@ -122,13 +124,19 @@ async def ask(layout: ModelLayout) -> Missing:
 async def _ask(table: Table, layout: ModelLayout) -> Missing:
     # Of this reading: meanwhile another thread may have everything asked again.
     known = _tables.setdefault(table, _Known())
+    state = known.state
+    if state is not None and known.settled.get(layout) is state:
+        return NOTHING
     form = await _form(table, layout)
     found = _missing(layout, form)
     if found != NOTHING or _is_unsaid(table, layout, form):
         form = await _form(table, layout, is_open=True)
         found = _missing(layout, form)
-    if found == NOTHING and layout.sharding is None and not _is_unsaid(table, layout, form):
-        known.filled.add(layout)
+    if found == NOTHING and not _is_unsaid(table, layout, form):
+        if layout.sharding is None:
+            known.filled.add(layout)
+        elif state is not None and state is known.state:
+            known.settled[layout] = state
     return found
 
 
