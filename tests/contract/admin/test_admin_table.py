@@ -236,21 +236,21 @@ def test_the_index_leads_to_the_table(staff: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "query",
+    ("query", "status"),
     [
-        "index=gs9&pk=a",
-        "alias=other",
-        "pk=a&after=made-up",
-        f"pk={'x' * 2049}",
-        f"begins={'x' * 2049}",
-        "pk=%ED%A0%80&begins=",
-        "pk=%00",
+        ("index=gs9&pk=a", 400),
+        ("alias=other", 400),
+        ("pk=a&after=made-up", 400),
+        (f"pk={'x' * 2049}", 400),
+        (f"begins={'x' * 2049}", 400),
+        ("pk=%ED%A0%80&begins=", 200),
+        ("pk=%00", 200),
     ],
 )
-def test_what_no_page_of_ours_asks_is_refused(pages: Pages, query: str) -> None:
+def test_what_no_page_of_ours_asks_is_refused(pages: Pages, query: str, status: int) -> None:
     """400, or nothing found; never an error of the server."""
-    assert pages.get(f"dynamodb/table/?{query}").status_code in {200, 400}
-    assert pages.get(f"dynamodb/item/?{query}").status_code in {400, 404}
+    assert pages.get(f"dynamodb/table/?{query}").status_code == status
+    assert pages.get(f"dynamodb/item/?{query}").status_code == 400
 
 
 def test_a_place_in_one_list_is_none_in_another(pages: Pages, acme: Any, monkeypatch: pytest.MonkeyPatch) -> None:
