@@ -132,11 +132,22 @@ def test_no_signal_is_sent_of_a_deletion_that_is_refused(ann: Artist) -> None:
     assert told == []
 
 
-def test_a_queryset_names_what_is_protected_and_deletes_the_others(ann: Artist) -> None:
+def test_a_queryset_ends_at_what_is_protected(ann: Artist) -> None:
     Frame.objects.create(frame_id="f", sketch_id="x~~y", maker=ann)
-    with pytest.raises((BulkError, ProtectedError)):
+    with pytest.raises(
+        StillReferenced, match=r"pk 'ann' cannot be deleted: catalog.Frame objects refer to it by maker"
+    ):
         Artist.objects.filter(pk__in=["ann", "nobody"]).delete()
-    assert Artist.objects.filter(pk="ann").exists()
+    assert {artist.pk for artist in Artist.objects.filter(pk__in=["ann", "nobody"])} == {"ann", "nobody"}
+
+
+def test_a_queryset_names_what_it_deleted_before_what_is_protected(ann: Artist) -> None:
+    Frame.objects.create(frame_id="f", sketch_id="x~~y", maker=ann)
+    with pytest.raises(BulkError, match=r"pk 'ann' cannot be deleted: catalog.Frame objects refer to it") as raised:
+        Artist.objects.filter(pk__in=["nobody", "ann"]).delete()
+    assert raised.value.written == ("nobody",)
+    assert [type(error) for error in raised.value.failed.values()] == [StillReferenced]
+    assert [artist.pk for artist in Artist.objects.filter(pk__in=["ann", "nobody"])] == ["ann"]
 
 
 def test_what_is_deleted_in_the_same_block_cannot_be_looked_for(ann: Artist) -> None:
