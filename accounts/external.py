@@ -17,6 +17,7 @@ from django.http import HttpRequest
 from accounts import ways
 from accounts.backends import EmailOrUsernameBackend
 from accounts.conf import account_settings
+from accounts.identifiers import refuse_unused
 from accounts.models import User
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, UniqueViolation
 
@@ -59,10 +60,8 @@ def log_in(request: HttpRequest, provider: str, claims: Mapping[str, Any]) -> Us
 
 def checked(provider: str, claims: Mapping[str, Any]) -> str:
     """The subject, of a provider that people log in with and that the claims are from; else ``InvalidValue``."""
-    wanted = account_settings()
-    if provider not in wanted.login_with or provider not in wanted.providers:
-        raise InvalidValue(f"Nobody logs in with {provider!r}: ACCOUNTS['LOGIN_WITH'] does not have it.")
-    issuer, said = wanted.providers[provider], claims.get("iss")
+    refuse_unused(provider, elsewhere=True)
+    issuer, said = account_settings().providers[provider], claims.get("iss")
     # Google leaves out the scheme at times.
     if issuer is not None and said not in (issuer, issuer.removeprefix("https://")):
         raise InvalidValue(f"These claims are from {said!r}, and {provider!r} is {issuer!r}.")

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from accounts import conf
+from dynamo_single.exceptions import InvalidValue
 
 #: The kinds of identifiers that follow from the user's own attributes, and the attribute that each one is.
 EMAIL = "EMAIL"
@@ -49,6 +50,13 @@ def phone_of(typed: str) -> str | None:
     phones: Any = import_module("accounts.phones")
     found: str | None = phones.normal(typed, settings.phone_region)
     return found
+
+
+def refuse_unused(kind: str, *, elsewhere: bool = False) -> None:
+    """Raise ``InvalidValue`` for what ``LOGIN_WITH`` does not have; with ``elsewhere`` also for what is no provider."""
+    settings = conf.account_settings()
+    if kind not in settings.login_with or (elsewhere and kind not in settings.providers):
+        raise InvalidValue(f"Nobody logs in with {kind!r}: ACCOUNTS['LOGIN_WITH'] does not have it.")
 
 
 class Identified(Protocol):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar, cast
 
-from accounts.conf import account_settings
-from accounts.identifiers import ATTRIBUTES, Identified, Identifying, member_of, phone_of, read
+from accounts.identifiers import ATTRIBUTES, Identified, Identifying, member_of, phone_of, read, refuse_unused
 from dynamo_single import models
 from dynamo_single.auth import AbstractUser
 from dynamo_single.auth import UserManager as BaseUserManager
@@ -70,9 +69,7 @@ class UserManager(BaseUserManager[U]):
 
         ``InvalidValue`` for a provider that ``LOGIN_WITH`` does not have.
         """
-        settings = account_settings()
-        if provider not in settings.login_with or provider not in settings.providers:
-            raise InvalidValue(f"Nobody logs in with {provider!r}: ACCOUNTS['LOGIN_WITH'] does not have it.")
+        refuse_unused(provider, elsewhere=True)
         model: Any = self.model
         identities: Any = model.identity_model().objects.consistent()
         found = identities.filter(provider=provider, subject=subject).first() if canonical(subject) else None

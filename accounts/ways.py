@@ -17,7 +17,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import Q
 
 from accounts.conf import EMAIL, PHONE, account_settings
-from accounts.identifiers import ATTRIBUTES, member_of, parted, phone_of
+from accounts.identifiers import ATTRIBUTES, member_of, parted, phone_of, refuse_unused
 from dynamo_single import clock
 from dynamo_single.exceptions import ConditionNotMet, DynamoSingleError, InvalidValue, StaleObject
 from dynamo_single.keys import canonical
@@ -93,9 +93,7 @@ class Ways(_Manager):
             raise InvalidValue(f"logins.remove({kind!r}): '{EMAIL}', '{PHONE}' and accounts elsewhere can be removed.")
         user = self.instance
         if kind == EMAIL and identifier and canonical(identifier) != canonical(user.email or ""):
-            held = next(
-                (each for each in user.more_emails or () if canonical(each) == canonical(identifier)), identifier
-            )
+            held = _further(user, identifier) or identifier
             self._change_set("more_emails", held, set.difference, MAX_ADDRESSES)
             return
 
@@ -122,7 +120,7 @@ class Ways(_Manager):
         def write() -> None:
             further = set(user.more_emails or ())
             # The one that is held is confirmed. What is given can be another mailbox, as ß and ss are one to a login.
-            first = next((each for each in sorted(further) if canonical(each) == canonical(address)), None)
+            first = _further(user, address)
             if first is None:
                 raise InvalidValue(f"{address!r} is no further address of the user.")
             more = further - {first}
@@ -136,7 +134,7 @@ class Ways(_Manager):
         _again(user, write)
 
     def _add_address(self, address: str) -> None:
-        _refuse_unused(EMAIL)
+        refuse_unused(EMAIL)
         user = self.instance
         try:
             user._meta.get_field(EMAIL).run_validators(address)
@@ -156,7 +154,7 @@ class Ways(_Manager):
         _again(user, write)
 
     def _change_identities(self, provider: str, subject: str, combined: _Combined) -> None:
-        _refuse_unused(provider)
+        refuse_unused(provider)
         if not canonical(subject) or len(subject) > LONGEST_SUBJECT:
             raise InvalidValue(f"{subject!r} is no account: it has 1 to {LONGEST_SUBJECT} characters.")
         self._change_set("identities", member_of(provider, subject), combined, MAX_IDENTITIES)
@@ -226,9 +224,9 @@ def _again(user: Any, write: Callable[[], None]) -> None:
             return
 
 
-def _refuse_unused(kind: str) -> None:
-    if kind not in account_settings().login_with:
-        raise InvalidValue(f"Nobody logs in with {kind!r}: ACCOUNTS['LOGIN_WITH'] does not have it.")
+def _further(user: Any, address: str) -> str | None:
+    """A further address of the user as it is held, however it is written here."""
+    return next((each for each in sorted(user.more_emails or ()) if canonical(each) == canonical(address)), None)
 
 
 def _asked(args: Sequence[Any]) -> tuple[str, str]:
