@@ -38,7 +38,7 @@ class UserManager(BaseUserManager[U]):
     """Makes users, and finds them by what they log in with."""
 
     def get_by_identifier(self, identifier: str) -> U:
-        """The user of an e-mail address or a user name, whatever its case; raises ``DoesNotExist``.
+        """The user of an e-mail address, a user name or a telephone number, whatever its case; raises ``DoesNotExist``.
 
         A Query for the login item and a strongly consistent GetItem of its user. If the index does not know the
         identifier (yet), the claim on it decides, strongly consistent: one GetItem more, and the user's.

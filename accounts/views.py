@@ -46,7 +46,7 @@ def _counts_mail(form_valid: Callable[[Any, Any], HttpResponse]) -> Callable[[An
 
 
 class LoginView(views.LoginView):
-    """Log in with an e-mail address or a user name."""
+    """Log in with what ``LOGIN_WITH`` allows, in one field."""
 
     authentication_form = forms.LoginForm
     template_name = "accounts/login.html"
