@@ -51,6 +51,17 @@ def text_of(response: Any) -> str:
     return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", body)))
 
 
+def shown(response: Any, column: str = "name") -> list[str]:
+    """What stands in the column of a list that leads to its objects."""
+    return re.findall(rf'class="field-{column}"><a [^>]*>([^<]*)</a>', response.content.decode())
+
+
+def link(response: Any, which: str) -> str:
+    """Where the link to the page before or after leads."""
+    (found,) = re.findall(rf'<a href="([^"]*)" rel="{which}"', response.content.decode())
+    return html.unescape(found)
+
+
 @pytest.fixture
 def pages(table: Table) -> Pages:
     """The admin as a superuser sees it."""

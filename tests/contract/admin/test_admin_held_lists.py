@@ -17,7 +17,7 @@ from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
 from dynamo_single.testing import assert_requests
 from project.directory.models import Company, Person
 from tests.catalog.models import Sample
-from tests.contract.conftest import SIGNED_IN, Pages, text_of
+from tests.contract.conftest import SIGNED_IN, Pages, link, shown, text_of
 
 COMPANY = "directory/company/"
 PERSON = "directory/person/"
@@ -75,11 +75,6 @@ def large(lists: Pages, monkeypatch: pytest.MonkeyPatch) -> Pages:
     """The same, where three rows are more than a page holds."""
     monkeypatch.setattr(DynamoModelAdmin, "list_max_in_memory", 2)
     return lists
-
-
-def shown(response: Any, column: str = "name") -> list[str]:
-    """What stands in the column that leads to the objects."""
-    return re.findall(rf'class="field-{column}"><a [^>]*>([^<]*)</a>', response.content.decode())
 
 
 def choices(response: Any) -> str:
@@ -317,12 +312,6 @@ def paged(large: Pages, monkeypatch: pytest.MonkeyPatch) -> Pages:
     for name in "CDEF":
         Company.objects.create(name=name)
     return large
-
-
-def link(response: Any, which: str) -> str:
-    """Where the link to the page before or after leads."""
-    (found,) = re.findall(rf'<a href="([^"]*)" rel="{which}"', response.content.decode())
-    return found.replace("&amp;", "&")
 
 
 def test_pages_of_a_large_list_there_and_back(paged: Pages) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from dynamo_single.admin import DynamoModelAdmin
 from dynamo_single.admin.log import LogEntry
 from dynamo_single.testing import assert_requests
 from project.directory.models import Company, Person
-from tests.contract.conftest import Pages, text_of
+from tests.contract.conftest import Pages, shown, text_of
 
 COMPANY = "directory/company/"
 PERSON = "directory/person/"
@@ -29,11 +28,6 @@ def paged(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> Pages:
     for name in "EBDAC":
         Company.objects.create(name=name, stock=f"X{name}")
     return pages
-
-
-def shown(response: Any) -> list[str]:
-    """The names in the first column."""
-    return re.findall(r'class="field-name"><a [^>]*>([^<]*)</a>', response.content.decode())
 
 
 def test_a_short_list_is_one_query(pages: Pages) -> None:

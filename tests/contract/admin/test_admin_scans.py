@@ -14,7 +14,7 @@ from django.urls import clear_url_caches, path
 from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin, scanning
 from project.directory.models import Company, Person
 from tests.catalog.models import Firm
-from tests.contract.conftest import Pages, text_of
+from tests.contract.conftest import Pages, link, shown, text_of
 
 COMPANY = "directory/company/"
 PERSON = "directory/person/"
@@ -64,17 +64,6 @@ def large(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pages]:
     clear_url_caches()
 
 
-def shown(response: Any) -> list[str]:
-    """The names in the list."""
-    return re.findall(r'class="field-name"><a [^>]*>([^<]*)</a>', response.content.decode())
-
-
-def following(response: Any) -> str:
-    """Where the next step is."""
-    (found,) = re.findall(r'<a href="([^"]*)" rel="next"', response.content.decode())
-    return found.replace("&amp;", "&")
-
-
 def offered(response: Any) -> str:
     """Where the first step is."""
     (found,) = re.findall(r'<a href="([^"]*)">Look through all', response.content.decode())
@@ -97,7 +86,7 @@ def test_steps_go_on_to_the_end(large: Pages) -> None:
     for _step in range(2):
         response = large.get(address, sends=["Query"])
         found += shown(response)
-        address = COMPANY + following(response)
+        address = COMPANY + link(response, "next")
     last = large.get(address, sends=["Query"])
     assert [*found, *shown(last)] == ["0 the Zeta", "3 the Zeta", "6 the Zeta", "9 the Zeta"]
     assert "10 items looked through" in text_of(last)
@@ -110,7 +99,7 @@ def test_the_budget_ends_it(large: Pages, monkeypatch: pytest.MonkeyPatch) -> No
     """No step is offered past it."""
     monkeypatch.setattr(CompanyAdmin, "list_scan_budget", 6)
     first = large.get(f"{COMPANY}?q=zeta&scan=")
-    second = large.get(COMPANY + following(first))
+    second = large.get(COMPANY + link(first, "next"))
     assert "The budget is used up." in text_of(second)
     assert 'rel="next"' not in second.content.decode()
 
@@ -153,7 +142,7 @@ def test_a_model_that_no_key_lists_is_found_in_the_table(large: Pages) -> None:
         found += shown(response)
         if 'rel="next"' not in response.content.decode():
             break
-        address = "catalog/firm/" + following(response)
+        address = "catalog/firm/" + link(response, "next")
     assert found == ["Acme"]
 
 
@@ -165,7 +154,7 @@ def test_a_place_that_no_page_gave_is_a_wrong_request(large: Pages, place: str) 
 
 def test_a_place_in_another_list_is_a_wrong_request(large: Pages) -> None:
     """Nothing of another model is read from there."""
-    place = following(large.get(f"{COMPANY}?q=zeta&scan=")).partition("scan=")[2]
+    place = link(large.get(f"{COMPANY}?q=zeta&scan="), "next").partition("scan=")[2]
     assert large.get(f"{PERSON}?q=zeta&scan={place}").status_code == 400
 
 
