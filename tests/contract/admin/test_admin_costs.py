@@ -65,8 +65,8 @@ def test_keys_are_left_out_where_the_settings_say_so(pages: Pages) -> None:
     assert "acme" not in shown
 
 
-def test_keys_of_writes_are_shown(pages: Pages) -> None:
-    """A page that follows a write has its own requests only; a form that is refused has what it read."""
+def test_keys_are_shown(pages: Pages) -> None:
+    """Of what the page read."""
     company = Company.objects.create(company_id="acme", name="Acme")
     Person.objects.create(company=company, person_id="anna", name="Anna")
     assert "COMPANY#acme" in panel_of(pages.get("directory/company/acme/change/"))
