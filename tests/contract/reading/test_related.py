@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.db.models import Prefetch
 
 from dynamo_single import models
@@ -236,6 +237,40 @@ def test_set_leaves_exactly_these(board: Board, *, clear: bool) -> None:
         note.text = "after"
         note.save()
         assert note.board_id == "b"
+
+
+def test_set_takes_nothing_away_before_an_object_without_a_pk_is_an_error(board: Board) -> None:
+    """As with Django, which compares the objects before it removes any."""
+    board.notes.add(Note.objects.create(note_id="old"))
+    with pytest.raises(TypeError, match="unhashable"):
+        board.notes.set([Note(note_id=None)])
+    assert [note.pk for note in board.notes.all()] == ["old"]
+
+
+@pytest.mark.parametrize("name", ["set", "aset"])
+def test_set_calls_the_add_and_remove_of_a_project_s_own_manager(board: Board, name: str) -> None:
+    """As Django's does."""
+    called: list[str] = []
+
+    class Own:
+        def add(self, *objs: Any, **options: Any) -> None:
+            called.append("add")
+            behind: Any = super()
+            behind.add(*objs, **options)
+
+        def remove(self, *objs: Any, **options: Any) -> None:
+            called.append("remove")
+            behind: Any = super()
+            behind.remove(*objs, **options)
+
+    old, new = (Note.objects.create(note_id=note_id) for note_id in ("old", "new"))
+    board.notes.add(old)
+    notes: Any = board.notes
+    notes.__class__ = type("OwnNotes", (Own, type(notes)), {})
+    method = getattr(notes, name)
+    (async_to_sync(method) if name == "aset" else method)([new])
+    assert called == ["remove", "add"]
+    assert [note.pk for note in board.notes.all()] == ["new"]
 
 
 def test_clear_takes_all_away(board: Board) -> None:

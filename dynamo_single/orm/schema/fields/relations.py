@@ -119,12 +119,20 @@ class Adding:
 
     def set(self, objs: Any, *, bulk: bool = True, clear: bool = False) -> None:
         """Let exactly these objects refer to this one."""
-        run(self._set(objs, bulk))
+        # What clear=True takes away first and gives back comes to the same, but the objects would not know.
+        if all_plain(type(self), ("add", "remove")):
+            run(self._set(objs, bulk))
+            return
+        # Django's calls a project's own.
+        behind: Any = super()
+        behind.set(objs, bulk=bulk, clear=False)
 
     async def aset(self, objs: Any, *, bulk: bool = True, clear: bool = False) -> None:
         """``set()``, awaited."""
-        # What clear=True takes away first and gives back comes to the same, but the objects would not know.
-        await (self._set(objs, bulk) if self._is_ours("set") else sync_to_async(self.set)(objs, bulk=bulk))
+        if not self._is_ours("set", "add", "remove"):
+            await sync_to_async(self.set)(objs, bulk=bulk)
+            return
+        await self._set(objs, bulk)
 
     async def _set(self, objs: Any, bulk: bool) -> None:
         self._check_fk_val()
@@ -152,9 +160,9 @@ class Adding:
         manager: Any = self
         return await getattr(manager.get_queryset(), f"a{name}")(**kwargs)
 
-    def _is_ours(self, name: str) -> bool:
-        """Whether no code of a project's is called by a method of the manager."""
-        return all_plain(type(self), (name, "get_queryset"))
+    def _is_ours(self, *names: str) -> bool:
+        """Whether no code of a project's is called by methods of the manager."""
+        return all_plain(type(self), (*names, "get_queryset"))
 
     def _check_model(self, obj: DynamoModel) -> None:
         if not isinstance(obj, self.model):
@@ -220,8 +228,10 @@ class Removing(Adding):
         wanted = tuple(await objs._read() if hasattr(objs, "_read") else objs)
         manager: Any = self
         former = set(await manager.get_queryset().all()._read())
-        await self._removed([obj for obj in former if obj not in wanted])
-        await self._added([obj for obj in wanted if obj not in former], bulk)
+        # An object without a pk cannot be looked for: nothing is taken away before that is an error.
+        new, given = [obj for obj in wanted if obj not in former], set(wanted)
+        await self._removed([obj for obj in former if obj not in given])
+        await self._added(new, bulk)
 
     async def _given_by_manager(self, objs: Sequence[DynamoModel]) -> Sequence[Any]:
         """Those of some objects that the manager gives, as Django's ``remove()`` asks: it may hide some."""
