@@ -9,6 +9,7 @@ from typing import Any
 from django.apps import apps
 
 from dynamo_single import models
+from dynamo_single import sessions as _sessions  # noqa: F401 - its model is not to be forgotten with those of a block
 from dynamo_single.checks.models import check_models
 from dynamo_single.orm.schema import registry
 
