@@ -20,14 +20,15 @@ from django.utils.html import format_html
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
-from dynamo_single.admin import content_types, holding, search, trash, unanswered, versions
-from dynamo_single.admin.changelist import KeyChangeList, KeyPaginator
+from dynamo_single.admin import content_types, trash, versions
 from dynamo_single.admin.errors import REFUSALS, RelatedRefused, refused_form
-from dynamo_single.admin.filters import TrashFilter, shows_trash
 from dynamo_single.admin.forms import KeyModelFormSet, PermissionsFilter, with_members
 from dynamo_single.admin.history import LoggedModelAdmin
 from dynamo_single.admin.inlines import ReadsInlinesTogether
 from dynamo_single.admin.jobs.batching import RunsInBatches, in_batches
+from dynamo_single.admin.lists import holding, search, unanswered
+from dynamo_single.admin.lists.changelist import KeyChangeList, KeyPaginator
+from dynamo_single.admin.lists.filters import TrashFilter, shows_trash
 from dynamo_single.admin.merging import MergesEdits
 from dynamo_single.admin.references import KnowsReferences
 from dynamo_single.admin.responses import answered_by

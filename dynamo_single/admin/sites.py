@@ -18,8 +18,8 @@ from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 
-from dynamo_single.admin import holding
 from dynamo_single.admin.history import LoggedModelAdmin, entries, is_in_dynamodb
+from dynamo_single.admin.lists import holding
 from dynamo_single.admin.responses import answered_by
 from dynamo_single.admin.table import pages as tables
 from dynamo_single.admin.table.costs import with_panel

@@ -15,7 +15,7 @@ from django.core.checks import CheckMessage, Warning
 from django.db.models import BooleanField
 from msgspec.structs import replace
 
-from dynamo_single.admin import search
+from dynamo_single.admin.lists import search
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, NotSupported, UnknownField
 from dynamo_single.orm.query.state import state_of

@@ -11,7 +11,8 @@ from django.contrib.admin.sites import all_sites
 from django.test import override_settings
 from django.urls import clear_url_caches, path
 
-from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin, scanning
+from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
+from dynamo_single.admin.lists import scanning
 from project.directory.models import Company, Person
 from tests.catalog.models import Firm
 from tests.contract.conftest import Pages, link, shown, text_of

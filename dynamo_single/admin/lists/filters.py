@@ -17,7 +17,7 @@ from django.db.models import Count
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from dynamo_single.admin import holding
+from dynamo_single.admin.lists import holding
 from dynamo_single.admin.references import is_answered
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.orm.schema.fields.fields import ReferenceField, SetField

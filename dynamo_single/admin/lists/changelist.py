@@ -16,8 +16,8 @@ from django.db.models import ForeignKey
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
-from dynamo_single.admin import holding, scanning, search
-from dynamo_single.admin.filters import MembersListFilter, counter_of
+from dynamo_single.admin.lists import holding, scanning, search
+from dynamo_single.admin.lists.filters import MembersListFilter, counter_of
 from dynamo_single.admin.references import is_answered, is_exact
 from dynamo_single.costs import Costs, measure_requests
 from dynamo_single.exceptions import DynamoSingleError, NotSupported, TooManyMatches

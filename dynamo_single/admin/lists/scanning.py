@@ -13,7 +13,7 @@ from django.core.exceptions import SuspiciousOperation
 from django.utils.translation import gettext as _
 from msgspec import Struct
 
-from dynamo_single.admin import holding
+from dynamo_single.admin.lists import holding
 from dynamo_single.admin.references import is_exact
 from dynamo_single.costs import measure_requests
 from dynamo_single.orm.conditions.lowering import lower
