@@ -127,6 +127,12 @@ class MigrateMixin(WithAutodetector):
             action="store_true",
             help="write nothing: show what would become of some items as they are now",
         )
+        group.add_argument(
+            "--items",
+            type=int,
+            default=rehearsing.READ,
+            help="with --rehearse, how many items of the table each operation is tried on (%(default)s)",
+        )
         group.add_argument("--segments", type=int, default=4, help="parts of the table to read at once (%(default)s)")
         group.add_argument("--max-rcu", type=float, help="the most read units a second")
         group.add_argument("--max-wcu", type=float, help="the most write units a second")
@@ -148,14 +154,17 @@ class MigrateMixin(WithAutodetector):
             return answer
 
     def _rehearse(self, options: dict[str, Any]) -> None:
+        most = options.get("items", rehearsing.READ)
+        if most < 1:
+            raise CommandError("--items is a number of items, at least 1.")
         self.run.say("What would be done to the items, each operation by itself, as they are now:")
         try:
             plan = rehearsing.plan_of(
                 connections[options["database"]], options.get("app_label"), options.get("migration_name")
             )
-            rehearsing.rehearse_plan(plan, self.run)
+            rehearsing.rehearse_plan(plan, self.run, most)
             if options.get("finish"):
-                rehearsing.rehearse_finish(finishing.opened(), self.run)
+                rehearsing.rehearse_finish(finishing.opened(), self.run, most)
         except (KeyError, DynamoSingleError) as error:
             raise CommandError(str(error)) from error
 

@@ -9,11 +9,13 @@ from django.db.migrations.executor import MigrationExecutor
 
 from dynamo_single.item_migrations import finishing
 from dynamo_single.item_migrations.applying import Step
-from dynamo_single.item_migrations.online import Rehearsal, Sample, Task, rehearse
+from dynamo_single.item_migrations.online import Imagined, Rehearsal, Sample, Task, rehearse
 from dynamo_single.item_migrations.run import Run
 
-#: How many items of each task are shown, and how many of the table are read.
+#: How many items of each task are shown that would change, and how many that could not.
 SHOWN: Final = 3
+REFUSED: Final = 20
+#: How many items of the table each task reads, unless the command is told another number.
 READ: Final = 10_000
 
 
@@ -26,14 +28,14 @@ def plan_of(connection: Any, app_label: str | None, name: str | None) -> list[ob
     return [migration for migration, backwards in executor.migration_plan(targets) if not backwards]
 
 
-def rehearse_plan(migrations: Iterable[object], this: Run) -> None:
-    """Try what ``migrate`` would do, operation by operation: Scans of at most 10,000 items for each task."""
+def rehearse_plan(migrations: Iterable[object], this: Run, most: int = READ) -> None:
+    """Try what ``migrate`` would do, operation by operation: Scans of about ``most`` items for each task."""
     for migration in migrations:
         for step in finishing.steps_of(finishing.loader(), migration).values():
-            _show(f"{migration}: {step.operation.describe()}", step, _tasks(step), this)
+            _show(f"{migration}: {step.operation.describe()}", step, _tasks(step), this, most)
 
 
-def rehearse_finish(found: Iterable[finishing.Opened], this: Run) -> None:
+def rehearse_finish(found: Iterable[finishing.Opened], this: Run, most: int = READ) -> None:
     """Try what ``migrate --finish`` would do."""
     for each in found:
         step, migration = finishing.step_of(each)
@@ -41,7 +43,7 @@ def rehearse_finish(found: Iterable[finishing.Opened], this: Run) -> None:
             *step.operation.finish_tasks(step.before, step.after),
             *step.operation.drop_tasks(step.before, step.after),
         )
-        _show(f"{migration}: {step.operation.describe()}, at --finish", step, tasks, this)
+        _show(f"{migration}: {step.operation.describe()}, at --finish", step, tasks, this, most)
 
 
 def _tasks(step: Step) -> tuple[Task, ...]:
@@ -50,10 +52,19 @@ def _tasks(step: Step) -> tuple[Task, ...]:
     return (*tasks, *operation.drop_tasks(before, after))
 
 
-def _show(title: str, step: Step, tasks: Iterable[Task], this: Run) -> None:
+def _show(title: str, step: Step, tasks: Iterable[Task], this: Run, most: int) -> None:
     this.say(f"  {title}")
+    imagined: Imagined = {}
     for task in tasks:
-        found = rehearse(task, step.table, sample=SHOWN, most=READ, max_rcu=this.options.max_rcu)
+        found = rehearse(
+            task,
+            step.table,
+            sample=SHOWN,
+            refused=REFUSED,
+            most=most,
+            max_rcu=this.options.max_rcu,
+            imagined=imagined,
+        )
         for line in _lines(found):
             this.say(f"    {line}")
 
@@ -64,8 +75,12 @@ def _lines(found: Rehearsal) -> Iterator[str]:
     yield f"{found.changing:,} of {found.matched:,} items would change ({read})."
     for sample in found.samples:
         yield from _changes(sample)
+    if found.failing:
+        yield f"{found.failing:,} could not be changed:"
     for failure in found.failures:
-        yield f"{failure}"
+        yield f"  {failure}"
+    if more := found.failing - len(found.failures):
+        yield f"  and {more:,} more."
 
 
 def _changes(sample: Sample) -> Iterator[str]:

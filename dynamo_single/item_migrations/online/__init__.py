@@ -3,13 +3,14 @@
 from dynamo_single.item_migrations.online.carrying import carry_out
 from dynamo_single.item_migrations.online.checkpoints import Failure, begun, forget
 from dynamo_single.item_migrations.online.indexes import ensure_indexes
-from dynamo_single.item_migrations.online.rehearsal import Rehearsal, Sample, rehearse
+from dynamo_single.item_migrations.online.rehearsal import Imagined, Rehearsal, Sample, rehearse
 from dynamo_single.item_migrations.online.report import Estimate, Report, estimate
 from dynamo_single.item_migrations.online.work import Options, Progress, Task, Work, of_type
 
 __all__ = [
     "Estimate",
     "Failure",
+    "Imagined",
     "Options",
     "Progress",
     "Rehearsal",

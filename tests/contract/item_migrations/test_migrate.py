@@ -527,6 +527,64 @@ def test_a_rehearsal_shows_items_before_and_after(app: History, table: Table) ->
     assert len(form(table).opened) == 3
 
 
+def test_a_rehearsal_names_those_that_have_one_value(app: History, table: Table) -> None:
+    """Nobody has claimed it yet: the first one would, and each further one is named with it."""
+    fill(shop(app))
+    write(table, "b", name="A")
+    before = stored(table)
+    shop(app, name=models.UnicodeAttribute(unique=True))
+    app.make()
+    said = app.migrate("--rehearse")
+    assert "1 of 3 items would change" in said
+    assert "1 could not be changed:" in said
+    first, second = ("b", "a") if "SHOP#b / #METADATA: UNIQUE" in said else ("a", "b")
+    assert f"SHOP#{first} / #METADATA: UNIQUE#Shop#name#A is held by SHOP#{second} / #METADATA" in said
+    assert stored(table) == before
+
+
+def test_a_rehearsal_names_so_many_and_counts_the_others(
+    app: History, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It reads so many items of the table, too, as it is told."""
+    model = shop(app)
+    for number in range(6):
+        model.objects.create(shop_id=str(number), name="A")
+    shop(app, name=models.UnicodeAttribute(unique=True))
+    app.make()
+    monkeypatch.setattr("dynamo_single.item_migrations.rehearsing.REFUSED", 2)
+    said = app.migrate("--rehearse")
+    assert said.count("is held by") == 2
+    assert "5 could not be changed:" in said
+    assert "and 3 more." in said
+    assert "(the first 4 of the table were read)" in app.migrate("--rehearse", "--items", "4")
+    with pytest.raises(CommandError, match="at least 1"):
+        app.migrate("--rehearse", "--items", "0")
+
+
+def test_a_rehearsal_of_the_end_knows_which_claims_would_be_released(app: History) -> None:
+    """A value that old code has taken from one object, and given to another one, is nobody else's then."""
+    old = shop(app)
+    fill(old)
+    change(app, name=models.UnicodeAttribute(unique=True))
+    old.objects.filter(shop_id="a").update(name="Z")
+    old.objects.filter(shop_id="b").update(name="A")
+    said = app.migrate("--rehearse", "--finish")
+    assert "could not be changed" not in said
+    assert "2 of 3 items would change" in said
+
+
+def test_a_rehearsal_names_those_that_would_move_to_one_place(app: History) -> None:
+    """The second one to come there."""
+    model = shop(app, town=models.UnicodeAttribute(null=True))
+    app.make()
+    app.migrate()
+    for name in "ab":
+        model.objects.create(shop_id=name, name=name, town="Bern")
+    shop(app, town=models.UnicodeAttribute(), primary=("S#{town}", "#"))
+    app.make(answers=["2"])
+    assert "Its new key S#Bern / # is another item's" in app.migrate("--rehearse")
+
+
 def test_a_table_that_was_not_read_to_its_end_is_not_taken_for_a_new_one(
     app: History, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
