@@ -53,6 +53,15 @@ def is_in_dynamodb() -> bool:
     return is_stored_in_dynamodb(get_user_model())
 
 
+def is_beside(model: Any) -> bool:
+    """Whether the log is kept in the table of a model, so that one transaction can write both."""
+    if not is_in_dynamodb() or not is_stored_in_dynamodb(model):
+        return False
+    from dynamo_single.admin.log import LogEntry
+
+    return bool(LogEntry._options.alias == model._options.alias)
+
+
 def entries() -> Any:
     """The log's queryset, newest first."""
     from dynamo_single.admin.log import LogEntry

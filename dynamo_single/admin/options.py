@@ -9,19 +9,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from django import forms
 from django.contrib import messages
 from django.contrib.admin.options import IS_POPUP_VAR
-from django.contrib.admin.utils import flatten_fieldsets, unquote
+from django.contrib.admin.utils import flatten_fieldsets
 from django.contrib.auth import get_permission_codename
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.http import HttpRequest, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.urls import NoReverseMatch, URLPattern, path
 from django.utils.html import format_html
 from django.utils.text import capfirst
-from django.utils.translation import gettext as _
 
 from dynamo_single.admin import content_types, trash, versions
-from dynamo_single.admin.errors import REFUSALS, RelatedRefused, refused_form
+from dynamo_single.admin.errors import REFUSALS
 from dynamo_single.admin.forms import KeyModelFormSet, PermissionsFilter, with_members
 from dynamo_single.admin.history import LoggedModelAdmin
 from dynamo_single.admin.inlines import ReadsInlinesTogether
@@ -32,6 +31,7 @@ from dynamo_single.admin.lists.filters import TrashFilter, shows_trash
 from dynamo_single.admin.merging import MergesEdits
 from dynamo_single.admin.references import KnowsReferences
 from dynamo_single.admin.responses import answered_by
+from dynamo_single.admin.saving import SavesAtOnce
 from dynamo_single.admin.table.objects import LeadsToItem
 from dynamo_single.exceptions import NotSupported, TooManyMatches, UnknownField
 from dynamo_single.orm.schema.fields.fields import IdentityField
@@ -55,7 +55,7 @@ REFUSED_LISTS = (NotSupported, UnknownField)
 
 
 class DynamoModelAdmin(
-    RunsInBatches, MergesEdits, LeadsToItem, ReadsInlinesTogether, KnowsReferences, LoggedModelAdmin[M]
+    RunsInBatches, SavesAtOnce, MergesEdits, LeadsToItem, ReadsInlinesTogether, KnowsReferences, LoggedModelAdmin[M]
 ):
     """The admin of a model that lives in DynamoDB; options are those of Django's ``ModelAdmin``.
 
@@ -268,45 +268,6 @@ class DynamoModelAdmin(
                 except ValidationError:
                     del found[field.name]
         return found
-
-    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: object) -> Any:
-        """The form; after a refused save, with the reason as its error."""
-        form_class = super().get_form(request, obj, change=change, **kwargs)
-        refusal = getattr(request, "_refused_save", None)
-        return form_class if refusal is None else refused_form(form_class, refusal)
-
-    def changeform_view(
-        self,
-        request: HttpRequest,
-        object_id: str | None = None,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> Any:
-        """The form to add or change an object; a save that DynamoDB refuses comes back as the form's error."""
-        try:
-            return super().changeform_view(request, object_id, form_url, extra_context)
-        except RelatedRefused as refused:
-            text = _("The %(name)s “%(obj)s” was saved, but not everything below it: %(reason)s")
-            found = {"name": self.opts.verbose_name, "obj": refused.obj, "reason": refused}
-            self.message_user(request, text % found, messages.ERROR)
-            return HttpResponseRedirect(trash.change_url(self, refused.obj))
-        except PermissionDenied:
-            obj = self.get_object(request, unquote(object_id)) if object_id and request.method == "POST" else None
-            if not trash.is_deleted(obj) or not self.has_change_permission(request):
-                raise
-            text = _("The %(name)s “%(obj)s” was moved to the trash in the meantime; nothing was saved.")
-            self.message_user(request, text % {"name": self.opts.verbose_name, "obj": obj}, messages.ERROR)
-            return HttpResponseRedirect(trash.change_url(self, obj))
-        except REFUSALS as refusal:
-            request._refused_save = refusal  # type: ignore[attr-defined]  # read by get_form()
-            return super().changeform_view(request, object_id, form_url, extra_context)
-
-    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
-        """Save the inlines: one request or transaction for each changed object."""
-        try:
-            super().save_related(request, form, formsets, change)
-        except REFUSALS as refusal:
-            raise RelatedRefused(form.instance, refusal) from refusal
 
     def render_change_form(
         self,

@@ -97,7 +97,7 @@ def test_two_who_make_the_same_change_agree(pages: Pages, acme: Any) -> None:
 def test_an_object_that_nobody_else_has_changed_is_saved_at_once(pages: Pages, acme: Any) -> None:
     """The comparison sends nothing."""
     sent = {**form_of(pages.get(CHANGE)), "name": "Mine"}
-    pages.post(CHANGE, sent, sends=["GetItem", "UpdateItem", "PutItem"])
+    pages.post(CHANGE, sent, sends=["GetItem", "TransactWriteItems"])
     assert Company.objects.get(pk="acme").name == "Mine"
 
 

@@ -1,0 +1,182 @@
+"""Saving a form: the object, its inlines and the log's entry as one transaction, or in parts where that cannot be.
+
+What a form writes is collected in a block of ``transactions``, which is sent when the log's entry is in it. Nothing is
+written where anything of it is refused.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import messages
+from django.contrib.admin import ModelAdmin
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponseRedirect
+from django.utils.translation import gettext as _
+from msgspec import Struct, field
+
+from dynamo_single import transactions
+from dynamo_single.admin import history, trash
+from dynamo_single.admin.errors import REFUSALS, RelatedRefused, TooMuchWithFiles, refused_form, refused_row
+from dynamo_single.exceptions import NotSupported, PendingWrite
+
+if TYPE_CHECKING:
+    _Base = ModelAdmin[Any]
+else:
+    _Base = object
+
+logger = logging.getLogger("dynamo_single.admin")
+
+
+class SavesAtOnce(_Base):
+    """A ``ModelAdmin`` whose form is saved as one transaction: up to 100 actions, 4 MB and one table.
+
+    Where the form is more than that, or a project's own code in it reads what it has written, it is saved in parts, one
+    request or transaction for each object, and a message says so. What the first attempt called is called again then.
+    https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
+    """
+
+    #: Whether a form is saved as one transaction; if not, each object of it is written by itself, and logged then.
+    save_at_once = True
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> Any:
+        """The form to add or change an object; a save that DynamoDB refuses comes back as the form's error."""
+        shown = partial(super().changeform_view, request, object_id, form_url, extra_context)
+        try:
+            return self._at_once(request, shown)
+        except RelatedRefused as refused:
+            text = _("The %(name)s “%(obj)s” was saved, but not everything below it: %(reason)s")
+            found = {"name": self.opts.verbose_name, "obj": refused.obj, "reason": refused}
+            self.message_user(request, text % found, messages.ERROR)
+            return HttpResponseRedirect(trash.change_url(self, refused.obj))
+        except PermissionDenied:
+            obj = self.get_object(request, unquote(object_id)) if object_id and request.method == "POST" else None
+            if not trash.is_deleted(obj) or not self.has_change_permission(request):
+                raise
+            text = _("The %(name)s “%(obj)s” was moved to the trash in the meantime; nothing was saved.")
+            self.message_user(request, text % {"name": self.opts.verbose_name, "obj": obj}, messages.ERROR)
+            return HttpResponseRedirect(trash.change_url(self, obj))
+        except (*REFUSALS, TooMuchWithFiles) as refusal:
+            request._refused_save = refusal  # type: ignore[attr-defined]  # read by get_form()
+            return shown()
+
+    def _at_once(self, request: Any, shown: Callable[[], Any]) -> Any:
+        if request.method != "POST" or not self.save_at_once:
+            return shown()
+        try:
+            with ExitStack() as block:
+                block.enter_context(transactions.atomic())
+                request._saved_at_once = _Form(block)
+                # The first of what is called once the block is sent: no error after it means that nothing is written.
+                transactions.on_commit(partial(setattr, request, "_saved_at_once", None))
+                return shown()
+        except REFUSALS:
+            raise
+        except (NotSupported, PendingWrite) as error:
+            if _form_of(request) is None:
+                raise
+            if request.FILES:
+                raise TooMuchWithFiles from error
+            logger.warning("A form of %s is saved in parts, as one transaction does not take it: %s", self, error)
+            request._saved_in_parts = True
+        finally:
+            request._saved_at_once = None
+        return shown()
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: object) -> Any:
+        """The form; after a refused save, with the reason as its error."""
+        form_class = super().get_form(request, obj, change=change, **kwargs)
+        refusal = getattr(request, "_refused_save", None)
+        return form_class if refusal is None else refused_form(form_class, refusal)
+
+    def _create_formsets(self, request: HttpRequest, obj: object, change: bool) -> tuple[list[object], list[object]]:
+        django: Any = super()
+        formsets, inlines = django._create_formsets(request, obj, change)
+        refusal = getattr(request, "_refused_save", None)
+        if refusal is not None:
+            refused_row(formsets, refusal)
+        return formsets, inlines
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        """Save the inlines; relations of many to many, whose edges have to be read, once everything else is written."""
+        saved = _form_of(request)
+        if saved is None:
+            _with_refusal(form, partial(super().save_related, request, form, formsets, change))
+            return
+        if self.opts.many_to_many:
+            saved.afterwards.append(partial(_with_refusal, form, form.save_m2m))
+            form.save_m2m = _nothing
+        super().save_related(request, form, formsets, change)
+
+    def log_addition(self, request: HttpRequest, obj: Any, message: object) -> Any:
+        """Log that an object was added, in the same transaction."""
+        return self._logged(request, partial(super().log_addition, request, obj, message))
+
+    def log_change(self, request: HttpRequest, obj: Any, message: object) -> Any:
+        """Log that an object was changed, in the same transaction."""
+        return self._logged(request, partial(super().log_change, request, obj, message))
+
+    def response_add(self, request: HttpRequest, obj: Any, post_url_continue: str | None = None) -> Any:
+        """Django's, once everything is written."""
+        self._finish(request)
+        return super().response_add(request, obj, post_url_continue)
+
+    def response_change(self, request: HttpRequest, obj: Any) -> Any:
+        """Django's, once everything is written."""
+        self._finish(request)
+        return super().response_change(request, obj)
+
+    def _logged(self, request: HttpRequest, log: Callable[[], Any]) -> Any:
+        if history.is_in_dynamodb() and not history.is_beside(self.model):
+            self._finish(request)
+        # In SQL it is written first: its transaction is taken back if this one fails.
+        entry = log()
+        self._finish(request)
+        return entry
+
+    def _finish(self, request: Any) -> None:
+        """Send what the form has written so far; then say so if that was not all at once."""
+        saved = _form_of(request)
+        if saved is not None:
+            saved.block.close()
+            request._saved_at_once = None
+            for each in saved.afterwards:
+                each()
+        if request.__dict__.pop("_saved_in_parts", False):
+            text = _("This was more than can be saved at once, so its parts were saved one after the other.")
+            self.message_user(request, text, messages.WARNING)
+
+
+class _Form(Struct, frozen=True):
+    """The form that is being saved at once: its block, and what is written once that is sent."""
+
+    block: ExitStack
+    afterwards: list[Callable[[], None]] = field(default_factory=list)
+
+
+def _form_of(request: HttpRequest) -> _Form | None:
+    """``None`` where each object is written by itself, or where everything is sent."""
+    return getattr(request, "_saved_at_once", None)
+
+
+def _nothing() -> None:
+    return
+
+
+def _with_refusal(form: Any, save: Callable[[], None]) -> None:
+    """Save what comes after the object, which is written: what is refused of it does not take that back."""
+    try:
+        save()
+    except REFUSALS as refusal:
+        raise RelatedRefused(form.instance, refusal) from refusal

@@ -1,0 +1,184 @@
+"""A form is saved with its inlines and the log's entry as one transaction, or in parts, and then the page says so."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest import mock
+
+import pytest
+from django.contrib import admin
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from dynamo_single.admin import history
+from dynamo_single.admin.log import LogEntry
+from dynamo_single.testing import refuse
+from project.directory.models import Company, Person
+from tests.contract.admin.test_admin_merging import form_of
+from tests.contract.admin.test_admin_refusals import just_before
+from tests.contract.conftest import NO_INLINES, Pages, text_of
+
+#: The other writer of a test writes within the page's own ``transaction.atomic()``, which then rolls back.
+other_writer = pytest.mark.filterwarnings("ignore::dynamo_single.exceptions.NotRolledBackWarning")
+
+CHANGE = "directory/company/acme/change/"
+IN_PARTS = "This was more than can be saved at once, so its parts were saved one after the other."
+CompanyAdmin = type(admin.site.get_model_admin(Company))
+
+
+@pytest.fixture
+def acme(pages: Pages) -> Company:
+    """A company with Anna and Berta."""
+    company = Company.objects.create(company_id="acme", name="Acme")
+    for name in ("Anna", "Berta"):
+        Person.objects.create(company=company, person_id=name.lower(), name=name)
+    return company
+
+
+def new_people(count: int) -> dict[str, str]:
+    """The rows of so many new people, and of nobody else."""
+    rows = {"person_set-TOTAL_FORMS": str(count), "person_set-INITIAL_FORMS": "0"}
+    for number in range(count):
+        rows |= {f"person_set-{number}-name": f"New {number}", f"person_set-{number}-role": "member"}
+        rows |= {f"person_set-{number}-company": "acme", f"person_set-{number}-email": ""}
+    return {**NO_INLINES, **rows}
+
+
+def stored() -> tuple[str, list[str]]:
+    """The company's name, and those of its people."""
+    return Company.objects.get(pk="acme").name, sorted(person.name for person in Person.objects.filter(company="acme"))
+
+
+def logged() -> int:
+    """How many entries the log has of the company."""
+    return int(LogEntry.objects.filter(object_type="directory.company", object_id="acme").count())
+
+
+def test_an_object_its_inlines_and_the_log_are_one_transaction(pages: Pages, acme: Company) -> None:
+    """A changed company with a row changed, one deleted and one added: written by one request."""
+    sent = {**form_of(pages.get(CHANGE)), "name": "Apex", "person_set-0-name": "Anne", "person_set-1-DELETE": "on"}
+    sent |= {"person_set-TOTAL_FORMS": "3", "person_set-2-name": "Carla", "person_set-2-role": "member"}
+    pages.post(CHANGE, sent, sends=["GetItem", "Query", "GetItem", "GetItem", "TransactWriteItems"])
+    assert (stored(), logged()) == (("Apex", ["Anne", "Carla"]), 1)
+
+
+def test_a_refused_transaction_has_written_nothing(pages: Pages, acme: Company) -> None:
+    """Neither the object nor a row of it nor the entry of the log."""
+    sent = {**form_of(pages.get(CHANGE)), "name": "Apex", "person_set-0-name": "Anne"}
+    with refuse("ProvisionedThroughputExceededException", operation="TransactWriteItems"):
+        assert pages.post(CHANGE, sent).status_code == 503
+    assert (stored(), logged()) == (("Acme", ["Anna", "Berta"]), 0)
+
+
+@other_writer
+def test_a_row_that_somebody_changed_meanwhile_lets_nothing_be_written(pages: Pages, acme: Company) -> None:
+    """The form comes back with the reason and what was entered."""
+    sent = {**form_of(pages.get(CHANGE)), "name": "Apex", "person_set-0-name": "Anne"}
+
+    def rename() -> None:
+        Person.objects.get(company="acme", person_id="anna").move(person_id="anna-2")
+
+    with just_before("TransactWriteItems", rename):
+        answer = pages.post(CHANGE, sent)
+    assert answer.status_code == 200
+    assert "directory.Person with pk 'acme~~anna'" in text_of(answer)
+    assert (stored(), logged()) == (("Acme", ["Anna", "Berta"]), 0)
+
+
+@other_writer
+def test_a_unique_value_of_a_row_that_was_taken_meanwhile_is_the_rows_error(pages: Pages, acme: Company) -> None:
+    """Nothing is written, and the error stands at the row's field."""
+    sent = {**form_of(pages.get(CHANGE)), "name": "Apex", "person_set-1-email": "Mike@example.com"}
+
+    def take() -> None:
+        Person.objects.create(company_id="acme", name="Nora", email="mike@example.com")
+
+    with just_before("TransactWriteItems", take):
+        answer = pages.post(CHANGE, sent)
+    people = answer.context_data["inline_admin_formsets"][0].formset
+    assert [form.errors for form in people.forms] == [
+        {},
+        {"email": ["Person with this E-mail address already exists."]},
+    ]
+    assert answer.context_data["adminform"].form.errors.keys() == {"__all__"}
+    assert (stored(), logged()) == (("Acme", ["Anna", "Berta", "Nora"]), 0)
+
+
+def test_a_hundred_actions_are_one_transaction(pages: Pages, acme: Company) -> None:
+    """The company, 98 people and the log's entry."""
+    pages.post(CHANGE, {"name": "Apex", **new_people(98)}, sends=["GetItem", "TransactWriteItems"])
+    assert len(stored()[1]) == 100
+
+
+def test_what_is_more_than_a_transaction_takes_is_saved_in_parts(pages: Pages, acme: Company) -> None:
+    """The company, each of 99 people and the entry of the log, which the page says; the company is read once more."""
+    parts = ["UpdateItem", *["PutItem"] * 100]
+    answer = pages.post(CHANGE, {"name": "Apex", **new_people(99)}, sends=["GetItem", "GetItem", *parts])
+    assert answer.status_code == 302
+    assert IN_PARTS in text_of(pages.get("directory/company/"))
+    assert (len(stored()[1]), logged()) == (101, 1)
+
+
+def test_what_does_not_fit_is_not_stored_twice_with_its_files(pages: Pages, acme: Company) -> None:
+    """A file is in its storage by then."""
+    data = {"name": "Apex", **new_people(99), "logo": SimpleUploadedFile("logo.txt", b"x")}
+    answer = pages.post(CHANGE, data)
+    assert "This is more than can be saved at once, and nothing was saved." in text_of(answer)
+    assert (stored(), logged()) == (("Acme", ["Anna", "Berta"]), 0)
+
+
+def test_code_of_a_project_that_reads_what_it_wrote_makes_it_parts(pages: Pages, acme: Company) -> None:
+    """A transaction cannot do that."""
+
+    def save_model(self: Any, request: Any, obj: Any, form: Any, change: bool) -> None:
+        obj.save()
+        obj.refresh_from_db()
+
+    with mock.patch.object(CompanyAdmin, "save_model", save_model):
+        pages.post(CHANGE, {"name": "Apex", **NO_INLINES})
+    assert IN_PARTS in text_of(pages.get("directory/company/"))
+    assert (stored()[0], logged()) == ("Apex", 1)
+
+
+def test_an_admin_may_save_in_parts_always(pages: Pages, acme: Company) -> None:
+    """``save_at_once = False``; nothing more is said of it."""
+    with mock.patch.object(CompanyAdmin, "save_at_once", False):
+        pages.post(CHANGE, {"name": "Apex", **NO_INLINES}, sends=["GetItem", "UpdateItem", "PutItem"])
+    assert IN_PARTS not in text_of(pages.get("directory/company/"))
+
+
+@other_writer
+def test_a_refused_row_of_what_is_saved_in_parts_does_not_lose_the_parent(pages: Pages, acme: Company) -> None:
+    """The page says that the company was saved and what was not."""
+
+    def take() -> None:
+        Person.objects.create(company_id="acme", name="Nora", email="mike@example.com")
+
+    row = {"identity": "", "company": "acme", "name": "Mike", "email": "mike@example.com", "role": "member"}
+    rows = {f"person_set-0-{field}": value for field, value in row.items()}
+    data = {"name": "Acme Ltd", **NO_INLINES, **rows, "person_set-TOTAL_FORMS": "1"}
+    with mock.patch.object(CompanyAdmin, "save_at_once", False), just_before("TransactWriteItems", take):
+        response = pages.post(CHANGE, data)
+    assert response.headers["Location"] == f"/admin/{CHANGE}"
+    text = text_of(pages.get(""))
+    assert "The company “Acme Ltd” was saved, but not everything below it: Another directory.Person has email" in text
+    assert stored() == ("Acme Ltd", ["Anna", "Berta", "Nora"])
+
+
+def test_a_log_elsewhere_is_written_after_the_object(pages: Pages, acme: Company) -> None:
+    """The table of the users is not the model's: one transaction has one table."""
+    with mock.patch.object(history, "is_beside", lambda model: False):
+        pages.post(CHANGE, {"name": "Apex", **NO_INLINES}, sends=["GetItem", "UpdateItem", "PutItem"])
+    assert logged() == 1
+
+
+def test_what_answers_a_save_reads_what_was_written(pages: Pages, acme: Company) -> None:
+    """``response_change()`` comes after the transaction."""
+    found = []
+
+    def response_post_save_change(self: Any, request: Any, obj: Any) -> Any:
+        found.append(Company.objects.consistent().get(pk="acme").name)
+        return super(CompanyAdmin, self).response_post_save_change(request, obj)
+
+    with mock.patch.object(CompanyAdmin, "response_post_save_change", response_post_save_change):
+        pages.post(CHANGE, {"name": "Apex", **NO_INLINES})
+    assert found == ["Apex"]
