@@ -140,7 +140,7 @@ def test_code_of_a_project_that_reads_what_it_wrote_makes_it_parts(pages: Pages,
 
 
 def test_an_admin_may_save_in_parts_always(pages: Pages, acme: Company) -> None:
-    """``save_at_once = False``; nothing more is said of it."""
+    """``save_at_once = False``; no page mentions it."""
     with mock.patch.object(CompanyAdmin, "save_at_once", False):
         pages.post(CHANGE, {"name": "Apex", **NO_INLINES}, sends=["GetItem", "UpdateItem", "PutItem"])
     assert IN_PARTS not in text_of(pages.get("directory/company/"))
