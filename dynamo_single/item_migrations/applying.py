@@ -15,7 +15,7 @@ from django.db import DEFAULT_DB_ALIAS, connections
 
 from dynamo_single.backend.router import uses_engine
 from dynamo_single.exceptions import ConfigurationError
-from dynamo_single.item_migrations import adoption
+from dynamo_single.item_migrations import adoption, counting
 from dynamo_single.item_migrations import run as runs
 from dynamo_single.item_migrations.forms import Difference, form_of
 from dynamo_single.item_migrations.online import Task, Work, carry_out, ensure_indexes
@@ -104,6 +104,36 @@ class Step:
         """What changes of what the table says."""
         return self.operation.difference(self.before, self.after, (self.label_before, self.label))
 
+    @property
+    def open_tasks(self) -> tuple[Task, ...]:
+        """What ``migrate`` does."""
+        return tuple(self.operation.open_tasks(self.before, self.after))
+
+    @property
+    def finish_tasks(self) -> tuple[Task, ...]:
+        """What ``migrate --finish`` does before the change is filled."""
+        return tuple(self.operation.finish_tasks(self.before, self.after))
+
+    @property
+    def drop_tasks(self) -> tuple[Task, ...]:
+        """What it does once every process has heard of that."""
+        return tuple(self.operation.drop_tasks(self.before, self.after))
+
+    @property
+    def counting_tasks(self) -> tuple[Task, ...]:
+        """What it does when all that is open is filled: what is counted is asked for by keys."""
+        return counting.tasks(self.before, self.after)
+
+    @property
+    def counts(self) -> bool:
+        """Whether it counts other models' objects."""
+        return counting.counts(self.before, self.after)
+
+    @property
+    def stays_open(self) -> bool:
+        """Whether it has to be finished."""
+        return self.counts or self.operation.stays_open(self.before, self.after)
+
     def change(self) -> OpenChange:
         """What the table keeps of it while it is open."""
         migration, number = _place(self.operation)
@@ -153,15 +183,14 @@ def forwards(step: Step, schema_editor: Any) -> None:
         return
     _refuse_pending(step)
     ensure_indexes(step.table, operation.indexes(), report=lambda found: runs.current().say(f"    {found}"))
-    open_tasks = operation.open_tasks(before, after)
-    if not operation.stays_open(before, after):
-        _carry_out(step, "open", open_tasks)
+    if not step.stays_open:
+        _carry_out(step, "open", step.open_tasks)
         _say(step, step.difference.finished)
         _tell_what_is_left(step)
         return
     change = step.change()
     _say(step, lambda form: step.difference.opened(form, change))
-    _carry_out(step, "open", open_tasks)
+    _carry_out(step, "open", step.open_tasks)
     _tell_what_is_left(step)
 
 
@@ -181,16 +210,20 @@ def backwards(step: Step, schema_editor: Any) -> None:
         _say(step, back.ending, step.after.item_type)
     _carry_out(step, "back", tasks)
     _say(step, lambda form: back.finished(form, change), step.after.item_type, step.before.item_type)
+    if counting.counts(step.after, step.before):
+        runs.current().say(
+            f"    {step.label_before} counts again what nobody has counted meanwhile, or is counted: manage.py "
+            "dynamo_rebuild does, with the code that this is for."
+        )
 
 
 def finish(step: Step, change: OpenChange) -> None:
     """End a change: once more over the items, then it is filled, and what went is dropped after the time of grace.
 
-    A key that goes is written by new code until here, and by none once every process knows.
+    A key that goes is written by new code until here, and by none once every process knows. One that counts ends with
+    ``count()``.
     """
-    operation, before, after = step.operation, step.before, step.after
-    filling = operation.finish_tasks(before, after)
-    dropping = operation.drop_tasks(before, after)
+    filling, dropping = step.finish_tasks, step.drop_tasks
     leaving = step.difference.leaving
     if leaving:
         _say(step, step.difference.ending)
@@ -206,7 +239,20 @@ def finish(step: Step, change: OpenChange) -> None:
             _say(step, step.difference.ending)
             _wait(step)
         _carry_out(step, "finish", dropping, first=len(filling))
-    _say(step, lambda form: step.difference.finished(form, change), before.item_type, after.item_type)
+    if step.counts:
+        _say(step, step.difference.uncounted, step.before.item_type, step.after.item_type)
+    else:
+        _end(step, change)
+
+
+def count(step: Step, change: OpenChange) -> None:
+    """Count what a change counts, once all that was open is filled, and end it."""
+    _carry_out(step, "finish", step.counting_tasks, first=len(step.finish_tasks) + len(step.drop_tasks))
+    _end(step, change)
+
+
+def _end(step: Step, change: OpenChange) -> None:
+    _say(step, lambda form: step.difference.finished(form, change), step.before.item_type, step.after.item_type)
 
 
 def _form(step: Step) -> StoredForm | None:
@@ -334,10 +380,9 @@ def _type_of(state: TableState, step: Step, item_type: str) -> str:
 
 def printed(step: Step, lines: list[str]) -> None:
     """The requests of a change, for ``sqlmigrate``: what each pass reads, and when."""
-    operation, before, after = step.operation, step.before, step.after
-    _print("migrate", operation.open_tasks(before, after), lines)
-    _print("migrate --finish", operation.finish_tasks(before, after), lines)
-    _print("migrate --finish, at last", operation.drop_tasks(before, after), lines)
+    _print("migrate", step.open_tasks, lines)
+    _print("migrate --finish", step.finish_tasks, lines)
+    _print("migrate --finish, at last", (*step.drop_tasks, *step.counting_tasks), lines)
 
 
 def _print(when: str, tasks: Sequence[Task], lines: list[str]) -> None:

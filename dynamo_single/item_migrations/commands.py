@@ -216,11 +216,13 @@ class MigrateMixin(WithAutodetector):
                 self.run.say(f"  {each.change.migration}: {each.change.parameters['label']}")
             return
         self.run.say("Finishing:")
-        for each in found:
-            self.run.say(f"  {each.change.migration}: {each.change.parameters['label']}")
-            try:
+        try:
+            for each in found:
+                self.run.say(f"  {each.change.migration}: {each.change.parameters['label']}")
                 finishing.finish(each, self.run)
-            except CommandError:
-                raise
-            except DynamoSingleError as error:
-                raise CommandError(str(error)) from error
+            for each in found:
+                finishing.count(each, self.run)
+        except CommandError:
+            raise
+        except DynamoSingleError as error:
+            raise CommandError(str(error)) from error

@@ -94,11 +94,21 @@ def steps_of(graph: MigrationLoader, migration: Any) -> dict[int, applying.Step]
 
 
 def finish(found: Opened, this: Run) -> None:
-    """End a change."""
+    """End a change, but for what it counts."""
     step, migration = step_of(found)
     this.migration = migration
     applying.finish(step, found.change)
-    online.forget(get_table(found.alias), migration.app_label, migration.name)
+    if not step.counts:
+        online.forget(get_table(found.alias), migration.app_label, migration.name)
+
+
+def count(found: Opened, this: Run) -> None:
+    """End a change that counts, once nothing else is open that it may ask for."""
+    step, migration = step_of(found)
+    if step.counts:
+        this.migration = migration
+        applying.count(step, found.change)
+        online.forget(get_table(found.alias), migration.app_label, migration.name)
 
 
 def adopt(migration: Any, alias: str) -> None:

@@ -137,6 +137,13 @@ class Difference:
             opened=opened,
         )
 
+    def uncounted(self, form: StoredForm) -> StoredForm:
+        """The form once all is done but counting: nothing is asked by a counter yet."""
+        counters = {each.stored for each in self.after.attributes.values() if each.counted}
+        unfilled = tuple(name for name in form.unfilled if name in counters)
+        found = self.finished(form)
+        return replace(found, unfilled=tuple(dict.fromkeys((*found.unfilled, *unfilled))))
+
     def is_filled_in(self, form: StoredForm | None) -> bool:
         """Whether a form says already that every item has the new name of what is renamed."""
         found = None if form is None or self.renamed is None else form.renames.get(self.renamed[1])

@@ -39,17 +39,12 @@ def rehearse_finish(found: Iterable[finishing.Opened], this: Run, most: int = RE
     """Try what ``migrate --finish`` would do."""
     for each in found:
         step, migration = finishing.step_of(each)
-        tasks = (
-            *step.operation.finish_tasks(step.before, step.after),
-            *step.operation.drop_tasks(step.before, step.after),
-        )
-        _show(f"{migration}: {step.operation.describe()}, at --finish", step, tasks, this, most)
+        title = f"{migration}: {step.operation.describe()}, at --finish"
+        _show(title, step, (*step.finish_tasks, *step.drop_tasks, *step.counting_tasks), this, most)
 
 
 def _tasks(step: Step) -> tuple[Task, ...]:
-    operation, before, after = step.operation, step.before, step.after
-    tasks = (*operation.open_tasks(before, after),) or (*operation.finish_tasks(before, after),)
-    return (*tasks, *operation.drop_tasks(before, after))
+    return (*(step.open_tasks or step.finish_tasks), *step.drop_tasks, *step.counting_tasks)
 
 
 def _show(title: str, step: Step, tasks: Iterable[Task], this: Run, most: int) -> None:

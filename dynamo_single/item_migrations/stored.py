@@ -16,6 +16,7 @@ from dynamo_single.orm.items.serialization import writer_of
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute, CanonicalAttribute, CopiedAttribute, CounterAttribute
 from dynamo_single.orm.schema.attributes.canonical import FOLDS
+from dynamo_single.orm.schema.attributes.references import ReferenceAttribute
 from dynamo_single.orm.schema.fingerprints import attribute_class, attribute_text, counted_by, form_of
 from dynamo_single.orm.schema.kinds import DynamoModel
 
@@ -60,6 +61,8 @@ class StoredAttribute(Written):
     copied: str = ""
     #: The children that a ``CounterAttribute`` counts, and which of them.
     counted: str = ""
+    #: Whether the object that it refers to counts those that do.
+    checked: bool = False
 
     @classmethod
     def of(cls, attribute: Attribute, *, required: bool) -> StoredAttribute:
@@ -77,6 +80,7 @@ class StoredAttribute(Written):
             fold=attribute.fold if isinstance(attribute, CanonicalAttribute) else "",
             copied=_source_of(attribute) if isinstance(attribute, CopiedAttribute) else "",
             counted=counted_by(attribute) if isinstance(attribute, CounterAttribute) else "",
+            checked=isinstance(attribute, ReferenceAttribute) and attribute.checked,
         )
         found.attribute(attribute.name)
         return found

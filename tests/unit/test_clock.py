@@ -61,6 +61,8 @@ MAY_ASK = {
     # How fast a table is read, for the rate that a user asked for.
     ("dynamo_single/item_migrations/online/carrying.py", "time.monotonic"),
     ("dynamo_single/item_migrations/online/report.py", "time.monotonic"),
+    # How long ago items were read, so that an index shows what was written before.
+    ("dynamo_single/item_migrations/online/changes/counts.py", "time.monotonic"),
     # How often it is stated how far work is.
     ("dynamo_single/item_migrations/run.py", "time.monotonic"),
     ("dynamo_single/table/pace.py", "time.monotonic"),

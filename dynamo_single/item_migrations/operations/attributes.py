@@ -21,10 +21,10 @@ from dynamo_single.item_migrations.operations.base import ItemsOperation, public
 from dynamo_single.item_migrations.operations.passes import (
     Compute,
     computed_of,
+    counting,
     filled,
     needless,
     released,
-    to_count,
     undone,
 )
 from dynamo_single.item_migrations.snapshots import Snapshot, with_attribute_renamed
@@ -45,8 +45,8 @@ class AddAttribute(_AttributeOperation):
 
     ``default`` is a value, or a function without arguments that gives one for each item; ``compute`` is a function of
     the item's values by attribute. A folded copy is computed by itself, and a copy of another object is read from that.
-    What is ``null`` and has neither is not written. A counter is counted by ``manage.py dynamo_rebuild``, before
-    ``migrate --finish``.
+    What is ``null`` and has neither is not written. A counter is counted by ``migrate --finish``, as is what a checked
+    reference leads to.
     """
 
     category = OperationCategory.ADDITION
@@ -103,15 +103,6 @@ class AddAttribute(_AttributeOperation):
         waits = self.attribute.counted or self.open_tasks(before, after)
         return Difference(before, after, labels, unfilled=(self.attribute.stored,) if waits else ())
 
-    def stays_open(self, before: Snapshot, after: Snapshot) -> bool:
-        """A counter too, until it is counted."""
-        return bool(self.attribute.counted) or super().stays_open(before, after)
-
-    def left_to_do(self, app_label: str) -> str:
-        """Counting."""
-        left = to_count(f"{app_label}.{self.model_name}", self.name, self.attribute)
-        return f"{left} Run it before migrate --finish." if left else ""
-
     def _again(self, name: str, attribute: StoredAttribute) -> AddAttribute:
         named: dict[str, Any] = {} if self.default is NOT_PROVIDED else {"default": self.default}
         if self.compute is not None:
@@ -120,8 +111,7 @@ class AddAttribute(_AttributeOperation):
 
     def describe(self) -> str:
         """In one line."""
-        left = "; count it by manage.py dynamo_rebuild" if self.attribute.counted else ""
-        return f"Add attribute {self.name} to {self.model_name}{left}"
+        return f"Add attribute {self.name} to {self.model_name}{counting(self.attribute)}"
 
     @property
     def migration_name_fragment(self) -> str:
@@ -318,7 +308,8 @@ class AlterAttribute(_AttributeOperation):
         """Code that reads another physical name has to wait until it is finished."""
         moved = before.attributes[self.name].stored != self.attribute.stored
         if not moved:
-            unfilled = (self.attribute.stored,) if self.default is not NOT_PROVIDED else ()
+            recounted = self.attribute.counted and self._is_stored_otherwise(before, after)
+            unfilled = (self.attribute.stored,) if recounted or self.default is not NOT_PROVIDED else ()
             return Difference(before, after, labels, unfilled)
         old = before.attributes[self.name]
         is_same = self.convert is None and replace(old, stored=self.attribute.stored) == self.attribute
@@ -339,10 +330,6 @@ class AlterAttribute(_AttributeOperation):
         moved = before.attributes[self.name].stored != self.attribute.stored
         return undone(before, after, self.name, self.name) if moved else self.back_tasks(before, after)
 
-    def left_to_do(self, app_label: str) -> str:
-        """Counting, by another condition perhaps."""
-        return to_count(f"{app_label}.{self.model_name}", self.name, self.attribute)
-
     def _is_stored_otherwise(self, before: Snapshot, after: Snapshot) -> bool:
         return before.attribute_fingerprint(self.name) != after.attribute_fingerprint(self.name)
 
@@ -359,7 +346,7 @@ class AlterAttribute(_AttributeOperation):
 
     def describe(self) -> str:
         """In one line."""
-        return f"Alter attribute {self.name} of {self.model_name}"
+        return f"Alter attribute {self.name} of {self.model_name}{counting(self.attribute)}"
 
     @property
     def migration_name_fragment(self) -> str:

@@ -17,6 +17,7 @@ from dynamo_single.item_migrations.forms import Difference
 from dynamo_single.item_migrations.online import Task
 from dynamo_single.item_migrations.snapshots import Snapshot
 from dynamo_single.item_migrations.state import put_snapshot, snapshot_in
+from dynamo_single.orm.effects.child_counters import counted
 from dynamo_single.orm.schema import registry
 
 Kind = TypeVar("Kind", bound="type[ItemsOperation]")
@@ -103,17 +104,23 @@ class ItemsOperation(Operation):
         """What somebody has to do by another command; empty if there is nothing."""
         return ""
 
-    def copies_to_rebuild(self, app_label: str) -> str:
-        """What to do about the copies and derived objects of values that changed, if the model has any now."""
+    def to_rebuild(self, app_label: str) -> str:
+        """What to do about what follows from values that changed, if the model has any of it now.
+
+        Copies, derived objects, and numbers of those that refer to others.
+        """
         label = f"{app_label}.{self.model_name}"
         model = next((each for each in registry.all_models() if each._meta.label_lower == label.lower()), None)
-        follow = [] if model is None else [copy.field.model._meta.label for copy in registry.copied_from(model)]
-        follow += [] if model is None or not model.derived_from else [f"what is derived from {label}"]
-        if not follow:
+        if model is None:
             return ""
-        return (
-            f"{', '.join(dict.fromkeys(follow))} may copy what has changed, and does not follow: "
+        copies = [copy.field.model._meta.label for copy in registry.copied_from(model)]
+        copies += [f"what is derived from {label}"] if model.derived_from else []
+        numbers = [each.parent._meta.label for each in counted(model)]
+        return " ".join(
+            f"{', '.join(dict.fromkeys(follow))} may {does} what has changed, and does not follow: "
             "manage.py dynamo_rebuild writes it."
+            for does, follow in (("copy", copies), ("count", numbers))
+            if follow
         )
 
     def difference(self, before: Snapshot, after: Snapshot, labels: tuple[str, str]) -> Difference:

@@ -65,8 +65,8 @@ class ChangeItems(ItemsOperation):
         return () if self.reverse is None else (changed_items(before, self.reverse),)
 
     def left_to_do(self, app_label: str) -> str:
-        """Copies in other objects."""
-        return self.copies_to_rebuild(app_label)
+        """Copies in other objects, and numbers."""
+        return self.to_rebuild(app_label)
 
     def describe(self) -> str:
         """In one line."""

@@ -24,7 +24,7 @@ def computed_of(stored: StoredAttribute) -> frozenset[str]:
 
 
 def filled(after: Snapshot, name: str, default: object, compute: Compute | None) -> tuple[Task, ...]:
-    """The task that writes an attribute where it is missing; none if nothing says what, or another command does."""
+    """The task that writes an attribute where it is missing; none if nothing says what, or it is counted."""
     attribute = after.attributes[name]
     if attribute.counted:
         return ()
@@ -40,11 +40,11 @@ def filled(after: Snapshot, name: str, default: object, compute: Compute | None)
     return (filled_attribute(after, name, given),)
 
 
-def to_count(label: str, name: str, attribute: StoredAttribute) -> str:
-    """What to do about a counter; empty for another attribute."""
-    if not attribute.counted:
-        return ""
-    return f"{name} counts {attribute.counted}: manage.py dynamo_rebuild {label} counts those that are there."
+def counting(attribute: StoredAttribute) -> str:
+    """What a line about an operation adds where something is counted."""
+    if attribute.checked:
+        return "; those who refer are counted at --finish"
+    return "; it is counted at --finish" if attribute.counted else ""
 
 
 def needless(snapshot: Snapshot, name: str) -> tuple[Task, ...]:

@@ -9,6 +9,7 @@ from dynamo_single.exceptions import FormNotApplied
 from dynamo_single.orm.filled import names_in_use
 from dynamo_single.orm.filled.states import StoredForm, TableState
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes import Attribute, CounterAttribute
 from dynamo_single.orm.schema.fingerprints import attribute_fingerprint, key_fingerprints
 from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.orm.schema.upgrades import FIRST
@@ -50,11 +51,17 @@ def check(layout: ModelLayout, form: StoredForm) -> None:
         if why := names_in_use.refusal(attribute, form):
             raise not_applied(layout, why)
         found, written = form.attributes.get(attribute.attr_name), attribute_fingerprint(attribute)
-        if found == written or attribute.attr_name in upgraded:
+        if found == written or attribute.attr_name in upgraded or _is_counted_anew(attribute, form):
             continue
         if found is None:
             raise not_applied(layout, f"it stores {name} as {attribute.attr_name!r}, which its items do not have")
         raise not_applied(layout, f"it stores {name} as {written!r}, and its items have {found!r}")
+
+
+def _is_counted_anew(attribute: Attribute, form: StoredForm) -> bool:
+    """Whether it is a counter that a migration is to count: until then nothing is asked by it, whatever it counts."""
+    is_there = attribute.attr_name in form.attributes
+    return is_there and attribute.attr_name in form.unfilled and isinstance(attribute, CounterAttribute)
 
 
 def check_version(layout: ModelLayout, form: StoredForm) -> None:

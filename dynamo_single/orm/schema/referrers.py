@@ -94,7 +94,12 @@ def _checked(model: type[DynamoModel], generation: int) -> tuple[tuple[str, Chil
 
 def count_name(field: Any) -> str:
     """The physical name of the count of the objects that refer to one by a checked reference."""
-    return f"{names.REFERRED_PREFIX}{field.model._options.item_type}.{field.attribute.attr_name}"
+    return name_of_count(field.model._options.item_type, field.attribute.attr_name)
+
+
+def name_of_count(item_type: str, stored: str) -> str:
+    """The same by the type of the items that refer, and by the reference's physical name."""
+    return f"{names.REFERRED_PREFIX}{item_type}.{stored}"
 
 
 def leading(holder: type[DynamoModel]) -> list[tuple[Any, Any]]:
