@@ -25,6 +25,7 @@ from dynamo_single.item_migrations.applying import is_responsible
 from dynamo_single.item_migrations.autodetector import Autodetector
 from dynamo_single.item_migrations.finishing import has_items_to_change
 from dynamo_single.item_migrations.online import Options
+from dynamo_single.item_migrations.operations.base import ItemsOperation
 from dynamo_single.item_migrations.run import Run, running
 from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.filled.knowledge import GRACE
@@ -100,6 +101,16 @@ class MakemigrationsMixin(WithAutodetector):
                     f"project for them: MIGRATION_MODULES = {{{label!r}: 'project.migrations.{label}'}}."
                 )
         return super().handle(*app_labels, **options)
+
+    def write_migration_files(self, changes: dict[str, list[Any]], *args: Any, **kwargs: Any) -> None:
+        """Write them, and say what a project may want besides."""
+        command: Any = super()
+        this: Any = self
+        command.write_migration_files(changes, *args, **kwargs)
+        written = (operation for some in changes.values() for migration in some for operation in migration.operations)
+        for hint in (each.hint() for each in written if isinstance(each, ItemsOperation)):
+            if hint and this.verbosity >= 1:
+                this.log(f"  {hint}")
 
 
 def _is_shipped(label: str) -> bool:

@@ -264,6 +264,10 @@ DJANGO = {
     "migrate.migration_progress_callback": (
         "django.core.management.commands.migrate.Command.migration_progress_callback(self, action, migration=, fake=)"
     ),
+    "makemigrations.write_migration_files": (
+        "django.core.management.commands.makemigrations.Command.write_migration_files(self, changes)"
+    ),
+    "makemigrations.log": "django.core.management.commands.makemigrations.Command.log(self, msg)",
     "MigrationLoader.migrations_module": "django.db.migrations.loader.MigrationLoader.migrations_module(app_label)",
     "MigrationRecorder": "django.db.migrations.recorder.MigrationRecorder.Migration",
     # sessions, the cache, commands and small things

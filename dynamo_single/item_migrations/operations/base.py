@@ -100,6 +100,10 @@ class ItemsOperation(Operation):
         """Whether the change is over only after ``migrate --finish``."""
         return bool(self.finish_tasks(before, after) or self.drop_tasks(before, after))
 
+    def hint(self) -> str:
+        """What ``makemigrations`` says besides, once it has written the operation; empty for nothing."""
+        return ""
+
     def left_to_do(self, app_label: str) -> str:
         """What somebody has to do by another command; empty if there is nothing."""
         return ""

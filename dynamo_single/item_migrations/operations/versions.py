@@ -43,6 +43,14 @@ class RaiseSchemaVersion(ItemsOperation):
         attributes = {**before.attributes, **self.attributes}
         return replace(before, schema_version=self.to, attributes=attributes, pending=pending)
 
+    def hint(self) -> str:
+        """Another operation that the project may want."""
+        return (
+            f"{self.model_name}: stored items stay as they are, and a filter by what the upgrades change is "
+            f"KeyNotFilled. To rewrite all of them, now or ever, write UpgradeItems({self.model_name!r}, to={self.to}) "
+            "into a later migration."
+        )
+
     def describe(self) -> str:
         """In one line."""
         return f"Raise schema version of {self.model_name} to {self.to}: items are upgraded when they are read"

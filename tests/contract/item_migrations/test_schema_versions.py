@@ -118,6 +118,14 @@ def test_a_raised_version_is_one_operation(app: History) -> None:
     assert app.make() == "No changes detected in app 'histories'\n"
 
 
+def test_the_operation_that_rewrites_all_items_is_named(app: History) -> None:
+    """It is the project's to write; nothing is printed where no version is raised."""
+    new(app)
+    assert "UpgradeItems('Shop', to=2)" in app.make()
+    old = app.make("--empty")
+    assert "UpgradeItems" not in old
+
+
 def test_it_writes_nothing_to_the_items(app: History, table: Table) -> None:
     """They are read as upgraded, before the migration and after it."""
     model = new(app)
