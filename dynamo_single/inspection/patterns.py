@@ -129,7 +129,8 @@ def _of_parts(layout: ModelLayout, key: AccessKey) -> Iterator[Answer]:
     known: list[tuple[str, Lookup]] = [(name, "exact") for name in key.partition.variables]
     if key.index is None:
         yield Answer("get", tuple((name, "exact") for name in layout.identity))
-    parts = [part for part in key.sort.parts if part.name not in key.partition.variables]
+    # Several parts of one reference's identity are given by it.
+    parts = [*{part.name: part for part in key.sort.parts if part.name not in key.partition.variables}.values()]
     if not parts and key.index is not None:
         yield Answer("filter", tuple(known))
     for part in parts:

@@ -23,7 +23,8 @@ from dynamo_single.orm.items.unique_rules import key_of_claim, rule_fingerprint,
 from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
-from dynamo_single.orm.schema.encoding.keys import IndexKey, Key, Template, codec_for
+from dynamo_single.orm.schema.encoding.keys import Codec, IndexKey, Key, KeyPart, Template, codec_for
+from dynamo_single.orm.schema.encoding.members import codec_of_member
 from dynamo_single.orm.schema.encoding.shards import Sharding, Shards, suffix
 from dynamo_single.orm.schema.fingerprints import key_fingerprint
 from dynamo_single.orm.schema.layout import AccessKey
@@ -211,9 +212,13 @@ class Snapshot(Written):
 
     def _template(self, source: str) -> Template:
         parsed = Template.parse(source)
-        return parsed.bind(
-            {part.name: codec_for(self._key_kind(part.name, source), part.spec) for part in parsed.parts}
-        )
+        return parsed.bind({part.shown: self._codec(part, source) for part in parsed.parts})
+
+    def _codec(self, part: KeyPart, source: str) -> Codec:
+        kind = self._key_kind(part.name, source)
+        if part.path:
+            return codec_of_member(part, part.name, self.attributes[part.name].identity, source)
+        return codec_for(kind, part.spec)
 
     def _key_kind(self, name: str, source: str) -> str:
         if name not in self.attributes:
@@ -294,7 +299,7 @@ def _renamed(source: str, old: str, new: str) -> str:
     parsed = Template.parse(source)
     text = ""
     for part in parsed.parts:
-        name = new if part.name == old else part.name
+        name = (struct_replace(part, name=new) if part.name == old else part).shown
         text += _literal(part.literal) + f"{{{name}{':' if part.spec else ''}{part.spec}}}"
     return text + _literal(parsed.tail)
 

@@ -17,7 +17,9 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute, CanonicalAttribute, CopiedAttribute, CounterAttribute
 from dynamo_single.orm.schema.attributes.canonical import FOLDS
 from dynamo_single.orm.schema.attributes.references import ReferenceAttribute
+from dynamo_single.orm.schema.encoding.members import Member
 from dynamo_single.orm.schema.fingerprints import attribute_class, attribute_text, counted_by, form_of
+from dynamo_single.orm.schema.identities import attributes_of_identity
 from dynamo_single.orm.schema.kinds import DynamoModel
 
 
@@ -63,10 +65,15 @@ class StoredAttribute(Written):
     counted: str = ""
     #: Whether the object that it refers to counts those that do.
     checked: bool = False
+    #: Of a reference whose parts a key names: what the identity that it holds is made of, by Python names, in order.
+    members: tuple[tuple[str, StoredAttribute], ...] = ()
 
     @classmethod
-    def of(cls, attribute: Attribute, *, required: bool) -> StoredAttribute:
-        """What is stored of a declared attribute; ``ConfigurationError`` if its class cannot be made again."""
+    def of(cls, attribute: Attribute, *, required: bool, apart: bool = False) -> StoredAttribute:
+        """What is stored of a declared attribute; ``ConfigurationError`` if its class cannot be made again.
+
+        ``apart``: it is a reference of which a key names parts.
+        """
         kind, options = form_of(attribute)
         absent = absent_value(attribute)
         prepared = None if absent is None else attribute.prepare(absent)
@@ -81,6 +88,7 @@ class StoredAttribute(Written):
             copied=_source_of(attribute) if isinstance(attribute, CopiedAttribute) else "",
             counted=counted_by(attribute) if isinstance(attribute, CounterAttribute) else "",
             checked=isinstance(attribute, ReferenceAttribute) and attribute.checked,
+            members=_members_of(attribute) if apart else (),
         )
         found.attribute(attribute.name)
         return found
@@ -98,6 +106,15 @@ class StoredAttribute(Written):
         made.name = name
         made.attr_name = self.stored
         return made
+
+    @cached_property
+    def identity(self) -> tuple[Member, ...]:
+        """The members of the identity that it holds; none unless a key names its parts."""
+        found = ((name, each, each.attribute(name)) for name, each in self.members)
+        return tuple(
+            Member((name, name.removesuffix("_id")), made.key_kind, made.from_text, each.identity)
+            for name, each, made in found
+        )
 
     @property
     def is_computed(self) -> bool:
@@ -131,8 +148,19 @@ def _source_of(attribute: CopiedAttribute) -> str:
     return f"{attribute.reference_field.attname}.{attribute.source.attr_name}"
 
 
+def _members_of(attribute: Attribute) -> tuple[tuple[str, StoredAttribute], ...]:
+    if not isinstance(attribute, ReferenceAttribute):
+        return ()
+    members = attributes_of_identity(attribute.field.related_model)
+    return tuple((each.name, StoredAttribute.of(each, required=True, apart=True)) for each in members)
+
+
 def all_of(model: type[DynamoModel]) -> dict[str, StoredAttribute]:
     """Every attribute of a model, by its Python name, in the order of declaration."""
-    infos = registry.layout_of(model).attributes
-    declared = registry.attributes_of(model)
-    return {name: StoredAttribute.of(each, required=infos[name].required) for name, each in declared.items()}
+    layout = registry.layout_of(model)
+    parts = [part for key in (layout.primary, *layout.indexes) for part in (*key.partition.parts, *key.sort.parts)]
+    apart = {part.name for part in parts if part.path}
+    return {
+        name: StoredAttribute.of(each, required=layout.attributes[name].required, apart=name in apart)
+        for name, each in registry.attributes_of(model).items()
+    }

@@ -15,6 +15,7 @@ from tests.catalog import (  # noqa: F401 - their models belong to this app
     service,
     stocks,
     studios,
+    tenants,
 )
 
 

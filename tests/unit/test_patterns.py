@@ -13,6 +13,8 @@ from dynamo_single.orm.conditions.terms import And, Compare, Order
 from dynamo_single.orm.plan import planner
 from dynamo_single.orm.plan.plan import Query
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes.references import ReferenceAttribute
+from dynamo_single.orm.schema.identities import some_value_of
 from project.directory.models import Company, Person
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -45,10 +47,12 @@ ASKED = [
 @pytest.mark.parametrize(("model", "key", "answer"), ASKED)
 def test_a_key_answers_what_it_is_listed_with(model: Any, key: str, answer: Answer) -> None:
     """By one request for a page, in the order that is listed, with nothing left to be done in memory."""
-    layout = registry.layout_of(model)
+    layout, attributes = registry.layout_of(model), registry.attributes_of(model)
     where = []
     for name, lookup in answer.conditions:
         first, second = VALUES[layout.attributes[name].kind]
+        if isinstance(attributes.get(name), ReferenceAttribute):
+            first = some_value_of(attributes[name])
         if lookup == "present":
             where.append(Compare(name, "isnull", False))
         elif lookup == "filled":

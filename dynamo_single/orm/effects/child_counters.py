@@ -34,7 +34,7 @@ from dynamo_single.orm.requests.changes import as_stored
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import CounterAttribute
 from dynamo_single.orm.schema.children import Children
-from dynamo_single.orm.schema.encoding.codecs import some_value
+from dynamo_single.orm.schema.identities import some_value_of
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.referrers import checked, count_name, leading
 from dynamo_single.orm.where import preconditions
@@ -236,7 +236,7 @@ def problem(counter: CounterAttribute) -> tuple[str, str] | None:
             f"Count them when it is needed: {counter.children}.count() is a Query.",
         )
     try:
-        live_children(children, some_value(children.field.attribute.key_kind))
+        live_children(children, some_value_of(children.field.attribute))
     except NoAccessPattern as error:
         return str(error), f"Add a key whose partition is made of {{{children.field.attname}}} alone."
     try:

@@ -27,8 +27,8 @@ from dynamo_single.orm.requests.block import Block, combined
 from dynamo_single.orm.requests.changes import as_stored
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import CopiedAttribute
-from dynamo_single.orm.schema.encoding.codecs import some_value
 from dynamo_single.orm.schema.encoding.values import item_size
+from dynamo_single.orm.schema.identities import some_value_of
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.limits import MAX_ACTIONS
@@ -98,9 +98,9 @@ def _as_consistent_as_possible(queryset: Any) -> Any:
 
 def problem(copy: CopiedAttribute) -> str | None:
     """What is wrong with how a copy's holders are found, if anything is."""
-    kind = copy.reference_field.attribute.key_kind
+    value = some_value_of(copy.reference_field.attribute)
     try:
-        _holders(copy.field.model, copy.reference_field, some_value(kind), deleted=True)
+        _holders(copy.field.model, copy.reference_field, value, deleted=True)
     except NoAccessPattern as error:
         return str(error)
     return None

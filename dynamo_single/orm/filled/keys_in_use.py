@@ -15,8 +15,9 @@ from dynamo_single.exceptions import FormNotApplied
 from dynamo_single.orm.filled.kept import changing
 from dynamo_single.orm.filled.states import KeyTemplates, StoredForm
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.encoding.keys import Template, codec_for
+from dynamo_single.orm.schema.encoding.keys import Codec, KeyPart, Template, codec_for
 from dynamo_single.orm.schema.fingerprints import key_fingerprints
+from dynamo_single.orm.schema.identities import codec_of
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 from dynamo_single.table import names
 
@@ -112,5 +113,11 @@ def _made(layout: ModelLayout, text: str, templated: KeyTemplates | None) -> Acc
 def _bound(layout: ModelLayout, source: str, renamed: Mapping[str, str]) -> Template:
     parsed = Template.parse(source)
     parts = tuple(replace(part, name=renamed[part.name]) for part in parsed.parts)
-    codecs = {part.name: codec_for(layout.attributes[part.name].kind, part.spec) for part in parts}
-    return Template(source, parts, parsed.tail).bind(codecs)
+    return Template(source, parts, parsed.tail).bind({part.shown: _codec(layout, part, source) for part in parts})
+
+
+def _codec(layout: ModelLayout, part: KeyPart, source: str) -> Codec:
+    if part.path:
+        model = registry.model_of(layout)
+        return codec_of(model, registry.attributes_of(model), part, source)
+    return codec_for(layout.attributes[part.name].kind, part.spec)

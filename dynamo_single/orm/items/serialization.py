@@ -24,7 +24,7 @@ from dynamo_single.orm.items.held import values_held
 from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
-from dynamo_single.orm.schema.encoding.keys import Template
+from dynamo_single.orm.schema.encoding.keys import NoIdentity, Template
 from dynamo_single.orm.schema.encoding.shards import Sharding, suffix
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
@@ -183,6 +183,8 @@ def _place(model: type[DynamoModel], sharding: Sharding, values: Mapping[str, ob
 def _render(model: type[DynamoModel], template: Template, values: Mapping[str, object], limit: int) -> str:
     try:
         return template.render(values, limit=limit)
+    except NoIdentity as error:
+        raise InvalidValue(f"{model._meta.label}: {error}") from error
     except InvalidValue as error:
         raise type(error)(f"{model._meta.label}: {error}") from error
 

@@ -21,7 +21,7 @@ from dynamo_single.orm.plan.plan import KeyCondition, PlanKind, Query
 from dynamo_single.orm.plan.ranges import Narrowing, narrow
 from dynamo_single.orm.plan.shards import in_shard, places, possible_keys
 from dynamo_single.orm.schema.encoding.codecs import LAST
-from dynamo_single.orm.schema.encoding.keys import KeyPart, prefix_end
+from dynamo_single.orm.schema.encoding.keys import KeyPart, NoIdentity, prefix_end
 from dynamo_single.orm.schema.layout import AccessKey
 from dynamo_single.table.limits import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
 
@@ -135,7 +135,7 @@ def _primary_key(key: AccessKey, values: Values) -> tuple[str, str] | None:
     """Write a primary key, or ``None`` if no item can have it."""
     try:
         partition, sort = key.partition.render(values), key.sort.render(values)
-    except EmptyKeyPart:
+    except (EmptyKeyPart, NoIdentity):
         return None
     except InvalidValue as error:
         raise Unfit(str(error).rstrip(".")) from error
@@ -159,13 +159,15 @@ def _by_range(
     if shards:
         served = merged(served)
     values: dict[str, Any] = {}
+    equal = 0
     for part in key.sort.parts:
         given = _values(part, constraints)
         if len(given) != 1:
             break
         values[part.name] = given[0]
+        equal += 1
     try:
-        reading = _sort_condition(key, values, constraints)
+        reading = _sort_condition(key, values, equal, constraints)
     except InvalidValue as error:
         raise Unfit(str(error).rstrip(".")) from error
     longest = max([len(operand.encode()) for operand in reading.operands], default=0)
@@ -174,7 +176,7 @@ def _by_range(
     ranges = tuple(_ranges(key, served.partitions, reading, shares))
     if shards:
         ranges = tuple(in_shard(each, place) for each in ranges for place in shards)
-    expressed = _expressed((*key.partition.parts, *key.sort.parts[: len(values)]), constraints)
+    expressed = _expressed((*key.partition.parts, *key.sort.parts[:equal]), constraints)
     used = (*expressed, *reading.used, *_implied(key, constraints))
     return Candidate(
         "empty" if reading.impossible or not ranges else "query",
@@ -184,7 +186,7 @@ def _by_range(
         _others(constraints.terms, used),
         served,
         complete=reading.operator == "=",
-        equal=len(values),
+        equal=equal,
         narrowed=bool(reading.used),
         consumed=len(used),
     )
@@ -202,6 +204,8 @@ def _partitions(key: AccessKey, constraints: Constraints) -> Iterator[tuple[str,
             if key.index is None:
                 continue
             raise Unfit("items of which a part of the key is empty are not in it") from error
+        except NoIdentity:
+            continue
         except InvalidValue as error:
             raise Unfit(str(error).rstrip(".")) from error
         if len(partition.encode()) <= PARTITION_KEY_LIMIT:
@@ -220,14 +224,16 @@ class _Reading(Struct, frozen=True):
     impossible: bool = False
 
 
-def _sort_condition(key: AccessKey, values: Values, constraints: Constraints) -> _Reading:
-    sort, count = key.sort, len(values)
+def _sort_condition(key: AccessKey, values: Values, count: int, constraints: Constraints) -> _Reading:
+    sort = key.sort
     try:
         prefix = sort.prefix(values, count)
     except EmptyKeyPart as error:
         if key.index is None:
             return _Reading("", (), "", impossible=True)
         raise Unfit("items of which a part of the key is empty are not in it") from error
+    except NoIdentity:
+        return _Reading("", (), "", impossible=True)
     if count == len(sort.parts):
         return _Reading("=", (prefix,), prefix, KEY)
     part = sort.parts[count]
@@ -276,11 +282,20 @@ def _implied(key: AccessKey, constraints: Constraints) -> tuple[Condition, ...]:
 def _expressed(parts: Sequence[KeyPart], constraints: Constraints) -> tuple[Condition, ...]:
     """The conditions that equality of these parts expresses completely."""
     expressed: list[Condition] = []
+    whole = _wholly_written(parts) if any(part.path for part in parts) else ()
     for part in parts:
         for term in constraints.on(part.name):
             codec = part.bound
-            exact = codec.exact and term.operator in ("exact", "in")
+            exact = (codec.exact or part.name in whole) and term.operator in ("exact", "in")
             canonical = codec.spec == "canonical" and term.operator == "canonical"
             if (exact or canonical) and id(term) not in map(id, expressed):
                 expressed.append(term)
     return tuple(expressed)
+
+
+def _wholly_written(parts: Sequence[KeyPart]) -> set[str]:
+    """The references of which the parts together write each single value of the identity that they hold."""
+    written: dict[str, set[int]] = {}
+    for part in parts:
+        written.setdefault(part.name, set()).update(part.bound.leaves)
+    return {part.name for part in parts if part.bound.of and len(written[part.name]) == part.bound.of}

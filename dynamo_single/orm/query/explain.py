@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from dynamo_single.costs import Cost, Costs, counted
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.results import related
-from dynamo_single.orm.results.state import Along
+from dynamo_single.orm.results.state import Along, QueryState
 from dynamo_single.orm.schema.referrers import references
 from dynamo_single.table.limits import MAX_BATCH_KEYS
 from dynamo_single.table.listeners import SentRequest, listening
@@ -21,13 +21,23 @@ from dynamo_single.table.listeners import SentRequest, listening
 SHOWN = 20
 
 
-def announce_along(along: Along) -> Iterator[tuple[str, str]]:
-    """What will be read along with the objects, afterwards."""
+def announce_along(state: QueryState, plan: Plan, together: Collection[str]) -> Iterator[tuple[str, str]]:
+    """What will be read along with the objects, afterwards; ``together`` is what their own request reads."""
+    along = state.along
     if along.references:
         shown = ", ".join(map(repr, along.references))
         yield "then", f"select_related({shown}): one request for each {MAX_BATCH_KEYS} objects of each reference"
-    if along.prefetched:
-        shown = ", ".join(repr(getattr(each, "prefetch_to", each)) for each in along.prefetched)
+    others = []
+    for each in along.prefetched:
+        if each in together:
+            continue
+        cost = related.cost_of(state, plan, each)
+        if cost is None:
+            others.append(repr(getattr(each, "prefetch_to", each)))
+        else:
+            yield "then", f"prefetch_related({each!r}): {cost}"
+    if others:
+        shown = ", ".join(others)
         yield "then", f"prefetch_related({shown}): depends on the objects; explain(execute=True) tells its requests"
 
 

@@ -66,14 +66,13 @@ class QuerySet(AwaitedQuerySet[M]):
         state = state_of(self)
         plan = rows.plan(state)
         members = related.members_of(state, plan)
-        if members is not None:
+        along = tuple(explain.announce_along(state, plan, members))
+        if members:
             plan = related.whole(plan, members)
-        announced = (
-            *explain.announce_deletions(self.model, plan),
-            *computation.announce(state.asked.computation),
-            *explain.announce_along(state.along),
-        )
-        afterwards = [] if members is not None else list(announced)
+            afterwards = [*along]
+        else:
+            computed = computation.announce(state.asked.computation)
+            afterwards = [*explain.announce_deletions(self.model, plan), *computed, *along]
         if execute:
             afterwards += explain.execute(self._iterable_class(self), state.along)
         requests = plans.requests(state.table, plan, limit=objects.first_limit(state, plan))

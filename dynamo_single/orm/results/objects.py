@@ -179,7 +179,7 @@ def opened(state: QueryState) -> Results:
     found = plan(state)
     if state.along.prefetched:
         members = related.members_of(state, found)
-        if members is not None:
+        if members:
             return related.read(state, found, members)
     if found.kind == "batch_get" and found.in_memory is None and state.asked.columns is None:
         return _of_keys(state, found)

@@ -16,8 +16,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import NoAccessPattern, UnknownField
+from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.matching import matches
-from dynamo_single.orm.conditions.terms import ITEM_TYPE, Compare
+from dynamo_single.orm.conditions.terms import ITEM_TYPE, Compare, Condition
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.plan.constraints import gather
 from dynamo_single.orm.plan.plan import KeyCondition, Plan
@@ -25,7 +26,10 @@ from dynamo_single.orm.reading import plans
 from dynamo_single.orm.results.state import Along, QueryState
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
+from dynamo_single.orm.schema.encoding.keys import SEPARATOR, prefix_end
 from dynamo_single.orm.schema.fields.fetching import mark
+from dynamo_single.orm.schema.fields.fields import IdentityField
+from dynamo_single.orm.schema.identities import some_value_of
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.table import names
@@ -33,10 +37,12 @@ from dynamo_single.table.flow import Pages
 
 
 class Member(Struct, frozen=True):
-    """One kind of children in a collection."""
+    """One kind of children in a collection: what their own Query reads, and which of it are they."""
 
     model: type[DynamoModel]
     field: models.ForeignKey[Any, Any]
+    condition: KeyCondition
+    filter: Condition
     forward: bool = True
 
     @property
@@ -44,68 +50,118 @@ class Member(Struct, frozen=True):
         """What the children's items are marked with."""
         return registry.layout_of(self.model).item_type
 
+    def takes(self, item: hydration.Item) -> bool:
+        """Whether an item of the partition is one of them."""
+        return (
+            item[names.ITEM_TYPE]["S"] == self.item_type
+            and self.condition.includes(item[names.SORT_KEY]["S"])
+            and matches(self.filter, item)
+            and hydration.is_live(self.model, item)
+        )
 
-def members_of(state: QueryState, plan: Plan) -> Mapping[str, Member] | None:
-    """The children that one Query reads together with the object of a plan; ``None`` if none are, or it takes several.
+
+def members_of(state: QueryState, plan: Plan) -> Mapping[str, Member]:
+    """The children that one Query reads together with the object of a plan; the others are read by themselves.
 
     Only objects have children, and these have to be the whole of the result.
     """
     asked, lookups = state.asked, state.along.prefetched
     if not lookups or asked.columns is not None or asked.computation is not None or state.window.start:
-        return None
-    if plan.kind != "get":
-        return None
-    found = {}
+        return {}
+    pk = _pk_of(plan) if plan.kind == "get" and plan.layout.primary.sharding is None else None
+    if pk is None:
+        return {}
+    found: dict[str, Member] = {}
     for lookup in lookups:
         children = getattr(state.model, lookup, None) if isinstance(lookup, str) else None
-        if not isinstance(children, Children) or not _shares_partition(state.layout, children):
-            return None
-        member = _member(plan, children)
-        if member is None:
-            return None
-        found[children.name] = member
+        member = _member(plan, children, pk) if isinstance(children, Children) else None
+        if member is not None:
+            found[str(lookup)] = member
     return found
 
 
-def _member(plan: Plan, children: Children) -> Member | None:
-    """The children as their relation lists them, if it does so by reading the partition from one end to the other."""
-    (identity,) = plan.layout.identity
+def _pk_of(plan: Plan) -> Any:
+    """The ``pk`` of the object that a plan reads by its key; ``None`` where its values are not given as they are."""
     constraints = gather(plan.query.where, plan.layout)
-    given = constraints.allowed.get(identity, ()) if constraints else ()
-    queryset = children.queryset_of(given[0]) if len(given) == 1 else None
-    if queryset is None:
+    allowed = {} if constraints is None else constraints.allowed
+    given = [allowed.get(name, ()) for name in plan.layout.identity]
+    if any(len(values) != 1 for values in given):
+        return None
+    pk: Any = registry.model_of(plan.layout)._meta.pk
+    return pk.joined(values[0] for values in given) if isinstance(pk, IdentityField) else given[0][0]
+
+
+def _member(plan: Plan, children: Children, pk: object) -> Member | None:
+    """The children as their relation lists them, if it does so by one Query of what lies around the object itself."""
+    queryset = children.queryset_of(pk)
+    if queryset is None or registry.layout_of(children.model).alias != plan.layout.alias:
         return None
     try:
-        listing = queryset._plan()
+        listing: Plan = queryset._plan()
     except NoAccessPattern:
         return None  # the relation itself will say why
-    if listing.kind != "query" or listing.key is not listing.layout.primary:
+    by_table = listing.kind == "query" and listing.key is listing.layout.primary
+    if not by_table or listing.is_sharded or len(listing.conditions) != 1:
         return None
-    return Member(children.model, children.field, listing.forward)
+    ((partition, _),) = plan.keys
+    (condition,) = listing.conditions
+    if condition.partition != partition or not (_is_own(plan.layout) or _is_below(plan, condition)):
+        return None
+    return Member(children.model, children.field, condition, lower(listing.filter, listing.layout), listing.forward)
 
 
-def _shares_partition(own: ModelLayout, children: Children) -> bool:
-    other = registry.layout_of(children.model)
-    # The reference holds the whole pk: it is what the partition is made of only if the pk is this one value.
-    of_pk = other.primary.partition.variables == (children.field.attname,) == own.identity
-    together = own.primary.sharding is None is other.primary.sharding
-    same = own.primary.partition.source == other.primary.partition.source
-    return own.alias == other.alias and same and of_pk and together
+def cost_of(state: QueryState, plan: Plan, lookup: object) -> str | None:
+    """What reading the children that a prefetch names will take, if that follows from the keys alone."""
+    children = getattr(state.model, lookup, None) if isinstance(lookup, str) else None
+    if not isinstance(children, Children):
+        return None
+    queryset = children.queryset_of(some_value_of(children.field.attribute))
+    try:
+        listing: Plan | None = None if queryset is None else queryset._plan()
+    except NoAccessPattern:
+        return None  # reading will say why
+    partition = () if listing is None or listing.key is None else listing.key.partition.variables
+    if listing is None or listing.kind != "query" or children.field.attname not in partition:
+        return None
+    return "by itself, a Query" if plan.kind == "get" else "1 + N, a Query for each object"
+
+
+def _is_own(layout: ModelLayout) -> bool:
+    """Whether no two objects of a model lie in one partition, so that all that lies there is about the one."""
+    parts = layout.primary.partition.parts
+    return {part.name for part in parts if part.bound.exact} >= {*layout.identity}
+
+
+def _is_below(plan: Plan, condition: KeyCondition) -> bool:
+    """Whether the keys of children go on where all of the object's own values end: ``DEPT#d`` and ``DEPT#d#EMP#``."""
+    template = plan.layout.primary.sort
+    begins = condition.operator == "begins_with" and bool(template.parts)
+    return begins and condition.operands[0].startswith(_start(plan) + SEPARATOR)
 
 
 def whole(plan: Plan, wanted: Mapping[str, Member]) -> Plan:
     """The plan that reads an object and its children together, in the place of the object's own."""
-    ((partition, _),) = plan.keys
-    types = (plan.layout.item_type, *(member.item_type for member in wanted.values()))
+    ((partition, sort),) = plan.keys
+    types = (plan.layout.item_type, *dict.fromkeys(member.item_type for member in wanted.values()))
+    condition = KeyCondition(partition)
+    if not _is_own(plan.layout):
+        ends = [prefix_end(member.condition.operands[0]) for member in wanted.values()]
+        condition = KeyCondition(partition, "between", (_start(plan), max(sort, *ends)))
     return replace(
         plan,
         kind="query",
-        conditions=(KeyCondition(partition),),
+        conditions=(condition,),
         keys=(),
         filter=Compare(ITEM_TYPE, "in", types),
         projection=(),  # the children are other models' items
         reason=f"the object is read together with its {', '.join(wanted)}",
     )
+
+
+def _start(plan: Plan) -> str:
+    """What the keys of an object and of all that lies below it begin with."""
+    ((_, sort),) = plan.keys
+    return sort.removesuffix(plan.layout.primary.sort.tail)
 
 
 async def read(state: QueryState, plan: Plan, wanted: Mapping[str, Member]) -> Pages[Any]:
@@ -121,7 +177,7 @@ async def read(state: QueryState, plan: Plan, wanted: Mapping[str, Member]) -> P
                 if item[names.SORT_KEY]["S"] == sort and item_type == plan.layout.item_type:
                     root = hydration.instance(model, item) if matches(plan.filter, item, plan.layout) else None
                 for name, member in wanted.items():
-                    if item_type == member.item_type and hydration.is_live(member.model, item):
+                    if member.takes(item):
                         children[name].append(hydration.instance(member.model, item))
     if root is None:
         return

@@ -17,7 +17,7 @@ from dynamo_single.orm.schema import attributes as declared
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute, CanonicalAttribute, CopiedAttribute, CounterAttribute
 from dynamo_single.orm.schema.attributes.references import StandIn
-from dynamo_single.orm.schema.encoding.keys import Template
+from dynamo_single.orm.schema.encoding.keys import KeyPart, Template
 from dynamo_single.orm.schema.layout import AccessKey
 
 #: Longer texts end in a hash: they stand in the table's state item, which has 400 KB for all models.
@@ -55,10 +55,15 @@ def key_fingerprints(model: Any) -> dict[str, str]:
 
 def _template(template: Template, stored: Mapping[str, str]) -> str:
     parts = (
-        f"{part.literal}{{{stored[part.name]}:{part.bound.kind}{':' if part.spec else ''}{part.spec}}}"
+        f"{part.literal}{{{_variable(part, stored)}:{part.bound.kind}{':' if part.spec else ''}{part.spec}}}"
         for part in template.parts
     )
     return "".join((*parts, template.tail))
+
+
+def _variable(part: KeyPart, stored: Mapping[str, str]) -> str:
+    """An attribute, and of a part of the identity that it holds the positions that lead there: ``project_id.0``."""
+    return ".".join((stored[part.name], *map(str, part.bound.member)))
 
 
 def attribute_fingerprint(attribute: Attribute) -> str:

@@ -10,6 +10,7 @@ from functools import cache, lru_cache, partial
 from typing import Any, TypeVar
 
 from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.orm.schema import identities
 from dynamo_single.orm.schema.attributes import (
     Attribute,
     CanonicalAttribute,
@@ -317,9 +318,11 @@ class _LayoutBuilder:
 
     def template(self, source: str) -> Template:
         parsed = Template.parse(source)
-        return parsed.bind({part.name: self.codec(part, source) for part in parsed.parts})
+        return parsed.bind({part.shown: self.codec(part, source) for part in parsed.parts})
 
     def codec(self, part: KeyPart, source: str) -> Codec:
+        if part.path:
+            return identities.codec_of(self.model, self.attributes, part, source)
         attribute = self.attributes.get(part.name)
         if attribute is None and part.name.partition("__")[0] in self.attributes:
             raise ConfigurationError(

@@ -101,7 +101,7 @@ def identifying(model: type[DynamoModel]) -> frozenset[str]:
     """The texts of a model whose canonical form is an identity: equality with them is without regard to case."""
     layout = registry.layout_of(model)
     primary = (*layout.primary.partition.parts, *layout.primary.sort.parts)
-    found = {part.name for part in primary if part.spec == "canonical"}
+    found = {part.name for part in primary if part.bound.spec == "canonical"}
     for name, attribute in registry.attributes_of(model).items():
         if attribute.unique and attribute.canonical and _is_in_canonical_key(attribute.field):
             found.add(name)

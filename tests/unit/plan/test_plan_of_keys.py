@@ -17,6 +17,7 @@ from dynamo_single.orm.plan import planner
 from dynamo_single.orm.plan.plan import Plan, Query
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.encoding.codecs import some_value
+from dynamo_single.orm.schema.identities import some_value_of
 from dynamo_single.orm.where import folding
 from tests.deep import examples
 
@@ -45,9 +46,18 @@ def made_of(plan: Plan) -> Plan:
 def identities(draw: st.DrawFn, layout: Any) -> dict[str, Any]:
     """Draw the values of one primary key."""
     kinds = {name: layout.attributes[name].kind for name in layout.identity}
+    # Of a reference whose identity a key takes apart, any text is none.
+    apart = {part.name for key in (layout.primary.partition, layout.primary.sort) for part in key.parts if part.path}
+    attributes = registry.attributes_of(registry.model_of(layout))
     texts, numbers = st.sampled_from(TEXTS), st.integers(0, 99)
     return {
-        name: draw(texts) if kind == "text" else draw(numbers) if kind == "number" else some_value(kind)
+        name: some_value_of(attributes[name])
+        if name in apart
+        else draw(texts)
+        if kind == "text"
+        else draw(numbers)
+        if kind == "number"
+        else some_value(kind)
         for name, kind in kinds.items()
     }
 

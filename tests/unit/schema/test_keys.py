@@ -61,7 +61,7 @@ def test_parsing(source: str, variables: tuple[str, ...], head: str) -> None:
         ("", "it is empty"),
         ("A#{}", "{} is not the name of an attribute"),
         ("A#{0}", r"\{0\} is not the name"),
-        ("A#{a.b}", "{a.b} leads into a document, and DynamoDB cannot index nested values"),
+        ("A#{a.}", "{a.} is not the name of an attribute"),
         ("A#{a[0]}", r"{a\[0\]} leads into a document"),
         ("A#{a!r}", "converts with !r"),
         ("A#{a:>8}", "the format '>8' is unknown"),

@@ -47,7 +47,8 @@ class Codec:
 
     ``ordered``: the written texts sort as the values do. ``prefixable``: what starts a value also starts its text.
     ``exact``: two values with one text are the same value. With a ``place``, ``first`` or ``last``, missing values and
-    empty texts are written too.
+    empty texts are written too. One that writes a ``member`` of an identity alone has the positions that
+    lead there; ``leaves`` are those of the identity's ``of`` single values that it writes.
     """
 
     kind: str
@@ -57,6 +58,9 @@ class Codec:
     prefixable: bool = False
     exact: bool = True
     place: str = ""
+    member: tuple[int, ...] = ()
+    leaves: frozenset[int] = frozenset()
+    of: int = 0
 
     def encode(self, value: object, terminator: str = "") -> str:
         """Write a value; ``terminator`` is the character that ends it in the key, if that is not ``#``."""
@@ -228,4 +232,15 @@ _PLAIN = {
 
 def some_value(kind: str | None) -> object:
     """A value of a kind of key, for planning what does not depend on the value."""
-    return {"number": 1, "uuid": UUID(int=1)}.get(kind or "", "1")
+    return _SOME.get(kind or "", "1")
+
+
+_SOME: dict[str, object] = {
+    "number": 1,
+    "boolean": True,
+    "date": clock.EPOCH.date(),
+    "time": clock.EPOCH.time(),
+    "timestamp": clock.EPOCH,
+    "duration": timedelta(1),
+    "uuid": UUID(int=1),
+}

@@ -18,6 +18,10 @@ _PART = re.compile(r"(?:[A-Za-z0-9._-]|~[0-9A-F]{2})*")
 _ESCAPED = re.compile(rb"~([0-9A-F]{2})")
 
 
+class NoIdentity(InvalidValue):
+    """A value that is no object's identity: nothing is stored under a key that would be made of a part of it."""
+
+
 def join_identity(texts: Sequence[str]) -> str:
     """Join the texts of a primary key's values; one reads as itself, several use RFC 3986's unreserved characters."""
     if not texts:

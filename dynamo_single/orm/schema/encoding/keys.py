@@ -25,7 +25,7 @@ from dynamo_single.orm.schema.encoding.codecs import (
     padding_of,
     split_format,
 )
-from dynamo_single.orm.schema.encoding.identity import join_identity, split_identity
+from dynamo_single.orm.schema.encoding.identity import NoIdentity, join_identity, split_identity
 from dynamo_single.orm.schema.encoding.patterns import Pattern
 from dynamo_single.orm.schema.encoding.shards import MARK, Shards
 from dynamo_single.table.limits import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
@@ -39,6 +39,7 @@ __all__ = [
     "IndexKey",
     "Key",
     "KeyPart",
+    "NoIdentity",
     "Template",
     "can_collide",
     "canonical",
@@ -51,6 +52,8 @@ __all__ = [
 
 SEPARATOR = "#"
 
+#: What Django adds to a reference's name for what it stores.
+_STORED = "_id"
 _INDEX_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
@@ -68,7 +71,7 @@ class Key(Struct, frozen=True):
         for source in (self.partition, self.sort):
             placed = [part.name for part in Template.parse(source).parts if part.place]
             if placed:
-                raise _refusal(source, f"{{{placed[0]}}} is part of what an object is known by, which has to be there")
+                raise refusal(source, f"{{{placed[0]}}} is part of what an object is known by, which has to be there")
 
     def deconstruct(self) -> tuple[str, list[Any], dict[str, Any]]:
         """How a migration file writes it."""
@@ -102,13 +105,22 @@ class IndexKey(Struct, frozen=True):
 
 
 class KeyPart(Struct, frozen=True):
-    """One variable of a template, with the literal text in front of it and the character that ends its value."""
+    """One variable of a template, with the literal text in front of it and the character that ends its value.
+
+    With a ``path`` it is a part of the identity that the attribute ``name``, a reference, holds.
+    """
 
     literal: str
     name: str
     spec: str
     terminator: str = ""
     codec: Codec | None = None
+    path: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> str:
+        """The variable as the template writes it, without its format."""
+        return ".".join((self.name.removesuffix(_STORED), *self.path)) if self.path else self.name
 
     @property
     def ordered(self) -> bool:
@@ -125,7 +137,7 @@ class KeyPart(Struct, frozen=True):
     def bound(self) -> Codec:
         """The codec; a template that is not bound has none."""
         if self.codec is None:
-            raise ConfigurationError(f"The key template's {{{self.name}}} is not bound to an attribute.")
+            raise ConfigurationError(f"The key template's {{{self.shown}}} is not bound to an attribute.")
         return self.codec
 
     def encode(self, value: object) -> str:
@@ -133,7 +145,7 @@ class KeyPart(Struct, frozen=True):
         try:
             return self.bound.encode(value, "" if self.terminator == SEPARATOR else self.terminator)
         except InvalidValue as error:
-            raise InvalidValue(f"{self.name}: {error}") from error
+            raise type(error)(f"{self.name}: {error}") from error
 
 
 class Template(Struct, frozen=True):
@@ -143,24 +155,24 @@ class Template(Struct, frozen=True):
     parts: tuple[KeyPart, ...]
     tail: str
     # What follows is worked out of the above, whatever is given.
-    #: The names of the attributes, in order.
+    #: The names of the attributes, each once, in order.
     variables: tuple[str, ...] = ()
     #: The keys that the template can make.
     pattern: Pattern = Pattern(())
 
     def __post_init__(self) -> None:
         literals = (*(part.literal for part in self.parts), self.tail)
-        force_setattr(self, "variables", tuple(part.name for part in self.parts))
+        force_setattr(self, "variables", tuple(dict.fromkeys(part.name for part in self.parts)))
         force_setattr(self, "pattern", Pattern(literals))
 
     @classmethod
     def parse(cls, source: str) -> Template:
         """Read a template; what could give ambiguous keys is a ``ConfigurationError`` that quotes it."""
         parts, tail = _parse(source)
-        names = [part.name for part in parts]
+        names = [part.shown for part in parts]
         for name in names:
             if names.count(name) > 1:
-                raise _refusal(source, f"{{{name}}} stands in it twice; once is enough")
+                raise refusal(source, f"{{{name}}} stands in it twice; once is enough")
         return cls(source, parts, tail)
 
     @property
@@ -169,11 +181,11 @@ class Template(Struct, frozen=True):
         return self.pattern.literals[0]
 
     def bind(self, codecs: Mapping[str, Codec]) -> Template:
-        """Give this template with each variable's codec, which says how its values are written."""
-        for name in self.variables:
-            if name not in codecs:
-                raise _refusal(self.source, f"there is no attribute {name!r}")
-        return replace(self, parts=tuple(replace(part, codec=codecs[part.name]) for part in self.parts))
+        """Give this template with what writes the values of each variable; ``codecs`` are by how it is ``shown``."""
+        for part in self.parts:
+            if part.shown not in codecs:
+                raise refusal(self.source, f"there is no attribute {part.shown!r}")
+        return replace(self, parts=tuple(replace(part, codec=codecs[part.shown]) for part in self.parts))
 
     def render(self, values: Mapping[str, object], *, limit: int | None = None) -> str:
         """Write the key; a missing or empty value is an ``EmptyKeyPart``, over ``limit`` bytes an ``InvalidValue``."""
@@ -241,13 +253,14 @@ def prefix_end(prefix: str) -> str:
     return prefix + LAST
 
 
-def _refusal(source: str, reason: str) -> ConfigurationError:
+def refusal(source: str, reason: str) -> ConfigurationError:
+    """What is raised for a template that cannot be used."""
     return ConfigurationError(f"The key template {source!r} cannot be used: {reason}.")
 
 
 def _parse(source: str) -> tuple[tuple[KeyPart, ...], str]:
     if not source:
-        raise _refusal(source, "it is empty; a key has at least a literal, such as '#METADATA'")
+        raise refusal(source, "it is empty; a key has at least a literal, such as '#METADATA'")
     parts: list[KeyPart] = []
     literal = ""
     for text, name, spec in _fields(source):
@@ -257,13 +270,14 @@ def _parse(source: str) -> tuple[tuple[KeyPart, ...], str]:
         if parts:
             parts[-1] = replace(parts[-1], terminator=_terminator(source, literal, parts[-1].name, name))
         _check_variable(source, name, spec)
-        parts.append(KeyPart(literal, name, spec))
+        first, *path = name.split(".")
+        parts.append(KeyPart(literal, first + _STORED if path else first, spec, path=tuple(path)))
         literal = ""
     if parts and literal:
         parts[-1] = replace(parts[-1], terminator=_terminator(source, literal, parts[-1].name, ""))
     for reserved in (ESCAPE, LAST):
         if any(reserved in text for text in (literal, *(part.literal for part in parts))):
-            raise _refusal(source, f"{reserved!r} is reserved for the writing of values and cannot stand in a literal")
+            raise refusal(source, f"{reserved!r} is reserved for the writing of values and cannot stand in a literal")
     return tuple(parts), literal
 
 
@@ -271,35 +285,39 @@ def _fields(source: str) -> Iterator[tuple[str, str | None, str]]:
     try:
         for text, name, spec, conversion in Formatter().parse(source):
             if conversion:
-                raise _refusal(source, f"it converts with !{conversion}; write {{name}} or {{name:format}}")
+                raise refusal(source, f"it converts with !{conversion}; write {{name}} or {{name:format}}")
             yield text, name, spec or ""
     except ValueError as error:
-        raise _refusal(source, f"its braces do not pair up ({error}); a brace itself is written twice") from error
+        raise refusal(source, f"its braces do not pair up ({error}); a brace itself is written twice") from error
 
 
 def _check_variable(source: str, name: str, spec: str) -> None:
-    if "." in name or "[" in name:
-        raise _refusal(
-            source,
-            f"{{{name}}} leads into a document, and DynamoDB cannot index nested values. Keep the value in an "
-            "attribute of its own as well, and name that",
-        )
-    if not name.isidentifier():
-        raise _refusal(source, f"{{{name}}} is not the name of an attribute")
+    if "[" in name:
+        raise refusal(source, leads_into_a_document(name))
+    if not all(map(str.isidentifier, name.split("."))):
+        raise refusal(source, f"{{{name}}} is not the name of an attribute")
     form = split_format(spec)[0]
     if form and form != "canonical" and not padding_of(form):
-        raise _refusal(
+        raise refusal(
             source,
             f"the format {spec!r} is unknown; there are 'canonical' for text and '08d' for numbers, and 'first' and "
             "'last', also after another one and a colon, for where objects without a value stand",
         )
 
 
+def leads_into_a_document(name: str) -> str:
+    """Why no key can name a value inside a document."""
+    return (
+        f"{{{name}}} leads into a document, and DynamoDB cannot index nested values. Keep the value in an attribute of "
+        "its own as well, and name that"
+    )
+
+
 def _terminator(source: str, literal: str, name: str, following: str) -> str:
     if not literal:
         reason = f"nothing separates {{{name}}} from {{{following}}}, so that two pairs of values could give one key"
-        raise _refusal(source, f"{reason}; put {SEPARATOR!r} between them")
+        raise refusal(source, f"{reason}; put {SEPARATOR!r} between them")
     if literal[0].isalnum():
         reason = f"the end of {{{name}}} is not visible in front of {literal[0]!r}"
-        raise _refusal(source, f"{reason}; put {SEPARATOR!r} between them")
+        raise refusal(source, f"{reason}; put {SEPARATOR!r} between them")
     return literal[0]

@@ -1,0 +1,64 @@
+"""Parents whose keys have several parts, with children and theirs in one partition, however references are called."""
+
+from __future__ import annotations
+
+from dynamo_single import models
+
+
+class Estate(models.Model):
+    """One of a tenant: its key has two parts."""
+
+    tenant = models.UnicodeAttribute()
+    code = models.IntegerAttribute()
+    name = models.UnicodeAttribute(default="")
+
+    lots = models.Children("Lot")
+    stakeholders = models.Children("Stakeholder")
+    letters = models.Children("EstateLetter")
+
+    class Keys:
+        primary = models.Key("T#{tenant}#E#{code}", "#ESTATE")
+
+
+class Lot(models.Model):
+    """A child beside its parent, with children of its own there."""
+
+    estate = models.ReferenceAttribute(Estate)
+    number = models.IntegerAttribute()
+    title = models.UnicodeAttribute(default="")
+
+    remarks = models.Children("LotRemark")
+
+    class Keys:
+        primary = models.Key("T#{estate.tenant}#E#{estate.code}", "LOT#{number}")
+        by_title = models.IndexKey("gs1", "T#{estate.tenant}#LOTS", "{title}#{estate_id}#{number}")
+
+
+class LotRemark(models.Model):
+    """A grandchild: the key names what the parent's reference holds."""
+
+    about = models.ReferenceAttribute(Lot)
+    remark_id = models.UnicodeAttribute()
+
+    class Keys:
+        primary = models.Key("T#{about.estate.tenant}#E#{about.estate.code}", "LOT#{about.number}#REMARK#{remark_id}")
+
+
+class Stakeholder(models.Model):
+    """A child that calls its parent otherwise."""
+
+    stake_in = models.ReferenceAttribute(Estate)
+    stakeholder_id = models.UnicodeAttribute()
+
+    class Keys:
+        primary = models.Key("T#{stake_in.tenant}#E#{stake_in.code}", "STAKEHOLDER#{stakeholder_id}")
+
+
+class EstateLetter(models.Model):
+    """A child in a partition of its own."""
+
+    estate = models.ReferenceAttribute(Estate)
+    letter_id = models.UnicodeAttribute()
+
+    class Keys:
+        primary = models.Key("LETTERS#{estate_id}", "{letter_id}")
