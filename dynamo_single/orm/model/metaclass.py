@@ -22,7 +22,7 @@ from dynamo_single.orm.model.installed import ask_for_app
 from dynamo_single.orm.query.manager import BaseManager, Manager
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import TTLAttribute
-from dynamo_single.orm.schema.encoding.keys import IndexKey, Key, Template
+from dynamo_single.orm.schema.encoding.keys import IndexKey, Key, Template, leads_into_a_document, refusal
 from dynamo_single.orm.schema.encoding.shards import Shards
 from dynamo_single.orm.schema.fields.columns import IN_DYNAMODB
 from dynamo_single.orm.schema.fields.fields import IdentityField
@@ -232,6 +232,16 @@ def _declare_purging(name: str, namespace: dict[str, Any], parents: list[Any], m
     namespace[registry.PURGE_AT] = TTLAttribute("deleted for good", editable=False)
 
 
+def _check_paths(cls: Any) -> None:
+    """Refuse a key that names a value inside a document, as in ``{data.price}``: a path leads through references."""
+    fields = {field.attname: field for field in cls._meta.concrete_fields}
+    for key in (cls.Keys.primary, *registry.index_keys(cls.Keys).values()):
+        for source in (key.partition, key.sort):
+            for part in Template.parse(source).parts:
+                if part.path and part.name not in fields and part.shown.partition(".")[0] in fields:
+                    raise refusal(source, leads_into_a_document(part.shown))
+
+
 class _Contributed:
     """Adds the identity field when Django contributes the namespace's fields."""
 
@@ -245,6 +255,7 @@ class _Contributed:
 def _finish(cls: Any, meta: object, *, proxy: bool) -> None:
     """Set what Django's own metaclass sets otherwise."""
     if not proxy:
+        _check_paths(cls)
         if getattr(meta, "trash_index", None) and not hasattr(cls, registry.DELETED_AT):
             raise ConfigurationError(
                 f"{cls.__name__}.Meta.trash_index has no effect: the model has no soft delete. Derive it from "

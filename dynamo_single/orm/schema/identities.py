@@ -12,7 +12,7 @@ from dynamo_single.orm.schema.attributes import Attribute
 from dynamo_single.orm.schema.attributes.references import ReferenceAttribute
 from dynamo_single.orm.schema.encoding.codecs import Codec, some_value
 from dynamo_single.orm.schema.encoding.identity import join_identity
-from dynamo_single.orm.schema.encoding.keys import KeyPart, leads_into_a_document, refusal
+from dynamo_single.orm.schema.encoding.keys import KeyPart, refusal
 from dynamo_single.orm.schema.encoding.members import Member, codec_of_member
 from dynamo_single.orm.schema.kinds import DynamoModel
 
@@ -22,8 +22,6 @@ def codec_of(model: type[DynamoModel], attributes: Mapping[str, Attribute], part
     reference = attributes.get(part.name)
     if not isinstance(reference, ReferenceAttribute):
         first = part.shown.partition(".")[0]
-        if first in attributes:
-            raise refusal(source, leads_into_a_document(part.shown))
         references = [each.field.name for each in attributes.values() if isinstance(each, ReferenceAttribute)]
         raise refusal(
             source,
