@@ -5,14 +5,18 @@ At run time the name is Django's own class, of which every model of ours is one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from django.db.models import Field
 
 if TYPE_CHECKING:
     from dynamo_single.orm.model.model import Model as DynamoModel
 else:
     from django.db.models import Model as DynamoModel
 
-__all__ = ["DynamoModel", "M"]
+__all__ = ["DynamoModel", "M", "ModelField"]
 
 #: The model of a queryset, a manager, a page.
 M = TypeVar("M", bound=DynamoModel, covariant=True)
+#: A field of Django's, whatever it takes and gives.
+ModelField: TypeAlias = "Field[Any, Any]"
