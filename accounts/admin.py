@@ -50,7 +50,7 @@ class UserGroupsForm(UserChangeForm):
         ),
     )
 
-    def __init__(self, *args: object, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         self.initial["groups"] = sorted(self.instance.group_ids or ())
 
@@ -102,7 +102,7 @@ class UserAdmin(DynamoModelAdmin, auth_admin.UserAdmin):  # type: ignore[type-ar
         longer = (name, {**options, "fields": (*options["fields"], *more)})
         return [longer if each == self.fieldsets[1] else each for each in found]
 
-    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: object) -> Any:
         """Django's; where the page does not show the groups, with a form that leaves them alone."""
         if obj is not None and "groups" not in flatten_fieldsets(self.get_fieldsets(request, obj)):
             kwargs = {"form": UserChangeForm, **kwargs}

@@ -26,7 +26,7 @@ from dynamo_single.table.flow import local, run, twin
 logger = logging.getLogger("accounts")
 
 
-def _typed(username: str | None, identifiers: dict[str, Any]) -> tuple[str, str] | None:
+def _typed(username: str | None, identifiers: dict[str, object]) -> tuple[str, str] | None:
     """The kind of what was typed, and the form in which it is stored; ``None`` for arguments of another backend."""
     given = {name: value for name, value in identifiers.items() if name in ("email", "phone") and value is not None}
     if len(given) + (username is not None) != 1:
@@ -74,7 +74,7 @@ class EmailOrUsernameBackend(StoredPermissions, BaseBackend):
 
     @sensitive_variables("username", "password", "identifiers", "identifier", "typed")
     async def _authenticated(
-        self, request: HttpRequest | None, username: str | None, password: str | None, identifiers: dict[str, Any]
+        self, request: HttpRequest | None, username: str | None, password: str | None, identifiers: dict[str, object]
     ) -> User | None:
         typed = _typed(username, identifiers)
         if typed is None or password is None:

@@ -6,7 +6,6 @@ With ``--deploy`` it is mistakes that show only where the project is served, wit
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from django.apps import AppConfig
 from django.conf import settings
@@ -54,7 +53,7 @@ def check_phone_sender(app_configs: Sequence[AppConfig] | None = None, **kwargs:
 
 
 def check_names(
-    app_configs: Sequence[AppConfig] | None = None, databases: Sequence[str] | None = None, **kwargs: Any
+    app_configs: Sequence[AppConfig] | None = None, databases: Sequence[str] | None = None, **kwargs: object
 ) -> list[CheckMessage]:
     """W002: user names that read as telephone numbers, with which nobody logs in where numbers are a way to.
 

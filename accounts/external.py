@@ -28,7 +28,7 @@ class NotLinked(Exception):
     """Nobody here has the account, and nothing says whose it is: the user is to log in first, and to link it then."""
 
 
-def log_in(request: HttpRequest, provider: str, claims: Mapping[str, Any]) -> User:
+def log_in(request: HttpRequest, provider: str, claims: Mapping[str, object]) -> User:
     """Log in whoever an account of a provider belongs to, or link it; the user.
 
     ``claims`` are those of an ID token that the library has **verified**, or made of what the provider's API says:
@@ -83,7 +83,7 @@ def _backend() -> tuple[str, EmailOrUsernameBackend]:
     )
 
 
-def _linked(request: HttpRequest, provider: str, subject: str, claims: Mapping[str, Any]) -> User:
+def _linked(request: HttpRequest, provider: str, subject: str, claims: Mapping[str, object]) -> User:
     user: Any = request.user
     if not user.is_authenticated:
         user = _holder(claims)
@@ -95,7 +95,7 @@ def _linked(request: HttpRequest, provider: str, subject: str, claims: Mapping[s
     return found
 
 
-def _holder(claims: Mapping[str, Any]) -> User | None:
+def _holder(claims: Mapping[str, object]) -> User | None:
     """The active user of an address that the provider has confirmed, and the user here too: two GetItems."""
     address = claims.get("email")
     if claims.get("email_verified") is not True or not isinstance(address, str):

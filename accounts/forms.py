@@ -71,7 +71,7 @@ class LoginForm(auth_forms.AuthenticationForm):
         "unconfirmed": _("Please confirm your e-mail address first: follow the link in the mail that you got."),
     }
 
-    def __init__(self, request: HttpRequest | None = None, *args: object, **kwargs: Any) -> None:
+    def __init__(self, request: HttpRequest | None = None, *args: object, **kwargs: object) -> None:
         super().__init__(request, *args, **kwargs)
         field = self.fields["username"]
         field.label = identifier_label()
@@ -113,7 +113,7 @@ class SignUpForm(auth_forms.BaseUserCreationForm):  # type: ignore[type-arg]  # 
         field_classes: ClassVar[dict[str, type]] = {"username": auth_forms.UsernameField}
         labels: ClassVar[dict[str, Any]] = {"email": _("E-mail address"), "username": _("User name")}
 
-    def __init__(self, *args: object, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         self.fields["email"].required = True
         self.fields["email"].widget.attrs.update(autocomplete="email", autofocus=True)
@@ -162,7 +162,7 @@ class OwnPassword:
     #: Read by the admin's site, which gives the request to such a form only.
     takes_request = True
 
-    def __init__(self, *args: object, request: HttpRequest | None = None, **kwargs: Any) -> None:
+    def __init__(self, *args: object, request: HttpRequest | None = None, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         self.request = request
 

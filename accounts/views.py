@@ -66,7 +66,7 @@ class PasswordChangeView(views.PasswordChangeView):
     template_name = "accounts/password_change.html"
     title = _("Change your password")
 
-    def get_form_kwargs(self) -> dict[str, Any]:
+    def get_form_kwargs(self) -> dict[str, object]:
         """The form counts wrong passwords by the request's address."""
         return {**super().get_form_kwargs(), "request": self.request}
 
@@ -132,7 +132,7 @@ class AccountView(LoginRequiredMixin, TemplateView):
     template_name = "accounts/account.html"
     extra_context = {"title": _("Your account")}  # noqa: RUF012 - as Django declares it
 
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+    def get_context_data(self, **kwargs: object) -> dict[str, object]:
         """Whether a telephone number can be added."""
         return super().get_context_data(can_add_phone=codes.can_send(), **kwargs)
 
@@ -188,7 +188,7 @@ class ConfirmEmailView(TemplateView):
 
     template_name = "accounts/confirm_email.html"
 
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+    def get_context_data(self, **kwargs: object) -> dict[str, object]:
         """What the link says, or that it holds no more."""
         said = tokens.read(self.kwargs["token"])
         title = _("This link does not work") if said is None else _("Confirm your e-mail address")
@@ -219,7 +219,7 @@ class EmailChangeView(LoginRequiredMixin, FormView):  # type: ignore[type-arg]  
     success_url = reverse_lazy("email_change_done")
     extra_context = {"title": _("Change your e-mail address")}  # noqa: RUF012 - as Django declares it
 
-    def get_form_kwargs(self) -> dict[str, Any]:
+    def get_form_kwargs(self) -> dict[str, object]:
         """The form checks the user's password."""
         return {**super().get_form_kwargs(), "user": self.request.user, "request": self.request}
 

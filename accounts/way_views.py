@@ -28,7 +28,7 @@ class OwnFormView(LoginRequiredMixin, FormView):  # type: ignore[type-arg]  # no
 
     success_url = reverse_lazy("account")
 
-    def get_form_kwargs(self) -> dict[str, Any]:
+    def get_form_kwargs(self) -> dict[str, object]:
         """The form checks the user's password."""
         return {**super().get_form_kwargs(), "user": self.request.user, "request": self.request}
 
@@ -47,7 +47,7 @@ class PhoneView(OwnFormView):
     success_url = reverse_lazy("phone_code")
     extra_context = {"title": _("Add a telephone number")}  # noqa: RUF012 - as Django declares it
 
-    def dispatch(self, request: HttpRequest, *args: object, **kwargs: Any) -> HttpResponseBase:
+    def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
         """There is no such page where nothing sends codes."""
         if not codes.can_send():
             raise Http404

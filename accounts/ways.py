@@ -52,7 +52,7 @@ class Ways(_Manager):
 
     instance: Any
 
-    def add(self, *args: Any, **options: Any) -> None:
+    def add(self, *args: object, **options: object) -> None:
         """Let the user log in with what is known to be the user's: one transaction.
 
         ``add("phone", "+15550100")``, ``add("email", address)`` for a further address, or ``add("google", subject)``
@@ -174,11 +174,11 @@ class Ways(_Manager):
             at = {"confirmed_at": clock.now()} if name == "more_emails" and member in wanted else {}
             change(user, name, wanted or None, condition, **at)
 
-    async def aadd(self, *args: Any, **options: Any) -> None:
+    async def aadd(self, *args: object, **options: object) -> None:
         """See ``add()``."""
         await sync_to_async(self.add)(*args, **options)
 
-    async def aremove(self, *args: Any, **options: Any) -> None:
+    async def aremove(self, *args: object, **options: object) -> None:
         """See ``remove()``."""
         await sync_to_async(self.remove)(*args, **options)
 
@@ -235,7 +235,7 @@ def _asked(args: Sequence[Any]) -> tuple[str, str]:
     return args[0], args[1] if len(args) > 1 else ""
 
 
-def change(user: Any, kind: str, value: Any, condition: Q | None = None, **more: Any) -> None:
+def change(user: Any, kind: str, value: object, condition: Q | None = None, **more: Any) -> None:
     """Write another identifier, or none, and what changes with it: one transaction with the login and the claims."""
     values = {kind: value, **more}
     with _kept(user, values):

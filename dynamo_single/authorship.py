@@ -22,7 +22,7 @@ _END = object()
 
 
 @contextmanager
-def acting_as(user: Any) -> Iterator[None]:
+def acting_as(user: object) -> Iterator[None]:
     """Objects that are made in the block, or in the decorated function, are made by a user: an object or its ``pk``.
 
     ``None`` is nobody. Asynchronous code takes it too; the user is not read.

@@ -115,7 +115,7 @@ def spread(obj: M, *numbers: str, over: str, shards: int) -> M:
     return add(obj, *numbers)
 
 
-def total(queryset: QuerySet[Any], number: str) -> Any:
+def total(queryset: QuerySet[DynamoModel], number: str) -> Any:
     """The sum of a number over what a queryset gives, such as the items that ``spread()`` adds to; 0 of none.
 
     The requests of the queryset: one Query where one partition has all of them, one BatchGetItem for each hundred where

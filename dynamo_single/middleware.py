@@ -85,7 +85,7 @@ class RequestCostMiddleware:
         return response
 
 
-def _listen(watch: _Watch, content: Iterator[Any]) -> Iterator[Any]:
+def _listen(watch: _Watch, content: Iterator[Any]) -> Iterator[object]:
     try:
         while True:
             with listening(watch):

@@ -79,7 +79,7 @@ def permission_choices() -> list[tuple[str, str]]:
 
 
 def create_rows(
-    app_config: Any, verbosity: int = 2, using: str = DEFAULT_DB_ALIAS, apps: Any = installed, **kwargs: Any
+    app_config: Any, verbosity: int = 2, using: str = DEFAULT_DB_ALIAS, apps: Any = installed, **kwargs: object
 ) -> None:
     """Add the ``Permission`` rows of an app's models that Django has not added, after ``migrate``; none twice.
 
@@ -177,11 +177,11 @@ class StoredPermissions(_Base):
             return await sync_to_async(self.has_perm)(user_obj, perm, obj)
         return perm in await self.aget_all_permissions(user_obj, obj)
 
-    def has_module_perms(self, user_obj: Any, app_label: str) -> bool:
+    def has_module_perms(self, user_obj: object, app_label: str) -> bool:
         """Whether the user has any permission for an app."""
         return any(perm.partition(".")[0] == app_label for perm in self.get_all_permissions(user_obj))
 
-    async def ahas_module_perms(self, user_obj: Any, app_label: str) -> bool:
+    async def ahas_module_perms(self, user_obj: object, app_label: str) -> bool:
         """See ``has_module_perms()``."""
         if self._is_overridden("has_module_perms"):
             return await sync_to_async(self.has_module_perms)(user_obj, app_label)
@@ -192,7 +192,7 @@ class StoredPermissions(_Base):
         return getattr(type(self), name) is not getattr(StoredPermissions, name)
 
     def with_perm(
-        self, perm: str, is_active: bool | None = True, include_superusers: bool = True, obj: Any = None
+        self, perm: str, is_active: bool | None = True, include_superusers: bool = True, obj: object = None
     ) -> Any:
         """The users with a permission, their own or a group's: reads every user and filters.
 
@@ -214,7 +214,7 @@ class StoredPermissions(_Base):
             wanted |= Q(is_superuser=True)
         return users.filter(wanted if is_active is None else wanted & Q(is_active=is_active))
 
-    async def _permissions(self, user_obj: Any, obj: object, source: str) -> set[str]:
+    async def _permissions(self, user_obj: object, obj: object, source: str) -> set[str]:
         if not _may_have_any(user_obj, obj):
             return set()
         # The names are Django's, so that who deletes them to read again finds them.

@@ -202,7 +202,7 @@ class SessionStore(SessionBase):
         self._items[session_key] = item
         self._chosen = None
 
-    async def _update(self, session_key: str, data: dict[str, Any]) -> None:
+    async def _update(self, session_key: str, data: dict[str, object]) -> None:
         item = self._items.get(session_key) or await self._find(session_key)
         if item is None:
             raise UpdateError
@@ -220,22 +220,22 @@ class SessionStore(SessionBase):
         except StaleObject as error:
             raise UpdateError from error
 
-    def _stored_values(self, data: dict[str, Any]) -> dict[str, Any]:
+    def _stored_values(self, data: dict[str, object]) -> dict[str, Any]:
         return {"session_data": self.encode(data), "expire_date": self.get_expiry_date(modification=clock.instant())}
 
-    def get_expiry_age(self, **kwargs: Any) -> int:
+    def get_expiry_age(self, **kwargs: object) -> int:
         """See Django; ``modification`` is the present of the app's clock unless it is given."""
         return super().get_expiry_age(**{"modification": clock.now(), **kwargs})
 
-    async def aget_expiry_age(self, **kwargs: Any) -> int:
+    async def aget_expiry_age(self, **kwargs: object) -> int:
         """See ``get_expiry_age()``."""
         return await super().aget_expiry_age(**{"modification": clock.now(), **kwargs})
 
-    def get_expiry_date(self, **kwargs: Any) -> datetime:
+    def get_expiry_date(self, **kwargs: object) -> datetime:
         """See ``get_expiry_age()``."""
         return super().get_expiry_date(**{"modification": clock.now(), **kwargs})
 
-    async def aget_expiry_date(self, **kwargs: Any) -> datetime:
+    async def aget_expiry_date(self, **kwargs: object) -> datetime:
         """See ``get_expiry_age()``."""
         return await super().aget_expiry_date(**{"modification": clock.now(), **kwargs})
 

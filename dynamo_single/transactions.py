@@ -65,14 +65,14 @@ class Atomic:
         if iscoroutinefunction(function):
 
             @wraps(function)
-            async def within_async(*args: object, **kwargs: Any) -> Any:
+            async def within_async(*args: object, **kwargs: object) -> Any:
                 async with Atomic(token):
                     return await cast("Callable[..., Coroutine[Any, Any, Any]]", function)(*args, **kwargs)
 
             return cast("F", within_async)
 
         @wraps(function)
-        def within(*args: object, **kwargs: Any) -> Any:
+        def within(*args: object, **kwargs: object) -> Any:
             with Atomic(token):
                 return function(*args, **kwargs)
 

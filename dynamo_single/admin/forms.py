@@ -13,7 +13,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from dynamo_single.orm.schema.fields.fields import SetField
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.kinds import DynamoModel, ModelField
 from dynamo_single.permission_fields import ShowsAllChosen
 
 
@@ -54,7 +54,7 @@ def with_members(options: Any, fieldsets: Any) -> list[tuple[object, dict[str, o
     return [(title, {**described, "fields": replaced(described["fields"])}) for title, described in fieldsets]
 
 
-def _members(field: Any) -> Callable[[Any], str]:
+def _members(field: ModelField) -> Callable[[Any], str]:
     def members(obj: DynamoModel) -> str:
         return ", ".join(str(member) for member in sorted(field.value_from_object(obj) or ()))
 
@@ -70,7 +70,7 @@ class FilteredSelect(FilteredSelectMultiple):
     def __init__(self, verbose_name: Any, is_stacked: bool = False, attrs: Any = None, choices: Any = ()) -> None:
         super().__init__(verbose_name, is_stacked, attrs, choices)
 
-    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
+    def render(self, name: str, value: object, attrs: Any = None, renderer: Any = None) -> SafeString:
         """In a box of its own, as the script that makes the two lists expects; else they come before their label."""
         return format_html('<div class="related-widget-wrapper">{}</div>', super().render(name, value, attrs, renderer))
 

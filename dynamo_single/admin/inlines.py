@@ -11,6 +11,8 @@ from django.http import HttpRequest
 from dynamo_single.admin.merging import MergesEdits
 from dynamo_single.admin.references import KnowsReferences
 from dynamo_single.backend.errors import is_stored_in_dynamodb
+from dynamo_single.orm.query.queryset import QuerySet
+from dynamo_single.orm.schema.kinds import DynamoModel
 
 
 class DynamoTabularInline(MergesEdits, KnowsReferences, TabularInline):  # type: ignore[type-arg]  # not generic at run time
@@ -49,7 +51,7 @@ class ReadsInlinesTogether:
         return formsets, inlines
 
 
-def _showing(formset: Any, queryset: Any) -> Any:
+def _showing(formset: Any, queryset: QuerySet[DynamoModel]) -> Any:
     """A class of formsets whose rows are read already."""
     return type(formset.__name__, (formset,), {"get_queryset": lambda self: queryset})
 

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 
 from dynamo_single.admin import versions
 from dynamo_single.forms import AS_SHOWN, MergingModelForm
+from dynamo_single.orm.schema.kinds import DynamoModel
 
 if TYPE_CHECKING:
     _Base = ModelAdmin[Any]
@@ -41,7 +42,7 @@ class MergesEdits(_Base):
         return versions.shown(declared, AS_SHOWN)
 
 
-def _with_merging(obj: Any, given: dict[str, Any]) -> dict[str, Any]:
+def _with_merging(obj: DynamoModel, given: dict[str, object]) -> dict[str, object]:
     return given if obj is None or "form" not in given else {**given, "form": _merging(given["form"])}
 
 

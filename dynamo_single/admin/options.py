@@ -153,7 +153,7 @@ class DynamoModelAdmin(
         """The formset of ``list_editable``, which takes the rows in the order that they have."""
         return super().get_changelist_formset(request, **{"formset": KeyModelFormSet, **kwargs})
 
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> Any:
         """The list; a page that says why if no key answers it."""
         holding.begin(request)
         try:
@@ -214,7 +214,7 @@ class DynamoModelAdmin(
             automatic = [name for name in automatic if name in named]
         return (*declared, *(name for name in automatic if name not in declared))
 
-    def _automatic(self, obj: DynamoModel) -> list[str]:
+    def _automatic(self, obj: Any) -> list[str]:
         in_key = set() if obj is None else self._key()
         names = []
         for field in self.opts.concrete_fields:
@@ -251,7 +251,7 @@ class DynamoModelAdmin(
             return versions.shown(declared) if self.check_version else declared
         return with_members(self.opts, versions.hidden(declared))
 
-    def get_formset_kwargs(self, request: HttpRequest, obj: Any, inline: Any, prefix: str) -> dict[str, Any]:
+    def get_formset_kwargs(self, request: HttpRequest, obj: Any, inline: Any, prefix: str) -> dict[str, object]:
         """As in Django; a new object has no children yet, so none are looked for."""
         parameters: dict[str, Any] = super().get_formset_kwargs(request, obj, inline, prefix)
         if obj._state.adding:
@@ -303,7 +303,7 @@ class DynamoModelAdmin(
         """The objects, and below each one the children that go along, for which the same permissions are asked."""
         return trash.deleted_objects(self, request, objs)
 
-    def shown_in_list(self, obj: DynamoModel) -> str:
+    def shown_in_list(self, obj: Any) -> str:
         """The object's kind and name, with a link to its page."""
         name = capfirst(self.opts.verbose_name)
         try:
@@ -337,7 +337,7 @@ class DynamoModelAdmin(
         message = trash.said_instead(request, message, level)
         super().message_user(request, message, level, extra_tags, fail_silently)
 
-    def delete_view(self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None) -> Any:
+    def delete_view(self, request: HttpRequest, object_id: str, extra_context: dict[str, object] | None = None) -> Any:
         """Ask, then delete; if another writer was there in between, say so."""
         try:
             return super().delete_view(request, object_id, extra_context)

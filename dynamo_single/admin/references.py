@@ -12,14 +12,16 @@ from django.utils.translation import gettext as _
 
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.exceptions import NotSupported, UnknownField
+from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.results import held, objects
+from dynamo_single.orm.schema.kinds import DynamoModel
 
 #: How many objects a select offers at most.
 MAX_CHOICES = 2000
 
 
-def is_answered(queryset: Any) -> bool:
+def is_answered(queryset: QuerySet[DynamoModel]) -> bool:
     """Whether keys answer a queryset, in its order too; sends nothing."""
     try:
         objects.plan(state_of(queryset))
@@ -28,7 +30,7 @@ def is_answered(queryset: Any) -> bool:
     return True
 
 
-def is_exact(queryset: Any) -> bool:
+def is_exact(queryset: QuerySet[DynamoModel]) -> bool:
     """Whether keys express all that a queryset asks, so that nothing is read but what it gives; sends nothing."""
     try:
         return held.is_exact(objects.plan(state_of(queryset)))
@@ -43,7 +45,7 @@ def _key_input() -> TextInput:
 class BoundedSelect(Select):
     """A select of at most ``MAX_CHOICES`` objects; of more, nobody could choose, and the key of one is typed."""
 
-    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> Any:
+    def render(self, name: str, value: object, attrs: Any = None, renderer: Any = None) -> Any:
         """One Query for each megabyte of what there is to choose from, up to the bound."""
         choices = list(islice(iter(self.choices), MAX_CHOICES + 2))
         if len(choices) <= MAX_CHOICES + 1:

@@ -61,7 +61,7 @@ class DynamoAdminSite(TableSite):
     password_change_form: Any = None
 
     def register(
-        self, model_or_iterable: Any, admin_class: type[ModelAdmin[Any]] | None = None, **options: Any
+        self, model_or_iterable: Any, admin_class: type[ModelAdmin[Any]] | None = None, **options: object
     ) -> None:
         """Register as Django does; if the users live in DynamoDB, an SQL model's admin logs there too."""
         if is_in_dynamodb():
@@ -72,7 +72,7 @@ class DynamoAdminSite(TableSite):
         """The log that "recent actions" shows: one Query when it is read."""
         return entries() if is_in_dynamodb() else super().get_log_entries(request)
 
-    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
+    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[object]:
         """The models that can be stored and are of use.
 
         SQL models are left out where there is no SQL, and ``auth.Group`` where no user can be in such a group.
@@ -83,7 +83,7 @@ class DynamoAdminSite(TableSite):
         found = [app for app in apps if app["models"]]
         return found if app_label else [*found, *tables.entries(self, request)]
 
-    def password_change(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+    def password_change(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> Any:
         """One's own password; ``password_change_form`` is an attribute of Django's site since 6.0."""
         from django.contrib.admin.forms import AdminPasswordChangeForm
         from django.contrib.auth import views
@@ -130,7 +130,7 @@ class DynamoAdminSite(TableSite):
         return with_panel(self, _or_unavailable(super().admin_view(view, cacheable)))
 
     @method_decorator(login_not_required)  # overriding drops the mark, and LoginRequiredMiddleware asks for it
-    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+    def login(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> Any:
         """The login page."""
         return _or_unavailable(super().login)(request, extra_context)
 

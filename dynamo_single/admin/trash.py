@@ -21,6 +21,7 @@ from msgspec import Struct
 from dynamo_single.admin import history
 from dynamo_single.admin.errors import REFUSALS
 from dynamo_single.orm.model.sql_references import rows_along
+from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.write import delete as purging
 from dynamo_single.orm.write import on_delete, trash
@@ -41,7 +42,7 @@ def for_good(deletion: Any) -> Any:
     return replace(deletion, description=FOR_GOOD, plural_description=FOR_GOOD)
 
 
-def has_trash(model: Any) -> bool:
+def has_trash(model: type[DynamoModel]) -> bool:
     """Whether the model has soft delete."""
     return hasattr(model, "deleted_objects")
 
@@ -81,16 +82,16 @@ def deleted_objects(
     return shown, counts, lacking, [_shown(modeladmin, obj) for obj in protecting]
 
 
-def _goes_to_trash(obj: Any) -> bool:
+def _goes_to_trash(obj: DynamoModel) -> bool:
     return has_trash(type(obj)) and not is_deleted(obj)
 
 
-def _along_with(obj: DynamoModel) -> list[Any]:
+def _along_with(obj: DynamoModel) -> list[DynamoModel]:
     along_with = trash.along_with if _goes_to_trash(obj) else purging.along_with
     return run(along_with(obj))
 
 
-def _kept_by(objects: list[Any]) -> list[Any]:
+def _kept_by(objects: list[DynamoModel]) -> list[DynamoModel]:
     """What refers to objects by ``on_delete=PROTECT``: to those that go to the trash, or are deleted for good."""
     return run(on_delete.kept_by(objects, trash.live if _goes_to_trash(objects[0]) else purging.listings))
 
@@ -115,7 +116,7 @@ def _shown(modeladmin: Any, obj: DynamoModel) -> str:
 _NAMED = 100
 
 
-def show_in_trash(modeladmin: Any, request: HttpRequest, obj: Any, response: Any) -> None:
+def show_in_trash(modeladmin: Any, request: HttpRequest, obj: DynamoModel, response: Any) -> None:
     """Make the page of an object one of what is in the trash: with a button to restore it, and none to save it."""
     response.template_name = "dynamo_single/admin/in_trash.html"
     # Django's actions work on what a list shows, where an object in the trash is not.
@@ -132,7 +133,7 @@ class InTrash(Struct, frozen=True):
     deletion: Any
 
 
-def described(modeladmin: Any, request: HttpRequest, obj: Any) -> InTrash:
+def described(modeladmin: Any, request: HttpRequest, obj: DynamoModel) -> InTrash:
     """A Query for each kind of children that go along with the object, and one of its log, with a batch of users.
 
     Children that the user may not view are counted only. Who deleted an object outside of the admin is not known.
@@ -143,12 +144,12 @@ def described(modeladmin: Any, request: HttpRequest, obj: Any) -> InTrash:
     return InTrash(named, len(found) - len(named), history.deletion_of(obj))
 
 
-def _may_view(modeladmin: Any, request: HttpRequest, obj: Any) -> bool:
+def _may_view(modeladmin: Any, request: HttpRequest, obj: DynamoModel) -> bool:
     responsible = _responsible(modeladmin, obj)
     return responsible is None or bool(responsible.has_view_permission(request, obj))
 
 
-def delete(request: HttpRequest, obj: Any) -> None:
+def delete(request: HttpRequest, obj: DynamoModel) -> None:
     """Delete an object: into the trash first, from there for good."""
     if is_deleted(obj):
         obj.hard_delete()
@@ -183,7 +184,7 @@ def said_instead(request: object, message: object, level: int | str) -> object:
 
 
 @action(permissions=["restore"], description=gettext_lazy("Restore selected %(verbose_name_plural)s"))
-def restore_selected(modeladmin: Any, request: HttpRequest, queryset: Any) -> None:
+def restore_selected(modeladmin: Any, request: HttpRequest, queryset: QuerySet[DynamoModel]) -> None:
     """Restore each object: one request or transaction each; those that are refused are named and stay."""
     restored = 0
     for obj in queryset:

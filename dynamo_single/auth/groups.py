@@ -22,6 +22,7 @@ from dynamo_single.keys import canonical
 from dynamo_single.orm.effects.terms import Terms
 from dynamo_single.orm.requests.block import Block
 from dynamo_single.orm.schema.encoding.shown import shown
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.owners import all_plain
 from dynamo_single.permission_fields import PermissionsAttribute
 from dynamo_single.table.flow import run, twin
@@ -39,14 +40,14 @@ class Related:
     def __init__(self, through: str | type[DjangoModel]) -> None:
         self._through = through
 
-    def __set_name__(self, owner: Any, name: str) -> None:
+    def __set_name__(self, owner: type[DynamoModel], name: str) -> None:
         self.owner = owner
         self.name = name
 
-    def __get__(self, instance: Any, owner: Any) -> Any:
+    def __get__(self, instance: Any, owner: object) -> Any:
         return self if instance is None else self._manager_class(self, instance)
 
-    def __set__(self, instance: Any, value: Any) -> None:
+    def __set__(self, instance: DynamoModel, value: object) -> None:
         raise TypeError(f"Direct assignment to {self.name} is prohibited. Use {self.name}.set() instead.")
 
     @cached_property
@@ -118,14 +119,14 @@ class Members(Related):
 class ByUnique(models.Manager[M]):
     """Finds objects by what is unique about them, strongly consistent."""
 
-    def get_by_unique(self, attribute: str, value: Any) -> M:
+    def get_by_unique(self, attribute: str, value: object) -> M:
         """The object that holds a value of a unique attribute, also one that was stored just now.
 
         Two GetItems, strongly consistent; one if nothing holds it.
         """
         return run(self._by_unique(attribute, value))
 
-    async def aget_by_unique(self, attribute: str, value: Any) -> M:
+    async def aget_by_unique(self, attribute: str, value: object) -> M:
         """See ``get_by_unique()``."""
         if all_plain(type(self), ("get_by_unique",)):
             return await self._by_unique(attribute, value)
@@ -213,7 +214,7 @@ class AbstractMembership(models.Model):
     def __str__(self) -> str:
         return f"{self.user_id} in {self.group_id}"
 
-    def save(self, *args: Any, **options: Any) -> NoReturn:
+    def save(self, *args: object, **options: object) -> NoReturn:
         """Refused: the user's item decides who is in a group."""
         raise self._refused("saved")
 

@@ -23,7 +23,7 @@ from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.requests.block import Block, current
 from dynamo_single.orm.results.state import Asked
 from dynamo_single.orm.schema.encoding.shown import shown
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.kinds import Defaults, DynamoModel
 from dynamo_single.orm.schema.owners import all_plain
 from dynamo_single.orm.write import job
 from dynamo_single.table.flow import Flow, is_run, local, pause, run, twin
@@ -90,11 +90,11 @@ class RelatedManager:
         self.model = relation.model
         self.instance = instance
 
-    def add(self, *objs: Any, through_defaults: Any = None) -> None:
+    def add(self, *objs: object, through_defaults: Defaults = None) -> None:
         """Add objects, or those of a ``pk``; what is there already stays."""
         run(self.aadd(*objs, through_defaults=through_defaults))
 
-    async def aadd(self, *objs: Any, through_defaults: Any = None) -> None:
+    async def aadd(self, *objs: object, through_defaults: Defaults = None) -> None:
         """See ``add()``."""
         _refuse_defaults(through_defaults)
         await self._write(objs, set.union)
@@ -103,7 +103,7 @@ class RelatedManager:
         """Take objects out, or those of a ``pk``."""
         run(self.aremove(*objs))
 
-    async def aremove(self, *objs: Any) -> None:
+    async def aremove(self, *objs: object) -> None:
         """See ``remove()``."""
         await self._write(objs, set.difference)
 
@@ -115,11 +115,11 @@ class RelatedManager:
         """See ``clear()``."""
         await self._write(await self._current(), set.difference)
 
-    def set(self, objs: Iterable[DynamoModel], *, clear: bool = False, through_defaults: Any = None) -> None:
+    def set(self, objs: Iterable[object], *, clear: bool = False, through_defaults: Defaults = None) -> None:
         """Let exactly these objects be there; ``clear`` comes to the same."""
         run(self.aset(objs, clear=clear, through_defaults=through_defaults))
 
-    async def aset(self, objs: Iterable[DynamoModel], *, clear: bool = False, through_defaults: Any = None) -> None:
+    async def aset(self, objs: Iterable[object], *, clear: bool = False, through_defaults: Any = None) -> None:
         """See ``set()``."""
         _refuse_defaults(through_defaults)
         self._check(self.instance)
@@ -128,11 +128,11 @@ class RelatedManager:
         await self._change([obj for pk, obj in current.items() if pk not in wanted], set.difference)
         await self._change([obj for pk, obj in wanted.items() if pk not in current], set.union)
 
-    def create(self, *, through_defaults: Any = None, **kwargs: Any) -> Any:
+    def create(self, *, through_defaults: Defaults = None, **kwargs: object) -> Any:
         """Create an object and add it."""
         return run(self.acreate(through_defaults=through_defaults, **kwargs))
 
-    async def acreate(self, *, through_defaults: Any = None, **kwargs: Any) -> Any:
+    async def acreate(self, *, through_defaults: Defaults = None, **kwargs: object) -> Any:
         """See ``create()``."""
         _refuse_defaults(through_defaults)
         self._check(self.instance)
@@ -140,13 +140,23 @@ class RelatedManager:
         await self.aadd(obj)
         return obj
 
-    def get_or_create(self, defaults: Any = None, *, through_defaults: Any = None, **kwargs: Any) -> tuple[Any, bool]:
+    def get_or_create(
+        self,
+        defaults: Defaults = None,
+        *,
+        through_defaults: Defaults = None,
+        **kwargs: object,
+    ) -> tuple[DynamoModel, bool]:
         """The object among those here that matches; if there is none, a new one that is added."""
         return run(self.aget_or_create(defaults, through_defaults=through_defaults, **kwargs))
 
     async def aget_or_create(
-        self, defaults: Any = None, *, through_defaults: Any = None, **kwargs: Any
-    ) -> tuple[Any, bool]:
+        self,
+        defaults: Defaults = None,
+        *,
+        through_defaults: Defaults = None,
+        **kwargs: object,
+    ) -> tuple[DynamoModel, bool]:
         """See ``get_or_create()``."""
         _refuse_defaults(through_defaults)
         self._check(self.instance)
@@ -156,14 +166,24 @@ class RelatedManager:
         return obj, created
 
     def update_or_create(
-        self, defaults: Any = None, create_defaults: Any = None, *, through_defaults: Any = None, **kwargs: Any
-    ) -> tuple[Any, bool]:
+        self,
+        defaults: Defaults = None,
+        create_defaults: Defaults = None,
+        *,
+        through_defaults: Defaults = None,
+        **kwargs: object,
+    ) -> tuple[DynamoModel, bool]:
         """Update the object among those here that matches; if there is none, make a new one and add it."""
         return run(self.aupdate_or_create(defaults, create_defaults, through_defaults=through_defaults, **kwargs))
 
     async def aupdate_or_create(
-        self, defaults: Any = None, create_defaults: Any = None, *, through_defaults: Any = None, **kwargs: Any
-    ) -> tuple[Any, bool]:
+        self,
+        defaults: Defaults = None,
+        create_defaults: Defaults = None,
+        *,
+        through_defaults: Defaults = None,
+        **kwargs: object,
+    ) -> tuple[DynamoModel, bool]:
         """See ``update_or_create()``."""
         _refuse_defaults(through_defaults)
         self._check(self.instance)
@@ -172,13 +192,13 @@ class RelatedManager:
             await self.aadd(obj)
         return obj, created
 
-    async def _behind(self, name: str, behind: Any, /, *args: Any, **kwargs: Any) -> Any:
+    async def _behind(self, name: str, behind: Any, /, *args: object, **kwargs: object) -> Any:
         """What the model's default manager does; a method of a project's is called in a thread."""
         if is_run() or not all_plain(type(self), (name, "get_queryset")):
             return await local(partial(getattr(behind, name), *args, **kwargs))
         return await getattr(behind, f"a{name}")(*args, **kwargs)
 
-    async def _write(self, objs: Sequence[DynamoModel], change: Change) -> None:
+    async def _write(self, objs: Sequence[object], change: Change) -> None:
         self._check(self.instance)
         found = await self._resolved(objs)
         if found:
@@ -245,7 +265,7 @@ class GroupsManager(RelatedManager):
                 related.append(group)
         return related, lambda group: group._of_user, lambda user: user.pk, False, self.relation.name, False
 
-    async def aset(self, objs: Iterable[DynamoModel], *, clear: bool = False, through_defaults: Any = None) -> None:
+    async def aset(self, objs: Iterable[object], *, clear: bool = False, through_defaults: Any = None) -> None:
         """Let the user be in exactly these groups: one transaction."""
         _refuse_defaults(through_defaults)
         self._check(self.instance)
@@ -290,14 +310,14 @@ class MembersManager(RelatedManager):
         """Take all users out of a group that was deleted."""
         await self._change(await self._current(), set.difference)
 
-    async def _current(self) -> list[Any]:
+    async def _current(self) -> list[DynamoModel]:
         found: list[Any] = await self.get_queryset()._read()
         return found
 
     async def _change(self, objs: Sequence[DynamoModel], change: Change) -> None:
         given = {self.instance.pk}
 
-        async def write(user: Any, pending: Block | None) -> dict[str, int]:
+        async def write(user: DynamoModel, pending: Block | None) -> dict[str, int]:
             await change_groups(user, lambda held: change(held, given))
             return {user._meta.label: 1}
 
@@ -327,19 +347,19 @@ class MembersAsked(Asked, frozen=True):
 class MembersQuerySet(_QuerySet):
     """A queryset of users that is narrowed to a group's members when it is evaluated or joined with another group's."""
 
-    def __or__(self, other: Any) -> MembersQuerySet:
+    def __or__(self, other: object) -> MembersQuerySet:
         one, another = self._joinable(other)
         return super(MembersQuerySet, one).__or__(another)
 
-    def __and__(self, other: Any) -> MembersQuerySet:
+    def __and__(self, other: object) -> MembersQuerySet:
         one, another = self._joinable(other)
         return super(MembersQuerySet, one).__and__(another)
 
-    def __xor__(self, other: Any) -> MembersQuerySet:
+    def __xor__(self, other: object) -> MembersQuerySet:
         one, another = self._joinable(other)
         return super(MembersQuerySet, one).__xor__(another)
 
-    def _joinable(self, other: Any) -> tuple[Any, Any]:
+    def _joinable(self, other: object) -> tuple[Any, Any]:
         # Querysets of the same group are joined as they are; one that asks for no group is refused as another kind.
         if isinstance(other, MembersQuerySet) and _group_of(other) != _group_of(self):
             return run(self._narrowed()), run(other._narrowed())
@@ -380,6 +400,6 @@ def _by_keys(queryset: QuerySet[Any], ids: Iterable[str] | None) -> QuerySet[Any
     return queryset.using_index("primary").consistent().filter(pk__in=sorted(ids)) if ids else queryset.none()
 
 
-def _refuse_defaults(through_defaults: Any) -> None:
+def _refuse_defaults(through_defaults: Defaults) -> None:
     if through_defaults:
         raise NotSupported("through_defaults: a membership has no attributes of its own.")

@@ -22,6 +22,7 @@ from django.utils.translation import gettext_lazy as _
 from dynamo_single import clock, models
 from dynamo_single.auth.groups import ByUnique, Groups
 from dynamo_single.exceptions import UniqueViolation
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.owners import all_plain
 from dynamo_single.permission_fields import PermissionsAttribute
 
@@ -76,7 +77,7 @@ class UserManager(BaseUserManager[U], auth_models.UserManager[U]):
             raise self._taken(user, error) from error
         return user
 
-    def _taken(self, user: Any, error: UniqueViolation) -> UserExists:
+    def _taken(self, user: DynamoModel, error: UniqueViolation) -> UserExists:
         message = user.unique_error_message(type(user), error.fields).message
         return UserExists(str(message), label=error.label, field=error.field, value=error.value, fields=error.fields)
 
@@ -103,7 +104,7 @@ class AbstractBaseUser(base_user.AbstractBaseUser, models.Model):
     class Meta:
         abstract = True
 
-    async def asave(self, *args: Any, **options: Any) -> None:
+    async def asave(self, *args: object, **options: object) -> None:
         """``save()``, awaited; Django's tells the password validators of a new password after it."""
         await super().asave(*args, **options)
         password: str | None = self.__dict__.get("_password")

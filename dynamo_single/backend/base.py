@@ -117,7 +117,7 @@ class DatabaseWrapper(BaseDatabaseWrapper):
         self.writes.check_options()
         return {}
 
-    def get_new_connection(self, conn_params: dict[str, Any] | None) -> Session:
+    def get_new_connection(self, conn_params: dict[str, object] | None) -> Session:
         """Return a session, which opens nothing."""
         return Session()
 

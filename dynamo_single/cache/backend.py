@@ -111,11 +111,11 @@ class DynamoCache(BaseCache):
 
     async def aset_many(
         self, data: Mapping[Any, Any], timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
-    ) -> list[Any]:
+    ) -> list[object]:
         """See ``set_many()``."""
         return await self._awaited(self.set_many, self._set_many, data, timeout, version)
 
-    async def _set_many(self, data: Mapping[Any, Any], timeout: float | None, version: int | None) -> list[Any]:
+    async def _set_many(self, data: Mapping[Any, Any], timeout: float | None, version: int | None) -> list[object]:
         values = {self._place(key, version): value for key, value in data.items()}
         valid_until = self._valid_until(timeout)
         if valid_until is not None and valid_until <= now():

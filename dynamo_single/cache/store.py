@@ -263,7 +263,7 @@ def _put(item: Item) -> dict[str, Any]:
     return {"PutRequest": {"Item": item}}
 
 
-def _delete(key: ItemKey) -> dict[str, Any]:
+def _delete(key: ItemKey) -> dict[str, object]:
     return {"DeleteRequest": {"Key": item_key(key)}}
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.apps import AppConfig, apps
 from django.contrib.admin import ModelAdmin
@@ -23,9 +23,13 @@ from dynamo_single.orm.results import rows
 from dynamo_single.orm.results.held import Held
 from dynamo_single.orm.results.state import supposed_filled
 from dynamo_single.orm.schema.fields.fields import SetField
+from dynamo_single.orm.schema.kinds import DynamoModel
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.query.queryset import QuerySet
 
 
-def check_lists(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
+def check_lists(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
     """W904: a list, an order, a search or a filter of the admin that is refused however few rows there are."""
     if not apps.is_installed("django.contrib.admin"):
         return []
@@ -73,14 +77,14 @@ def _of_admin(model_admin: Any) -> Iterator[Warning]:
             yield _warning(model_admin, f"list_filter: {name!r}", refused, hint)
 
 
-def _searched(queryset: Any, name: str) -> Any:
+def _searched(queryset: QuerySet[DynamoModel], name: str) -> Any:
     if queryset._asked.held is not None:
         return search.anywhere(queryset, [name], "1")
     lookup = f"{name[1:]}__exact" if name.startswith("=") else f"{name.removeprefix('^')}__startswith"
     return queryset.filter(**{lookup: "1"})
 
 
-def _refused_filter(queryset: Any, name: str) -> str:
+def _refused_filter(queryset: QuerySet[DynamoModel], name: str) -> str:
     """Why Django's filter for an attribute cannot be shown."""
     refused = _refused(lambda: queryset.filter(**{f"{name}__isnull": False}))
     field = {each.name: each for each in queryset.model._meta.concrete_fields}.get(name)

@@ -106,7 +106,7 @@ def _filled_with(attributes: dict[str, Any], pair: Pair) -> list[Pair]:
     return [(_filled(pair[0], texts), _filled(pair[1], texts)) for texts in chosen]
 
 
-def _known(attribute: Any, part: KeyPart) -> list[tuple[str, bool]]:
+def _known(attribute: object, part: KeyPart) -> list[tuple[str, bool]]:
     """What a value begins with, each with whether that is all of it; nothing if nothing is known.
 
     Of a reference it is what is known of the other model's primary key.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any
 
 from django.apps import AppConfig
 from django.core.checks import CheckMessage, Error, Warning
@@ -14,6 +13,7 @@ from dynamo_single.exceptions import DynamoSingleError, ForeignTable, FormNotApp
 from dynamo_single.orm.filled import fitting, knowledge
 from dynamo_single.orm.filled.states import StoredForm, refuse_foreign
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.upgrades import FIRST
 from dynamo_single.table.flow import run
 from dynamo_single.table.table import Table, get_table
@@ -28,7 +28,7 @@ def check_served(app_configs: Sequence[AppConfig] | None = None, **kwargs: objec
 
 
 def check_tables(
-    app_configs: Sequence[AppConfig] | None = None, databases: Collection[str] | None = None, **kwargs: Any
+    app_configs: Sequence[AppConfig] | None = None, databases: Collection[str] | None = None, **kwargs: object
 ) -> list[CheckMessage]:
     """W905: changes of items that are open; E022: a table of another project, or one that cannot be read.
 
@@ -68,7 +68,7 @@ def _unreadable(table: Table, item_type: str, form: StoredForm) -> Iterator[Warn
             yield Warning(str(error), obj=model, id="dynamo_single.W908")
 
 
-def check_apps(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
+def check_apps(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
     """W906: an app with models of ours and without migrations. Sends nothing; for ``check --deploy``."""
     labels = {model._meta.app_label for model in registry.all_models() if not _is_shipped(model)}
     return [
@@ -83,7 +83,7 @@ def check_apps(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) ->
     ]
 
 
-def check_versions(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
+def check_versions(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
     """W907: a raised schema version in an app without migrations, so that nobody knows of items below it."""
     return [
         Warning(
@@ -101,5 +101,5 @@ def check_versions(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any
     ]
 
 
-def _is_shipped(model: Any) -> bool:
+def _is_shipped(model: type[DynamoModel]) -> bool:
     return model.__module__.partition(".")[0] in _SHIPPED

@@ -59,7 +59,7 @@ _INSTEAD: Final = {
 }
 
 
-def check_models(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
+def check_models(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
     """Every check of ours of every model of the given apps; collisions are looked for among all models."""
     labels = None if app_configs is None else {config.label for config in app_configs}
     models = [model for model in registry.all_models() if labels is None or model._meta.app_label in labels]

@@ -12,6 +12,7 @@ from django.db import router
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.backend.router import uses_engine
 from dynamo_single.orm.schema.fields.columns import column_of
+from dynamo_single.orm.schema.kinds import ModelField
 
 _INSTEAD = "Keep the other object's pk in a field of its own, or keep this model in DynamoDB too."
 
@@ -50,5 +51,5 @@ def _problems(field: Any, target: Any) -> Iterator[Error]:
         yield _error(field, text, "Take an on_delete that Django carries out, such as models.CASCADE.")
 
 
-def _error(field: Any, message: str, hint: str) -> Error:
+def _error(field: ModelField, message: str, hint: str) -> Error:
     return Error(message, hint=hint, obj=field.model, id="dynamo_single.E010")

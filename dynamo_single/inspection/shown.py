@@ -108,7 +108,7 @@ def model_shown(alias: str, item: Item) -> type[DynamoModel] | None:
     return registry.model_of_type(alias, item_type)
 
 
-def as_text(item: Mapping[str, Any]) -> str:
+def as_text(item: Mapping[str, object]) -> str:
     """DynamoDB's JSON of an item, an attribute a line; binary values are base64, as AWS writes them."""
     lines = [
         f"  {json.dumps(name, ensure_ascii=False)}: {json.dumps(value, ensure_ascii=False, default=_binary)}"
@@ -174,7 +174,7 @@ def _made_by(own: Sequence[AccessKey], index: str | None, partition: str, sort: 
     return None
 
 
-def _as_shown(keys: Iterable[ShownKey]) -> dict[str, Any]:
+def _as_shown(keys: Iterable[ShownKey]) -> dict[str, object]:
     found: dict[str, Any] = {}
     for key in keys:
         pair = (names.PARTITION_KEY, names.SORT_KEY)
@@ -228,7 +228,7 @@ def _is_named_by_secret(model: type[DynamoModel] | None, masks: Masks) -> bool:
     return model is not None and not masks.attributes(model).isdisjoint(registry.layout_of(model).identity)
 
 
-def _references(model: type[DynamoModel], values: Mapping[str, Any]) -> Iterator[Link]:
+def _references(model: type[DynamoModel], values: Mapping[str, object]) -> Iterator[Link]:
     for field in model._meta.concrete_fields:
         target: Any = getattr(field.remote_field, "model", None)
         value = values.get(field.attname)

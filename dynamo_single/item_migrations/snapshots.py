@@ -27,6 +27,7 @@ from dynamo_single.orm.schema.encoding.keys import Codec, IndexKey, Key, KeyPart
 from dynamo_single.orm.schema.encoding.members import codec_of_member
 from dynamo_single.orm.schema.encoding.shards import Sharding, Shards, suffix
 from dynamo_single.orm.schema.fingerprints import key_fingerprint
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import AccessKey
 from dynamo_single.orm.schema.upgrades import FIRST
 from dynamo_single.table import names
@@ -235,7 +236,7 @@ class Snapshot(Written):
         return made
 
 
-def changes_from(model: Any, version: int) -> tuple[str, ...]:
+def changes_from(model: type[DynamoModel], version: int) -> tuple[str, ...]:
     """The physical names that a model's upgrades from a version on may change, folded copies of them not counted."""
     upgrades = model._options.upgrades.items()
     return tuple(sorted({name for start, each in upgrades if start >= version for name in each.changes}))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from dynamo_single.exceptions import NoAccessPattern
 from dynamo_single.orm.conditions.matching import matches
@@ -20,6 +20,9 @@ from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.query.queryset import QuerySet
 
 #: The most operands of ``IN`` (AWS developer guide, "Comparison operator and function reference").
 _MOST_TYPES: Final = 100
@@ -91,7 +94,7 @@ class _Scanned:
 
     _prefetch_related_lookups = ()
 
-    def __init__(self, alias: ScanningAlias, queryset: Any) -> None:
+    def __init__(self, alias: ScanningAlias, queryset: QuerySet[DynamoModel]) -> None:
         self.alias = alias
         self.queryset = queryset
 
@@ -103,12 +106,12 @@ class _Scanned:
         """Named objects are read by their keys."""
         return self.queryset.filter(**conditions)
 
-    def iterator(self, chunk_size: int | None = None) -> Iterator[Any]:
+    def iterator(self, chunk_size: int | None = None) -> Iterator[object]:
         """The objects of all such models of the table, or none where another model has given them."""
         return self.alias.objects_along(self.queryset.model)
 
 
-def _unlisted(queryset: Any) -> Unlisted | None:
+def _unlisted(queryset: QuerySet[DynamoModel]) -> Unlisted | None:
     """What is asked by a queryset that no key answers, ``None`` for any other. Sends nothing."""
     # As Django asks; the order is given up.
     queryset = queryset.order_by(queryset.model._meta.pk.name)

@@ -74,7 +74,7 @@ def apart(work: Callable[[], T]) -> T:
         _mode.depth = depth
 
 
-async def twin(owner: Any, name: str, /, *args: Any, **options: Any) -> Any:
+async def twin(owner: object, name: str, /, *args: object, **options: object) -> Any:
     """What a method that sends gives; in an event loop its twin, with an ``a`` before its name."""
     if _mode.depth:
         return apart(partial(getattr(owner, name), *args, **options))

@@ -39,7 +39,7 @@ class PageForm:
         self._decode = msgspec.json.Decoder(msgspec.defstruct("Page", [held, *others])).decode
         self._is_raw = is_raw
 
-    def decoded(self, body: bytes) -> dict[str, Any] | None:
+    def decoded(self, body: bytes) -> dict[str, object] | None:
         """The members of an answer; ``None`` if the body is not of this form, or no whole JSON."""
         if self._is_raw and holds_binary(body):
             return None
@@ -68,7 +68,7 @@ class TypedAnswer(dict[str, Any]):
         self._member = member
         self._untyped = untyped
 
-    def as_plain(self) -> Mapping[str, Any]:
+    def as_plain(self) -> Mapping[str, object]:
         """The answer as any other one is; its items are decoded again, when they are asked for."""
         return _Plain(self, self._member, self._untyped)
 

@@ -68,7 +68,7 @@ class Table:
         except transport.FAILURES as error:
             raise transport.explained(self.settings, request.operation, params, error) from error
 
-    def _params(self, request: Request) -> dict[str, Any]:
+    def _params(self, request: Request) -> dict[str, object]:
         params = dict(request.params)
         if request.operation not in ON_SEVERAL_TABLES:
             params["TableName"] = self.name
@@ -102,7 +102,7 @@ class Table:
         """
         return self.send(request, form) if flow.is_run() else await self._asend(request, form)
 
-    async def _asend(self, request: Request, form: PageForm | None) -> dict[str, Any]:
+    async def _asend(self, request: Request, form: PageForm | None) -> dict[str, object]:
         params = self._params(request)
         try:
             return await self._acall(request.operation, params, form)
@@ -148,7 +148,7 @@ class Table:
             listeners.tell(operation, params, heard, time.perf_counter() - started, failure)
         return response
 
-    async def _acall(self, operation: str, params: Parameters, form: PageForm | None) -> dict[str, Any]:
+    async def _acall(self, operation: str, params: Parameters, form: PageForm | None) -> dict[str, object]:
         """``call()`` in an event loop. Listeners hear of the request there; interceptors are asked in a thread."""
         params = _asked(operation, params)
         if not HEARD.get():
@@ -166,14 +166,14 @@ class Table:
             listeners.tell(operation, params, heard, time.perf_counter() - started, failure)
         return response
 
-    def _answer(self, operation: str, params: Parameters, form: PageForm | None) -> dict[str, Any]:
+    def _answer(self, operation: str, params: Parameters, form: PageForm | None) -> dict[str, object]:
         if INTERCEPTING.get() or redirects.state.guard is not None:
             answer = self._tested(operation, params)
             if answer is not None:
                 return answer
         return transport.send(self.settings, operation, params, form)
 
-    async def _aanswer(self, operation: str, params: Parameters, form: PageForm | None) -> dict[str, Any]:
+    async def _aanswer(self, operation: str, params: Parameters, form: PageForm | None) -> dict[str, object]:
         if INTERCEPTING.get() or redirects.state.guard is not None:
             # What a test does there may send requests of its own, or wait.
             answer = await sync_to_async(self._tested)(operation, params)
@@ -181,7 +181,7 @@ class Table:
                 return answer
         return await transport.asend(self.settings, operation, params, form)
 
-    def _tested(self, operation: str, params: Parameters) -> dict[str, Any] | None:
+    def _tested(self, operation: str, params: Parameters) -> dict[str, object] | None:
         """What a test answers in DynamoDB's place; else ``None``, if the request may be sent."""
         answer = flow.apart(partial(listeners.intercepted, operation, params)) if INTERCEPTING.get() else None
         if answer is None and redirects.state.guard is not None:
@@ -222,7 +222,7 @@ def table_at(settings: TableSettings) -> Table:
     return Table(settings)
 
 
-def _forget(*, setting: str, **kwargs: Any) -> None:
+def _forget(*, setting: str, **kwargs: object) -> None:
     if setting == "DYNAMO_SINGLE":
         _tables.clear()
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from dynamo_single.orm.effects import child_counters
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.requests.actions import Update, as_read
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table.flow import run
 from dynamo_single.table.table import Table
 from dynamo_single.verification.findings import Finding, Subject
@@ -36,5 +36,5 @@ def inquire(table: Table, subject: Subject) -> Iterator[Finding]:
         yield Finding("counter", subject.key, f"{called} is {held}, and there are {number} {counted}.", (repair,))
 
 
-def _held(obj: Any, name: str) -> int:
+def _held(obj: DynamoModel, name: str) -> int:
     return int(obj._stored.get(name, {"N": "0"})["N"])

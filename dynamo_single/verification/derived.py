@@ -9,6 +9,7 @@ from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.effects import derived
 from dynamo_single.orm.items import hydration, serialization
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Delete, Item, ItemKey, Put, as_read
+from dynamo_single.orm.schema.kinds import ModelField
 from dynamo_single.verification.findings import Finding, Others, Subject, state_of, still_missing
 
 
@@ -76,7 +77,7 @@ def _held_by(model: Any) -> str:
     return stored
 
 
-def _is_automatic(field: Any) -> bool:
+def _is_automatic(field: ModelField) -> bool:
     return bool(getattr(field, "auto_now", False) or getattr(field, "auto_now_add", False))
 
 

@@ -69,7 +69,7 @@ def _is_unfilled(subject: Subject, copy: Any) -> bool:
     return copy.reference_field.attribute.attr_name in subject.item and copy.attr_name not in subject.item
 
 
-def _copies(subject: Subject, values: dict[str, Any], waits: frozenset[str]) -> Iterator[Finding]:
+def _copies(subject: Subject, values: dict[str, object], waits: frozenset[str]) -> Iterator[Finding]:
     attributes = registry.attributes_of(subject.model)
     for copy in registry.copies_of(subject.model):
         source, text = attributes[copy.source], values[copy.name]

@@ -22,6 +22,7 @@ from dynamo_single.orm.requests import block
 from dynamo_single.orm.requests.actions import Action, Item, ItemKey
 from dynamo_single.orm.requests.compiler import compile_batches, compile_reads
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table.batches import get_batch
 from dynamo_single.table.flow import run
 from dynamo_single.table.limits import MAX_ACTIONS
@@ -46,7 +47,7 @@ _ROUNDS: Final = 4
 def verify(
     table: Table | str = "default",
     *,
-    model: Any = None,
+    model: type[DynamoModel] | None = None,
     rate: float | None = None,
     progress: Callable[[int], object] | None = None,
     older: Callable[[Any], object] | None = None,

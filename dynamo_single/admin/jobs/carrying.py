@@ -15,6 +15,7 @@ from dynamo_single import clock
 from dynamo_single.admin import trash
 from dynamo_single.admin.errors import REFUSALS
 from dynamo_single.admin.jobs.models import KEPT, TOLD, AdminJob
+from dynamo_single.orm.schema.kinds import DynamoModel
 
 #: What can be done in batches, and the permission that a model's admin is asked for.
 ACTIONS: Final = {"delete": "delete", "purge": "hard_delete", "restore": "restore"}
@@ -35,7 +36,7 @@ def begin(request: HttpRequest, modeladmin: Any, action: str, keys: Sequence[str
     )
 
 
-def is_allowed(request: HttpRequest, modeladmin: Any, action: str, obj: Any = None) -> bool:
+def is_allowed(request: HttpRequest, modeladmin: Any, action: str, obj: DynamoModel | None = None) -> bool:
     """Whether the user may do it now, at all or with an object."""
     return bool(getattr(modeladmin, f"has_{ACTIONS[action]}_permission")(request, obj))
 
@@ -66,7 +67,7 @@ def _batch(request: HttpRequest, modeladmin: Any, job: AdminJob) -> None:
         job.save()
 
 
-def _is_left(action: str, obj: Any) -> bool:
+def _is_left(action: str, obj: DynamoModel) -> bool:
     """Whether an object is still to be done: an earlier try of the batch, or somebody else, may have done it."""
     return not trash.has_trash(type(obj)) or trash.is_deleted(obj) == (action != "delete")
 
@@ -88,7 +89,7 @@ def _do(request: HttpRequest, modeladmin: Any, job: AdminJob, obj: Any) -> None:
         _note(job, known, str(refusal))
 
 
-def _note(job: AdminJob, obj: Any, text: str) -> None:
+def _note(job: AdminJob, obj: DynamoModel, text: str) -> None:
     """What is refused stays, is named to who looks, and holds up nothing else."""
     job.failed += 1
     if len(job.failures) < TOLD:

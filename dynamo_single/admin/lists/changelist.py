@@ -21,6 +21,8 @@ from dynamo_single.admin.lists.filters import MembersListFilter, counter_of
 from dynamo_single.admin.references import is_answered, is_exact
 from dynamo_single.costs import Costs, measure_requests
 from dynamo_single.exceptions import DynamoSingleError, NotSupported, TooManyMatches
+from dynamo_single.orm.query.queryset import QuerySet
+from dynamo_single.orm.schema.kinds import DynamoModel
 
 #: The parameter that holds the columns of an order, which is Django's.
 ORDER_VAR = "o"
@@ -75,7 +77,7 @@ class KeyChangeList(ChangeList):
             raise
         return queryset
 
-    def get_filters_params(self, params: Any = None) -> dict[str, Any]:
+    def get_filters_params(self, params: Any = None) -> dict[str, object]:
         """Django's, without the page's size, which is no filter."""
         found: dict[str, Any] = super().get_filters_params(params)
         found.pop(SIZE_VAR, None)
@@ -111,7 +113,7 @@ class KeyChangeList(ChangeList):
         names = {field.name: field for field in self.lookup_opts.concrete_fields}
         return names.get(column) if isinstance(column, str) else None
 
-    def _is_served(self, queryset: Any, column: Any) -> bool:
+    def _is_served(self, queryset: QuerySet[DynamoModel], column: Any) -> bool:
         order = self.get_ordering_field(column)
         if order is None:
             return False
@@ -131,7 +133,7 @@ class KeyChangeList(ChangeList):
         self._leave_out(_("the order that it is set to"))
         return []
 
-    def _get_deterministic_ordering(self, ordering: Any) -> list[Any]:
+    def _get_deterministic_ordering(self, ordering: Any) -> list[str]:
         # Django adds "-pk", which few keys serve; a key's own order is total already (private to Django).
         return list(ordering)
 
@@ -324,7 +326,7 @@ def _asks_rows(spec: Any) -> bool:
     return isinstance(spec, AllValuesFieldListFilter | MembersListFilter)
 
 
-def _once(choices: list[Any]) -> Any:
+def _once(choices: list[object]) -> Any:
     return lambda changelist: iter(choices)
 
 

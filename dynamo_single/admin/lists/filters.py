@@ -21,6 +21,7 @@ from dynamo_single.admin.lists import holding
 from dynamo_single.admin.references import is_answered
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.orm.schema.fields.fields import ReferenceField, SetField
+from dynamo_single.orm.schema.kinds import ModelField
 
 
 class TrashFilter(SimpleListFilter):
@@ -87,7 +88,7 @@ def count_references(spec: Any, changelist: Any) -> dict[str, int]:
     return {**found, "__c": counts[None]} if spec.include_empty_choice else found
 
 
-def _by_value(spec: Any, changelist: Any, name: str) -> Counter[Any]:
+def _by_value(spec: FieldListFilter, changelist: Any, name: str) -> Counter[Any]:
     listed = changelist.get_queryset(spec.request, exclude_parameters=spec.expected_parameters())
     counts: Counter[Any] = Counter()
     for value, count in listed.order_by().values_list(name).annotate(rows=Count("pk")):
@@ -104,13 +105,13 @@ def counter_of(spec: Any) -> Callable[[Any, Any], dict[str, int]] | None:
     return kinds.get(type(spec)) if getattr(spec, "field_path", "") in _own_names(spec) else None
 
 
-def _own_names(spec: Any) -> set[str]:
+def _own_names(spec: FieldListFilter) -> set[str]:
     """The names of the fields of the listed model, as opposed to paths over references."""
     field: Any = getattr(spec, "field", None)
     return set() if field is None else {each.name for each in field.model._meta.concrete_fields}
 
 
-def counts_by_subquery(spec: Any) -> bool:
+def counts_by_subquery(spec: FieldListFilter) -> bool:
     """Whether a filter counts its choices as Django's ``SimpleListFilter`` does."""
     own = type(spec)
     return (
@@ -184,7 +185,7 @@ class MembersListFilter(FieldListFilter):
             }
 
 
-def _is_reference(field: Any) -> bool:
+def _is_reference(field: ModelField) -> bool:
     return isinstance(field, ReferenceField) and is_stored_in_dynamodb(field.remote_field.model)
 
 

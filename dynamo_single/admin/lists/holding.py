@@ -14,9 +14,11 @@ from dynamo_single.admin.references import is_exact
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.plan.advice import propose, word_query
 from dynamo_single.orm.plan.constraints import gather
+from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.results import objects
 from dynamo_single.orm.results.held import Held
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table.flow import run
 
 #: Up to how many rows are counted where none are held.
@@ -37,7 +39,7 @@ def limit_of(model_admin: Any) -> int:
     return int(getattr(model_admin, "list_max_in_memory", None) or 0)
 
 
-def begin(request: Any) -> None:
+def begin(request: HttpRequest) -> None:
     """Let the querysets of this request's list share what they hold."""
     request.__dict__[_NAME] = {}
 
@@ -61,7 +63,7 @@ def of(queryset: Any) -> Held | None:
     return found
 
 
-def detached(queryset: Any) -> Any:
+def detached(queryset: QuerySet[DynamoModel]) -> Any:
     """The queryset, answered by keys alone."""
     return queryset._asking(replace(queryset._asked, held=None))
 
@@ -71,7 +73,7 @@ def hold(queryset: Any) -> None:
     run(objects.hold(state_of(queryset.order_by())))
 
 
-def to_act_on(request: Any, model_admin: Any, queryset: Any) -> Any:
+def to_act_on(request: HttpRequest, model_admin: Any, queryset: QuerySet[DynamoModel]) -> Any:
     """The rows that an action works on, as a queryset that keys answer: nothing is written by what is only held.
 
     Of a list that was answered in memory, these are the rows by their primary keys.
@@ -90,7 +92,7 @@ def to_act_on(request: Any, model_admin: Any, queryset: Any) -> Any:
     return rows if keys is None else rows.filter(pk__in=keys)
 
 
-def _is_readable(queryset: Any) -> bool:
+def _is_readable(queryset: QuerySet[DynamoModel]) -> bool:
     """Whether DynamoDB can compare by the conditions, once rows are chosen by their keys."""
     try:
         state_of(queryset)
@@ -106,12 +108,12 @@ def count(model_admin: Any, queryset: Any) -> int:
     return int(queryset.count())
 
 
-def give_up(request: Any) -> None:
+def give_up(request: HttpRequest) -> None:
     """Hold nothing for the rest of this request."""
     request.__dict__[_NAME] = None
 
 
-def is_given_up(request: Any) -> bool:
+def is_given_up(request: HttpRequest) -> bool:
     """Whether there was too much to hold."""
     return _NAME in request.__dict__ and request.__dict__[_NAME] is None
 
@@ -127,7 +129,7 @@ def rows_held(request: HttpRequest) -> int | None:
     return sum(held.rows for held in found) if found else None
 
 
-def missing_key(queryset: Any) -> str:
+def missing_key(queryset: QuerySet[DynamoModel]) -> str:
     """Why keys do not answer a queryset by themselves, and the key that would; what they would filter is named."""
     try:
         state = state_of(queryset)

@@ -19,8 +19,10 @@ from dynamo_single.costs import measure_requests
 from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.items.form import form_of
+from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.results import related
+from dynamo_single.orm.schema.kinds import DynamoModel
 
 #: The parameter that says where a step begins; empty for the first one.
 SCAN_VAR = "scan"
@@ -115,7 +117,7 @@ def _source(changelist: Any) -> tuple[Any, bool]:
     return holding.detached(everything).order_by().allow_scan(), False
 
 
-def _condition(queryset: Any) -> Any:
+def _condition(queryset: QuerySet[DynamoModel]) -> Any:
     state = state_of(queryset)
     return lower(state.where, state.layout)
 

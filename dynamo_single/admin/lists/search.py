@@ -16,15 +16,17 @@ from django.utils.translation import gettext as _
 
 from dynamo_single.admin.references import is_exact
 from dynamo_single.exceptions import InvalidValue, NotSupported
+from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.results import objects
 from dynamo_single.orm.schema.fields.fields import IdentityField
+from dynamo_single.orm.schema.kinds import DynamoModel
 
 _WORDS = re.compile(r"""\"([^\"]+)\"|'([^']+)'|(\S+)""")
 _PREFIXES = {"^": "istartswith", "=": "iexact"}
 
 
-def lookups(model: Any, name: str) -> list[str]:
+def lookups(model: type[DynamoModel], name: str) -> list[str]:
     """The lookups that a search field stands for, as in Django: what contains the word unless it says otherwise.
 
     A primary key of several attributes is looked for in each of them.
@@ -42,7 +44,7 @@ def lookups(model: Any, name: str) -> list[str]:
     return [f"{path}__{lookup}"]
 
 
-def _lookup_of(model: Any, name: str) -> Any:
+def _lookup_of(model: type[DynamoModel], name: str) -> Any:
     path, _separator, lookup = name.rpartition("__")
     field = model._meta.pk if path == "pk" else {each.name: each for each in model._meta.concrete_fields}.get(path)
     return None if field is None else field.get_lookup(lookup)
@@ -53,7 +55,7 @@ def words(text: str) -> list[str]:
     return ["".join(found) for found in _WORDS.findall(text)]
 
 
-def anywhere(queryset: Any, fields: Sequence[str], text: str) -> Any:
+def anywhere(queryset: QuerySet[DynamoModel], fields: Sequence[str], text: str) -> Any:
     """What has every word of a text in one of the fields; a word that a field cannot hold is not looked for there."""
     named = [lookup for name in fields for lookup in lookups(queryset.model, name)]
     for word in words(text):
@@ -64,7 +66,7 @@ def anywhere(queryset: Any, fields: Sequence[str], text: str) -> Any:
     return queryset
 
 
-def _can_be(queryset: Any, lookup: str, word: str) -> bool:
+def _can_be(queryset: QuerySet[DynamoModel], lookup: str, word: str) -> bool:
     """Whether a word is of the type of the attribute that it would be compared with."""
     try:
         objects.plan(state_of(queryset.filter(**{lookup: word}).order_by()))
@@ -91,7 +93,7 @@ def by_keys(queryset: Any, fields: Sequence[str], text: str) -> tuple[Any, list[
     return found, used
 
 
-def _served(queryset: Any, name: str, text: str) -> list[str]:
+def _served(queryset: QuerySet[DynamoModel], name: str, text: str) -> list[str]:
     """The first lookup of a search field that a key answers, in any case if there is a copy for that."""
     path = lookups(queryset.model, name)[0].rpartition("__")[0]
     whole = name.startswith("=") or name.endswith(("__exact", "__iexact"))

@@ -46,7 +46,7 @@ def with_panel(site: TableSite, view: Callable[..., HttpResponseBase]) -> Callab
     """A view whose pages end with the panel, for those who have the permission; as it is where settings have it off."""
 
     @functools.wraps(view)
-    def measured(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+    def measured(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
         if not cost_settings().admin_panel:
             return view(request, *args, **kwargs)
         watch = _Watch(site)

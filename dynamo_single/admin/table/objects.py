@@ -25,7 +25,7 @@ class LeadsToItem(_Base):
     def render_change_form(
         self,
         request: HttpRequest,
-        context: dict[str, Any],
+        context: dict[str, object],
         add: bool = False,
         change: bool = False,
         form_url: str = "",

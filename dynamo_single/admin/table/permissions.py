@@ -10,6 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 
 from dynamo_single.inspection.masking import is_secret
+from dynamo_single.orm.schema.kinds import DynamoModel
 
 #: The permissions of the pages; ``dynamo_single.permissions`` has their names.
 TABLE, PATTERNS, HEALTH, COSTS = (
@@ -20,7 +21,7 @@ TABLE, PATTERNS, HEALTH, COSTS = (
 class TableSite(AdminSite):
     """A site that has these pages."""
 
-    def is_secret(self, model: Any, name: str) -> bool:
+    def is_secret(self, model: type[DynamoModel], name: str) -> bool:
         """Whether the pages of the table mask an attribute; the model is ``None`` for an item of no known type."""
         return is_secret(model, name)
 

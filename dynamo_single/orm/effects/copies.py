@@ -6,7 +6,7 @@ What happens when a source changes is in ``spreading``.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 from dynamo_single.exceptions import InvalidValue, MissingReference, SourceChanged
 from dynamo_single.orm.conditions.terms import Stored
@@ -18,6 +18,7 @@ from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey
 from dynamo_single.orm.requests.block import Block
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import CopiedAttribute
+from dynamo_single.orm.schema.attributes.base import Attribute
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table.table import get_table
 
@@ -128,7 +129,7 @@ def _has(copy: CopiedAttribute, holder: Item) -> Stored:
     return Stored(stored, "missing") if value is None else Stored(stored, "=", (value,))
 
 
-def value_in(attribute: Any, item: Item) -> object:
+def value_in(attribute: Attribute, item: Item) -> object:
     """The value of an attribute in an item, without a default for a missing one."""
     stored = item.get(attribute.attr_name)
     return None if stored is None else attribute.from_attribute_value(dict(stored))

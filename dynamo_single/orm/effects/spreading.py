@@ -29,7 +29,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import CopiedAttribute
 from dynamo_single.orm.schema.encoding.values import item_size
 from dynamo_single.orm.schema.identities import some_value_of
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.kinds import DynamoModel, ModelField
 from dynamo_single.table import names
 from dynamo_single.table.limits import MAX_ACTIONS
 
@@ -72,7 +72,7 @@ class Group(Struct, frozen=True):
                             yield obj
 
 
-def _holders(holder: Any, field: Any, pk: object, *, deleted: bool) -> list[Any]:
+def _holders(holder: Any, field: ModelField, pk: object, *, deleted: bool) -> list[Any]:
     """The querysets that find the objects which refer to one; raises ``NoAccessPattern`` if no key does."""
     # Without Meta.ordering, which no key may have.
     every = holder._base_manager.order_by().filter(**{field.attname: pk})

@@ -18,6 +18,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.encoding.keys import Codec, KeyPart, Template, codec_for
 from dynamo_single.orm.schema.fingerprints import key_fingerprints
 from dynamo_single.orm.schema.identities import codec_of
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 from dynamo_single.table import names
 
@@ -28,7 +29,7 @@ _TRASH = f"{names.TRASH_PREFIX}#"
 _in_use: dict[Any, Keys] = {}
 
 
-def index_keys(model: Any) -> Keys:
+def index_keys(model: type[DynamoModel]) -> Keys:
     """Every key on an index that the model's items are written with now: those of live items, and the trash's."""
     return _in_use.get(model._meta.concrete_model) or registry.layout_of(model).index_keys
 
@@ -55,7 +56,7 @@ def forget() -> None:
         _keep(model, None)
 
 
-def _keep(model: Any, keys: Keys | None) -> None:
+def _keep(model: type[DynamoModel], keys: Keys | None) -> None:
     concrete = model._meta.concrete_model
     if _in_use.get(concrete) == keys:
         return

@@ -16,6 +16,7 @@ from dynamo_single.orm.filled.kept import changing
 from dynamo_single.orm.filled.states import StoredForm
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import ModelLayout, Twin
 
 #: By model, the declared physical names of its attributes that are being renamed, or were while this process ran.
@@ -78,7 +79,7 @@ def _twins(model: Any, form: StoredForm) -> Iterator[Twin]:
             yield from (Twin(own, _other(twin, own), is_kept=False) for twin in _known(model, own))
 
 
-def _known(model: Any, own: str) -> Iterator[Twin]:
+def _known(model: type[DynamoModel], own: str) -> Iterator[Twin]:
     layout = registry.layout_of(model)
     return (twin for twin in layout.twins if own in (twin.used, twin.other))
 
@@ -87,7 +88,7 @@ def _other(twin: Twin, own: str) -> str:
     return twin.other if twin.used == own else twin.used
 
 
-def is_served(model: Any, attribute: Attribute) -> bool:
+def is_served(model: type[DynamoModel], attribute: Attribute) -> bool:
     """Whether code can have both names of an attribute: what other items or claims follow from has one only."""
     field, meta, layout = attribute.field, model._meta, registry.layout_of(model)
     if layout.schema is not None:
@@ -121,7 +122,7 @@ def _put(model: Any, twins: tuple[Twin, ...]) -> None:
             listener(model)
 
 
-def _rename(model: Any, twins: tuple[Twin, ...]) -> None:
+def _rename(model: type[DynamoModel], twins: tuple[Twin, ...]) -> None:
     declared = _declared.setdefault(model, {})
     used = {name: twin.used for twin in twins for name in (twin.used, twin.other)}
     layouts = registry.layouts_of(model)

@@ -103,7 +103,7 @@ class LoadedValues(tuple[Any, ...]):
     item: Item
 
 
-def _made(model: type[DynamoModel], values: dict[str, Any], item: Item | None, db: str | None) -> DynamoModel:
+def _made(model: type[DynamoModel], values: dict[str, object], item: Item | None, db: str | None) -> DynamoModel:
     listened_to = pre_init.has_listeners(model) or post_init.has_listeners(model)
     if listened_to:
         apart(partial(pre_init.send, sender=model, args=(), kwargs={}))

@@ -12,6 +12,7 @@ from typing import Any
 from dynamo_single.orm.filled import names_in_use
 from dynamo_single.orm.plan.projection import PartialItem
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table.items import NewItem, StoredValue
 from dynamo_single.table.pages import item_of
 
@@ -64,7 +65,7 @@ class RenamedItem(StoredItem):
     def __init__(self, names: Mapping[str, str]) -> None:
         self.names = names
 
-    def __get__(self, instance: object, owner: Any) -> Any:
+    def __get__(self, instance: object, owner: object) -> Any:
         held = super().__get__(instance, owner)
         if instance is None or held is None:
             return held
@@ -81,7 +82,7 @@ class RenamedItem(StoredItem):
         return kept
 
 
-def _follow(model: Any) -> None:
+def _follow(model: type[DynamoModel]) -> None:
     names = {twin.other: twin.used for twin in registry.layout_of(model).twins if not twin.is_before}
     if names:
         model._stored = RenamedItem(names)

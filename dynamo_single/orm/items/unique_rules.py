@@ -281,7 +281,7 @@ def _declared(model: Any) -> Iterator[Rule]:
         yield Rule(model, attributes, _condition(model, constraint), constraint)
 
 
-def _members(model: Any, name: str) -> Attribute | None:
+def _members(model: type[DynamoModel], name: str) -> Attribute | None:
     """The set whose members are unique as the values of an attribute are, if there is one."""
     attributes = registry.attributes_of(model)
     found = [each for each, of in model.unique_members.items() if of == name]

@@ -103,7 +103,7 @@ class Awaited:
             return deleted
         return await self._deleted(self._demanding(_condition_of(**options)), current())  # type: ignore[no-any-return]
 
-    async def ahard_delete(self: Any, *, condition: Any = None) -> tuple[int, dict[str, int]]:
+    async def ahard_delete(self: Any, *, condition: object = None) -> tuple[int, dict[str, int]]:
         """``hard_delete()``, awaited."""
         if not _deletes_natively(self):
             deleted: tuple[int, dict[str, int]] = await sync_to_async(self.hard_delete)(condition=condition)

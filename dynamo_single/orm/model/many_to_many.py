@@ -65,7 +65,7 @@ class ManyToMany(_Base):
         self.index = index
 
     # The stubs of the base classes differ from each other.
-    def contribute_to_class(self, cls: Any, name: str, **kwargs: Any) -> None:  # type: ignore[override]
+    def contribute_to_class(self, cls: Any, name: str, **kwargs: object) -> None:  # type: ignore[override]
         """Django's, with our edges and managers in the place of its own."""
         if not cls._meta.abstract and not self.remote_field.through:
             # Django makes none where there is one.

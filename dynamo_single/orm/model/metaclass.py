@@ -130,7 +130,7 @@ class ModelMeta(MetaModel, ModelBase):
         cls._has_from_db = getattr(cls.from_db, "__func__", None) is not root.from_db.__func__
         return cls
 
-    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **kwargs: Any) -> None:
+    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, object], **kwargs: object) -> None:
         """Let PynamoDB collect the attributes."""
         model: Any = cls
         options = getattr(model, "_options", None)

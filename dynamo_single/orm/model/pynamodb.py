@@ -77,7 +77,7 @@ class PynamoDBHooks(_Base):
     #: Of a model with ``derived_by``: whether an item belongs to one object only, which no other one puts its own over.
     derived_exclusive: ClassVar[bool] = False
 
-    def update(self, *args: object, **kwargs: Any) -> Any:
+    def update(self, *args: object, **kwargs: object) -> Any:
         """PynamoDB's ``update(actions)`` is refused: it would leave keys behind that depend on what it changes."""
         raise NotSupported(
             f"{type(self).__name__}.update(actions) is PynamoDB's and knows nothing of the keys that depend on an "
@@ -85,7 +85,7 @@ class PynamoDBHooks(_Base):
         )
 
     @classmethod
-    def _refuse_table_change(cls, *args: object, **kwargs: Any) -> Any:
+    def _refuse_table_change(cls, *args: object, **kwargs: object) -> Any:
         raise NotSupported(
             f"The table belongs to all models, so {cls.__name__} neither makes nor deletes it: manage.py dynamo_setup "
             "sets it up."
@@ -122,17 +122,17 @@ class PynamoDBHooks(_Base):
         cls._check_plain_write()
         return super().batch_write(auto_commit=auto_commit)
 
-    def get_save_kwargs_from_instance(self, *args: object, **kwargs: Any) -> Any:
+    def get_save_kwargs_from_instance(self, *args: object, **kwargs: object) -> Any:
         """For PynamoDB's ``TransactWrite``; refused where other items depend on this one."""
         self._check_plain_write()
         return super().get_save_kwargs_from_instance(*args, **kwargs)  # type: ignore[misc]  # not in the stand-in
 
-    def get_delete_kwargs_from_instance(self, *args: object, **kwargs: Any) -> Any:
+    def get_delete_kwargs_from_instance(self, *args: object, **kwargs: object) -> Any:
         """For PynamoDB's ``TransactWrite``; refused where other items depend on this one."""
         self._check_plain_write()
         return super().get_delete_kwargs_from_instance(*args, **kwargs)  # type: ignore[misc]  # not in the stand-in
 
-    def get_update_kwargs_from_instance(self, *args: object, **kwargs: Any) -> Any:
+    def get_update_kwargs_from_instance(self, *args: object, **kwargs: object) -> Any:
         """Refused as ``update`` is."""
         return self.update()
 
@@ -154,7 +154,7 @@ class PynamoDBHooks(_Base):
     if not TYPE_CHECKING:  # their arguments are PynamoDB's
 
         @classmethod
-        def query(cls, *args: object, **options: Any) -> Any:
+        def query(cls, *args: object, **options: object) -> Any:
             """PynamoDB's ``query`` of the table; ``index_name`` is refused."""
             cls._refuse_index("query", args, options)
             return super().query(*args, **options)
@@ -166,7 +166,7 @@ class PynamoDBHooks(_Base):
             return super().count(*args, **options)
 
     @classmethod
-    def _refuse_index(cls, method: str, args: tuple[object, ...], options: dict[str, Any]) -> None:
+    def _refuse_index(cls, method: str, args: tuple[object, ...], options: dict[str, object]) -> None:
         index = args[_INDEX_NAME] if len(args) > _INDEX_NAME else options.get("index_name")
         if index is not None:
             asked = f"{cls.__name__}.objects.using_index({index!r}).filter(...)"

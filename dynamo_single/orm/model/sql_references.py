@@ -18,7 +18,7 @@ from django.db.models.sql import compiler
 
 from dynamo_single.orm.requests import block
 from dynamo_single.orm.schema.fields.columns import LOG, has_sql, is_in_dynamodb, relations_from_sql
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.kinds import DynamoModel, ModelField
 from dynamo_single.table.flow import local
 
 #: Where an object keeps what goes along with it, from ``pre_delete`` to ``post_delete``.
@@ -37,7 +37,7 @@ def install() -> None:
 
     descend = compiler.select_related_descend  # type: ignore[attr-defined]  # private to Django
 
-    def select_related_descend(field: Any, *args: Any, **options: Any) -> Any:
+    def select_related_descend(field: ModelField, *args: object, **options: object) -> Any:
         # The other side's model, whichever side this is.
         return not is_in_dynamodb(getattr(field.remote_field, "model", None)) and descend(field, *args, **options)
 
@@ -64,7 +64,7 @@ def _take(field: Any, target: Any) -> None:
         post_delete.connect(_delete, **receiver)
 
 
-def _as_declared(field: Any) -> Any:
+def _as_declared(field: ModelField) -> Any:
     name, path, args, kwargs = type(field).deconstruct(field)
     kwargs.pop("db_constraint")
     return name, path, args, kwargs
@@ -115,7 +115,7 @@ def _aliases(model: type[DynamoModel]) -> list[str]:
     return sorted({router.db_for_write(related.related_model) for related in relations_from_sql(model)})
 
 
-def _collect(sender: Any, instance: object, origin: Any, **kwargs: Any) -> None:
+def _collect(sender: Any, instance: object, origin: Any, **kwargs: object) -> None:
     """Read the rows that refer to an object. ``PROTECT`` and ``RESTRICT`` refuse its deletion before it is sent."""
     rows = []
     for alias in _aliases(sender):

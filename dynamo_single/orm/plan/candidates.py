@@ -65,7 +65,7 @@ def weigh(
     return _by_range(key, query, constraints, shares)
 
 
-def _values(part: KeyPart, constraints: Constraints) -> tuple[Any, ...]:
+def _values(part: KeyPart, constraints: Constraints) -> tuple[object, ...]:
     """The values that a part can have; a canonical part is also given by a comparison of canonical forms."""
     allowed = constraints.allowed.get(part.name)
     if allowed is not None:

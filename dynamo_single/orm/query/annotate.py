@@ -23,6 +23,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import DateAttribute, TimestampAttribute
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.encoding.shown import shown
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.where.arguments import asking
 
 Q = TypeVar("Q", bound=PlannedQuerySet[Any])
@@ -77,7 +78,7 @@ def annotate(queryset: Q, args: Sequence[object], kwargs: Mapping[str, object]) 
     return clone
 
 
-def _groups(queryset: PlannedQuerySet[Any]) -> Columns | None:
+def _groups(queryset: PlannedQuerySet[DynamoModel]) -> Columns | None:
     chosen = queryset._asked.columns
     identity = registry.layout_of(queryset.model).identity
     if chosen is None or len(identity) > 1:
@@ -86,7 +87,7 @@ def _groups(queryset: PlannedQuerySet[Any]) -> Columns | None:
     return replace(chosen, attributes=tuple(identity[0] if name == "pk" else name for name in chosen.attributes))
 
 
-def _check_alias(queryset: PlannedQuerySet[Any], before: Computation, alias: str) -> None:
+def _check_alias(queryset: PlannedQuerySet[DynamoModel], before: Computation, alias: str) -> None:
     if before.groups is not None:
         taken = alias in before.groups.names or alias in before.groups.attributes
     else:
@@ -95,7 +96,7 @@ def _check_alias(queryset: PlannedQuerySet[Any], before: Computation, alias: str
         raise ValueError(f"The annotation '{alias}' conflicts with a field on the model.")
 
 
-def _measure(queryset: PlannedQuerySet[Any], alias: str, expression: Any, *, grouped: bool) -> Measure:
+def _measure(queryset: PlannedQuerySet[DynamoModel], alias: str, expression: object, *, grouped: bool) -> Measure:
     sources = [each for each in getattr(expression, "source_expressions", ()) if isinstance(each, F)]
     name = getattr(sources[0], "name", "") if len(sources) == 1 else ""
     if not isinstance(getattr(queryset.model, name, None) if name else None, Children):

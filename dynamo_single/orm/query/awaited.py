@@ -70,7 +70,7 @@ class AwaitedQuerySet(WritingQuerySet[M]):
         found = await (self._two(args, kwargs)._read() if key is None else by_key.objects(self, (key,)))
         return self._only(found, args, kwargs)
 
-    async def _one(self, asked: Mapping[str, Any]) -> M:
+    async def _one(self, asked: Mapping[str, object]) -> M:
         """``get()`` for a coroutine."""
         return await (self._got((), asked) if self._is_native() else local(partial(self.get, **asked)))
 
@@ -126,7 +126,7 @@ class AwaitedQuerySet(WritingQuerySet[M]):
             return await super().alatest(*fields)
         return self._one_of(await _first_of(self._outermost(fields, first=False)))
 
-    async def aaggregate(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+    async def aaggregate(self, *args: object, **kwargs: object) -> dict[str, Any]:
         """``aggregate()``, awaited."""
         if not self._is_native() or not are_plain(type(self), ("aggregate",)):
             return await super().aaggregate(*args, **kwargs)

@@ -36,13 +36,13 @@ _OURS = ("dynamo_single", "django")
 Keys = Mapping[ItemKey, tuple[Any, Values]]
 
 
-def key_of_one(queryset: StatefulQuerySet[Any], given: Mapping[str, object]) -> ItemKey | None:
+def key_of_one(queryset: StatefulQuerySet[DynamoModel], given: Mapping[str, object]) -> ItemKey | None:
     """The primary key that the arguments of ``get()`` give; ``None`` where the ordinary way is to be taken."""
     found = _key_and_values(queryset.model, given) if _asks_plainly(queryset) else None
     return None if found is None else found[0]
 
 
-def keys_of_several(queryset: StatefulQuerySet[Any], pks: Sequence[object]) -> Keys | None:
+def keys_of_several(queryset: StatefulQuerySet[DynamoModel], pks: Sequence[object]) -> Keys | None:
     """The primary keys of objects with these ``pk``, each once; ``None`` where the ordinary way is to be taken."""
     if not pks or len(pks) > MAX_KEYS or queryset.query.order_by or not _asks_plainly(queryset):
         return None
@@ -55,7 +55,7 @@ def keys_of_several(queryset: StatefulQuerySet[Any], pks: Sequence[object]) -> K
     return keys
 
 
-async def by_pk(queryset: StatefulQuerySet[Any], keys: Keys) -> dict[Any, Any]:
+async def by_pk(queryset: StatefulQuerySet[DynamoModel], keys: Keys) -> dict[Any, Any]:
     """The objects under some keys by their ``pk``, in the order of the keys; requests as those of ``objects()``."""
     return {_pk_of(obj, *keys[key]): obj for key, obj in await _found(queryset, tuple(keys))}
 
@@ -82,7 +82,7 @@ async def _found(queryset: StatefulQuerySet[Any], keys: Sequence[ItemKey]) -> li
     return found
 
 
-def _asks_plainly(queryset: StatefulQuerySet[Any]) -> bool:
+def _asks_plainly(queryset: StatefulQuerySet[DynamoModel]) -> bool:
     """Whether a queryset asks for objects as they are stored, and nothing of a project's stands between."""
     if queryset._iterable_class is not ObjectIterable or not _nothing_between(type(queryset)):
         return False
@@ -120,7 +120,7 @@ def _nothing_between(queryset_class: type[Any]) -> bool:
 
 
 @cache
-def _identity_of(model: type[DynamoModel]) -> Mapping[str, Any] | None:
+def _identity_of(model: type[DynamoModel]) -> Mapping[str, object] | None:
     """The attributes of the identity; ``None`` if equality with one of them says less than a key does, or the shard
     is not known."""
     layout = registry.layout_of(model)

@@ -22,6 +22,7 @@ from dynamo_single.orm.effects.together import effects_of
 from dynamo_single.orm.requests import block
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.encoding.shown import shown
+from dynamo_single.orm.schema.kinds import Defaults, DynamoModel
 
 
 class End(Struct, frozen=True, eq=False):
@@ -50,7 +51,7 @@ class End(Struct, frozen=True, eq=False):
         partition = registry.layout_of(self.through).primary.partition.variables
         return found.using_index("primary").consistent() if consistent and {*partition} == {name} else found
 
-    def edge(self, near: object, far: object, values: Mapping[str, Any] | None = None) -> Any:
+    def edge(self, near: object, far: object, values: Mapping[str, object] | None = None) -> Any:
         """A new edge between two objects, given by their ``pk``."""
         return self.through(**{**(values or {}), self.near.attname: near, self.far.attname: far})
 
@@ -135,7 +136,7 @@ class EdgesManager:
         self._write_block()
         self._clear()
 
-    def set(self, objs: Iterable[Any], *, clear: bool = False, through_defaults: Any = None) -> None:
+    def set(self, objs: Iterable[object], *, clear: bool = False, through_defaults: Defaults = None) -> None:
         """Let exactly these objects be there: a Query, and what ``add()`` and ``remove()`` send for what differs."""
         self.set_base(objs, clear=clear, through_defaults=through_defaults)
 
@@ -156,14 +157,20 @@ class EdgesManager:
         self._remove([pk for pk in held if pk not in wanted], raw=raw)
         self._add([pk for pk in wanted if pk not in held], through_defaults, raw=raw)
 
-    def create(self, *, through_defaults: Any = None, **kwargs: Any) -> Any:
+    def create(self, *, through_defaults: Defaults = None, **kwargs: object) -> Any:
         """Create an object and an edge to it."""
         behind: Any = super()
         obj = behind.create(**kwargs)
         self.add(obj, through_defaults=through_defaults)
         return obj
 
-    def get_or_create(self, defaults: Any = None, *, through_defaults: Any = None, **kwargs: Any) -> tuple[Any, bool]:
+    def get_or_create(
+        self,
+        defaults: Defaults = None,
+        *,
+        through_defaults: Defaults = None,
+        **kwargs: object,
+    ) -> tuple[DynamoModel, bool]:
         """The object among those here that matches; if there is none, a new one with an edge to it."""
         behind: Any = super()
         obj, created = behind.get_or_create(defaults, **kwargs)
@@ -172,8 +179,13 @@ class EdgesManager:
         return obj, created
 
     def update_or_create(
-        self, defaults: Any = None, create_defaults: Any = None, *, through_defaults: Any = None, **kwargs: Any
-    ) -> tuple[Any, bool]:
+        self,
+        defaults: Defaults = None,
+        create_defaults: Defaults = None,
+        *,
+        through_defaults: Defaults = None,
+        **kwargs: object,
+    ) -> tuple[DynamoModel, bool]:
         """Update the object among those here that matches; if there is none, make a new one and an edge to it."""
         behind: Any = super()
         obj, created = behind.update_or_create(defaults, create_defaults, **kwargs)
@@ -181,11 +193,11 @@ class EdgesManager:
             self.add(obj, through_defaults=through_defaults)
         return obj, created
 
-    async def aadd(self, *objs: Any, through_defaults: Any = None) -> None:
+    async def aadd(self, *objs: object, through_defaults: Defaults = None) -> None:
         """See ``add()``."""
         await sync_to_async(self.add)(*objs, through_defaults=through_defaults)
 
-    async def aremove(self, *objs: Any) -> None:
+    async def aremove(self, *objs: object) -> None:
         """See ``remove()``."""
         await sync_to_async(self.remove)(*objs)
 
@@ -193,11 +205,11 @@ class EdgesManager:
         """See ``clear()``."""
         await sync_to_async(self.clear)()
 
-    async def aset(self, objs: Iterable[Any], *, clear: bool = False, through_defaults: Any = None) -> None:
+    async def aset(self, objs: Iterable[object], *, clear: bool = False, through_defaults: Defaults = None) -> None:
         """See ``set()``."""
         await sync_to_async(self.set)(objs, clear=clear, through_defaults=through_defaults)
 
-    async def acreate(self, *, through_defaults: Any = None, **kwargs: Any) -> Any:
+    async def acreate(self, *, through_defaults: Defaults = None, **kwargs: object) -> Any:
         """See ``create()``."""
         return await sync_to_async(self.create)(through_defaults=through_defaults, **kwargs)
 
@@ -241,7 +253,7 @@ class EdgesManager:
         """All edges of the object, to change them."""
         return self.end.edges([self.instance.pk], consistent=True)
 
-    def _edges_of(self, pks: Sequence[Any]) -> Any:
+    def _edges_of(self, pks: Sequence[object]) -> Any:
         """The edges to some objects, by their keys."""
         keys = [self.end.edge(self.instance.pk, pk).pk for pk in pks]
         return self.through._base_manager.order_by().filter(pk__in=keys).using_index("primary").consistent()
@@ -290,7 +302,7 @@ for _name in ("add", "remove", "clear", "set", "create", "get_or_create", "updat
         vars(EdgesManager)[_each].alters_data = True  # templates call none of them
 
 
-def _resolved(defaults: Any) -> dict[str, Any]:
+def _resolved(defaults: Defaults) -> dict[str, object]:
     """The values for an edge; each that can be called is called for it, as in Django."""
     return {name: value() if callable(value) else value for name, value in (defaults or {}).items()}
 
@@ -327,7 +339,7 @@ class EdgesDescriptor:
     def _manager_class(self) -> Any:
         return manager_class(type(self.end.model._default_manager))
 
-    def __get__(self, instance: Any, owner: Any) -> Any:
+    def __get__(self, instance: Any, owner: object) -> Any:
         return self if instance is None else self._manager_class(self.end, instance)
 
     def __set__(self, instance: object, value: object) -> NoReturn:

@@ -25,7 +25,7 @@ from dynamo_single.orm.results import computation, objects, prefetching, related
 from dynamo_single.orm.results.objects import Results
 from dynamo_single.orm.results.state import QueryState
 from dynamo_single.orm.schema.fields.fetching import default_mode
-from dynamo_single.orm.schema.kinds import M
+from dynamo_single.orm.schema.kinds import DynamoModel, M
 from dynamo_single.orm.schema.owners import are_plain
 from dynamo_single.orm.where.arguments import check_lists, check_nesting, check_number, in_one_order, raise_unknown
 from dynamo_single.table.flow import is_run, iterate, listed, local, run
@@ -54,7 +54,7 @@ class ObjectIterable(ModelIterable):  # type: ignore[type-arg]  # not generic at
 
     queryset: StatefulQuerySet[Any]
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[object]:
         return _lazily(self.queryset)
 
 
@@ -63,16 +63,16 @@ class RowIterable(BaseIterable):  # type: ignore[type-arg]  # not generic at run
 
     queryset: StatefulQuerySet[Any]
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[object]:
         return _lazily(self.queryset)
 
 
-def _lazily(queryset: StatefulQuerySet[Any]) -> Iterator[Any]:
+def _lazily(queryset: StatefulQuerySet[DynamoModel]) -> Iterator[Any]:
     """What is read of a queryset, which begins with the first result: an event loop may stand where this is called."""
     return chain.from_iterable(map(_results, (queryset,)))
 
 
-def _results(queryset: StatefulQuerySet[Any]) -> Iterator[Any]:
+def _results(queryset: StatefulQuerySet[DynamoModel]) -> Iterator[Any]:
     return iterate(opened(state_of(queryset), queryset._iterable_class))
 
 

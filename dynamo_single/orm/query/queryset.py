@@ -211,7 +211,7 @@ class QuerySet(AwaitedQuerySet[M]):
         clone._iterable_class = RowIterable
         return clone
 
-    def aggregate(self, *args: object, **kwargs: Any) -> dict[str, Any]:
+    def aggregate(self, *args: object, **kwargs: object) -> dict[str, Any]:
         """``Count``, ``Min``, ``Max``, ``Sum`` and ``Avg`` of attributes, with Django's types of results.
 
         One count is one Query with Select=COUNT; the least or greatest value of what a key is ordered by is one Query

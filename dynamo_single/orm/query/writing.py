@@ -20,7 +20,7 @@ from dynamo_single.orm.query.planned import PlannedQuerySet
 from dynamo_single.orm.requests.block import Block, current
 from dynamo_single.orm.results import objects
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.kinds import DynamoModel, M
+from dynamo_single.orm.schema.kinds import Defaults, DynamoModel, M
 from dynamo_single.orm.schema.owners import are_plain
 from dynamo_single.orm.write.on_delete import involved
 from dynamo_single.table.flow import Flow, local, run
@@ -83,7 +83,7 @@ class WritingQuerySet(PlannedQuerySet[M]):
         """Set values on each object that matches: one Query, then one update an object, under the same conditions."""
         return run(self._updated(kwargs, current()))
 
-    async def aupdate(self, **kwargs: Any) -> int:
+    async def aupdate(self, **kwargs: object) -> int:
         """``update()``, awaited."""
         if not self._writes_natively("update"):
             return await super().aupdate(**kwargs)
@@ -253,13 +253,13 @@ class WritingQuerySet(PlannedQuerySet[M]):
         model = self.model
         return are_plain(type(self), ("create",)) and are_plain(model, ("__init__",)) and makes_objects(model)
 
-    async def aget_or_create(self, defaults: Mapping[str, object] | None = None, **kwargs: Any) -> tuple[M, bool]:
+    async def aget_or_create(self, defaults: Defaults = None, **kwargs: object) -> tuple[M, bool]:
         """``get_or_create()``, awaited."""
         if not (self._is_native() and self._creates_natively() and are_plain(type(self), ("get_or_create",))):
             return await super().aget_or_create(defaults, **kwargs)
         return await self._got_or_created(defaults, kwargs)
 
-    async def _got_or_created(self, defaults: Any, asked: Mapping[str, Any]) -> tuple[M, bool]:
+    async def _got_or_created(self, defaults: Defaults, asked: Mapping[str, object]) -> tuple[M, bool]:
         # Django's own steps, but for the SQL transaction that it puts around the creation.
         try:
             return await self._one(asked), False
@@ -276,9 +276,9 @@ class WritingQuerySet(PlannedQuerySet[M]):
 
     async def aupdate_or_create(
         self,
-        defaults: Mapping[str, object] | None = None,
-        create_defaults: Mapping[str, object] | None = None,
-        **kwargs: Any,
+        defaults: Defaults = None,
+        create_defaults: Defaults = None,
+        **kwargs: object,
     ) -> tuple[M, bool]:
         """``update_or_create()``, awaited."""
         plain = are_plain(type(self), ("get_or_create", "update_or_create"))
@@ -293,8 +293,8 @@ class WritingQuerySet(PlannedQuerySet[M]):
 
     def update_or_create(
         self,
-        defaults: Mapping[str, object] | None = None,
-        create_defaults: Mapping[str, object] | None = None,
+        defaults: Defaults = None,
+        create_defaults: Defaults = None,
         **kwargs: object,
     ) -> tuple[M, bool]:
         """Update the object that matches, or create it; ``True`` if it was created."""
@@ -306,7 +306,7 @@ class WritingQuerySet(PlannedQuerySet[M]):
             obj.save()
         return obj, created
 
-    async def _one(self, asked: Mapping[str, Any]) -> M:
+    async def _one(self, asked: Mapping[str, object]) -> M:
         """``get()`` for a coroutine."""
         raise NotImplementedError
 
@@ -325,7 +325,7 @@ class WritingQuerySet(PlannedQuerySet[M]):
         raise NotSupported("Items are deleted by delete(), not by QuerySet._raw_delete().")
 
 
-async def _resolved(values: Mapping[str, object]) -> dict[str, Any]:
+async def _resolved(values: Mapping[str, object]) -> dict[str, object]:
     """Values, of which those that can be called are called, as Django does: in a thread, since they are a project's."""
     if not any(map(callable, values.values())):
         return dict(values)

@@ -115,7 +115,7 @@ def _fingerprint(plan: Plan) -> tuple[str, str, str]:
     return plan.layout.label, _digest(_way(plan)), _digest(asked)
 
 
-def _way(plan: Plan, *, within: bool = False) -> tuple[Any, ...]:
+def _way(plan: Plan, *, within: bool = False) -> tuple[object, ...]:
     """How a plan is read. There may be more shards next time, but for one ``within`` a union, which numbers them."""
     conditions = [(each.partition, each.operator, each.operands) for each in plan.conditions]
     if plan.is_sharded and not within:
@@ -124,7 +124,7 @@ def _way(plan: Plan, *, within: bool = False) -> tuple[Any, ...]:
     return plan.kind, plan.merge, list(_key(plan.key, plan.layout)), conditions, plan.keys, parts
 
 
-def _key(key: AccessKey | None, layout: ModelLayout) -> Iterator[Any]:
+def _key(key: AccessKey | None, layout: ModelLayout) -> Iterator[object]:
     if key is None:
         return
     yield key.name, key.index, key.partition.source, key.sort.source
@@ -145,7 +145,7 @@ def _signer(secret: str | bytes, salt: str) -> signing.Signer:
     return signing.Signer(key=secret, sep=".", salt=salt, fallback_keys=[])
 
 
-def sealed(value: list[Any], salt: str = SALT) -> str:
+def sealed(value: list[object], salt: str = SALT) -> str:
     """A JSON value as a text that nobody can read or make up, of use for one ``salt``. The same gives the same text."""
     data = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     secret = settings.SECRET_KEY

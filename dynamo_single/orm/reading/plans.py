@@ -192,7 +192,7 @@ def _mirrored(found: list[Pages[Item]], *, forward: bool) -> list[Pages[Item]]:
     return found if forward else found[::-1]
 
 
-def order_of(plan: Plan, item: Item) -> tuple[Any, ...]:
+def order_of(plan: Plan, item: Item) -> tuple[object, ...]:
     """What the items of a union are merged by: the values of the attributes that it is ordered by."""
     attributes = plan.layout.attributes
     values = ((order_value(item[attributes[order.attribute].stored])[1], order) for order in plan.merged_by)

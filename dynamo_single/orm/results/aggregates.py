@@ -118,7 +118,7 @@ def _condition_of(expression: Any) -> object:
     return getattr(expression.filter, "condition", expression.filter)
 
 
-def _field(model: type[DynamoModel], alias: str, expression: Any, source: Any) -> DynamoField | None:
+def _field(model: type[DynamoModel], alias: str, expression: object, source: Any) -> DynamoField | None:
     """The field that an aggregate is of; ``None`` for ``Count("*")``."""
     if isinstance(source, Star):
         return None
@@ -169,7 +169,7 @@ def _default(function: Function, field: Any, expression: Any) -> object:
     return checked_default(function, field.attribute, default)
 
 
-async def aggregate(source: QueryState, measures: Sequence[Measure]) -> dict[str, Any]:
+async def aggregate(source: QueryState, measures: Sequence[Measure]) -> dict[str, object]:
     """The results by alias; ``source`` asks for the objects themselves, in its own order and slice."""
     if source.is_empty:
         results = Tallies(source.model, measures).results()

@@ -56,7 +56,7 @@ def _reader(model: type[DynamoModel], names: Sequence[str]) -> Callable[[hydrati
     groups = [field.names if isinstance(field, IdentityField) else (field.attname,) for field in fields]
     read = row_reader(model, [name for group in groups for name in group])
 
-    def row(item: hydration.Item) -> tuple[Any, ...]:
+    def row(item: hydration.Item) -> tuple[object, ...]:
         values = iter(read(item))
         return tuple(
             field.joined([next(values) for _ in group]) if isinstance(field, IdentityField) else next(values)
@@ -96,17 +96,17 @@ def _keys_of_references(model: type[DynamoModel]) -> Iterator[tuple[Any, str]]:
             yield field, field.target_field.name
 
 
-def as_dict(names: Sequence[str], row: tuple[object, ...]) -> dict[str, Any]:
+def as_dict(names: Sequence[str], row: tuple[object, ...]) -> dict[str, object]:
     """A row of ``values()``."""
     return dict(zip(names, row, strict=True))
 
 
-def as_tuple(names: Sequence[str], row: tuple[object, ...]) -> tuple[Any, ...]:
+def as_tuple(names: Sequence[str], row: tuple[object, ...]) -> tuple[object, ...]:
     """A row of ``values_list()``."""
     return row
 
 
-def as_named_tuple(names: Sequence[str], row: tuple[object, ...]) -> tuple[Any, ...]:
+def as_named_tuple(names: Sequence[str], row: tuple[object, ...]) -> tuple[object, ...]:
     """A row of ``values_list(named=True)``: Django's named tuple, of which there is one class for the same names."""
     named: tuple[Any, ...] = create_namedtuple_class(*names)._make(row)
     return named

@@ -17,17 +17,18 @@ from django.db.models.query import get_prefetcher, normalize_prefetch_lookups, p
 from dynamo_single.orm.results.restarts import restarted
 from dynamo_single.orm.results.state import Along
 from dynamo_single.orm.schema.fields.fetching import mark
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.owners import all_plain
 from dynamo_single.table.flow import is_run, local
 
 
-async def fetch(objects: Sequence[Any], along: Along) -> None:
+async def fetch(objects: Sequence[object], along: Along) -> None:
     """Fill the references that ``select_related`` named; the objects know their fetch mode then."""
     mark(objects, along.mode)
     await prefetch(objects, along.references)
 
 
-async def read_along(objects: Sequence[Any], along: Along) -> None:
+async def read_along(objects: Sequence[object], along: Along) -> None:
     """Read what ``select_related`` and ``prefetch_related`` named, for some of the objects that are given."""
     await fetch(objects, along)
     await prefetch(objects, along.prefetched)
@@ -46,7 +47,7 @@ async def prefetch(objects: Sequence[Any], lookups: Sequence[Any]) -> None:
 class _Prefetching:
     """One such reading: Django's rules of which lookups are followed, and what each level's objects are."""
 
-    def __init__(self, objects: Sequence[Any]) -> None:
+    def __init__(self, objects: Sequence[DynamoModel]) -> None:
         self.objects = objects
         self.done: dict[str, Sequence[Any]] = {}
         self.automatic: set[Any] = set()
@@ -111,7 +112,7 @@ def _check(lookup: Any, first: Any, name: str, is_found: bool, *, is_last: bool,
         )
 
 
-def _related(objects: Sequence[Any], name: str) -> list[Any]:
+def _related(objects: Sequence[DynamoModel], name: str) -> list[DynamoModel]:
     """What a relation that is read already leads to."""
     found: list[Any] = []
     for obj in objects:
@@ -128,7 +129,7 @@ def _related(objects: Sequence[Any], name: str) -> list[Any]:
     return found
 
 
-async def _one_level(objects: list[Any], prefetcher: Any, lookup: Any, level: int) -> tuple[Any, Any]:
+async def _one_level(objects: list[DynamoModel], prefetcher: Any, lookup: Any, level: int) -> tuple[Any, Any]:
     if not _is_native(prefetcher):
         found: tuple[Any, Any] = await local(partial(prefetch_one_level, objects, prefetcher, lookup, level))
         return found

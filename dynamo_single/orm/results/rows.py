@@ -142,7 +142,7 @@ async def rows(state: QueryState) -> Results:
     attributes = dict(zip(columns.names, columns.attributes, strict=True)) if columns is not None else {}
     named = [name if name in computation.aliases else attributes[name] for name in output]
 
-    def shaped(row: Mapping[str, Any]) -> object:
+    def shaped(row: Mapping[str, object]) -> object:
         return shape(output, tuple(row[name] for name in named))
 
     if computation.groups is not None:
@@ -263,7 +263,7 @@ async def _rows_of_objects(
     columns = state.asked.columns or Columns((), (), as_tuple)
     read = replace(columns, shape=as_tuple).reader(state.model)
 
-    def row(entry: _Entry) -> Mapping[str, Any]:
+    def row(entry: _Entry) -> Mapping[str, object]:
         return {**dict(zip(columns.attributes, read(entry[0]), strict=True)), **entry[1]}
 
     async with aclosing(_entries(state, computation)) as pages:

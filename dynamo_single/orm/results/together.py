@@ -26,6 +26,7 @@ from dynamo_single.orm.requests.block import check_plan
 from dynamo_single.orm.results import objects
 from dynamo_single.orm.results.state import ALL_MATCHES, QueryState
 from dynamo_single.orm.schema.encoding.keys import prefix_end
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import ModelLayout
 
 
@@ -179,6 +180,6 @@ def _range(group: Sequence[_Kind]) -> KeyCondition:
     return KeyCondition(first.condition.partition, "between", (first.low, end))
 
 
-def _in_order(state: QueryState, plan: Plan, kinds: Sequence[_Kind]) -> list[Any]:
+def _in_order(state: QueryState, plan: Plan, kinds: Sequence[_Kind]) -> list[DynamoModel]:
     items = chain.from_iterable(kind.found if plan.forward else reversed(kind.found) for kind in kinds)
     return list(map(objects.reader(state), items))

@@ -49,7 +49,7 @@ class Children(Generic[M]):
         self.field_name = field
         self.cascade = cascade
 
-    def __set_name__(self, owner: Any, name: str) -> None:
+    def __set_name__(self, owner: type[DynamoModel], name: str) -> None:
         self.owner = owner
         self.name = name
 
@@ -100,10 +100,10 @@ class Children(Generic[M]):
         return {*registry.layout_of(self.model).primary.partition.variables} <= {self.field.attname}
 
     @overload
-    def __get__(self, instance: None, owner: Any) -> Self: ...
+    def __get__(self, instance: None, owner: object) -> Self: ...
     @overload
-    def __get__(self, instance: Any, owner: Any) -> Manager[M]: ...
-    def __get__(self, instance: Any, owner: Any) -> Any:
+    def __get__(self, instance: Any, owner: object) -> Manager[M]: ...
+    def __get__(self, instance: Any, owner: object) -> Any:
         return self if instance is None else self._manager_class(instance)
 
     def problem(self) -> str | None:

@@ -18,6 +18,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute, CanonicalAttribute, CopiedAttribute, CounterAttribute
 from dynamo_single.orm.schema.attributes.references import StandIn
 from dynamo_single.orm.schema.encoding.keys import KeyPart, Template
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import AccessKey
 
 #: Longer texts end in a hash: they stand in the table's state item, which has 400 KB for all models.
@@ -46,7 +47,7 @@ def key_fingerprint(key: AccessKey, stored: Mapping[str, str]) -> str:
     return shortened(" ".join((key.index or "primary", *texts, *divided)))
 
 
-def key_fingerprints(model: Any) -> dict[str, str]:
+def key_fingerprints(model: type[DynamoModel]) -> dict[str, str]:
     """The text of each key of a model, by its name: those of live objects, and ``trash``."""
     layout = registry.layout_of(model)
     stored = {name: info.stored for name, info in layout.attributes.items()}

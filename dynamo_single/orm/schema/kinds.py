@@ -5,6 +5,7 @@ At run time the name is Django's own class, of which every model of ours is one.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from django.db.models import Field
@@ -14,9 +15,11 @@ if TYPE_CHECKING:
 else:
     from django.db.models import Model as DynamoModel
 
-__all__ = ["DynamoModel", "M", "ModelField"]
+__all__ = ["Defaults", "DynamoModel", "M", "ModelField"]
 
 #: The model of a queryset, a manager, a page.
 M = TypeVar("M", bound=DynamoModel, covariant=True)
+#: Values by name for what is made or changed on the way; Django calls those that can be called.
+Defaults: TypeAlias = "Mapping[str, object] | None"
 #: A field of Django's, whatever it takes and gives.
 ModelField: TypeAlias = "Field[Any, Any]"

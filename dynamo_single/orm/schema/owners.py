@@ -24,7 +24,7 @@ def are_plain(cls: Any, names: tuple[str, ...]) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _are_plain(cls: Any, names: tuple[str, ...], methods: tuple[Any, ...]) -> bool:
+def _are_plain(cls: Any, names: tuple[str, ...], methods: tuple[object, ...]) -> bool:
     return all(owner is None or f"{owner.__module__}.".startswith(_PLAIN) for owner in owners_of(cls, names))
 
 
@@ -34,7 +34,7 @@ def all_plain(cls: Any, names: tuple[str, ...]) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _all_plain(cls: Any, names: tuple[str, ...], methods: tuple[Any, ...]) -> bool:
+def _all_plain(cls: Any, names: tuple[str, ...], methods: tuple[object, ...]) -> bool:
     owners = (each for each in cls.__mro__ if not vars(each).keys().isdisjoint(names))
     return all(f"{each.__module__}.".startswith(_OURS) for each in owners)
 

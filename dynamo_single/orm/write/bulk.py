@@ -37,6 +37,7 @@ from dynamo_single.orm.requests.block import Block
 from dynamo_single.orm.requests.compiler import compile_action
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import CanonicalAttribute
+from dynamo_single.orm.schema.attributes.base import Attribute
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.write import assignments
@@ -379,7 +380,7 @@ def _settable(model: Any) -> frozenset[str]:
     return frozenset(attributes.keys() - fixed - {*model._identity} - {*automatic_names(model)})
 
 
-def _is_of_creation(attribute: Any) -> bool:
+def _is_of_creation(attribute: Attribute) -> bool:
     return bool(attribute.settled or attribute.immutable or attribute.field_options.get("auto_now_add"))
 
 

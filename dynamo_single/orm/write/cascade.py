@@ -52,7 +52,7 @@ class Listing(Struct, frozen=True):
         found = self._everything().with_visibility(self.visibility).filter(**given, **self.conditions)
         return found.using_index("primary").consistent() if self.children.is_by_table else found
 
-    async def again(self, found: Sequence[Any], pks: Sequence[object]) -> list[Any]:
+    async def again(self, found: Sequence[DynamoModel], pks: Sequence[object]) -> list[DynamoModel]:
         """What an index gave, looked up in the table, since an index may be behind."""
         name = self.children.field.attname
         fresh: list[Any] = []
@@ -95,8 +95,13 @@ def parents(model: type[DynamoModel]) -> Iterator[tuple[Any, Any]]:
 
 
 async def below(
-    root: DynamoModel, listings_of: ListingsOf, *, again: bool = False, for_good: bool = False, also: Sequence[Any] = ()
-) -> list[Any]:
+    root: DynamoModel,
+    listings_of: ListingsOf,
+    *,
+    again: bool = False,
+    for_good: bool = False,
+    also: Sequence[DynamoModel] = (),
+) -> list[DynamoModel]:
     """All that goes along with an object, and with those ``also`` given, parents before their children, each once.
 
     Kinds of children that lie beside each other in a partition are read by one Query, and each other kind by its own.
@@ -122,7 +127,7 @@ async def below(
     return found
 
 
-async def _listed(listings: Sequence[Listing], pks: Sequence[object], *, again: bool) -> list[Any]:
+async def _listed(listings: Sequence[Listing], pks: Sequence[object], *, again: bool) -> list[DynamoModel]:
     """The children of some parents."""
     querysets = [each.queryset(pks) for each in listings]
     by_table = [queryset for each, queryset in zip(listings, querysets, strict=True) if each.children.is_by_table]

@@ -70,7 +70,7 @@ async def delete(
     return cascade.counts(type(obj), done)
 
 
-async def _tell(origin: object, done: Sequence[Any]) -> None:
+async def _tell(origin: object, done: Sequence[DynamoModel]) -> None:
     for each in done:
         each._state.adding = True
         await notify(post_delete, each._meta.concrete_model, instance=each, using=None, origin=origin)
@@ -110,7 +110,7 @@ async def _is_whole(obj: DynamoModel) -> bool:
     return True
 
 
-async def along_with(obj: DynamoModel) -> list[Any]:
+async def along_with(obj: DynamoModel) -> list[DynamoModel]:
     """What is deleted for good along with an object: a Query for each kind of children, or for several of them."""
     return await cascade.below(obj, listings, for_good=True)
 
@@ -128,7 +128,9 @@ async def _alone(obj: DynamoModel, terms: Terms, pending: Block | None) -> bool:
     return await only_if(obj, terms.queried, lambda again: remove(obj, Terms(again.queried, terms.demanded), pending))
 
 
-async def _with_others(obj: DynamoModel, terms: Terms, done: list[Any], pending: Block | None, origin: object) -> None:
+async def _with_others(
+    obj: DynamoModel, terms: Terms, done: list[DynamoModel], pending: Block | None, origin: object
+) -> None:
     announced: set[ItemKey] = set()
     for attempt in range(ATTEMPTS):
         removal = _Removal(obj, terms)
@@ -164,7 +166,7 @@ async def _with_others(obj: DynamoModel, terms: Terms, done: list[Any], pending:
 
 
 async def _latecomers(
-    obj: DynamoModel, roots: list[Any], origin: object, announced: set[ItemKey], done: list[Any]
+    obj: DynamoModel, roots: list[DynamoModel], origin: object, announced: set[ItemKey], done: list[DynamoModel]
 ) -> None:
     """Do the same about what came to refer to the objects while they were deleted, as far as a key shows it by now."""
     for _ in range(ATTEMPTS):

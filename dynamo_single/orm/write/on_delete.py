@@ -86,7 +86,9 @@ async def report_protected(objects: Sequence[DynamoModel], listings_of: Listings
         )
 
 
-def shows_all(counted: Sequence[tuple[Any, Item]], found: Sequence[Any], *, for_good: bool, last: bool = True) -> bool:
+def shows_all(
+    counted: Sequence[tuple[Any, Item]], found: Sequence[DynamoModel], *, for_good: bool, last: bool = True
+) -> bool:
     """Whether the keys show all live objects that refer to some by checked references, which count them.
 
     ``counted`` are the objects, each with its item as it was read before the search; ``found`` is what the search gave.
@@ -125,7 +127,7 @@ def _is_followed(children: Children, *, for_good: bool) -> bool:
     return for_good or on_delete is PROTECT or (on_delete is CASCADE and registry.has_soft_delete(children.model))
 
 
-async def kept_by(objects: Sequence[DynamoModel], listings_of: ListingsOf) -> list[Any]:
+async def kept_by(objects: Sequence[DynamoModel], listings_of: ListingsOf) -> list[DynamoModel]:
     """Up to ``MAX_NAMED`` for each reference of the objects that keep some others from being deleted."""
     return [each async for _, found in _kept_by(objects, listings_of) for each in found]
 

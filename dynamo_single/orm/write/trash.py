@@ -80,7 +80,7 @@ class Batch(Struct, frozen=True):
         changes = {registry.DELETED_AT: self.moment, registry.DELETED_WITH: self.mark if follows else None}
         return changes | ({registry.PURGE_AT: self.purge_at} if _purges(obj) else {})
 
-    def guard(self, obj: Any) -> Entry:
+    def guard(self, obj: DynamoModel) -> Entry:
         """What holds the deletion of children to their parent's being in the trash with this batch."""
         name = Subject(obj).name
         moment = registry.attributes_of(type(obj))[registry.DELETED_AT].to_attribute_value(self.moment)
@@ -138,12 +138,12 @@ async def _tell(signal: Signal, done: Sequence[object]) -> None:
         await notify(signal, type(each), instance=each)
 
 
-async def along_with(obj: DynamoModel) -> list[Any]:
+async def along_with(obj: DynamoModel) -> list[DynamoModel]:
     """What goes to the trash along with a live object: a Query for each kind of children, or for several of them."""
     return await cascade.below(obj, live)
 
 
-async def coming_back_with(obj: DynamoModel) -> list[Any]:
+async def coming_back_with(obj: DynamoModel) -> list[DynamoModel]:
     """What a restoration brings back along with an object in the trash: a Query for each kind of children."""
     return await cascade.below(obj, Batch.of(obj).listings)
 
@@ -159,7 +159,7 @@ def _check_stored(obj: DynamoModel, done: str) -> None:
 
 
 async def _carry_out(
-    obj: DynamoModel, terms: Terms, done: list[Any], pending: Block | None, *, into_trash: bool
+    obj: DynamoModel, terms: Terms, done: list[DynamoModel], pending: Block | None, *, into_trash: bool
 ) -> None:
     """Do what there is to do, and again if another writer was faster; ``done`` takes in what is written.
 
@@ -201,7 +201,7 @@ async def _carry_out(
             done += work.done
 
 
-async def _look_again(obj: DynamoModel, first: Cascade, done: list[Any]) -> None:
+async def _look_again(obj: DynamoModel, first: Cascade, done: list[DynamoModel]) -> None:
     """Once more for what came to refer to the objects by ``on_delete`` while they went to the trash: a Query for each
     such reference."""
     if any(map(on_delete.takes_along, {type(step.obj) for step in first.steps})):
@@ -245,7 +245,7 @@ async def _restoration(obj: DynamoModel, terms: Terms, *, again: bool) -> Cascad
     return Cascade([*steps, _Assignment(obj, _restored(obj), Terms(terms.queried))], _guards(obj), ask_first=True)
 
 
-async def _latecomers(obj: DynamoModel, batch: Batch | None, done: list[Any]) -> None:
+async def _latecomers(obj: DynamoModel, batch: Batch | None, done: list[DynamoModel]) -> None:
     """Bring back what another deletion of the object put into the trash meanwhile, as far as a key shows it by now."""
 
     def listings_of(children: Children) -> list[Listing]:

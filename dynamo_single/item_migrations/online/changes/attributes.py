@@ -144,7 +144,7 @@ def converted_attribute(before: Snapshot, after: Snapshot, name: str, convert: C
     if name in after.identity:
         raise ConfigurationError(f"{name} is in the primary key, which cannot change in its place: move the items.")
 
-    def store(item: Item) -> Mapping[str, Any] | None:
+    def store(item: Item) -> Mapping[str, object] | None:
         value = item.get(one.stored)
         return None if value is None else _once((one, other), convert, value)
 

@@ -22,6 +22,7 @@ from dynamo_single.orm.schema.attributes.operations import Operation
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.fields.fetching import LeftOut, fetch
 from dynamo_single.orm.schema.fields.fields import DynamoField
+from dynamo_single.orm.schema.kinds import DynamoModel
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault  # Python's own since 3.13
@@ -101,7 +102,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
         editable: bool = True,
         unique: bool = False,
         canonical: bool = False,
-        error_messages: dict[str, Any] | None = None,
+        error_messages: dict[str, object] | None = None,
         attr_name: str | None = None,
         immutable: bool = False,
     ) -> None:
@@ -145,7 +146,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
         field.attribute = self
         cls.add_to_class(name, field)
 
-    def __set_name__(self, owner: Any, name: str) -> None:
+    def __set_name__(self, owner: type[DynamoModel], name: str) -> None:
         self.name = name
         super().__set_name__(owner, name)
 
@@ -175,7 +176,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
     def __set__(self, instance: object, value: T | Combinable | Operation | None) -> None:
         instance.__dict__[self.name] = value
 
-    def __delete__(self, instance: Any) -> None:
+    def __delete__(self, instance: DynamoModel) -> None:
         """Let an object forget the value: it is read again when it is asked for, and a save leaves it as it is."""
         if self.name not in instance.__dict__:
             raise AttributeError(self.name)
@@ -224,12 +225,12 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
         result: T = inner
         return result
 
-    def to_attribute_value(self, value: object) -> dict[str, Any]:
+    def to_attribute_value(self, value: object) -> dict[str, object]:
         """Any value as an AttributeValue; ``None`` as DynamoDB's NULL."""
         prepared = self.prepare(value)
         return {"NULL": True} if prepared is None else {self.attr_type: self.encode(prepared)}
 
-    def from_attribute_value(self, stored: dict[str, Any]) -> T | None:
+    def from_attribute_value(self, stored: dict[str, object]) -> T | None:
         """The Python value of a stored AttributeValue; raises ``InvalidValue`` if another type is stored."""
         if self.attr_type not in stored:
             if "NULL" in stored:
@@ -265,7 +266,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
             raise self.refuse(text)
         return value
 
-    def stored_options(self) -> dict[str, Any]:
+    def stored_options(self) -> dict[str, object]:
         """The arguments of the declaration that decide how values are stored, besides ``attr_name``.
 
         Migration files keep them, so that items of then can be read without the model of now. A subclass of a project

@@ -68,7 +68,7 @@ class CanonicalAttribute(UnicodeAttribute[Literal[True]]):
         blank: bool = False,
         unique: bool = False,
         help_text: Label = "",
-        error_messages: dict[str, Any] | None = None,
+        error_messages: dict[str, object] | None = None,
         attr_name: str | None = None,
     ) -> None:
         if fold not in FOLDS:

@@ -43,7 +43,7 @@ class FileAttribute(Attribute[FieldFile]):
     def __get__(self, instance: None, owner: object) -> FileAttribute: ...
     @overload
     def __get__(self, instance: object, owner: object) -> FieldFile: ...
-    def __get__(self, instance: Any, owner: Any) -> Any:
+    def __get__(self, instance: Any, owner: object) -> Any:
         held = super().__get__(instance, owner)
         if instance is None or (isinstance(held, FieldFile) and held.instance is instance):
             return held

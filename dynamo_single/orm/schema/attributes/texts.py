@@ -66,7 +66,7 @@ class IPAddressAttribute(UnicodeAttribute[Null]):
         #: Knows the one form of an address.
         self.reader: Any = models.GenericIPAddressField(unpack_ipv4=unpack_ipv4)
 
-    def stored_options(self) -> dict[str, Any]:
+    def stored_options(self) -> dict[str, object]:
         """What decides the one form of an address."""
         return {"unpack_ipv4": True} if self.field_options["unpack_ipv4"] else {}
 

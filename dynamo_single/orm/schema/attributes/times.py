@@ -62,7 +62,7 @@ class TimestampAttribute(Attribute[datetime.datetime, Null]):
         if unit is not None:
             self.unit = _UNITS[unit]
 
-    def stored_options(self) -> dict[str, Any]:
+    def stored_options(self) -> dict[str, object]:
         """The unit, where it is another than the class's own."""
         return {} if self.unit == type(self).unit else {"unit": _NAMES_OF_UNITS[self.unit]}
 

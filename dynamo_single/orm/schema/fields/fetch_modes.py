@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from dynamo_single.exceptions import FetchBlocked
+from dynamo_single.orm.schema.kinds import DynamoModel
 
 
 class FetchMode:
@@ -22,7 +23,7 @@ class FetchMode:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def fetch(self, fetcher: Any, instance: Any) -> None:
+    def fetch(self, fetcher: Any, instance: DynamoModel) -> None:
         """Read it."""
         raise NotImplementedError
 
@@ -36,7 +37,7 @@ class FetchMode:
 class _One(FetchMode):
     __slots__ = ()
 
-    def fetch(self, fetcher: Any, instance: Any) -> None:
+    def fetch(self, fetcher: Any, instance: DynamoModel) -> None:
         fetcher.fetch_one(instance)
 
 
@@ -44,7 +45,7 @@ class _Peers(FetchMode):
     __slots__ = ()
     track_peers = True
 
-    def fetch(self, fetcher: Any, instance: Any) -> None:
+    def fetch(self, fetcher: Any, instance: DynamoModel) -> None:
         peers = [peer for each in instance._state.peers if (peer := each()) is not None]
         if len(peers) > 1:
             fetcher.fetch_many(peers)
@@ -55,7 +56,7 @@ class _Peers(FetchMode):
 class _Raise(FetchMode):
     __slots__ = ()
 
-    def fetch(self, fetcher: Any, instance: Any) -> None:
+    def fetch(self, fetcher: Any, instance: DynamoModel) -> None:
         raise FetchBlocked(f"Fetching of {type(instance).__qualname__}.{fetcher.field.name} blocked.")
 
 

@@ -18,6 +18,7 @@ from django.db.models.fields.related_descriptors import ForwardManyToOneDescript
 
 from dynamo_single.conf import default_fetch_mode
 from dynamo_single.exceptions import FetchBlocked, NotSupported, PendingWrite
+from dynamo_single.orm.schema.kinds import DynamoModel
 
 if TYPE_CHECKING or django.VERSION >= (6, 1):
     from django.db.models import FETCH_ONE as FETCH_ONE
@@ -43,7 +44,7 @@ class ObjectState(ModelState):
     fetch_mode = _DefaultMode()
     peers = ()
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in self.__dict__.items() if name != "peers"}
 
 
@@ -57,7 +58,7 @@ class Fetcher(Protocol):
     def fetch_one(self, instance: Any) -> None:
         """Read it for one object; raises what it raises if it is not there."""
 
-    def fetch_many(self, instances: Sequence[Any]) -> None:
+    def fetch_many(self, instances: Sequence[object]) -> None:
         """Read it for all of these that have it not; what is not there is left out."""
 
 
@@ -75,7 +76,7 @@ def default_mode() -> FetchMode:
     return _BY_NAME[default_fetch_mode()]
 
 
-def mode_of(instance: Any) -> FetchMode:
+def mode_of(instance: DynamoModel) -> FetchMode:
     """The mode of an object."""
     mode: FetchMode = getattr(instance._state, "fetch_mode", FETCH_ONE)
     return mode
@@ -98,7 +99,7 @@ def mark(objects: Sequence[Any], mode: FetchMode | None) -> None:
             state.peers = peers
 
 
-def fetch(fetcher: Fetcher, instance: Any) -> None:
+def fetch(fetcher: Fetcher, instance: DynamoModel) -> None:
     """Read something for an object, by its mode; raises ``FetchBlocked`` where that says so.
 
     Where peers cannot be read in an ``atomic()`` block, since a write is pending for one of them, it is for one alone.

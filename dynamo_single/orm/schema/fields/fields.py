@@ -29,6 +29,7 @@ from dynamo_single.orm.schema.fields.fixtures import FixtureDecoder, from_fixtur
 from dynamo_single.orm.schema.fields.forms import DocumentFormField, SetFormField, shown_once_stored
 from dynamo_single.orm.schema.fields.lookups import AttributeType, Canonical, Size
 from dynamo_single.orm.schema.fields.relations import ReverseDescriptor
+from dynamo_single.orm.schema.kinds import ModelField
 
 if TYPE_CHECKING:
     from dynamo_single.orm.schema.attributes import Attribute
@@ -39,7 +40,7 @@ class DynamoField(models.Field):  # type: ignore[type-arg]  # not generic at run
 
     attribute: Attribute
 
-    def descriptor_class(self, field: Any) -> Any:  # type: ignore[override]  # Django calls it; any callable will do
+    def descriptor_class(self, field: ModelField) -> Any:  # type: ignore[override]  # Django calls it; any callable will do
         """The attribute, under its Python name; Django's own in the models of a migration's state, which have none."""
         if not hasattr(self, "attribute"):
             return DeferredAttribute(field)
@@ -71,7 +72,7 @@ class DynamoField(models.Field):  # type: ignore[type-arg]  # not generic at run
         """Django's form field, which a form of a stored object only shows if the attribute is immutable."""
         return shown_once_stored(self, super().formfield(**kwargs))
 
-    def validate(self, value: Any, model_instance: Any) -> None:
+    def validate(self, value: object, model_instance: Any) -> None:
         """Django's validation, and then what the attribute can store."""
         super().validate(value, model_instance)
         self.validate_stored(value)
@@ -191,7 +192,7 @@ class DocumentField(DynamoField, models.JSONField):
         """As it is: a lookup by a path compares with a part of the document."""
         return value
 
-    def validate(self, value: Any, model_instance: Any) -> None:
+    def validate(self, value: object, model_instance: Any) -> None:
         """Without JSONField's own, which knows neither decimals nor sets."""
         models.Field.validate(self, value, model_instance)
         self.validate_stored(value)
@@ -298,7 +299,7 @@ class IdentityField(TextField):
         self.names = names
         super().__init__(**{"primary_key": True, "editable": False, "blank": True, "serialize": False, **kwargs})
 
-    def descriptor_class(self, field: Any) -> Any:  # type: ignore[override]  # see DynamoField
+    def descriptor_class(self, field: ModelField) -> Any:  # type: ignore[override]  # see DynamoField
         """A descriptor of its own, since there is no attribute."""
         return IdentityDescriptor(self)
 

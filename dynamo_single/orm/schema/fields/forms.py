@@ -15,6 +15,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
 from dynamo_single.later import Later
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table.limits import MAX_EXPONENT
 
 if TYPE_CHECKING:
@@ -110,5 +111,5 @@ def _bound(model_field: Any, form: Any, name: str) -> object:
     return type(field).get_bound_field(field, form, name)
 
 
-def _held(model_field: Any, instance: Any, shown: object) -> object:
+def _held(model_field: Any, instance: DynamoModel, shown: object) -> object:
     return model_field.value_from_object(instance)

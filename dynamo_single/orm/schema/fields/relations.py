@@ -7,7 +7,7 @@ objects' and querysets' own methods; a twin awaits theirs, where nothing of a pr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -90,18 +90,18 @@ class Adding:
         whole, start, stop = _without_slice(queryset)
         return behind._apply_rel_filters(whole)[start:stop]
 
-    def add(self, *objs: Any, bulk: bool = True) -> None:
+    def add(self, *objs: DynamoModel, bulk: bool = True) -> None:
         """Let each object refer to this one: one update an object, also for one that did so when it was read.
 
         Where another writer has changed a key of it since, one GetItem and another update.
         """
         run(self._added(objs, bulk))
 
-    async def aadd(self, *objs: Any, bulk: bool = True) -> None:
+    async def aadd(self, *objs: DynamoModel, bulk: bool = True) -> None:
         """``add()``, awaited."""
         await (self._added(objs, bulk) if self._is_ours("add") else sync_to_async(self.add)(*objs, bulk=bulk))
 
-    async def _added(self, objs: Sequence[Any], bulk: bool) -> None:
+    async def _added(self, objs: Sequence[DynamoModel], bulk: bool) -> None:
         self._check_fk_val()
         for obj in objs:
             self._check_model(obj)
@@ -117,7 +117,7 @@ class Adding:
             if bulk or referred:
                 await self._name(obj)
 
-    def set(self, objs: Any, *, bulk: bool = True, clear: bool = False) -> None:
+    def set(self, objs: Iterable[DynamoModel], *, bulk: bool = True, clear: bool = False) -> None:
         """Let exactly these objects refer to this one."""
         # What clear=True takes away first and gives back comes to the same, but the objects would not know.
         if all_plain(type(self), ("add", "remove")):
@@ -127,7 +127,7 @@ class Adding:
         behind: Any = super()
         behind.set(objs, bulk=bulk, clear=False)
 
-    async def aset(self, objs: Any, *, bulk: bool = True, clear: bool = False) -> None:
+    async def aset(self, objs: Iterable[DynamoModel], *, bulk: bool = True, clear: bool = False) -> None:
         """``set()``, awaited."""
         if not self._is_ours("set", "add", "remove"):
             await sync_to_async(self.set)(objs, bulk=bulk)
@@ -140,19 +140,19 @@ class Adding:
         wanted = await objs._read() if hasattr(objs, "_read") else objs
         await self._added(tuple(wanted), bulk)
 
-    async def acreate(self, **kwargs: Any) -> Any:
+    async def acreate(self, **kwargs: object) -> Any:
         """``create()``, awaited."""
         return await self._of_manager("create", **kwargs)
 
-    async def aget_or_create(self, **kwargs: Any) -> Any:
+    async def aget_or_create(self, **kwargs: object) -> Any:
         """``get_or_create()``, awaited."""
         return await self._of_manager("get_or_create", **kwargs)
 
-    async def aupdate_or_create(self, **kwargs: Any) -> Any:
+    async def aupdate_or_create(self, **kwargs: object) -> Any:
         """``update_or_create()``, awaited."""
         return await self._of_manager("update_or_create", **kwargs)
 
-    async def _of_manager(self, name: str, /, **kwargs: Any) -> Any:
+    async def _of_manager(self, name: str, /, **kwargs: object) -> Any:
         if not self._is_ours(name):
             return await sync_to_async(getattr(self, name))(**kwargs)
         self._check_fk_val()
@@ -191,11 +191,11 @@ class Removing(Adding):
         """
         run(self._removed(objs))
 
-    async def aremove(self, *objs: Any, bulk: bool = True) -> None:
+    async def aremove(self, *objs: DynamoModel, bulk: bool = True) -> None:
         """``remove()``, awaited."""
         await (self._removed(objs) if self._is_ours("remove") else sync_to_async(self.remove)(*objs))
 
-    async def _removed(self, objs: Sequence[Any]) -> None:
+    async def _removed(self, objs: Sequence[DynamoModel]) -> None:
         self._check_fk_val()
         owner = self.field.get_foreign_related_value(self.instance)
         for obj in objs:
