@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace as struct_replace
 
-from dynamo_single.exceptions import ConfigurationError, EmptyKeyPart
+from dynamo_single.exceptions import ConfigurationError, EmptyKeyPart, InvalidValue
 from dynamo_single.item_migrations.rules import UniqueRule
 from dynamo_single.item_migrations.stored import StoredAttribute, Written, all_of
 from dynamo_single.orm.conditions.matching import matches
@@ -23,7 +23,7 @@ from dynamo_single.orm.items.unique_rules import key_of_claim, rule_fingerprint,
 from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
-from dynamo_single.orm.schema.encoding.keys import Codec, IndexKey, Key, KeyPart, Template, codec_for
+from dynamo_single.orm.schema.encoding.keys import Codec, IndexKey, Key, KeyPart, NoIdentity, Template, codec_for
 from dynamo_single.orm.schema.encoding.members import codec_of_member
 from dynamo_single.orm.schema.encoding.shards import Sharding, Shards, suffix
 from dynamo_single.orm.schema.fingerprints import key_fingerprint
@@ -206,10 +206,11 @@ class Snapshot(Written):
                 raise EmptyKeyPart(f"{self.item_type}: {sharding.at} is missing, and decides about the shard.")
             schedule = knowledge.recorded(get_table(self.alias), self.item_type)
             ending = suffix(sharding.place(schedule, values[sharding.attribute], at))
-        return (
-            key.partition.render(values, limit=PARTITION_KEY_LIMIT - len(ending)) + ending,
-            key.sort.render(values, limit=SORT_KEY_LIMIT),
-        )
+        try:
+            partition = key.partition.render(values, limit=PARTITION_KEY_LIMIT - len(ending)) + ending
+            return partition, key.sort.render(values, limit=SORT_KEY_LIMIT)
+        except NoIdentity as error:
+            raise InvalidValue(f"{self.item_type}: {error}") from error
 
     def _template(self, source: str) -> Template:
         parsed = Template.parse(source)

@@ -225,7 +225,8 @@ class Template(Struct, frozen=True):
         text = ""
         for part in self.parts[:count]:
             value = values.get(part.name)
-            written = "" if value is None and not part.place else part.encode(value)
+            missing = not value if part.path else value is None and not part.place
+            written = "" if missing else part.encode(value)
             if not written:
                 raise EmptyKeyPart(
                     f"{part.name} is {'missing' if value is None else 'empty'}, and the key {self.source!r} needs it. "
