@@ -45,8 +45,10 @@ def check_collisions(models: Sequence[object]) -> Iterator[Error]:
         except ConfigurationError:
             continue  # E003 says so for that model
         layouts.append((model, layout, _possible(model, layout)))
+    asked = {*models}
+    reserved = _reserved() if asked else {}
     for model, layout, pairs in layouts:
-        taken = _reserved_by(pairs) if model in models else ""
+        taken = _reserved_by(pairs, reserved) if model in asked else ""
         if taken:
             yield _error(
                 model,
@@ -55,7 +57,7 @@ def check_collisions(models: Sequence[object]) -> Iterator[Error]:
                 "as the model's name.",
             )
     for (first, one, pairs), (second, other, others) in combinations(layouts, 2):
-        if one.alias != other.alias or not {first, second} & set(models):
+        if one.alias != other.alias or (first not in asked and second not in asked):
             continue
         if any(can_collide(mine, theirs) for mine in pairs for theirs in others):
             yield _error(
@@ -75,11 +77,18 @@ def _keys_of(layout: ModelLayout) -> str:
     return f"{layout.primary.partition.source!r} / {layout.primary.sort.source!r}"
 
 
-def _reserved_by(pairs: list[Pair]) -> str:
+def _reserved() -> dict[str, list[Pair]]:
+    """What else the app stores: the templates of its keys, by what an error calls them."""
+    return {
+        taken: [(Template.parse(partition), Template.parse(sort)) for partition, sort in keys()]
+        for taken, keys in _RESERVED.items()
+    }
+
+
+def _reserved_by(pairs: list[Pair], reserved: dict[str, list[Pair]]) -> str:
     """What else the app stores under keys that the model could write; nothing, as a rule."""
-    for taken, keys in _RESERVED.items():
-        reserved = [(Template.parse(partition), Template.parse(sort)) for partition, sort in keys()]
-        if any(can_collide(own, other) for own in pairs for other in reserved):
+    for taken, others in reserved.items():
+        if any(can_collide(own, other) for own in pairs for other in others):
             return taken
     return ""
 

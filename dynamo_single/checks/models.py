@@ -63,21 +63,26 @@ def check_models(app_configs: Sequence[AppConfig] | None = None, **kwargs: objec
     """Every check of ours of every model of the given apps; collisions are looked for among all models."""
     labels = None if app_configs is None else {config.label for config in app_configs}
     models = [model for model in registry.all_models() if labels is None or model._meta.app_label in labels]
-    messages: list[CheckMessage] = []
-    for model in models:
-        messages += _check_names(model)
-        messages += _check_layout(model)
-        messages += _check_children(model)
-        messages += check_on_delete(model)
-        messages += check_many_to_many(model)
-        messages += _check_copies(model)
-        messages += _check_counters(model)
-        messages += _check_stored(model)
-        messages += _check_unique(model)
-        messages += _check_upgrades(model)
-        messages += _check_managers(model)
-        messages += _check_shards(model)
+    messages = [message for model in models for message in check_model(model)]
     return [*messages, *check_collisions(models)]
+
+
+def check_model(model: type[DynamoModel]) -> list[CheckMessage]:
+    """Every check of ours that is about one model alone, and what it refers to."""
+    return [
+        *_check_names(model),
+        *_check_layout(model),
+        *_check_children(model),
+        *check_on_delete(model),
+        *check_many_to_many(model),
+        *_check_copies(model),
+        *_check_counters(model),
+        *_check_stored(model),
+        *_check_unique(model),
+        *_check_upgrades(model),
+        *_check_managers(model),
+        *_check_shards(model),
+    ]
 
 
 def _error(model: type[DynamoModel], id: str, message: str, hint: str | None = None) -> Error:

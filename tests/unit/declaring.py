@@ -10,7 +10,8 @@ from django.apps import apps
 
 from dynamo_single import models
 from dynamo_single import sessions as _sessions  # noqa: F401 - its model is not to be forgotten with those of a block
-from dynamo_single.checks.models import check_models
+from dynamo_single.checks.collisions import check_collisions
+from dynamo_single.checks.models import check_model
 from dynamo_single.orm.schema import registry
 
 #: The apps that models are declared in by tests.
@@ -56,4 +57,5 @@ def declare(
 
 def messages(model: Any) -> list[tuple[str, str]]:
     """The check messages about one model."""
-    return [(message.id or "", message.msg) for message in check_models() if message.obj is model]
+    found = [*check_model(model), *check_collisions([model])]
+    return [(message.id or "", message.msg) for message in found if message.obj is model]
