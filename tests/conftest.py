@@ -22,8 +22,8 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 # What a test makes is freed without the garbage collector, but for some cycles. To look at everything that is there,
-# which grows with every test, took it a tenth of the time.
-gc.set_threshold(10_000, 20, 20)
+# which grows with every test, took it a tenth of the time; to look at what a test still works with, a twentieth.
+gc.set_threshold(200_000, 20, 20)
 
 # Timings are no matter of tests: another process may take the processor meanwhile.
 settings.register_profile("tests", deadline=None)
