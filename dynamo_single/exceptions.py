@@ -106,6 +106,10 @@ class InvalidValue(DynamoSingleError, ValueError):
     """A value has the wrong type or form for its attribute."""
 
 
+class UnreadableItem(InvalidValue):
+    """A stored item holds what its attribute cannot read: another type, or no value of this one."""
+
+
 class MissingValue(InvalidValue, IntegrityError):
     """An attribute that is required has no value; SQL databases call that a violation of NOT NULL."""
 

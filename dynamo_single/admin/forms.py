@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
 
 from django.contrib.admin.widgets import FilteredSelectMultiple
 from django.core.exceptions import ValidationError
-from django.forms import BaseModelFormSet, HiddenInput, ModelChoiceField
+from django.forms import BaseInlineFormSet, BaseModelFormSet, HiddenInput, ModelChoiceField
+from django.forms.formsets import DELETION_FIELD_NAME, INITIAL_FORM_COUNT, TOTAL_FORM_COUNT
+from django.utils.functional import cached_property
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import ngettext
 
 from dynamo_single.orm.schema.fields.fields import SetField
 from dynamo_single.orm.schema.kinds import DynamoModel, ModelField
@@ -42,6 +46,117 @@ class KeyModelFormSet(BaseModelFormSet):  # type: ignore[type-arg]  # not generi
         if key not in rows:
             raise ValidationError(field.error_messages["invalid_choice"], "invalid_choice", {"value": value})
         return rows[key]
+
+
+class KeyInlineFormSet(BaseInlineFormSet):  # type: ignore[type-arg]  # not generic at run time
+    """An inline's rows, read once: Django would ask for each sent row by itself.
+
+    Rows that were deleted since the form was shown are left out of what was sent, and the form is not valid once, with
+    an error that names them; those that were to be deleted anyway are not mentioned.
+    """
+
+    @cached_property
+    def forms(self) -> list[Any]:
+        """Django's, of the rows that are still there; in the order in which they were sent."""
+        if self.is_bound and self.initial_form_count():
+            self._keep(self._rows_sent())
+        forms: list[Any] = super().forms
+        return forms
+
+    def add_fields(self, form: Any, index: int | None) -> None:
+        """Django's; the hidden key of a row is one of those read."""
+        super().add_fields(form, index)
+        field = form.fields.get(self._key)
+        if isinstance(field, ModelChoiceField):
+            field.to_python = partial(self._row, field)  # type: ignore[method-assign]  # of this form's field
+
+    def clean(self) -> None:
+        """Django's, and an error that names the rows that are gone."""
+        super().clean()
+        if self._gone:
+            text = ngettext(
+                "Somebody has deleted %(names)s in the meantime. Save again to save the rest.",
+                "Somebody has deleted these in the meantime: %(names)s. Save again to save the rest.",
+                len(self._gone),
+            )
+            raise ValidationError(text, "gone", {"names": ", ".join(self._gone)})
+
+    _gone: tuple[str, ...] = ()
+
+    @property
+    def _key(self) -> str:
+        model: Any = self.model
+        return str(model._meta.pk.name)
+
+    def _stored(self) -> dict[str, Any]:
+        return {str(row.pk): row for row in self.get_queryset()}
+
+    def _rows_sent(self) -> list[Any]:
+        """The row of each sent form; ``None`` for one that is gone, and ``False`` where no key was sent."""
+        stored = self._stored()
+        keys = [self.data.get(f"{self.add_prefix(index)}-{self._key}") for index in range(self.initial_form_count())]
+        return [stored.get(key) if key else False for key in keys]
+
+    def _keep(self, rows: list[Any]) -> None:
+        gone = {index for index, row in enumerate(rows) if row is None}
+        self._gone = tuple(name for index in sorted(gone) if (name := self._name_of(index)))
+        if gone:
+            self.data, self.files = self._without(self.data, gone), self._without(self.files, gone)
+            self.__dict__.pop("management_form", None)
+        if all(row is not False for row in rows):
+            # The page shows each form beside the object in its place.
+            self._queryset = [row for row in rows if row is not None]
+
+    def _name_of(self, index: int) -> str:
+        """What a row is called that is gone: the first text that was sent for it; nothing if it was to be deleted."""
+        prefix = self.add_prefix(index)
+        if self.data.get(f"{prefix}-{DELETION_FIELD_NAME}"):
+            return ""
+        fields: dict[str, Any] = self.form.base_fields
+        names = [name for name, field in fields.items() if name != self.fk.name and not field.widget.is_hidden]
+        texts = (str(self.data.get(f"{prefix}-{name}", "")) for name in names)
+        return next((text for text in texts if text), str(self.data[f"{prefix}-{self._key}"]))
+
+    def _without(self, sent: Any, gone: Collection[int]) -> Any:
+        """What was sent without some forms; those after them move up."""
+        places = [index for index in range(self.total_form_count()) if index not in gone]
+        moved = {self.add_prefix(old): self.add_prefix(new) for new, old in enumerate(places)}
+        left = sent.copy()
+        left.clear()
+        for key in sent:
+            form = (
+                _FORM_NUMBER.match(key.removeprefix(f"{self.prefix}-")) if key.startswith(f"{self.prefix}-") else None
+            )
+            if form is None:
+                _take_over(sent, key, left, key)
+            elif (place := moved.get(f"{self.prefix}-{form[1]}")) is not None:
+                _take_over(sent, key, left, f"{place}-{form[2]}")
+        for name, count in (
+            (TOTAL_FORM_COUNT, self.total_form_count()),
+            (INITIAL_FORM_COUNT, self.initial_form_count()),
+        ):
+            if f"{self.prefix}-{name}" in left:
+                left[f"{self.prefix}-{name}"] = str(count - len(gone))
+        return left
+
+    def _row(self, field: Any, value: Any) -> Any:
+        if value in field.empty_values:
+            return None
+        row = self._stored().get(str(getattr(value, "pk", value)))
+        if row is None:
+            raise ValidationError(field.error_messages["invalid_choice"], "invalid_choice", {"value": value})
+        return row
+
+
+#: A form's part of the name of a field: its number, and the field.
+_FORM_NUMBER = re.compile(r"(\d+)-(.*)", re.DOTALL)
+
+
+def _take_over(sent: Any, key: str, left: Any, name: str) -> None:
+    if hasattr(sent, "getlist"):
+        left.setlist(name, sent.getlist(key))
+    else:
+        left[name] = sent[key]
 
 
 def with_members(options: Any, fieldsets: Any) -> list[tuple[object, dict[str, object]]]:

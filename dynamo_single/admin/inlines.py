@@ -8,6 +8,8 @@ from typing import Any
 from django.contrib.admin.options import StackedInline, TabularInline
 from django.http import HttpRequest
 
+from dynamo_single.admin import trash
+from dynamo_single.admin.forms import KeyInlineFormSet
 from dynamo_single.admin.merging import MergesEdits
 from dynamo_single.admin.references import KnowsReferences
 from dynamo_single.backend.errors import is_stored_in_dynamodb
@@ -15,16 +17,39 @@ from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.schema.kinds import DynamoModel
 
 
-class DynamoTabularInline(MergesEdits, KnowsReferences, TabularInline):  # type: ignore[type-arg]  # not generic at run time
+class _Children(MergesEdits, KnowsReferences):
+    """What the two kinds of inlines share."""
+
+    formset = KeyInlineFormSet
+    extra = 0
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """As in Django; nothing is added to what is in the trash."""
+        inline: Any = super()
+        return not trash.is_deleted(obj) and bool(inline.has_add_permission(request, obj))
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """As in Django; what belongs to an object in the trash can only be looked at."""
+        return not trash.is_deleted(obj) and super().has_change_permission(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """As in Django; not on the page of an object in the trash."""
+        return not trash.is_deleted(obj) and super().has_delete_permission(request, obj)
+
+
+class DynamoTabularInline(_Children, TabularInline):  # type: ignore[type-arg, misc]  # not generic at run time
     """Children as rows of a table; reading them is one Query, which several inlines share if a partition holds them."""
 
-    extra = 0
 
-
-class DynamoStackedInline(MergesEdits, KnowsReferences, StackedInline):  # type: ignore[type-arg]  # not generic at run time
+class DynamoStackedInline(_Children, StackedInline):  # type: ignore[type-arg, misc]  # not generic at run time
     """Children one below the other; reading them is one Query, as for ``DynamoTabularInline``."""
 
-    extra = 0
+
+def of_parent(queryset: Any, obj: Any) -> Any:
+    """What an inline shows below an object: of one in the trash, the children that went there with it."""
+    if not trash.is_deleted(obj) or not is_stored_in_dynamodb(queryset.model) or not trash.has_trash(queryset.model):
+        return queryset
+    return trash.went_along(queryset, obj)
 
 
 class ReadsInlinesTogether:
@@ -38,7 +63,9 @@ class ReadsInlinesTogether:
         if obj is None or request.method == "POST" or len(found) < 2 or not any(shows):
             yield from found
             return
-        formsets = [formset(instance=obj, queryset=inline.get_queryset(request)) for formset, inline in found]
+        formsets = [
+            formset(instance=obj, queryset=of_parent(inline.get_queryset(request), obj)) for formset, inline in found
+        ]
         _read_together(formsets)
         for (formset, inline), shown in zip(found, formsets, strict=True):
             yield _showing(formset, shown.get_queryset()), inline
@@ -60,6 +87,7 @@ def _read_together(formsets: Sequence[Any]) -> None:
     # Of a form that was sent, only what it holds is looked up.
     shown = [formset for formset in formsets if not formset.is_bound or formset.initial_form_count()]
     querysets = [formset.get_queryset() for formset in shown if is_stored_in_dynamodb(formset.model)]
-    unread = [queryset for queryset in querysets if queryset._result_cache is None]
+    # Those of forms that were looked at already are lists.
+    unread = [queryset for queryset in querysets if getattr(queryset, "_result_cache", ()) is None]
     if len(unread) > 1:
         unread[0]._fetch_with(unread[1:])

@@ -23,7 +23,7 @@ from dynamo_single.admin import content_types, trash, versions
 from dynamo_single.admin.errors import REFUSALS
 from dynamo_single.admin.forms import KeyModelFormSet, PermissionsFilter, with_members
 from dynamo_single.admin.history import LoggedModelAdmin
-from dynamo_single.admin.inlines import ReadsInlinesTogether
+from dynamo_single.admin.inlines import ReadsInlinesTogether, of_parent
 from dynamo_single.admin.jobs.batching import RunsInBatches, in_batches
 from dynamo_single.admin.lists import holding, search, unanswered
 from dynamo_single.admin.lists.changelist import KeyChangeList, KeyPaginator
@@ -33,7 +33,7 @@ from dynamo_single.admin.references import KnowsReferences
 from dynamo_single.admin.responses import answered_by
 from dynamo_single.admin.saving import SavesAtOnce
 from dynamo_single.admin.table.objects import LeadsToItem
-from dynamo_single.exceptions import NotSupported, TooManyMatches, UnknownField
+from dynamo_single.exceptions import NotSupported, TooManyMatches, UnknownField, UnreadableItem
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.registry import layout_of
@@ -129,6 +129,8 @@ class DynamoModelAdmin(
         except TooManyMatches:
             self.message_user(request, unanswered.too_many(self), messages.ERROR)
             return HttpResponseRedirect(request.get_full_path())
+        except UnreadableItem:
+            raise
         except REFUSALS as refusal:
             self.message_user(request, str(refusal), messages.ERROR)
             return HttpResponseRedirect(request.get_full_path())
@@ -161,6 +163,8 @@ class DynamoModelAdmin(
             unanswered.note(response)
             # What a template asks while it is rendered can be refused as well.
             return answered_by(response, REFUSED_LISTS, functools.partial(unanswered.page, self, request))
+        except UnreadableItem:
+            raise
         except REFUSED_LISTS as error:
             return unanswered.page(self, request, error)
         except REFUSALS as refusal:
@@ -179,6 +183,8 @@ class DynamoModelAdmin(
             queryset = queryset.consistent()
         try:
             found: M = queryset.get(**{field.name: field.to_python(object_id)})
+        except UnreadableItem:
+            raise
         except (self.model.DoesNotExist, ValidationError, ValueError):
             return None
         return found
@@ -252,10 +258,12 @@ class DynamoModelAdmin(
         return with_members(self.opts, versions.hidden(declared))
 
     def get_formset_kwargs(self, request: HttpRequest, obj: Any, inline: Any, prefix: str) -> dict[str, object]:
-        """As in Django; a new object has no children yet, so none are looked for."""
+        """As in Django; a new object has no children yet, so none are looked for; of one in the trash, those there."""
         parameters: dict[str, Any] = super().get_formset_kwargs(request, obj, inline, prefix)
         if obj._state.adding:
             parameters["queryset"] = parameters["queryset"].none()
+        else:
+            parameters["queryset"] = of_parent(parameters["queryset"], obj)
         return parameters
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
@@ -341,6 +349,8 @@ class DynamoModelAdmin(
         """Ask, then delete; if another writer was there in between, say so."""
         try:
             return super().delete_view(request, object_id, extra_context)
+        except UnreadableItem:
+            raise
         except REFUSALS as refusal:
             self.message_user(request, str(refusal), messages.ERROR)
             return HttpResponseRedirect(request.get_full_path())

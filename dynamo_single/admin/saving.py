@@ -23,7 +23,7 @@ from msgspec import Struct, field
 from dynamo_single import transactions
 from dynamo_single.admin import history, trash
 from dynamo_single.admin.errors import REFUSALS, RelatedRefused, TooMuchWithFiles, refused_form, refused_row
-from dynamo_single.exceptions import NotSupported, PendingWrite
+from dynamo_single.exceptions import NotSupported, PendingWrite, UnreadableItem
 
 if TYPE_CHECKING:
     _Base = ModelAdmin[Any]
@@ -55,6 +55,8 @@ class SavesAtOnce(_Base):
         shown = partial(super().changeform_view, request, object_id, form_url, extra_context)
         try:
             return self._at_once(request, shown)
+        except UnreadableItem:
+            raise
         except RelatedRefused as refused:
             text = _("The %(name)s “%(obj)s” was saved, but not everything below it: %(reason)s")
             found = {"name": self.opts.verbose_name, "obj": refused.obj, "reason": refused}

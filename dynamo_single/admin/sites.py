@@ -11,35 +11,22 @@ from django.conf import settings
 from django.contrib.admin import ModelAdmin
 from django.contrib.auth.decorators import login_not_required
 from django.db import models, router
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest
+from django.http import Http404, HttpRequest, HttpResponseBadRequest
 from django.http.response import HttpResponseBase
-from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 
+from dynamo_single.admin.choosing import ChoicesView
 from dynamo_single.admin.history import LoggedModelAdmin, entries, is_in_dynamodb
 from dynamo_single.admin.lists import holding
-from dynamo_single.admin.responses import answered_by
 from dynamo_single.admin.table import pages as tables
 from dynamo_single.admin.table.costs import with_panel
 from dynamo_single.admin.table.permissions import TableSite
+from dynamo_single.admin.unavailable import or_unavailable
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.backend.router import uses_engine
-from dynamo_single.exceptions import (
-    Conflict,
-    EndpointUnreachable,
-    FormNotApplied,
-    InvalidValue,
-    KeyNotFilled,
-    NotSupported,
-    SchemaVersionError,
-    TableNotFound,
-    TableUnavailable,
-    Throttled,
-    TooManyMatches,
-    UnknownField,
-)
+from dynamo_single.exceptions import InvalidValue, UnknownField
 from dynamo_single.later import Later
 
 if TYPE_CHECKING:
@@ -49,9 +36,6 @@ else:
     jobs = Later("dynamo_single.admin.jobs.views")
 
 logger = logging.getLogger("dynamo_single.admin")
-
-#: What code is told whose models have another form than the table's items: a migration is not applied, or not finished.
-_CHANGING = (FormNotApplied, KeyNotFilled, SchemaVersionError)
 
 
 class DynamoAdminSite(TableSite):
@@ -109,30 +93,27 @@ class DynamoAdminSite(TableSite):
                 each.callback = _or_missing(each.callback)
         return [*tables.urls(self), *jobs.urls(self), *urls]
 
-    def autocomplete_view(self, request: HttpRequest) -> HttpResponse:
-        """What a field's search finds, as in a list; 400 with the reason if no key answers it."""
+    def autocomplete_view(self, request: HttpRequest) -> Any:
+        """What a field's search finds, as in a list; where no key answers it, what has the key that is typed.
+
+        400 where the address itself is wrong.
+        """
         holding.begin(request)
         try:
-            return self._autocompleted(request)
-        except (InvalidValue, NotSupported, UnknownField) as error:
+            found: Any = ChoicesView.as_view(admin_site=self)(request)
+            return found
+        except (InvalidValue, UnknownField) as error:
             logger.warning("The search of %s cannot be answered: %s", request.get_full_path(), error)
             return HttpResponseBadRequest(str(error) if settings.DEBUG else "", content_type="text/plain")
 
-    def _autocompleted(self, request: HttpRequest) -> HttpResponse:
-        try:
-            return super().autocomplete_view(request)
-        except TooManyMatches:
-            holding.give_up(request)
-            return super().autocomplete_view(request)
-
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:
         """Django's wrapper of every view; 503 with a page of its own while DynamoDB cannot be reached."""
-        return with_panel(self, _or_unavailable(super().admin_view(view, cacheable)))
+        return with_panel(self, or_unavailable(super().admin_view(view, cacheable)))
 
     @method_decorator(login_not_required)  # overriding drops the mark, and LoginRequiredMiddleware asks for it
     def login(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> Any:
         """The login page."""
-        return _or_unavailable(super().login)(request, extra_context)
+        return or_unavailable(super().login)(request, extra_context)
 
 
 def _or_missing(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
@@ -165,27 +146,3 @@ def _is_of_use(model: type[models.Model]) -> bool:
     if model._meta.label == "auth.Group" and is_in_dynamodb():
         return False
     return is_stored_in_dynamodb(model) or not uses_engine(router.db_for_read(model))
-
-
-def _or_unavailable(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    @functools.wraps(view)
-    def guarded(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
-        unavailable = functools.partial(_unavailable, request)
-        try:
-            return answered_by(view(request, *args, **kwargs), (TableUnavailable, *_CHANGING), unavailable)
-        except (TableUnavailable, *_CHANGING) as error:
-            return unavailable(error)
-
-    return guarded
-
-
-def _unavailable(request: HttpRequest, error: Exception) -> HttpResponseBase:
-    logger.error("The admin could not answer %s", request.path, exc_info=error)
-    # The message names endpoints and commands: for developers. The page asks for no user and no session.
-    context = {
-        "message": str(error) if settings.DEBUG else "",
-        "is_missing": isinstance(error, TableNotFound),
-        "is_changing": isinstance(error, _CHANGING),
-        "may_pass": isinstance(error, EndpointUnreachable | Throttled | Conflict),
-    }
-    return HttpResponse(render_to_string("dynamo_single/admin/unavailable.html", context), status=503)

@@ -52,6 +52,12 @@ def is_deleted(obj: Any) -> bool:
     return bool(getattr(obj, "is_deleted", False))
 
 
+def went_along(queryset: Any, obj: Any) -> Any:
+    """Of a queryset of children, those that went to the trash with an object that is there."""
+    batch = trash.Batch.of(obj)
+    return queryset.with_visibility("deleted").filter(deleted_with=batch.mark, deleted_at=batch.moment)
+
+
 def deleted_objects(
     modeladmin: Any, request: HttpRequest, objs: Iterable[DynamoModel]
 ) -> tuple[list[Any], dict[str, int], set[str], list[Any]]:

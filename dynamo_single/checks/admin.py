@@ -1,4 +1,4 @@
-"""W904: lists of the admin that no key answers, whose pages would say so to whoever opens them.
+"""W904, W909: lists of the admin that no key answers, and a middleware that fails where the admin has a page.
 
 What a class decides for each request, such as ``get_queryset()``, is not known here and not looked at. Nothing is sent.
 """
@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from django.apps import AppConfig, apps
+from django.conf import settings
 from django.contrib.admin import ModelAdmin
 from django.core.checks import CheckMessage, Warning
 from django.db.models import BooleanField
@@ -28,6 +29,9 @@ from dynamo_single.orm.schema.kinds import DynamoModel
 if TYPE_CHECKING:
     from dynamo_single.orm.query.queryset import QuerySet
 
+_DJANGOS: Final = "django.contrib.auth.middleware.LoginRequiredMiddleware"
+_OURS: Final = "dynamo_single.admin.middleware.LoginRequiredMiddleware"
+
 
 def check_lists(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
     """W904: a list, an order, a search or a filter of the admin that is refused however few rows there are."""
@@ -43,6 +47,26 @@ def check_lists(app_configs: Sequence[AppConfig] | None = None, **kwargs: object
         for model, model_admin in site._registry.items()
         if isinstance(model_admin, DynamoModelAdmin) and is_stored_in_dynamodb(model)
         for warning in _of_admin(model_admin)
+    ]
+
+
+def check_login_required(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
+    """W909: Django's middleware that asks everybody to log in, which asks before a page of the admin can answer."""
+    if not apps.is_installed("django.contrib.admin"):
+        return []
+    from django.contrib.admin.sites import all_sites
+
+    from dynamo_single.admin import DynamoAdminSite
+
+    if _DJANGOS not in settings.MIDDLEWARE or not any(isinstance(site, DynamoAdminSite) for site in all_sites):
+        return []
+    return [
+        Warning(
+            f"MIDDLEWARE has {_DJANGOS!r}, which asks for the user before the view of a page is called: while "
+            "DynamoDB cannot be reached, the admin is an error 500 and not its own page.",
+            hint=f"Put {_OURS!r} into its place.",
+            id="dynamo_single.W909",
+        )
     ]
 
 

@@ -88,7 +88,7 @@ TEMPLATES = [
 CHECKS = {
     *(f"dynamo_single.E0{number:02}" for number in range(1, 25)),
     "dynamo_single.E030",
-    *(f"dynamo_single.W90{number}" for number in range(1, 9)),
+    *(f"dynamo_single.W90{number}" for number in range(1, 10)),
     "dynamo_single.E031",
     "accounts.W001",
     "accounts.W002",

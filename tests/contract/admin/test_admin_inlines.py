@@ -1,7 +1,8 @@
-"""Who may do what in an inline: the child model's own permissions decide, and no other model's."""
+"""Inlines: who may do what in them, and what becomes of rows that somebody else deletes or adds."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +14,11 @@ from django.test import RequestFactory
 from dynamo_single import models
 from dynamo_single.admin import DynamoStackedInline, DynamoTabularInline
 from project.directory.models import Company, Person
+from tests.contract.admin.test_admin_merging import form_of
+from tests.contract.conftest import Pages, text_of
 from tests.unit.declaring import declare, forgotten
+
+CHANGE = "directory/company/acme/change/"
 
 
 @pytest.fixture
@@ -48,3 +53,88 @@ def test_the_childs_own_permissions_decide(visit: Any, base: Any, permission: st
     request.user = SimpleNamespace(has_perm=lambda asked: asked == permission)  # type: ignore[assignment]  # all it takes
     asked = ("add", "change", "delete", "view")
     assert {each for each in asked if getattr(inline, f"has_{each}_permission")(request, None)} == allowed
+
+
+@pytest.fixture
+def acme(pages: Pages) -> Company:
+    """A company with Anna, Berta and Carla."""
+    company = Company.objects.create(company_id="acme", name="Acme")
+    for name in ("Anna", "Berta", "Carla"):
+        Person.objects.create(company=company, person_id=name.lower(), name=name)
+    return company
+
+
+def names() -> list[str]:
+    """Those of the company's people."""
+    return sorted(person.name for person in Person.objects.filter(company="acme"))
+
+
+def test_rows_are_read_once_when_they_are_sent(pages: Pages, acme: Company) -> None:
+    """However many there are, by the one Query that shows them."""
+    sent = {**form_of(pages.get(CHANGE)), "person_set-0-name": "Anne"}
+    pages.post(CHANGE, sent, sends=["GetItem", "Query", "TransactWriteItems"])
+    assert names() == ["Anne", "Berta", "Carla"]
+
+
+def test_a_row_that_somebody_deleted_is_named_and_the_rest_can_be_saved(pages: Pages, acme: Company) -> None:
+    """The rows below it stay as they were entered, each beside its own object; nothing is saved at first."""
+    sent = {**form_of(pages.get(CHANGE)), "person_set-1-name": "Bertha", "person_set-2-name": "Clara"}
+    Person.objects.get(company="acme", person_id="berta").delete()
+    answer = pages.post(CHANGE, sent)
+    assert "Somebody has deleted Bertha in the meantime. Save again to save the rest." in text_of(answer)
+    again = form_of(answer)
+    assert [again[f"person_set-{number}-name"] for number in (0, 1)] == ["Anna", "Clara"]
+    assert "directory/person/acme~~carla/change/" in answer.content.decode()
+    assert names() == ["Anna", "Carla"]
+    assert pages.post(CHANGE, again).status_code == 302
+    assert names() == ["Anna", "Clara"]
+
+
+def test_a_row_that_both_have_deleted_is_no_error(pages: Pages, acme: Company) -> None:
+    """It is as it was to be."""
+    sent = {**form_of(pages.get(CHANGE)), "person_set-0-DELETE": "on", "person_set-2-name": "Clara"}
+    Person.objects.get(company="acme", person_id="anna").delete()
+    assert pages.post(CHANGE, sent).status_code == 302
+    assert names() == ["Berta", "Clara"]
+
+
+def test_a_form_shows_each_row_beside_its_own_object(pages: Pages, acme: Company) -> None:
+    """A row that somebody has added meanwhile, in front of the others, is in nobody's place."""
+    sent = {**form_of(pages.get(CHANGE)), "name": ""}
+    Person.objects.create(company=acme, person_id="aaron", name="Aaron")
+    page = pages.post(CHANGE, sent).content.decode()
+    assert re.findall(r"acme~~(\w+)/change/", page) == ["anna", "berta", "carla"]
+
+
+def test_a_row_of_another_parent_is_none_of_this_one(pages: Pages, acme: Company) -> None:
+    """A key that somebody has put into the form finds nothing there, and nothing of it is shown or written."""
+    other = Company.objects.create(company_id="other", name="Other")
+    Person.objects.create(company=other, person_id="zoe", name="Zoe")
+    sent = {**form_of(pages.get(CHANGE)), "person_set-0-identity": "other~~zoe", "person_set-0-name": "Taken"}
+    answer = pages.post(CHANGE, sent)
+    assert answer.status_code == 200
+    assert "Zoe" not in answer.content.decode()
+    assert [person.name for person in Person.objects.filter(company="other")] == ["Zoe"]
+
+
+def test_an_object_in_the_trash_shows_what_went_there_with_it(pages: Pages, acme: Company) -> None:
+    """To be looked at; what was there before is none of it."""
+    Person.objects.create(company=acme, person_id="dora", name="Dora").delete()
+    acme.delete()
+    page = pages.get(CHANGE)
+    assert all(name in text_of(page) for name in ("Anna", "Berta", "Carla"))
+    assert "Dora" not in text_of(page)
+    assert 'name="person_set-0-name"' not in page.content.decode()
+
+
+def test_children_in_the_trash_are_shown_to_those_who_may_view_them(staff: Any, acme: Company) -> None:
+    """The permission for the company opens no people."""
+    acme.delete()
+    assert "Anna" not in text_of(staff("directory.view_company").get(CHANGE))
+
+
+def test_live_children_are_not_shown_in_the_trash(pages: Pages, acme: Company) -> None:
+    """Nor are children in the trash shown below what is live."""
+    Person.objects.get(company="acme", person_id="berta").delete()
+    text = text_of(pages.get(CHANGE))
+    assert "Berta" not in text

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from django.test import Client, override_settings
 
-from dynamo_single.table import Table
+from dynamo_single.checks.admin import check_login_required
+from dynamo_single.exceptions import EndpointUnreachable
+from dynamo_single.table import Table, get_table
+from dynamo_single.testing import intercept, unreachable
 from project import settings as demo
+
+OURS = "dynamo_single.admin.middleware.LoginRequiredMiddleware"
 
 
 @pytest.fixture(autouse=True)
@@ -51,3 +57,46 @@ def test_what_leads_to_an_account_is_open(client: Client, page: str) -> None:
 def test_everything_else_asks_to_log_in(client: Client, page: str, login: str) -> None:
     """The admin's pages lead to the admin's login."""
     assert client.get(page).headers["Location"] == login
+
+
+def no_engine(operation: str, params: Mapping[str, Any]) -> None:
+    """Nothing listens at the table's endpoint."""
+    raise unreachable(get_table().settings)
+
+
+@pytest.fixture
+def _ours() -> Any:
+    """The app's middleware in the place of Django's."""
+    with override_settings(MIDDLEWARE=[*demo.MIDDLEWARE, OURS]):
+        yield
+
+
+@pytest.mark.usefixtures("_ours")
+@pytest.mark.parametrize("page", ["/admin/", "/admin/login/", "/admin/directory/company/acme/change/"])
+def test_an_engine_that_does_not_answer_is_the_admins_page(pages: Any, page: str) -> None:
+    """As it is without the middleware, which asks for the user before the view is called."""
+    with intercept(no_engine):
+        answer = pages.client.get(page)
+    assert answer.status_code == 503
+    assert "The database did not answer" in answer.content.decode()
+
+
+@pytest.mark.usefixtures("_ours")
+def test_elsewhere_the_error_is_the_projects(pages: Any) -> None:
+    """A page of a project says in its own words that DynamoDB is away."""
+    with intercept(no_engine), pytest.raises(EndpointUnreachable):
+        pages.client.get("/accounts/")
+
+
+@pytest.mark.usefixtures("_ours")
+def test_everybody_is_asked_to_log_in_by_it_as_well(client: Client) -> None:
+    """It is Django's for everything else."""
+    assert client.get("/accounts/").headers["Location"] == "/accounts/login/?next=/accounts/"
+    assert client.get("/admin/login/").status_code == 200
+
+
+def test_djangos_middleware_is_warned_of() -> None:
+    """W909, and nothing of ours."""
+    assert [warning.id for warning in check_login_required()] == ["dynamo_single.W909"]
+    with override_settings(MIDDLEWARE=[*demo.MIDDLEWARE, OURS]):
+        assert check_login_required() == []

@@ -109,3 +109,20 @@ def test_rows_of_inlines_have_an_address_of_their_own(pages: Pages, monkeypatch:
     acme = Company.objects.create(name="Acme")
     Person.objects.create(company=acme, name="mike")
     assert 'href="/people/mike/"' in pages.get(f"directory/company/{acme.pk}/change/").content.decode()
+
+
+def test_a_search_without_a_key_finds_what_has_the_key_that_is_typed(catalog: Pages) -> None:
+    """No key lists firms: one GetItem, and nothing where nothing is typed."""
+    Firm.objects.create(firm_id="acme", name="Acme", stock="ACM")
+    asked = "autocomplete/?app_label=catalog&model_name=employee&field_name=firm&term="
+    found = catalog.get(f"{asked}acme", sends=["GetItem"]).json()
+    assert found == {"results": [{"id": "acme", "text": "Firm object (acme)"}], "pagination": {"more": False}}
+    assert catalog.get(f"{asked}nobody").json()["results"] == []
+    assert catalog.get(asked, sends=[]).json()["results"] == []
+
+
+def test_a_search_by_key_asks_for_the_same_permission(catalog: Pages, staff: Any) -> None:
+    """Whoever may not view firms finds none."""
+    Firm.objects.create(firm_id="acme", name="Acme", stock="ACM")
+    asked = "autocomplete/?app_label=catalog&model_name=employee&field_name=firm&term=acme"
+    assert staff("catalog.add_employee").get(asked).status_code == 403

@@ -16,7 +16,7 @@ from django.db.models.expressions import Combinable
 from django.utils.functional import Promise
 from pynamodb.attributes import Attribute as PynamoDBAttribute
 
-from dynamo_single.exceptions import ConfigurationError, InvalidValue
+from dynamo_single.exceptions import ConfigurationError, InvalidValue, UnreadableItem
 from dynamo_single.orm.schema.attributes.djangos import check_options
 from dynamo_single.orm.schema.attributes.operations import Operation
 from dynamo_single.orm.schema.encoding.shown import shown
@@ -231,18 +231,18 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
         return {"NULL": True} if prepared is None else {self.attr_type: self.encode(prepared)}
 
     def from_attribute_value(self, stored: dict[str, object]) -> T | None:
-        """The Python value of a stored AttributeValue; raises ``InvalidValue`` if another type is stored."""
+        """The Python value of a stored AttributeValue; raises ``UnreadableItem`` if another type is stored."""
         if self.attr_type not in stored:
             if "NULL" in stored:
                 return None
-            raise InvalidValue(
+            raise UnreadableItem(
                 f"The stored item holds {self.attr_name} as {next(iter(stored), 'nothing')!s}, and {self.name} reads "
                 f"{self.attr_type}."
             )
         try:
             return self.decode(stored[self.attr_type])
         except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
-            raise InvalidValue(
+            raise UnreadableItem(
                 f"The stored item holds {shown(stored)} in {self.attr_name}, and {self.name} reads {self.expects}."
             ) from error
 
