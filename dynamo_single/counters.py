@@ -133,7 +133,7 @@ def _check(model: type[DynamoModel], numbers: tuple[str, ...]) -> None:
     for name in numbers:
         if not isinstance(registry.attributes_of(model).get(name), _NUMBERS):
             raise InvalidValue(f"{label}.{name} is not a number, and only numbers can be added to.")
-        if name in layout.identity or any(name in key.variables for key in layout.index_keys):
+        if name in layout.identity or any(name in key.named for key in layout.index_keys):
             raise NotSupported(f"{label}.{name} is part of a key, which DynamoDB cannot compute: set it and save().")
         if registry.attributes_of(model)[name].immutable:
             raise ImmutableAttribute(label=label, field=name)

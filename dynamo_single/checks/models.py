@@ -168,6 +168,8 @@ def _check_layout(model: type[DynamoModel]) -> Iterator[Error]:
     """E003: a key that cannot work; E004: an index that is not in the settings; E005: two keys on one index."""
     try:
         layout = registry.layout_of(model)
+        for key in layout.indexes:
+            _ = key.condition
     except ConfigurationError as error:
         yield _error(model, "E003", str(error))
         return

@@ -123,4 +123,5 @@ def _key_problems(field: Any, layout: ModelLayout) -> Iterator[tuple[str, str]]:
 def lists(key: AccessKey, layout: ModelLayout, reference: str) -> bool:
     """Whether a key of an index has all objects with one reference in one partition."""
     rest = {*key.variables} - {reference}
-    return {*key.partition.variables} <= {reference} and all(layout.attributes[name].required for name in rest)
+    whole = {*key.partition.variables} <= {reference} and all(layout.attributes[name].required for name in rest)
+    return whole and key.condition is None

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from dynamo_single.orm.conditions import indexes
 from dynamo_single.orm.items.unique_rules import rules_of
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.encoding.keys import KeyPart
@@ -35,9 +36,12 @@ class Answer(Struct, frozen=True):
     conditions: tuple[tuple[str, Lookup], ...] = ()
     order: str = ""
     manager: Literal["objects", "deleted_objects"] = "objects"
+    #: What else has to be asked for, of an index that holds only what meets a condition.
+    only: str = ""
 
     def __str__(self) -> str:
-        asked = ", ".join(_SHOWN[lookup].format(name) for name, lookup in self.conditions)
+        each = (_SHOWN[lookup].format(name) for name, lookup in self.conditions)
+        asked = ", ".join((*each, self.only) if self.only else each)
         query = f"{self.manager}.{self.method}({asked})" if asked else f"{self.manager}.all()"
         return f'{query}.order_by("{self.order}")' if self.order else query
 
@@ -121,7 +125,8 @@ def _answers(layout: ModelLayout, key: AccessKey) -> Iterator[Answer]:
         missing: list[tuple[str, Lookup]] = [
             (name, "filled" if layout.attributes[name].is_text else "present") for name in optional if name not in named
         ]
-        yield replace(answer, conditions=(*answer.conditions, *missing))
+        only = "" if key.condition is None else indexes.worded(key.condition)
+        yield replace(answer, conditions=(*answer.conditions, *missing), only=only)
 
 
 def _of_parts(layout: ModelLayout, key: AccessKey) -> Iterator[Answer]:

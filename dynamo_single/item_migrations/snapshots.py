@@ -15,6 +15,7 @@ from msgspec.structs import replace as struct_replace
 from dynamo_single.exceptions import ConfigurationError, EmptyKeyPart, InvalidValue
 from dynamo_single.item_migrations.rules import UniqueRule
 from dynamo_single.item_migrations.stored import StoredAttribute, Written, all_of
+from dynamo_single.orm.conditions import indexes
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.plain import condition_of, renamed
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
@@ -28,7 +29,7 @@ from dynamo_single.orm.schema.encoding.members import codec_of_member
 from dynamo_single.orm.schema.encoding.shards import Sharding, Shards, suffix
 from dynamo_single.orm.schema.fingerprints import key_fingerprint
 from dynamo_single.orm.schema.kinds import DynamoModel
-from dynamo_single.orm.schema.layout import AccessKey
+from dynamo_single.orm.schema.layout import AccessKey, IndexCondition
 from dynamo_single.orm.schema.upgrades import FIRST
 from dynamo_single.table import names
 from dynamo_single.table.items import NewItem
@@ -67,7 +68,7 @@ class Snapshot(Written):
             options.item_type,
             _with_shards(options.primary, options.shards),
             all_of(model),
-            keys={name: _with_shards(key, options.shards) for name, key in options.index_keys.items()},
+            keys={key.name: _as_stored(options.index_keys[key.name], key, options.shards) for key in layout.indexes},
             unique=tuple(map(UniqueRule.of, rules_of(model))),
             trash_index=None if layout.trash is None else layout.trash.index,
             alias=options.alias,
@@ -121,12 +122,20 @@ class Snapshot(Written):
     def index_key(self, name: str, values: Mapping[str, object]) -> ItemKey | None:
         """The key on an index, or ``None`` for what stays out of it; raises ``EmptyKeyPart`` where it may not."""
         key = self.access_keys[name]
+        if key.condition is not None and not self._meets(key.condition, values):
+            return None
         for variable in key.needed:
             if values.get(variable) is None or values[variable] == "":
                 if self.attributes[variable].required:
                     raise EmptyKeyPart(f"{self.item_type}: {variable} is empty, and the key {name} needs it.")
                 return None
         return self._rendered(key, values)
+
+    def _meets(self, condition: IndexCondition, values: Mapping[str, object]) -> bool:
+        named = {name: self.attributes[name] for name in condition.attributes}
+        found = {each.stored: each.stored_value(values.get(name)) for name, each in named.items()}
+        item: Any = {name: value for name, value in found.items() if value is not None}
+        return matches(indexes.by_names(condition, (each.stored for each in named.values())), item)
 
     def index_names(self, name: str) -> tuple[str, str]:
         """The physical names of a key on an index."""
@@ -195,7 +204,26 @@ class Snapshot(Written):
         if isinstance(shards, Shards):
             codec = codec_for(self._key_kind(shards.attribute, key.partition))
             sharding = Sharding(shards.attribute, shards.at, codec)
-        return AccessKey(name, index, self._template(key.partition), self._template(key.sort), sharding=sharding)
+        condition = None
+        if isinstance(key, IndexKey) and key.condition is not None:
+            condition = self._condition(name, key.condition)
+        partition, sort = self._template(key.partition), self._template(key.sort)
+        return AccessKey(name, index, partition, sort, sharding=sharding, given=condition)
+
+    def _condition(self, name: str, given: object) -> IndexCondition:
+        if not isinstance(given, tuple):
+            raise ConfigurationError(
+                f"{self.item_type}: the condition of the key {name} is {given!r}, and a migration has tuples: let "
+                "manage.py makemigrations write it."
+            )
+        found = indexes.of_plain(given)
+        for each in found.attributes:
+            if each not in self.attributes:
+                raise ConfigurationError(
+                    f"{self.item_type}: the condition of the key {name} asks for {each!r}, which the migrations know "
+                    f"no attribute of. They know {', '.join(self.attributes)}."
+                )
+        return found
 
     def _rendered(self, key: AccessKey, values: Mapping[str, object]) -> ItemKey:
         """The texts of a key; that of a sharded one as the table says, which may be asked for it."""
@@ -270,13 +298,23 @@ def with_attribute_renamed(snapshot: Snapshot, old: str, new: str, stored: str |
     )
 
 
+def _as_stored(declared: IndexKey, key: AccessKey, shards: Shards | None) -> IndexKey:
+    """A declared key of an index with all that it follows from, as a migration has it."""
+    condition = key.condition
+    plain = None if condition is None else indexes.as_plain(condition)
+    return struct_replace(_with_shards(declared, shards), condition=plain)
+
+
 def _key_renamed(key: AnyKey, old: str, new: str) -> AnyKey:
     shards = key.sharded
     if isinstance(shards, Shards):
         name, at = (new if each == old else each for each in (shards.attribute, shards.at))
         shards = Shards(name, at)
     partition, sort = _renamed(key.partition, old, new), _renamed(key.sort, old, new)
-    return struct_replace(key, partition=partition, sort=sort, sharded=shards)
+    changed = struct_replace(key, partition=partition, sort=sort, sharded=shards)
+    if isinstance(changed, IndexKey) and isinstance(changed.condition, tuple):
+        changed = struct_replace(changed, condition=renamed(changed.condition, old, new))
+    return changed
 
 
 def _following(attribute: StoredAttribute, old: str, new: str) -> StoredAttribute:

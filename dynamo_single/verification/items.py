@@ -86,7 +86,7 @@ def _copies(subject: Subject, values: dict[str, object], waits: frozenset[str]) 
 def _indexes(subject: Subject, waits: frozenset[str]) -> tuple[str, ...]:
     layout = registry.layout_of(subject.model)
     own = (key.index for key in layout.index_keys if key.index)
-    made_of = {key: {layout.attributes[name].stored for name in key.variables} for key in layout.index_keys}
+    made_of = {key: {layout.attributes[name].stored for name in key.named} for key in layout.index_keys}
     waiting = {key.index for key, stored in made_of.items() if not waits.isdisjoint(stored)}
     return tuple(each for each in dict.fromkeys((*table_settings(subject.alias).indexes, *own)) if each not in waiting)
 
@@ -123,8 +123,8 @@ def _said(pair: tuple[str, str], found: dict[str, Any]) -> str:
 
 
 def _deciding(model: type[DynamoModel], index: str) -> set[str]:
-    """The physical names of the attributes that the keys on an index are made of; of a folded copy, its source's."""
+    """The physical names of the attributes that the keys on an index follow from; of a folded copy, its source's."""
     layout = registry.layout_of(model)
     sources = {copy.name: copy.source for copy in registry.copies_of(model)}
-    variables = {name for key in layout.index_keys if key.index == index for name in key.variables}
+    variables = {name for key in layout.index_keys if key.index == index for name in key.named}
     return {layout.attributes[sources.get(name, name)].stored for name in variables - set(layout.identity)}

@@ -10,6 +10,7 @@ from tests.catalog import (  # noqa: F401 - their models belong to this app
     kinds,
     library,
     places,
+    queues,
     seats,
     servers,
     service,

@@ -9,7 +9,8 @@ from uuid import UUID
 import pytest
 
 from dynamo_single.inspection.patterns import Answer, by_index, patterns, patterns_of
-from dynamo_single.orm.conditions.terms import And, Compare, Order
+from dynamo_single.orm.conditions import indexes
+from dynamo_single.orm.conditions.terms import And, Compare, Condition, Order
 from dynamo_single.orm.plan import planner
 from dynamo_single.orm.plan.plan import Query
 from dynamo_single.orm.schema import registry
@@ -48,7 +49,7 @@ ASKED = [
 def test_a_key_answers_what_it_is_listed_with(model: Any, key: str, answer: Answer) -> None:
     """By one request for a page, in the order that is listed, with nothing left to be done in memory."""
     layout, attributes = registry.layout_of(model), registry.attributes_of(model)
-    where = []
+    where: list[Condition] = []
     for name, lookup in answer.conditions:
         first, second = VALUES[layout.attributes[name].kind]
         if isinstance(attributes.get(name), ReferenceAttribute):
@@ -59,6 +60,9 @@ def test_a_key_answers_what_it_is_listed_with(model: Any, key: str, answer: Answ
             where.append(Compare(name, "gt", ""))
         else:
             where.append(Compare(name, lookup, (first, second) if lookup == "range" else first))
+    for each in layout.indexes if answer.only else ():
+        if each.name == key and each.condition is not None:
+            where.append(indexes.stored(each.condition, layout))
     plan = planner.plan(
         Query(
             layout,

@@ -11,6 +11,8 @@ from dynamo_single.item_migrations.online import Task
 from dynamo_single.item_migrations.online.changes.keys import index_pairs
 from dynamo_single.item_migrations.operations.base import ItemsOperation, public
 from dynamo_single.item_migrations.snapshots import Snapshot
+from dynamo_single.orm.conditions.algebra import names_in
+from dynamo_single.orm.conditions.plain import condition_of
 from dynamo_single.orm.schema.encoding.keys import IndexKey, Template
 
 
@@ -30,6 +32,8 @@ def _pairs(wanted: Snapshot, key: IndexKey) -> tuple[Task, ...]:
 
 def _needs(name: str, key: IndexKey) -> frozenset[str]:
     variables = (*Template.parse(key.partition).variables, *Template.parse(key.sort).variables)
+    if isinstance(key.condition, tuple):
+        variables = (*variables, *names_in(condition_of(key.condition)))
     return frozenset({f"key:{name}", f"index:{key.index}", *(f"attribute:{each}" for each in variables)})
 
 

@@ -63,6 +63,11 @@ def lower(condition: Condition, layout: ModelLayout | None) -> Condition:
     return condition
 
 
+def absent(name: str) -> Condition:
+    """That an item has no value of an attribute; ``NULL`` is none."""
+    return Or((Stored(name, "missing"), Stored(name, "=", (NULL,))))
+
+
 def check(condition: Condition, layout: ModelLayout) -> None:
     """Raise what ``lower()`` would for a name or a value that is wrong, for less: a list of identities is left out.
 
@@ -108,8 +113,7 @@ def _lower_compare(compare: Compare, layout: ModelLayout) -> Condition:
         # As in Django: JSON's null is a value, and a key that holds it is there.
         return Stored(info.stored, "missing" if compare.value else "exists", (), compare.path)
     if compare.operator == "isnull":
-        absent = Or((Stored(info.stored, "missing", (), compare.path), Stored(info.stored, "=", (NULL,), compare.path)))
-        return absent if compare.value else Not(absent)
+        return absent(info.stored) if compare.value else Not(absent(info.stored))
     if compare.operator == "has_key":
         return Stored(info.stored, "exists", (), (*compare.path, compare.value))
     lowering = _LOWERINGS.get(compare.operator)

@@ -135,7 +135,7 @@ def _counted(model: type[DynamoModel], known: tuple[Any, ...]) -> tuple[Counted,
         for counter in registry.counters_of(parent):
             children = getattr(parent, counter.children)
             if children.model._meta.concrete_model is model:
-                condition = preconditions.read(model, counter.condition)
+                condition = preconditions.read_declared(model, counter.condition)
                 found.append(Counted(parent, counter.attr_name, children.field, condition))
     return tuple(found)
 
@@ -240,7 +240,7 @@ def problem(counter: CounterAttribute) -> tuple[str, str] | None:
     except NoAccessPattern as error:
         return str(error), f"Add a key whose partition is made of {{{children.field.attname}}} alone."
     try:
-        preconditions.read(child, counter.condition)
+        preconditions.read_declared(child, counter.condition)
     except (NotSupported, InvalidValue, UnknownField) as error:
         return (
             f"the condition cannot be asked of {child._meta.label}. {error}",

@@ -263,7 +263,7 @@ def _as_read(
     form: ItemForm, transition: Transition, along: tuple[Along, ...], held: Collection[str]
 ) -> tuple[Stored, ...]:
     """What an update depends on, as it was read; ``held`` besides."""
-    stored = form.as_read(transition.written).union(held)
+    stored = form.as_read(transition.written, transition.after).union(held)
     for each in along:
         stored |= each.as_read
     return _as_stored(transition.before or {}, stored)

@@ -19,7 +19,7 @@ from dynamo_single.orm.schema.encoding.keys import Codec, KeyPart, Template, cod
 from dynamo_single.orm.schema.fingerprints import key_fingerprints
 from dynamo_single.orm.schema.identities import codec_of
 from dynamo_single.orm.schema.kinds import DynamoModel
-from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
+from dynamo_single.orm.schema.layout import AccessKey, IndexCondition, ModelLayout
 from dynamo_single.table import names
 
 Keys = tuple[AccessKey, ...]
@@ -107,8 +107,15 @@ def _made(layout: ModelLayout, text: str, templated: KeyTemplates | None) -> Acc
         )
     renamed = {variable: python[stored] for variable, stored in templated.stored.items()}
     partition, sort = (_bound(layout, source, renamed) for source in (templated.partition, templated.sort))
-    sharding = layout.sharding if templated.sharded else None
-    return AccessKey(f"key of before on {templated.index}", templated.index, partition, sort, sharding=sharding)
+    conditioned = tuple(renamed[variable] for variable in templated.conditioned)
+    return AccessKey(
+        f"key of before on {templated.index}",
+        templated.index,
+        partition,
+        sort,
+        sharding=layout.sharding if templated.sharded else None,
+        given=IndexCondition(templated.condition, conditioned) if templated.condition else None,
+    )
 
 
 def _bound(layout: ModelLayout, source: str, renamed: Mapping[str, str]) -> Template:

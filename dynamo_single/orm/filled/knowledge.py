@@ -235,7 +235,7 @@ def _missing(layout: ModelLayout, form: StoredForm | None) -> Missing:
         return NOTHING
     attributes = frozenset(name for name, info in layout.attributes.items() if info.stored in unfilled)
     upgraded = {name for name in attributes if layout.attributes[name].stored in changed}
-    keys = {key.name for key in layout.index_keys if not upgraded.isdisjoint(key.variables)}
+    keys = {key.name for key in layout.index_keys if not upgraded.isdisjoint(key.named)}
     otherwise = False
     if form is not None:
         written = key_fingerprints(registry.model_of(layout))

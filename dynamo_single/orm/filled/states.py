@@ -44,20 +44,33 @@ class OpenChange(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class KeyTemplates(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A key on an index as code can write it that does not declare it; ``stored`` are its variables' physical names."""
+    """A key on an index as code can write it that does not declare it; ``stored`` are its variables' physical names.
+
+    ``condition`` says which items are in the index, and ``conditioned`` of which variables: see ``IndexCondition``.
+    """
 
     index: str
     partition: str
     sort: str
     stored: Mapping[str, str] = field(default_factory=dict)
     sharded: bool = False
+    condition: str = ""
+    conditioned: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, key: AccessKey, stored: Mapping[str, str]) -> KeyTemplates:
         """Those of a declared key; ``stored`` has the physical name of each attribute."""
-        names_of_variables = {name: stored[name] for name in key.variables}
-        sharded = key.sharding is not None
-        return cls(key.index or "", key.partition.source, key.sort.source, names_of_variables, sharded)
+        condition = key.condition
+        found = cls(
+            key.index or "",
+            key.partition.source,
+            key.sort.source,
+            {name: stored[name] for name in key.named},
+            key.sharding is not None,
+        )
+        if condition is None:
+            return found
+        return replace(found, condition=condition.text, conditioned=condition.attributes)
 
 
 class Rename(Struct, frozen=True, forbid_unknown_fields=True):

@@ -54,10 +54,14 @@ _KEY = (names.PARTITION_KEY, names.SORT_KEY)
 
 
 class KeyForm(Struct, frozen=True):
-    """One index key: the physical names of its pair, and of what it is made of beside the identity."""
+    """One index key: the physical names of its pair, and of what it is made of beside the identity.
+
+    ``conditional`` is one with a condition, so that it can stay as it is while what it follows from changes.
+    """
 
     pair: frozenset[str]
     made_of: frozenset[str]
+    conditional: bool = False
 
 
 class ItemForm(Struct, frozen=True, eq=False):
@@ -248,10 +252,12 @@ class ItemForm(Struct, frozen=True, eq=False):
                 item[stored] = dict(before[stored])
         return item
 
-    def as_read(self, written: frozenset[str]) -> set[str]:
+    def as_read(self, written: frozenset[str], after: Item | None) -> set[str]:
         """The physical names that have to be as they were read, for the keys and folded copies that are written to fit.
 
-        A key that stays as it was although a part of it is written has to be the one that is stored.
+        A key that stays as it was although a part of it is written has to be the one that is stored. Where it depends
+        on more than one attribute whether there is one, all of them have to be as they were read: two writers of two of
+        them would each see too little.
         """
         found = set(self.always)
         moves = names.DELETED_AT in written
@@ -263,6 +269,8 @@ class ItemForm(Struct, frozen=True, eq=False):
                 found |= key.made_of
             elif key.made_of & written:
                 found |= key.pair
+                if key.conditional or after is None or after.keys().isdisjoint(key.pair):
+                    found |= key.made_of
         for copy, source in self.folded:
             # If only one of them changes, the other one has to be what it goes with.
             found |= {copy, source} - written if copy in written or source in written else set()
@@ -300,7 +308,8 @@ def _form_of(model: type[DynamoModel]) -> ItemForm:
         keys=tuple(
             KeyForm(
                 frozenset({names.index_partition(key.index), names.index_sort(key.index)}),
-                frozenset(layout.attributes[name].stored for name in key.variables if name not in layout.identity),
+                frozenset(layout.attributes[name].stored for name in key.named if name not in layout.identity),
+                conditional=key.condition is not None,
             )
             for key in index_keys
             if key.index
@@ -317,7 +326,7 @@ def _form_of(model: type[DynamoModel]) -> ItemForm:
             {
                 names.DELETED_AT,
                 *((names.EXPIRES_AT,) if layout.expires else ()),
-                *(stored[name] for key in (layout.primary, *index_keys) for name in key.variables),
+                *(stored[name] for key in (layout.primary, *index_keys) for name in key.named),
                 *(stored[source] for _, source in followers),
                 *(stored[field.attname] for field in model._meta.concrete_fields if field.is_relation),
                 *(twin.used for twin in layout.twins),

@@ -17,7 +17,9 @@ from msgspec import Struct
 
 from dynamo_single import clock
 from dynamo_single.exceptions import EmptyKeyPart, InvalidValue
-from dynamo_single.orm.conditions.matching import normal
+from dynamo_single.orm.conditions import indexes
+from dynamo_single.orm.conditions.matching import matches, normal
+from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
 from dynamo_single.orm.filled import keys_in_use, knowledge
 from dynamo_single.orm.filled.kept import kept
 from dynamo_single.orm.items.held import values_held
@@ -117,6 +119,9 @@ class IndexKey(Struct, frozen=True, eq=False):
     pair: tuple[str, str]
     #: The attributes that the key needs, and whether each is required; an item without one is left out of the index.
     needs: tuple[tuple[str, bool], ...]
+    #: The condition that the items of the index meet, in stored names, and the attributes that it asks for.
+    condition: Condition = EVERYTHING
+    conditioned: tuple[_Writer, ...] = ()
 
 
 @kept()
@@ -130,7 +135,13 @@ def index_keys(model: type[DynamoModel]) -> tuple[tuple[IndexKey, ...], tuple[In
 def _index_key_of(layout: ModelLayout, key: AccessKey) -> IndexKey:
     index = key.index or ""
     pair = (names.index_partition(index), names.index_sort(index))
-    return IndexKey(key, index, pair, tuple((name, layout.attributes[name].required) for name in key.needed))
+    needs = tuple((name, layout.attributes[name].required) for name in key.needed)
+    condition = key.condition
+    if condition is None:
+        return IndexKey(key, index, pair, needs)
+    attributes = {name: registry.attributes_of(registry.model_of(layout))[name] for name in condition.attributes}
+    conditioned = tuple((name, each.attr_name, writer_of(each)) for name, each in attributes.items())
+    return IndexKey(key, index, pair, needs, indexes.stored(condition, layout), conditioned)
 
 
 def key_attributes(model: type[DynamoModel], values: Values) -> NewItem:
@@ -145,7 +156,11 @@ def key_attributes(model: type[DynamoModel], values: Values) -> NewItem:
 
 
 def _index_key(model: type[DynamoModel], index_key: IndexKey, values: Values) -> tuple[str, str] | None:
-    """Both halves of an index key, or neither: a part that is missing leaves the item out of the index."""
+    """Both halves of an index key, or neither: what lacks a part, or does not meet its condition, stays out of it."""
+    if index_key.conditioned:
+        asked = ((stored, write, values.get(name)) for name, stored, write in index_key.conditioned)
+        if not matches(index_key.condition, {name: write(value) for name, write, value in asked if value is not None}):
+            return None
     for name, required in index_key.needs:
         if values.get(name) is None or values[name] == "":
             if required:
@@ -317,6 +332,8 @@ def check_keys(obj: DynamoModel) -> None:
             raise InvalidValue(f"{', '.join(model._identity)}: what makes up the primary key cannot change.")
     live, trash = index_keys(model)
     for each in live if values.get(registry.DELETED_AT) is None else trash:
+        asked = (registry.attributes_of(model)[name] for name, _stored, _write in each.conditioned)
+        prepared = {attribute.name: attribute.prepare(values.get(attribute.name)) for attribute in asked}
         # One by one: a key whose part is missing says nothing of what another key refuses.
         with suppress(EmptyKeyPart):
-            _index_key(model, each, values)
+            _index_key(model, each, {**values, **prepared})

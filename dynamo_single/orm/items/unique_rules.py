@@ -316,7 +316,7 @@ def _attributes(model: type[DynamoModel], fields: Sequence[str], where: str) -> 
 
 def _condition(model: type[DynamoModel], constraint: UniqueConstraint) -> Condition:
     try:
-        return preconditions.read(model, constraint.condition)
+        return preconditions.read_declared(model, constraint.condition)
     except (DynamoSingleError, FieldError) as error:
         raise ConfigurationError(f"{model._meta.label}: the condition of {constraint.name}: {error}") from error
 

@@ -7,7 +7,7 @@ libraries here and elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -27,7 +27,9 @@ from dynamo_single.orm.schema.encoding.shards import Shards
 from dynamo_single.orm.schema.fields.columns import IN_DYNAMODB
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.layout import IndexCondition
 from dynamo_single.orm.schema.upgrades import Upgrade, checked
+from dynamo_single.orm.where import index_conditions
 from dynamo_single.table.table import get_table
 
 M = TypeVar("M", bound=DynamoModel)
@@ -69,6 +71,8 @@ class Options(Struct, frozen=True):
     schema_version: int | None = None
     upgrades: Mapping[int, Upgrade] = {}
     shards: Shards | None = None
+    #: What reads the condition of a key on an index, by the model and the key's name: the schema knows no lookups.
+    read_condition: Callable[[Any, str, object], Callable[[], IndexCondition] | None] = index_conditions.reading
 
 
 class SettingsMeta(type):

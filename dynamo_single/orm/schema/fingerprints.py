@@ -44,7 +44,9 @@ def key_fingerprint(key: AccessKey, stored: Mapping[str, str]) -> str:
     texts = (_template(template, stored) for template in (key.partition, key.sort))
     sharding = key.sharding
     divided = () if sharding is None else (f"sharded({stored[sharding.attribute]},{stored[sharding.at]})",)
-    return shortened(" ".join((key.index or "primary", *texts, *divided)))
+    condition = key.condition
+    asked = () if condition is None else (f"if({condition.text}", *(stored[name] for name in condition.attributes), ")")
+    return shortened(" ".join((key.index or "primary", *texts, *divided, *asked)))
 
 
 def key_fingerprints(model: type[DynamoModel]) -> dict[str, str]:

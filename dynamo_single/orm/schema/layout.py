@@ -21,6 +21,21 @@ if TYPE_CHECKING:
     from dynamo_single.orm.schema.encoding.shards import Sharding
 
 
+class IndexCondition(Struct, frozen=True):
+    """Which live items an index holds: those that meet a condition on some attributes.
+
+    ``text`` has the condition in stored values, and ``"0"``, ``"1"``... in the places of the attributes' names, so that
+    it is the same whatever they are called; ``orm/conditions/indexes`` reads it.
+    """
+
+    text: str
+    attributes: tuple[str, ...]
+
+    def __call__(self) -> IndexCondition:
+        """Itself, where a key is given a condition that is known already."""
+        return self
+
+
 class AccessKey(Struct, frozen=True):
     """A partition key and a sort key template, on the table itself (``index is None``) or on one of its indexes."""
 
@@ -34,6 +49,8 @@ class AccessKey(Struct, frozen=True):
     needed: tuple[str, ...] = ()
     #: By what each partition is divided into shards; ``None`` for a key that is not.
     sharding: Sharding | None = None
+    #: What gives the condition that the items of an index meet; a declared one is read once the model is complete.
+    given: Callable[[], IndexCondition] | None = None
 
     def __post_init__(self) -> None:
         parts = (*self.partition.parts, *self.sort.parts)
@@ -41,10 +58,21 @@ class AccessKey(Struct, frozen=True):
         force_setattr(self, "needed", tuple(dict.fromkeys(part.name for part in parts if not part.place)))
 
     @property
+    def condition(self) -> IndexCondition | None:
+        """Which live items are in the index, if not all; raises ``ConfigurationError`` for one that cannot work."""
+        return None if self.given is None else self.given()
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The attributes that the templates and the condition name, each once."""
+        condition = self.condition
+        return self.variables if condition is None else tuple(dict.fromkeys((*self.variables, *condition.attributes)))
+
+    @property
     def made_of(self) -> tuple[str, ...]:
-        """The attributes that a key's texts follow from: those that it names, and what decides about the shard."""
+        """The attributes that a key follows from: those that are named, and what decides about the shard."""
         sharding = self.sharding
-        return self.variables if sharding is None else (*self.variables, sharding.attribute, sharding.at)
+        return self.named if sharding is None else (*self.named, sharding.attribute, sharding.at)
 
     def has_partition(self, text: str) -> bool:
         """Whether the key can have this partition, in some shard."""

@@ -175,6 +175,7 @@ class _LayoutBuilder:
                 self.template(key.partition),
                 self.template(key.sort),
                 sharding=sharding if key.sharded else None,
+                given=options.read_condition(self.model, name, key.condition),
             )
             for name, key in options.index_keys.items()
         )

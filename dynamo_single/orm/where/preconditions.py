@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 from django.db.models import Q
+from django.utils import timezone
 from pynamodb.expressions import condition as pynamodb
 from pynamodb.expressions.operand import Path, Value, _Size
 
@@ -44,6 +45,12 @@ def read(model: Any, condition: object) -> Condition:
             f"{model._meta.object_name}.qty > 0, not {shown(condition)}."
         )
     return simplify(lower(found, registry.layout_of(model)))
+
+
+def read_declared(model: Any, condition: object) -> Condition:
+    """The condition of a declaration, which is read once: a day in it is one of the settings' time zone."""
+    with timezone.override(None):
+        return read(model, condition)
 
 
 def _of_pynamodb(condition: pynamodb.Condition) -> Condition:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from django.db.models import Q
+
 from dynamo_single import models
 from dynamo_single.item_migrations.online import Task
 from dynamo_single.item_migrations.online.changes.attributes import (
@@ -137,6 +139,21 @@ def alter_key() -> Case:
     return Case(old, new, (Phase((), (old, new)), Phase((index_pairs(new.snapshot, ["gs2"]),), (new,))))
 
 
+def add_conditional_key() -> Case:
+    """An index key of those items only that meet a condition."""
+    old = Code(lamp())
+    new = Code(lamp({"red": models.IndexKey("gs2", "RED", "{lamp_id}", condition=Q(colour="red") | Q(size="L"))}))
+    fill = (index_pairs(new.snapshot, ["gs2"]),)
+    return Case(old, new, (Phase(fill, (old, new)), Phase(fill, (new,))))
+
+
+def alter_condition() -> Case:
+    """Another condition of a key, which old code reads by the former one until it has stopped."""
+    old = Code(lamp({"tinted": models.IndexKey("gs2", "TINT", "{lamp_id}", condition=Q(colour="red"))}))
+    new = Code(lamp({"tinted": models.IndexKey("gs2", "TINT", "{lamp_id}", condition=Q(colour__isnull=False))}))
+    return Case(old, new, (Phase((), (old, new)), Phase((index_pairs(new.snapshot, ["gs2"]),), (new,))))
+
+
 def place_missing() -> Case:
     """A key that is to hold what lacks a value too: what has one keeps its form."""
     old = Code(lamp({"by_colour": models.IndexKey("gs2", "COLOUR", "{colour}#{lamp_id}")}))
@@ -260,6 +277,8 @@ CASES: dict[str, Callable[[], Case]] = {
     for each in (
         add_key,
         alter_key,
+        add_conditional_key,
+        alter_condition,
         place_missing,
         remove_key,
         add_attribute,

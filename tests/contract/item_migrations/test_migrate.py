@@ -20,7 +20,7 @@ from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.filled.states import StoredForm
 from dynamo_single.table import Request, Table
 from dynamo_single.table.flow import run
-from dynamo_single.testing import setup_table
+from dynamo_single.testing import assert_requests, setup_table
 from dynamo_single.verification import verify
 from tests.histories.app import History, history
 
@@ -120,6 +120,25 @@ def test_a_key_that_is_altered(app: History) -> None:
     app.finish()
     assert (item()["gs1pk"], item()["gs1sk"]) == ("SHOPS", "A#a")
     assert [each.name for each in new.objects.order_by("name")] == ["A", "B"]
+
+
+def test_a_key_with_a_condition_is_filled_with_what_meets_it(app: History) -> None:
+    """What another process writes meanwhile is there after the finish."""
+    model = shop(app)
+    fill(model)
+    cheap = {"early": models.IndexKey("gs2", "EARLY", "{name}", condition=Q(name__lt="B") | Q(name="Z"))}
+    model = shop(app, cheap)
+    app.make()
+    assert app.make("--check") == "No changes detected in app 'histories'\n"
+    with pytest.raises(KeyNotFilled):
+        list(model.objects.filter(name__lt="A1"))
+    app.migrate()
+    app.finish()
+    with assert_requests(["GetItem", "Query"]):
+        assert [each.pk for each in model.objects.filter(name__lt="A1")] == ["a"]
+    assert [item(pk).get("gs2pk") for pk in "abc"] == ["EARLY", None, "TRASH#Shop"]
+    app.migrate("0001")
+    assert "gs2pk" not in item("a")
 
 
 def test_a_key_that_is_removed(app: History) -> None:

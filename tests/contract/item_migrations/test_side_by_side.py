@@ -79,6 +79,35 @@ def test_a_key_that_is_altered_answers_new_code_when_it_is_finished(app: History
         listed(old)
 
 
+def test_a_condition_that_changes_is_kept_for_old_code(app: History) -> None:
+    """Old code finds by the former condition, also what new code writes; new code by its own once all are rewritten."""
+
+    def made(condition: Q) -> Any:
+        key = models.IndexKey("gs2", "CHEAP", "{shop_id}", condition=condition)
+        return shop(app, {**BY_NAME, "cheap": key}, price=models.IntegerAttribute(default=0))
+
+    made(Q(price__lt=5))
+    app.make()
+    app.migrate()
+    app.finish()
+    old, new = made(Q(price__lt=5)), made(Q(price__lt=9, price__gte=0))
+    app.make()
+    assert app.operations() == ["Alter key cheap of Shop on gs2"]
+    app.migrate()
+    new.objects.create(shop_id="d", name="D", price=7)
+    new.objects.filter(shop_id="a").update(price=6)
+    new.objects.create(shop_id="e", name="E", price=3)
+    cheap = old.objects.using_index("cheap").filter(price__lt=5)
+    wanted = new.objects.using_index("cheap").filter(price__lt=9, price__gte=0)
+    assert [each.pk for each in cheap.all()] == ["b", "e"]
+    with pytest.raises(KeyNotFilled):
+        list(wanted.all())
+    app.finish()
+    assert [each.pk for each in wanted.all()] == ["a", "b", "d", "e"]
+    with pytest.raises(KeyNotFilled):
+        list(cheap.all())
+
+
 def test_new_code_writes_a_key_no_more_once_it_goes(app: History, monkeypatch: pytest.MonkeyPatch) -> None:
     """While the items lose it, nobody writes it again."""
     new = shop(app)

@@ -77,6 +77,42 @@ def test_without_a_change_nothing_is_written(app: History) -> None:
     assert len(app.files) == 1
 
 
+def test_the_condition_of_a_key_reads_as_stored_values(app: History) -> None:
+    """By the attributes' names, and the members of a set in one order: another process finds no change."""
+    condition = Q(state__in={"open", "late", "stuck"}, qty__gte=5) | ~Q(name="x")
+    attributes = {"name": name(), "qty": models.IntegerAttribute(), "state": name(attr_name="st")}
+    app.model(keys={"queue": models.IndexKey("gs1", "Q", "{shop_id}", condition=condition)}, **attributes)
+    app.make()
+    assert (
+        "IndexKey('gs1', 'Q', '{shop_id}', condition=('or', ('and', ('>=', 'qty', {'N': '5'}), "
+        "('in', 'state', {'S': 'late'}, {'S': 'open'}, {'S': 'stuck'})), ('not', ('=', 'name', {'S': 'x'}))))"
+    ) in app.text()
+    turned = Q(state__in=["stuck", "open", "late"], qty__gte=5) | ~Q(name="x")
+    app.model(keys={"queue": models.IndexKey("gs1", "Q", "{shop_id}", condition=turned)}, **attributes)
+    assert app.make("--check") == NOTHING
+
+
+def test_a_condition_follows_a_name_and_is_altered_with_its_key(app: History) -> None:
+    """A rename in Python changes no item; another condition is another form of the key."""
+
+    def shop(called: str, **options: Any) -> None:
+        key = models.IndexKey("gs1", "Q", "{shop_id}", **options)
+        app.model(keys={"queue": key}, **{called: name(attr_name="st")})
+
+    shop("state", condition=Q(state="open"))
+    app.make()
+    shop("status", condition=Q(status="open"))
+    app.make()
+    assert app.operations() == ["Rename attribute state of Shop to status"]
+    shop("status", condition=Q(status="late"))
+    app.make()
+    assert app.operations() == ["Alter key queue of Shop on gs1"]
+    shop("status")
+    app.make()
+    assert app.operations() == ["Alter key queue of Shop on gs1"]
+    assert "condition" not in app.text()
+
+
 def test_what_decides_nothing_that_is_stored_is_no_change(app: History) -> None:
     """Labels, validation, and a text that is an e-mail address from now on."""
     app.model(name=name())

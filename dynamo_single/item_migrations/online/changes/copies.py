@@ -28,7 +28,7 @@ def filled_copy(after: Snapshot, name: str) -> Task:
     attribute = after.attributes[name]
     reference, _dot, copied = attribute.copied.partition(".")
     referring = after.attributes[reference].stored
-    indexes = frozenset(key.index for each, key in after.keys.items() if name in after.access_keys[each].variables)
+    indexes = frozenset(key.index for each, key in after.keys.items() if name in after.access_keys[each].named)
     reads = {referring, attribute.stored, *(pairs_follow_from(after, indexes) if indexes else ())}
 
     def source_of(item: Item) -> ItemKey | None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from string import Formatter
 from typing import Any
 
+from django.db.models import Q
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
@@ -83,24 +84,36 @@ class Key(Struct, frozen=True):
 
 
 class IndexKey(Struct, frozen=True):
-    """Declares the key of a model on one of the table's indexes; ``sharded`` as for ``Key``."""
+    """Declares the key of a model on one of the table's indexes; ``sharded`` as for ``Key``.
+
+    With a ``condition``, a ``Q`` of the model's own attributes, only live objects that meet it are in the index, and
+    the key answers only queries that ask for it. A migration file has the condition as tuples there.
+    """
 
     index: str
     partition: str
     sort: str
     sharded: bool | Shards = False
+    condition: Q | tuple[Any, ...] | None = None
 
     def __post_init__(self) -> None:
         if not _INDEX_NAME.fullmatch(self.index):
             raise ConfigurationError(
                 f"IndexKey({self.index!r}, ...): the first argument names one of the table's indexes, such as 'gs1'."
             )
+        if self.condition is not None and not (isinstance(self.condition, Q | tuple) and self.condition):
+            raise ConfigurationError(
+                f"IndexKey({self.index!r}, ...): the condition is a Q that asks for something, as in "
+                f"condition=Q(status='open'), not {self.condition!r}."
+            )
         Template.parse(self.partition)
         Template.parse(self.sort)
 
     def deconstruct(self) -> tuple[str, list[Any], dict[str, Any]]:
         """How a migration file writes it."""
-        options = {"sharded": self.sharded} if self.sharded else {}
+        options: dict[str, Any] = {"sharded": self.sharded} if self.sharded else {}
+        if self.condition is not None:
+            options["condition"] = self.condition
         return "dynamo_single.models.IndexKey", [self.index, self.partition, self.sort], options
 
 
