@@ -13,6 +13,7 @@ from django.test import override_settings
 
 from dynamo_single import models
 from dynamo_single.checks.models import check_models
+from dynamo_single.testing import assert_requests
 from tests.unit.declaring import declare, forgotten, messages
 
 
@@ -217,3 +218,10 @@ def test_no_warning_of_an_automatic_id() -> None:
     declare("Keyless", ("KEYLESS#{nothing}", "#X"), k=models.IdAttribute())
     found = run_checks(app_configs=[apps.get_app_config("catalog")])
     assert [message.id for message in found] == ["dynamo_single.E003"]
+
+
+def test_models_are_checked_without_a_table(settings: Any) -> None:
+    """How copies and children are found is known from the declarations, also where the app has migrations."""
+    settings.MIGRATION_MODULES = {"catalog": "tests.backend_project.shop.migrations"}
+    with assert_requests([]):
+        check_models([apps.get_app_config("catalog")])
