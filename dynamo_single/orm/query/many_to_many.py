@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from asgiref.sync import sync_to_async
 from django.db import models
@@ -58,6 +58,9 @@ class End(Struct, frozen=True, eq=False):
 
 class EdgesManager:
     """What Django's manager of a many-to-many relation does; the other model's default manager is behind it."""
+
+    #: It can be called, with the name of another manager; ``{{ server.users.all }}`` means the manager itself.
+    do_not_call_in_templates: ClassVar[bool] = True
 
     def __init__(self, end: End, instance: Any) -> None:
         super().__init__()

@@ -14,6 +14,7 @@ from django import forms
 from django.core import serializers
 from django.core.management import call_command
 from django.db.models.signals import m2m_changed
+from django.template import Context, Template
 
 from dynamo_single import models, transactions
 from dynamo_single.exceptions import NotSupported
@@ -287,6 +288,12 @@ def test_what_the_relation_gives_is_ordered_sliced_and_paged(gaming: Any, john: 
     assert [server.name for server in john.servers.order_by("pk")[:2]] == ["a", "b"]
     assert sorted(john.servers.exclude(name="a").values_list("name", flat=True)) == ["b", "c"]
     assert len(john.servers.page(2)) == 2
+
+
+def test_templates_read_both_sides(gaming: Any, john: Any) -> None:
+    gaming.players.add(john)
+    page = Template("{{ server.players.all.0 }}, {{ server.players.count }}: {{ john.servers.all.0 }}")
+    assert page.render(Context({"server": gaming, "john": john})) == "John, 1: Gaming"
 
 
 def test_what_is_related_may_have_a_number_or_a_pk_of_several_parts(table: Table) -> None:
