@@ -26,7 +26,9 @@ if not _port.isdecimal() or not 0 < int(_port) < 65536:
     raise ImproperlyConfigured(f"DYNAMO_PORT must be a port, a number from 1 to 65535, not {_port!r}.")
 DYNAMO_PORT = int(_port)
 DYNAMO_SINGLE = {
-    "default": env.str("DYNAMO_URL", f"dynamodb://127.0.0.1:{DYNAMO_PORT}/single-table?region=us-east-1"),
+    "default": env.str(
+        "DYNAMO_URL", f"dynamodb://127.0.0.1:{DYNAMO_PORT}/single-table?region=us-east-1&indexes=gs1,gs2,gs3"
+    ),
 }
 DATABASES = {"default": {"ENGINE": "dynamo_single.backend"}}
 
@@ -37,12 +39,19 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "dynamo_single",
+    "project.site",  # before accounts, whose pages it gives its own frame
     "accounts",
     "project.directory",
+    "project.service",
+    "project.chat",
 ]
 
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = ["accounts.backends.EmailOrUsernameBackend"]
+ACCOUNTS = {
+    "LOGIN_WITH": ["email", "username", "phone"],
+    "PHONE_SENDER": "project.site.phones.show",
+}
 SESSION_ENGINE = "dynamo_single.sessions"
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "account"
@@ -61,6 +70,7 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 
 MIDDLEWARE = [
+    "project.site.costs.page_costs",
     "django.middleware.security.SecurityMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",

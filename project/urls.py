@@ -1,16 +1,19 @@
-"""The demo's addresses: the admin, the way there, and the account pages."""
+"""The demo's addresses: the public site, the admin, and the account pages."""
 
 from django.contrib import admin
 from django.urls import include, path
-from django.views.generic import RedirectView
 
 from accounts.admin import AdminLoginForm, AdminPasswordChangeForm
+from project.site.views import FrontPage
 
 admin.site.login_form = AdminLoginForm
 admin.site.password_change_form = AdminPasswordChangeForm
 
 urlpatterns = [
-    path("", RedirectView.as_view(pattern_name="admin:index")),
+    path("", FrontPage.as_view(), name="front"),
+    path("companies/", include("project.directory.urls")),
+    path("users/", include("project.service.urls")),
+    path("servers/", include("project.chat.urls")),
     path("admin/", admin.site.urls),
     path("accounts/", include("accounts.urls")),
 ]

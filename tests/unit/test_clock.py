@@ -46,7 +46,7 @@ MAY_ASK = {
     # How long a process or a table has been waited for; a test that moves the clock does not wait any longer.
     ("dynamo_single/engines.py", "time.monotonic"),
     ("dynamo_single/table/provisioning.py", "time.monotonic"),
-    ("project/directory/management/commands/demo.py", "time.monotonic"),
+    ("project/site/management/commands/demo.py", "time.monotonic"),
     # A signature is compared with the server's clock, which nobody moves.
     ("dynamo_single/table/direct/client.py", "time.time"),
     # This writes a given moment out.

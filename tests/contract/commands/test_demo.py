@@ -1,4 +1,4 @@
-"""``manage.py demo``, which ``make run`` starts: a site from nothing, two ways to log in, data that stays."""
+"""``manage.py demo``, which ``make run`` starts: a site from nothing, three ways to log in, data that stays."""
 
 from __future__ import annotations
 
@@ -95,10 +95,10 @@ def ports() -> tuple[int, int]:
 
 
 def test_the_demo_runs_and_keeps_its_data(tmp_path: Path, ports: tuple[int, int]) -> None:
-    """The first run makes table, data and user; both logins work; Ctrl-C ends all; the next run finds it."""
+    """The first run makes table, data and user; each login works; Ctrl-C ends all; the next run finds it."""
     with demo(tmp_path / "demo.sqlite", *ports) as first:
         first.wait_until_ready()
-        pages = [first.log_in("admin@example.com"), first.log_in("admin")]
+        pages = [first.log_in("admin@example.com"), first.log_in("admin"), first.log_in("+1 202-555-0123")]
         assert all("28 companies" in page for page in pages)
         assert first.interrupt() == 0
         assert "The demo has ended; its data is kept." in first.printed()
@@ -125,7 +125,7 @@ def test_the_demo_makes_no_superuser_beside_another(tmp_path: Path, ports: tuple
         assert "log in as the superuser that you made" in running.printed()
         assert "admin-demo" not in running.printed()
         assert "Loading the demo data" in running.printed()
-        assert "No staff account has this e-mail address or user name" in running.log_in("admin")
+        assert "No staff account has this e-mail address, telephone number or user name" in running.log_in("admin")
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,11 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: Any, **options: Any) ->
 
 def test_nothing_recorded_is_said(clock: Any, capsys: pytest.CaptureFixture[str]) -> None:
     """Of each sharded model of the table; one GetItem each."""
-    with assert_requests(["GetItem"]):
-        assert said(capsys) == "catalog.Visit: nothing recorded; the first item that is written makes it 1 shard."
+    with assert_requests(["GetItem"] * 3):
+        said_of_each = said(capsys).splitlines()
+    models = ("service.User", "service.Email", "catalog.Visit")
+    nothing = "nothing recorded; the first item that is written makes it 1 shard."
+    assert said_of_each == [f"{model}: {nothing}" for model in models]
 
 
 def test_the_first_number_counts_at_once(clock: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,8 +17,8 @@ WRONG = "ConfigurationError: DYNAMO_SINGLE['default']: the URL must begin with d
 
 def python(directory: Path, setting: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """What Python does in the demo with one other setting."""
-    url = "dynamodb://127.0.0.1:1/single-table?region=us-east-1"
-    lines = ("from project.settings import *", f'DYNAMO_SINGLE = {{"default": "{url}"}}', setting)
+    url = "dynamodb://127.0.0.1:1/single-table?region=us-east-1&indexes=gs1,gs2,gs3"
+    lines = ("from project.settings import *", "del ACCOUNTS", f'DYNAMO_SINGLE = {{"default": "{url}"}}', setting)
     (directory / "changed_settings.py").write_text("\n".join((*lines, "")))
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "changed_settings"}
     environment["PYTHONPATH"] = os.pathsep.join((str(directory), str(ROOT)))

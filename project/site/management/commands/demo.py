@@ -28,6 +28,8 @@ from dynamo_single.exceptions import DynamoSingleError
 SERVER_SECONDS = 60.0
 #: Plainly fake, and only ever written into a local engine.
 ADMIN = {"username": "admin", "email": "admin@example.com", "password": "admin-demo"}
+#: Reserved for fiction: no text can reach anybody.
+PHONE = "+12025550123"
 
 
 class Command(BaseCommand):
@@ -65,7 +67,8 @@ class Command(BaseCommand):
             try:
                 with stopped_by_signals(), self._engine(table, options["db_path"]) as engine:
                     call_command("dynamo_setup", stdout=self.stdout, stderr=self.stderr)
-                    self._load()
+                    call_command("migrate", fake_initial=True, verbosity=0, stdout=self.stdout, stderr=self.stderr)
+                    call_command("demo_data", stdout=self.stdout, stderr=self.stderr)
                     self._make_superuser()
                     self._serve(engine, web_port)
             except DynamoSingleError as error:
@@ -85,20 +88,12 @@ class Command(BaseCommand):
         self.stdout.write(f"{engine.engine.name} on {engine.endpoint_url}, data in {data}")
         return engine
 
-    def _load(self) -> None:
-        # Imported here, because the command must be listed and explained also where the demo's models are broken.
-        from project.directory import demo
-
-        if not demo.is_loaded():
-            self.stdout.write("Loading the demo data")
-            demo.load()
-
     def _make_superuser(self) -> None:
         users = _users()
         if users.filter(is_superuser=True).exists():
             return
         try:
-            users.create_superuser(**ADMIN)
+            users.create_superuser(**ADMIN).logins.add("phone", PHONE)
         except IntegrityError as error:
             raise CommandError(
                 f"There is no superuser, and the demo cannot make one: {error} Make one with manage.py createsuperuser."
@@ -119,10 +114,12 @@ class Command(BaseCommand):
 
     def _announce(self, port: int) -> None:
         ways: tuple[str, ...] = ("  log in as the superuser that you made",)
-        if _has_demo_login():
+        user = _demo_user()
+        if user is not None:
             ways = (
                 f"  log in by e-mail:    {ADMIN['email']} / {ADMIN['password']}",
                 f"  or by user name:     {ADMIN['username']} / {ADMIN['password']}",
+                *([f"  or by telephone:     {user.phone} / {ADMIN['password']}"] if user.phone else []),
             )
         lines = (
             "",
@@ -138,14 +135,15 @@ def _users() -> Any:
     return get_user_model()._default_manager
 
 
-def _has_demo_login() -> bool:
-    """Whether the well-known password still opens the demo's own account."""
+def _demo_user() -> Any:
+    """The demo's own account, if the well-known password still opens it."""
     users = _users()
     try:
         user = users.get_by_natural_key(ADMIN["username"])
     except users.model.DoesNotExist:
-        return False
-    return bool(user.is_superuser and user.email == ADMIN["email"] and user.check_password(ADMIN["password"]))
+        return None
+    opens = user.is_superuser and user.email == ADMIN["email"] and user.check_password(ADMIN["password"])
+    return user if opens else None
 
 
 def _engine_port() -> int:

@@ -1,0 +1,1 @@
+"""The demo's user service: users and e-mail addresses, in partitions that are divided into shards."""

@@ -1,0 +1,20 @@
+"""What a page cost, for its foot: ``{{ request.costs }}``. Whatever a page sends after its foot is not in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse
+
+from dynamo_single.costs import measure_requests
+
+
+def page_costs(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+    """Middleware that counts the requests of each page as they are sent."""
+
+    def measured(request: HttpRequest) -> HttpResponse:
+        with measure_requests() as costs:
+            request.costs = costs  # type: ignore[attr-defined]  # for templates
+            return get_response(request)
+
+    return measured

@@ -1,0 +1,30 @@
+"""``manage.py demo_data``: fill the demo, where it is not filled yet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from dynamo_single.conf import table_settings
+
+
+class Command(BaseCommand):
+    """Write the invented companies, users, servers and messages that are not there yet: about 1,200 items in all."""
+
+    help = "Loads the demo's data into a local engine; what is there already stays."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Load what is missing."""
+        # Imported here, because the command must be listed and explained also where the demo's models are broken.
+        from project.chat import demo as chat
+        from project.directory import demo as directory
+        from project.service import demo as service
+
+        table = table_settings()
+        if not table.is_local:
+            raise CommandError(f"The demo's data are for a local engine only; DYNAMO_URL points at {table.place}.")
+        for what, part in {"companies": directory, "users": service, "servers": chat}.items():
+            if not part.is_loaded():
+                self.stdout.write(f"Loading the demo data: {what}")
+                part.load()
