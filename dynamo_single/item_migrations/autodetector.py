@@ -11,6 +11,7 @@ from typing import Any
 
 from django.apps import apps
 from django.db.migrations.autodetector import MigrationAutodetector, OperationDependency
+from django.db.migrations.questioner import NonInteractiveMigrationQuestioner
 from django.db.migrations.state import ModelState
 
 from dynamo_single.item_migrations.comparison import Comparison
@@ -77,7 +78,19 @@ class Autodetector(MigrationAutodetector):
                     self.add_operation(label[0], RenameModel(old_name=names[former], new_name=new_name))
                     found[label] = former
                     break
+                self._tell_unasked(names[former], label)
         return found
+
+    def _tell_unasked(self, former: str, label: Label) -> None:
+        """Say that a model may have been renamed, where ``--noinput`` asks nobody."""
+        if isinstance(self.questioner, NonInteractiveMigrationQuestioner):
+            log: Any = self.questioner.log
+            new = self._new[label].__name__
+            log(
+                f"{new} may be {former} under another name, and --noinput asks nobody. The items of {former} stay in "
+                f"the table, and {new} does not have them. If it was renamed, write RenameModel({former!r}, {new!r}) "
+                "into the file in the place of AddModel and RemoveModel, and run makemigrations again."
+            )
 
     def check_dependency(self, operation: Any, dependency: Any) -> bool:
         """Whether an operation is what another one depends on: a foreign key depends on our ``AddModel`` too."""

@@ -247,6 +247,21 @@ def test_a_model_that_was_renamed(app: History) -> None:
     assert app.operations() == ["Rename model Store to Outlet"]
 
 
+def test_without_anybody_to_ask_a_model_that_may_have_been_renamed_is_named(app: History) -> None:
+    """Its items stay, and the log says how to say what was meant; written so, the rest is found."""
+    app.model(name=name())
+    app.make()
+    app.forget("Shop")
+    app.model("Store", name=name())
+    assert "Store may be Shop under another name, and --noinput asks nobody." in app.make("--noinput")
+    assert app.operations() == ["Add model Store, stored as Store", "Remove model Shop; its items stay in the table"]
+    file = app.folder / f"{app.files[-1]}.py"
+    before, _, _ = file.read_text().partition("    operations = [")
+    file.write_text(f"{before}    operations = [dynamo_single.migrations.RenameModel('Shop', 'Store')]\n")
+    app.make("--noinput")
+    assert app.operations() == ["Move items of Store to (STORE#{shop_id}, #METADATA) and itemType Store"]
+
+
 def test_a_model_that_is_gone(app: History) -> None:
     """Its items stay, and the operation says so."""
     app.model(name=name())
