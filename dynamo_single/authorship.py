@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from django.db.models import Model
 from django.http import FileResponse, HttpRequest
 from django.http.response import HttpResponseBase, StreamingHttpResponse
 
@@ -25,15 +26,16 @@ _END = object()
 def acting_as(user: object) -> Iterator[None]:
     """Objects that are made in the block, or in the decorated function, are made by a user: an object or its ``pk``.
 
-    ``None`` is nobody. Asynchronous code takes it too; the user is not read.
+    An object has to be of the model that is the author's; of a ``pk`` nobody knows. ``None`` is nobody. Asynchronous
+    code takes it too; the user is not read.
     """
-    pk = getattr(user, "pk", user)
-    with _acting(lambda: pk):
+    who = _known(user)
+    with _acting(lambda: who):
         yield
 
 
 @contextmanager
-def _acting(who: Callable[[], Any]) -> Iterator[None]:
+def _acting(who: Callable[[], tuple[Any, Any]]) -> Iterator[None]:
     token = author.set(who)
     try:
         yield
@@ -71,13 +73,19 @@ class CurrentUserMiddleware:
         return _streamed(request, response)
 
 
-def _user_of(request: HttpRequest) -> Any:
+def _user_of(request: HttpRequest) -> tuple[Any, Any]:
     if not hasattr(request, "user"):
         raise ConfigurationError(
             "CurrentUserMiddleware does not know the request's user: put "
             "django.contrib.auth.middleware.AuthenticationMiddleware in front of it in MIDDLEWARE."
         )
-    return request.user.pk
+    return _known(request.user)
+
+
+def _known(user: Any) -> tuple[Any, Any]:
+    """The model and the ``pk`` of an object, or a ``pk`` alone."""
+    is_object = isinstance(user, Model)  # a lazy one too
+    return user.__class__ if is_object else None, getattr(user, "pk", user)
 
 
 def _streamed(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:

@@ -9,10 +9,12 @@ from django.db.models import CASCADE, DO_NOTHING, PROTECT, SET_DEFAULT, SET_NULL
 from dynamo_single.orm.model.bases import AuthoredModel, SoftDeleteModel, TimestampedModel
 from dynamo_single.orm.model.many_to_many import ManyToMany
 from dynamo_single.orm.model.model import Model
+from dynamo_single.orm.model.records import Record
 from dynamo_single.orm.query.manager import Manager, SoftDeleteManager
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.schema.attributes import (
     Attribute,
+    AuthorAttribute,
     BinaryAttribute,
     BinarySetAttribute,
     BooleanAttribute,
@@ -23,6 +25,7 @@ from dynamo_single.orm.schema.attributes import (
     DecimalAttribute,
     DurationAttribute,
     EmailAttribute,
+    ExtractedAttribute,
     FileAttribute,
     IdAttribute,
     ImageAttribute,
@@ -66,6 +69,7 @@ __all__ = [
     "AddToSet",
     "Append",
     "Attribute",
+    "AuthorAttribute",
     "AuthoredModel",
     "BinaryAttribute",
     "BinarySetAttribute",
@@ -78,6 +82,7 @@ __all__ = [
     "DecimalAttribute",
     "DurationAttribute",
     "EmailAttribute",
+    "ExtractedAttribute",
     "FileAttribute",
     "IPAddressAttribute",
     "IdAttribute",
@@ -97,6 +102,7 @@ __all__ = [
     "Prepend",
     "ProtectedError",
     "QuerySet",
+    "Record",
     "ReferenceAttribute",
     "RemoveFromSet",
     "Shards",

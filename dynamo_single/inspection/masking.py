@@ -71,9 +71,10 @@ class Masks:
             return self._is_secret(model, name)
         if self._is_secret(model, name) or self._is_secret(model, attributes[name].attr_name):
             return True
-        for canonical in registry.copies_of(model):
-            if canonical.name == name:
-                return self._of(model, canonical.source)
+        for copy in registry.copies_of(model):
+            if copy.name == name:
+                inside = copy.origin.split("__")[1:] if copy.origin != copy.source else []
+                return self._of(model, copy.source) or any(self._is_secret(model, step) for step in inside)
         for copied in registry.copied_of(model):
             if copied.name == name:
                 return self._of(copied.source.field.model._meta.concrete_model, copied.source.name)

@@ -237,7 +237,8 @@ def _references_to(model: type[DynamoModel]) -> Iterator[str]:
 def _is_alike(before: StoredAttribute, after: StoredAttribute) -> bool:
     """Whether values of one can be values of the other, so that it may be the same attribute under another name."""
     one, other = (
-        (each.kind, dict(each.options), each.fold, bool(each.copied), bool(each.counted)) for each in (before, after)
+        (each.kind, dict(each.options), each.fold, each.steps, bool(each.copied), bool(each.counted))
+        for each in (before, after)
     )
     return one == other
 

@@ -111,9 +111,9 @@ class Snapshot(Written):
         return {name: each.value(item.get(each.stored)) for name, each in self.attributes.items()}
 
     def computed(self, values: Mapping[str, object]) -> Values:
-        """The folded copies that the values give, by attribute."""
-        folded = {name: each for name, each in self.attributes.items() if each.source}
-        return {name: each.folded(values.get(each.source)) for name, each in folded.items()}
+        """What follows from the values, by attribute: folded copies, and what is extracted from documents."""
+        following = {name: each for name, each in self.attributes.items() if each.source}
+        return {name: each.followed(values.get(each.source)) for name, each in following.items()}
 
     def primary_key(self, values: Mapping[str, object]) -> ItemKey:
         """The item's key; raises ``EmptyKeyPart`` or ``InvalidValue`` where the values give none."""
@@ -193,7 +193,7 @@ class Snapshot(Written):
         each = self.attributes[name]
         follows = f"count({each.counted})" if each.counted else ""
         if each.source:
-            follows = f"{each.fold}({self.attributes[each.source].stored})"
+            follows = each.how(self.attributes[each.source].stored)
         if each.copied:
             reference, _dot, attribute = each.copied.partition(".")
             follows = f"copy({self.attributes[reference].stored}.{attribute})"

@@ -14,11 +14,19 @@ from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.items.readers import absent_value
 from dynamo_single.orm.items.serialization import writer_of
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.attributes import Attribute, CanonicalAttribute, CopiedAttribute, CounterAttribute
+from dynamo_single.orm.schema.attributes import (
+    Attribute,
+    CanonicalAttribute,
+    CopiedAttribute,
+    CounterAttribute,
+    ExtractedAttribute,
+)
 from dynamo_single.orm.schema.attributes.canonical import FOLDS
+from dynamo_single.orm.schema.attributes.extracted import Steps, value_at
+from dynamo_single.orm.schema.attributes.following import FollowingAttribute
 from dynamo_single.orm.schema.attributes.references import ReferenceAttribute
 from dynamo_single.orm.schema.encoding.members import Member
-from dynamo_single.orm.schema.fingerprints import attribute_class, attribute_text, counted_by, form_of
+from dynamo_single.orm.schema.fingerprints import attribute_class, attribute_text, counted_by, form_of, place_text
 from dynamo_single.orm.schema.identities import attributes_of_identity
 from dynamo_single.orm.schema.kinds import DynamoModel
 
@@ -59,6 +67,8 @@ class StoredAttribute(Written):
     #: The attribute that a folded copy is made of, and how; see ``CanonicalAttribute``.
     source: str = ""
     fold: str = ""
+    #: The place inside the document ``source`` that a value is extracted from; see ``ExtractedAttribute``.
+    steps: Steps = ()
     #: What another object gives: the reference's attribute, and the physical name of the other object's.
     copied: str = ""
     #: The children that a ``CounterAttribute`` counts, and which of them.
@@ -83,8 +93,9 @@ class StoredAttribute(Written):
             required=required,
             absent=None if prepared is None else writer_of(attribute)(prepared),
             options=options,
-            source=attribute.source if isinstance(attribute, CanonicalAttribute) else "",
+            source=attribute.source if isinstance(attribute, FollowingAttribute) else "",
             fold=attribute.fold if isinstance(attribute, CanonicalAttribute) else "",
+            steps=attribute.steps if isinstance(attribute, ExtractedAttribute) else (),
             copied=_source_of(attribute) if isinstance(attribute, CopiedAttribute) else "",
             counted=counted_by(attribute) if isinstance(attribute, CounterAttribute) else "",
             checked=isinstance(attribute, ReferenceAttribute) and attribute.checked,
@@ -121,9 +132,15 @@ class StoredAttribute(Written):
         """Whether the app itself keeps the value."""
         return bool(self.source or self.copied or self.counted)
 
-    def folded(self, text: object) -> str | None:
-        """The folded copy of a text; ``None`` of what is none."""
-        return FOLDS[self.fold](text) if isinstance(text, str) else None
+    def followed(self, given: object) -> object:
+        """What follows from a value of the source: the folded copy of a text, or what lies in a document."""
+        if self.steps:
+            return self._nameless.prepare(value_at(given, self.steps))
+        return FOLDS[self.fold](given) if isinstance(given, str) else None
+
+    def how(self, source: str) -> str:
+        """How it follows from what is stored as ``source``, as fingerprints say it; empty for what does not."""
+        return place_text(source, self.steps) if self.steps else f"{self.fold}({source})"
 
     @cached_property
     def _nameless(self) -> Attribute:

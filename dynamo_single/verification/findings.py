@@ -20,6 +20,7 @@ Kind = Literal[
     "index key",
     "live key in the trash",
     "canonical copy",
+    "extracted value",
     "orphan claim",
     "missing claim",
     "claim of another",

@@ -13,6 +13,7 @@ from dynamo_single.orm.filled import states
 from dynamo_single.orm.items import hydration, serialization
 from dynamo_single.orm.requests.actions import ItemKey, Update, as_read
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes import ExtractedAttribute
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.items import NewItem
@@ -80,7 +81,8 @@ def _copies(subject: Subject, values: dict[str, object], waits: frozenset[str]) 
         change = {} if expected is None else {copy.attr_name: expected}
         removed = (copy.attr_name,) if expected is None else ()
         repair = Update(subject.key, set=change, remove=removed, condition=condition)
-        yield Finding("canonical copy", subject.key, f"{copy.name} is not {text!r}, made of {copy.source}.", (repair,))
+        kind: Kind = "extracted value" if isinstance(copy, ExtractedAttribute) else "canonical copy"
+        yield Finding(kind, subject.key, f"{copy.name} is not {text!r}, made of {copy.source}.", (repair,))
 
 
 def _indexes(subject: Subject, waits: frozenset[str]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from tests.catalog import (  # noqa: F401 - their models belong to this app
     library,
     places,
     queues,
+    records,
     seats,
     servers,
     service,

@@ -101,7 +101,12 @@ async def compose(
     along = await _along(effects, transition)
     repeated = {form.stored[name] for name in draft.repeated} - written if draft.repeated else set()
     held = form.upgraded_of(before).union(_held(form, effects, draft, repeated))
+    documents = form.documents & written if form.documents and not draft.raw else frozenset()
+    documents -= {form.stored[name] for name in draft.whole}
     as_read = _as_read(form, transition, along, held)
+    if form.extracted:
+        put_whole = form.documents.intersection((*written, *repeated)) - documents
+        as_read = (*as_read, *form.extracted_as_read(before, after, written, put_whole))
     conditions = Conditions(terms, draft.computed, needs(draft.changes) if draft.changes else EVERYTHING, as_read)
     own = Update(
         key_of(before),
@@ -112,8 +117,6 @@ async def compose(
     )
     for each in along:
         own = own if each.amend is None else each.amend(own)
-    documents = form.documents & written if form.documents and not draft.raw else frozenset()
-    documents -= {form.stored[name] for name in draft.whole}
     if documents:
         renamed = [twin.used for twin in form.twins]
         own, conditions = _by_difference(own, conditions, before, after, documents, renamed)

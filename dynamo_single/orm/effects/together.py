@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 
 from dynamo_single.exceptions import ConfigurationError
@@ -17,6 +18,7 @@ from dynamo_single.orm.effects.version import Version
 from dynamo_single.orm.items import versions
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.unique_rules import rules_of
+from dynamo_single.orm.requests.changes import Change
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.kinds import DynamoModel
 
@@ -73,6 +75,15 @@ def depended_on(model: type[DynamoModel]) -> frozenset[str]:
 def _depended_on(model: type[DynamoModel], generation: int) -> frozenset[str]:
     watched = form_of(model).depended_on.union(*(effect.watches for effect in effects_of(model)))
     return frozenset(name for name, stored in form_of(model).stored.items() if stored in watched)
+
+
+def has_followers(model: type[DynamoModel], changes: Iterable[Change], changed: Collection[str]) -> bool:
+    """Whether something is extracted from a place that is changed, or from a document that is among the ``changed``."""
+    form = form_of(model)
+    if not form.extracted:
+        return False
+    documents = {form.stored[name] for name in changed}
+    return any(place.name in documents for _, place in form.extracted) or any(map(form.reaches, changes))
 
 
 def tied(model: type[DynamoModel]) -> list[str]:

@@ -20,6 +20,8 @@ from dynamo_single.exceptions import (
     NotSupported,
     OutdatedKey,
 )
+from dynamo_single.orm.conditions.matching import normal
+from dynamo_single.orm.conditions.terms import Stored
 from dynamo_single.orm.filled import keys_in_use
 from dynamo_single.orm.filled.kept import kept
 from dynamo_single.orm.items.serialization import (
@@ -35,6 +37,7 @@ from dynamo_single.orm.items.serialization import (
     writer_of,
 )
 from dynamo_single.orm.requests.actions import Item, key_of
+from dynamo_single.orm.requests.changes import Change, Place, as_stored, find
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute, VersionAttribute
 from dynamo_single.orm.schema.attributes.operations import Operation
@@ -69,11 +72,13 @@ class ItemForm(Struct, frozen=True, eq=False):
 
     ``stored`` are the physical names by attribute, ``known`` all that the model writes. ``automatic`` are the fields
     that follow every write, ``fixed`` the attributes that nobody sets. ``followers`` are the attributes that follow
-    another one, as ``(follower, source)``; ``folded`` the same by physical names, for the folded copies of texts.
-    ``depended_on`` is what keys and folded copies are made of, and what says whether an item is live. ``documents`` are
+    another one, as ``(follower, source)``; ``folded`` the same by physical names, for the folded copies of texts, and
+    ``extracted`` for values out of documents, with their places. ``depended_on`` is what keys and folded copies are
+    made of, and what says whether an item is live: of what is extracted from, only its places are. ``documents`` are
     the physical names of what is saved by its difference; ``repeatable`` are the attributes of which a value that did
-    not change can be written again. ``files`` are the fields whose contents a storage holds, ``writers`` write prepared
-    values. ``twins`` are what is being renamed: it is written whole, and never computed by DynamoDB.
+    not change can be written again. ``checked`` are those that hold values to more than their kind. ``files`` are the
+    fields whose contents a storage holds, ``writers`` write prepared values. ``twins`` are what is being renamed: it is
+    written whole, and never computed by DynamoDB.
     """
 
     model: Any
@@ -87,11 +92,13 @@ class ItemForm(Struct, frozen=True, eq=False):
     keys: tuple[KeyForm, ...]
     followers: tuple[tuple[str, str], ...]
     folded: tuple[tuple[str, str], ...]
+    extracted: tuple[tuple[str, Place], ...]
     always: frozenset[str]
     depended_on: frozenset[str]
     documents: frozenset[str]
     repeatable: frozenset[str]
     immutable: frozenset[str]
+    checked: tuple[Attribute, ...]
     files: tuple[Any, ...]
     writers: Mapping[str, Callable[[Any], dict[str, Any]]]
     schema: Schema | None = None
@@ -119,6 +126,8 @@ class ItemForm(Struct, frozen=True, eq=False):
         """
         if only is not None:
             only = {*only, *(follower for follower, source in self.followers if source in only)}
+        if without:
+            without = {*without, *(follower for follower, source in self.followers if source in without)}
         found: Values = {}
         for name, attribute in self.attributes.items():
             if name in without or (only is not None and name not in only):
@@ -156,6 +165,15 @@ class ItemForm(Struct, frozen=True, eq=False):
         """Whether a prepared value is stored already, to the letter: what it means need not be compared then."""
         stored = before.get(self.stored[name])
         return stored is not None and value is not None and self.writers[name](value) == stored
+
+    def check_whole(self, values: Values) -> None:
+        """Raise ``InvalidValue`` for prepared values that break what was declared of them besides their kind."""
+        for attribute in self.checked:
+            if attribute.name in values:
+                try:
+                    attribute.check_whole(values[attribute.name])
+                except InvalidValue as error:
+                    raise type(error)(f"{self.label}: {error} Nothing was written.") from error
 
     def refuse_fixed(self, changed: Values) -> None:
         """Raise for a change of what nobody changes: a version, and what is set when an object is made."""
@@ -276,6 +294,31 @@ class ItemForm(Struct, frozen=True, eq=False):
             found |= {copy, source} - written if copy in written or source in written else set()
         return found
 
+    def extracted_as_read(
+        self, before: Item, after: Item, written: frozenset[str], put_whole: Collection[str]
+    ) -> tuple[Stored, ...]:
+        """The conditions under which what is extracted from documents fits them once an update is written.
+
+        Where only one of the two changes, the other one has to be as it was read; so has the place where a key is
+        written that the value is a part of. Two writers of other places of a document agree. ``put_whole`` are the
+        documents that are written over whatever another writer has put in.
+        """
+        found: list[Stored] = []
+        for copy, place in self.extracted:
+            old, new = find(before, place), find(after, place)
+            is_same = normal(old) == normal(new) if old is not None and new is not None else old is new
+            is_set = place.name in put_whole or not is_same
+            in_key = any(copy in key.made_of and key.pair & written for key in self.keys)
+            if is_set and copy not in written:
+                found.append(as_stored(before, copy))
+            elif not is_set and (copy in written or in_key):
+                found.append(place.stored("missing") if old is None else place.stored("=", old))
+        return tuple(found)
+
+    def reaches(self, change: Change) -> bool:
+        """Whether a change is of a place that something is extracted from, or of what it is in."""
+        return any(place.overlaps(change.place) for _, place in self.extracted)
+
     def check_size(self, obj: DynamoModel, item: Item) -> int:
         """The bytes of an item; one that is larger than DynamoDB stores is refused."""
         size = item_size(item)
@@ -292,6 +335,8 @@ def _form_of(model: type[DynamoModel]) -> ItemForm:
     index_keys = keys_in_use.index_keys(model)
     stored = {name: attribute.attr_name for name, attribute in attributes.items()}
     followers = [(copy.name, copy.source) for copy in registry.copies_of(model)]
+    places = {each.name: Place(stored[each.source], each.steps) for each in registry.extracted_of(model)}
+    folded = [pair for pair in followers if pair[0] not in places]
     automatic = {f.attname: f for f in model._meta.concrete_fields if getattr(f, "auto_now", False)}
     fixed = frozenset(n for n, each in attributes.items() if isinstance(each, VersionAttribute) or each.settled)
     computed = {name for name, each in attributes.items() if each.computed}
@@ -318,7 +363,8 @@ def _form_of(model: type[DynamoModel]) -> ItemForm:
             *followers,
             *((copy.name, copy.reference_field.attname) for copy in registry.copied_of(model)),
         ),
-        folded=tuple((stored[copy], stored[source]) for copy, source in followers),
+        folded=tuple((stored[copy], stored[source]) for copy, source in folded),
+        extracted=tuple((stored[copy], place) for copy, place in places.items()),
         always=frozenset(
             {*((names.DELETED_AT,) if layout.soft_delete else ()), *((names.SCHEMA_VERSION,) if layout.schema else ())}
         ),
@@ -327,7 +373,7 @@ def _form_of(model: type[DynamoModel]) -> ItemForm:
                 names.DELETED_AT,
                 *((names.EXPIRES_AT,) if layout.expires else ()),
                 *(stored[name] for key in (layout.primary, *index_keys) for name in key.named),
-                *(stored[source] for _, source in followers),
+                *(stored[source] for _, source in folded),
                 *(stored[field.attname] for field in model._meta.concrete_fields if field.is_relation),
                 *(twin.used for twin in layout.twins),
             }
@@ -335,6 +381,7 @@ def _form_of(model: type[DynamoModel]) -> ItemForm:
         documents=frozenset(each.attr_name for each in attributes.values() if each.document),
         repeatable=frozenset(attributes.keys() - automatic.keys() - fixed - immutable - computed - {*model._identity}),
         immutable=immutable,
+        checked=tuple(each for each in attributes.values() if getattr(each, "shape", None) is not None),
         files=tuple(f for f in model._meta.concrete_fields if isinstance(f, FileField)),
         writers={name: writer_of(attribute) for name, attribute in attributes.items()},
         schema=layout.schema,
@@ -349,4 +396,7 @@ form_of: Callable[[Any], ItemForm] = kept()(_form_of)
 def item_of(obj: Any) -> NewItem:
     """The whole item with its automatic times, as PynamoDB's own writers put it. Sends nothing."""
     set_automatic(obj, add=obj._state.adding)
-    return item_from(type(obj), form_of(type(obj)).prepared(obj.__dict__, None))
+    form = form_of(type(obj))
+    prepared = form.prepared(obj.__dict__, None)
+    form.check_whole(prepared)
+    return item_from(type(obj), prepared)

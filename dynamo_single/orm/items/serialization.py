@@ -324,7 +324,7 @@ def automatic_names(obj: DynamoModel) -> list[str]:
 def check_keys(obj: DynamoModel) -> None:
     """Refuse values that no key can hold, and another primary key for a stored object; missing parts are allowed."""
     model: Any = type(obj)
-    copies = {copy.name: copy.current(obj.__dict__) for copy in registry.copies_of(model)}
+    copies: Values = {copy.name: copy.current(obj.__dict__) for copy in registry.copies_of(model)}
     values = {**values_held(obj), **copies}
     with suppress(EmptyKeyPart):
         key = computed_key(model, values)

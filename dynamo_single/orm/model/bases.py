@@ -40,7 +40,7 @@ class TimestampedModel(Model):
 class AuthoredModel(Model):
     """Who made an object: the user of the context, set once, on every creation path, and never from a value."""
 
-    created_by = AuthorAttribute("created by")
+    created_by = AuthorAttribute(verbose_name="created by")
 
     Meta = Abstract
 

@@ -35,7 +35,7 @@ from dynamo_single.table.table import get_table
 M = TypeVar("M", bound=DynamoModel)
 
 #: The options of ``class Meta`` that are this app's own.
-OWN_OPTIONS = {"item_type", "purge_after", "schema_version", "table", "trash_index", "upgrades"}
+OWN_OPTIONS = {"id_prefix", "item_type", "purge_after", "schema_version", "table", "trash_index", "upgrades"}
 #: Django's options that this app decides.
 DECIDED = {
     "managed": "the table is set up by manage.py dynamo_setup",
@@ -119,6 +119,7 @@ class ModelMeta(MetaModel, ModelBase):
         concrete = bool(parents) and not getattr(meta, "abstract", False)
         _check_bases(name, parents, proxy=proxy)
         if concrete and not proxy:
+            _let_complete(name, namespace, parents, meta)
             _declare_identity(name, namespace, parents)
             _declare_purging(name, namespace, parents, meta)
         # PynamoDB's metaclass would make these itself, unrelated to Django's.
@@ -186,6 +187,18 @@ def _check_bases(name: str, parents: list[Any], *, proxy: bool) -> None:
                 f"{name} inherits from {parent.__name__}, which is not abstract. One item cannot be two models: make "
                 f"{parent.__name__} abstract (class Meta: abstract = True), or {name} a proxy (proxy = True)."
             )
+
+
+def _let_complete(name: str, namespace: dict[str, Any], parents: list[Any], meta: Any) -> None:
+    """Let a base class complete the declaration of a model that is derived from it."""
+    complete = next((parent._before_declaration for parent in parents if hasattr(parent, "_before_declaration")), None)
+    if complete is not None:
+        complete(name, namespace, meta)
+    elif hasattr(meta, "id_prefix"):
+        raise ConfigurationError(
+            f"{name}.Meta.id_prefix has no effect: the model is no record. Derive it from models.Record, or declare "
+            f"an IdAttribute(prefix={meta.id_prefix!r})."
+        )
 
 
 def _declare_identity(name: str, namespace: dict[str, Any], parents: list[Any]) -> None:

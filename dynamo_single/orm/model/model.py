@@ -202,10 +202,10 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, models.Model, metacl
         names = frozenset(known[name] for name in update_fields)
         for name, attribute in registry.attributes_of(cls).items():
             if attribute.computed and name in names:
+                first = attribute.origin.partition("__")[0]
                 raise NotSupported(
-                    f"{name} is computed from {attribute.origin} and saved with it: name {attribute.origin} in "
-                    "update_fields."
-                    if attribute.origin in known
+                    f"{name} is computed from {attribute.origin} and saved with it: name {first} in update_fields."
+                    if first in known
                     else f"{name} is kept in step with {attribute.origin} and never saved by itself: leave it out of "
                     "update_fields."
                 )
@@ -363,7 +363,9 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, models.Model, metacl
         An object that was read in part is read whole first: one GetItem.
         """
         partial.complete(self)
-        super().clean_fields(exclude)
+        # What is extracted from a wrong value has none; the check of the keys says so.
+        extracted = {each.name for each in registry.extracted_of(type(self))}
+        super().clean_fields({*exclude, *extracted} if exclude else extracted)
         try:
             serialization.check_keys(self)
         except InvalidValue as error:

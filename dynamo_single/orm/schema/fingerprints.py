@@ -15,7 +15,14 @@ from django.utils.module_loading import import_string
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.schema import attributes as declared
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.attributes import Attribute, CanonicalAttribute, CopiedAttribute, CounterAttribute
+from dynamo_single.orm.schema.attributes import (
+    Attribute,
+    CanonicalAttribute,
+    CopiedAttribute,
+    CounterAttribute,
+    ExtractedAttribute,
+)
+from dynamo_single.orm.schema.attributes.extracted import Steps
 from dynamo_single.orm.schema.attributes.references import StandIn
 from dynamo_single.orm.schema.encoding.keys import KeyPart, Template
 from dynamo_single.orm.schema.kinds import DynamoModel
@@ -86,11 +93,19 @@ def followed(attribute: Attribute) -> str:
     if isinstance(attribute, CanonicalAttribute):
         source = registry.attributes_of(attribute.field.model)[attribute.source]
         return f"{attribute.fold}({source.attr_name})"
+    if isinstance(attribute, ExtractedAttribute):
+        source = registry.attributes_of(attribute.field.model)[attribute.source]
+        return place_text(source.attr_name, attribute.steps)
     if isinstance(attribute, CopiedAttribute):
         return f"copy({attribute.reference_field.attribute.attr_name}.{attribute.source.attr_name})"
     if not isinstance(attribute, CounterAttribute):
         return ""
     return f"count({counted_by(attribute)})"
+
+
+def place_text(source: str, steps: Steps) -> str:
+    """The text of a place inside a document, by its physical name: ``extracted(data.author.lastname)``."""
+    return f"extracted({'.'.join(map(str, (source, *steps)))})"
 
 
 def counted_by(counter: CounterAttribute) -> str:

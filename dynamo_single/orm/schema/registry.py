@@ -10,18 +10,19 @@ from functools import cache, lru_cache, partial
 from typing import Any, TypeVar
 
 from dynamo_single.exceptions import ConfigurationError
-from dynamo_single.orm.schema import identities
+from dynamo_single.orm.schema import identities, sources
 from dynamo_single.orm.schema.attributes import (
     Attribute,
     CanonicalAttribute,
     CopiedAttribute,
     CounterAttribute,
+    ExtractedAttribute,
     IdAttribute,
     TimestampAttribute,
     TTLAttribute,
-    UnicodeAttribute,
     VersionAttribute,
 )
+from dynamo_single.orm.schema.attributes.following import FollowingAttribute
 from dynamo_single.orm.schema.encoding.keys import Codec, IndexKey, Key, KeyPart, Template, codec_for
 from dynamo_single.orm.schema.encoding.shards import Sharding, Shards
 from dynamo_single.orm.schema.fields.fields import DynamoField, IdentityField
@@ -29,7 +30,6 @@ from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import AccessKey, AttributeInfo, ModelLayout
 from dynamo_single.orm.schema.upgrades import Schema
 from dynamo_single.table import names
-from dynamo_single.table.items import StoredValue
 
 T = TypeVar("T")
 
@@ -99,9 +99,14 @@ def has_soft_delete(model: type[DynamoModel]) -> bool:
     return DELETED_AT in attributes_of(model)
 
 
-def copies_of(model: type[DynamoModel]) -> tuple[CanonicalAttribute, ...]:
-    """The model's folded copies of texts."""
-    return tuple(each for each in attributes_of(model).values() if isinstance(each, CanonicalAttribute))
+def copies_of(model: type[DynamoModel]) -> tuple[FollowingAttribute, ...]:
+    """What follows from other attributes of the same object: folded copies of texts, and extracted values."""
+    return tuple(each for each in attributes_of(model).values() if isinstance(each, FollowingAttribute))
+
+
+def extracted_of(model: type[DynamoModel]) -> tuple[ExtractedAttribute, ...]:
+    """The values that the model keeps out of its documents."""
+    return tuple(each for each in attributes_of(model).values() if isinstance(each, ExtractedAttribute))
 
 
 def copied_of(model: type[DynamoModel]) -> tuple[CopiedAttribute, ...]:
@@ -162,9 +167,9 @@ class _LayoutBuilder:
         for name, attribute in self.attributes.items():
             self.resolve(name, attribute.field)
         for copy in copies_of(self.model):
-            self.check_source(copy)
+            sources.check_following(self.model, self.attributes, copy)
         for copied in copied_of(self.model):
-            self.check_copied(copied)
+            sources.check_copied(self.model, copied)
         options = self.model._options
         soft_delete = DELETED_AT in self.attributes
         sharding = self.sharding(options.shards)
@@ -217,8 +222,9 @@ class _LayoutBuilder:
                     "migration can change them (ChangeItems, MoveKeys)."
                 )
         folds = tuple(
-            (copy.attr_name, self.attributes[copy.source].attr_name, partial(_fold, copy, self.attributes[copy.source]))
+            (copy.attr_name, source.attr_name, partial(sources.followed, copy, source))
             for copy in copies_of(self.model)
+            for source in (self.attributes[copy.source],)
         )
         return Schema(self.label, version, options.upgrades, frozenset(pairs), folds)
 
@@ -239,35 +245,6 @@ class _LayoutBuilder:
                 )
             passed.add(target)
             field = target._meta.pk
-
-    def check_source(self, copy: CanonicalAttribute) -> None:
-        """Refuse a copy of what is no text, and one that would change the primary key together with the text."""
-        source = self.attributes.get(copy.source)
-        if not isinstance(source, UnicodeAttribute) or source.computed:
-            texts = (name for name, a in self.attributes.items() if isinstance(a, UnicodeAttribute) and not a.computed)
-            raise ConfigurationError(
-                f"{self.label}: {copy.name} is made of {copy.source!r}, which is not a text attribute of the model. "
-                f"Its texts are {', '.join(texts)}."
-            )
-        if copy.name in self.model._identity:
-            raise ConfigurationError(
-                f"{self.label}: {copy.name} follows {copy.source}, and the primary key of an object never changes. "
-                f"Write {{{copy.source}:canonical}} in the primary key."
-            )
-
-    def check_copied(self, copy: CopiedAttribute) -> None:
-        """Refuse a copy from another table, and one that would change the primary key."""
-        model = copy.source.field.model
-        if copy.source_model._options.alias != self.model._options.alias:
-            raise ConfigurationError(
-                f"{self.label}: {copy.name} is copied from {model._meta.label}, which is in another table: one "
-                "transaction has one table here."
-            )
-        if copy.name in self.model._identity:
-            raise ConfigurationError(
-                f"{self.label}: {copy.name} follows {copy.origin}, and the primary key of an object never changes. "
-                "Put it into the key of an index."
-            )
 
     def sharding(self, shards: Shards | None) -> Sharding | None:
         """By what the sharded keys are divided: what an item has had since it was made, and keeps."""
@@ -328,7 +305,8 @@ class _LayoutBuilder:
         if attribute is None and part.name.partition("__")[0] in self.attributes:
             raise ConfigurationError(
                 f"{self.label}: the key {source!r} names {part.name!r}. Paths are for filters: DynamoDB cannot index "
-                "nested values. Keep the value in an attribute of its own as well, and name that."
+                "nested values. Keep the value in an attribute of its own as well, and name that: "
+                f'{part.name.rpartition("__")[2]} = models.ExtractedAttribute("{part.name}").'
             )
         if attribute is None:
             raise ConfigurationError(
@@ -344,7 +322,7 @@ class _LayoutBuilder:
             raise ConfigurationError(
                 f"{self.label}: the key {source!r} names {part.name!r}, a {type(attribute).__name__}. A key is one "
                 "text, number or moment: DynamoDB cannot index a value inside a map, a list or a set. Keep the value "
-                "in an attribute of its own as well, and name that."
+                f"in an attribute of its own as well, and name that{_extracting(part.name, attribute)}."
             )
         return codec_for(attribute.key_kind, part.spec)
 
@@ -366,6 +344,8 @@ class _LayoutBuilder:
     def is_required(self, attribute: Attribute) -> bool:
         if isinstance(attribute, CanonicalAttribute):
             return not attribute.may_be_blank and self.is_required(self.attributes[attribute.source])
+        if isinstance(attribute, ExtractedAttribute):
+            return not (attribute.null or attribute.output.field_options["blank"])
         if isinstance(attribute, CopiedAttribute):
             return not attribute.reference_field.null and self.is_required(attribute.source)
         return not attribute.null and not self.may_be_empty(attribute)
@@ -377,10 +357,9 @@ class _LayoutBuilder:
         return attribute.attr_type == "S" and bool(attribute.field.blank) and not in_primary and not made
 
 
-def _fold(copy: CanonicalAttribute, source: Attribute, stored: StoredValue | None) -> StoredValue | None:
-    """The stored folded copy of a stored text."""
-    text = None if stored is None else copy.current({copy.source: source.from_attribute_value(dict(stored))})
-    return None if text is None else copy.to_attribute_value(text)
+def _extracting(name: str, attribute: Attribute) -> str:
+    """How a value of a document gets an attribute of its own, for messages."""
+    return f': models.ExtractedAttribute("{name}__...")' if attribute.document and attribute.attr_type in "ML" else ""
 
 
 def index_keys(declarations: Any) -> dict[str, IndexKey]:

@@ -23,9 +23,11 @@ from dynamo_single.orm.requests.changes import Change, Place, add
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute, IntegerAttribute, TimestampAttribute, UnicodeAttribute
 from dynamo_single.orm.schema.attributes.documents import SetAttribute
+from dynamo_single.orm.schema.attributes.extracted import steps_into
 from dynamo_single.orm.schema.attributes.operations import AddToSet, Append, Operation, Prepend, Removal, RemoveFromSet
+from dynamo_single.orm.schema.attributes.shapes import Shape, sums_stay_right
 from dynamo_single.orm.schema.encoding.shown import shown
-from dynamo_single.orm.schema.encoding.values import checked_text, to_attribute_value
+from dynamo_single.orm.schema.encoding.values import checked_text, from_attribute_value, to_attribute_value
 from dynamo_single.orm.schema.kinds import DynamoModel
 
 #: After this, an expression would ask DynamoDB for more than it does.
@@ -83,7 +85,22 @@ def refuse_changes(obj: DynamoModel, why: str) -> None:
 
 
 def settled(target: Target, value: object) -> Any:
-    """A ``Change``, or the value itself as Python has it."""
+    """A ``Change``, or the value itself as Python has it; a change of a place is held to what was declared of it."""
+    result = _settled(target, value)
+    shape: Shape | None = getattr(target.attribute, "shape", None)
+    if shape is None or not (target.place.path and isinstance(result, Change)):
+        return result
+    member = shape.at(target.place.path, target.label)
+    if result.operator in ("set", "remove"):
+        given = None if result.operand is None else from_attribute_value(result.operand)
+        shape.check_at(target.place.path, given, target.label)
+        return result
+    # What DynamoDB would make of it is not known before.
+    leaves_right = result.operator == "sum" and sums_stay_right(member)
+    return result if member is None or leaves_right else replace(result, computed=True)
+
+
+def _settled(target: Target, value: object) -> Any:
     said = f"{target.said}={value if is_asked(value) else shown(value)}"
     if isinstance(value, Removal):
         return None if not target.place.path else Change(target.place, "remove", said=said)
@@ -286,14 +303,10 @@ def target_of(model: type[DynamoModel], name: str) -> Target:
 
 
 def _path(model: type[DynamoModel], attribute: Attribute, steps: Iterable[str]) -> tuple[str | int, ...]:
-    path: list[str | int] = []
-    for number, step in enumerate(steps):
-        checked_text(step, path=f"a place in {attribute.name}")
-        counted = step.isascii() and step.isdigit()
-        if number == 0 and attribute.attr_type == "L" and not counted:
-            raise UnknownField(
-                f"{model._meta.label}.{attribute.name} is a list, whose places are numbers from 0 up, not {step!r}."
-            )
-        # The first step into a map is a key, whatever it looks like; further numbers count elements.
-        path.append(int(step) if counted and (number or attribute.attr_type == "L") else step)
-    return tuple(path)
+    names = [checked_text(step, path=f"a place in {attribute.name}") for step in steps]
+    path = steps_into(attribute.attr_type, names)
+    if attribute.attr_type == "L" and isinstance(path[0], str):
+        raise UnknownField(
+            f"{model._meta.label}.{attribute.name} is a list, whose places are numbers from 0 up, not {path[0]!r}."
+        )
+    return path

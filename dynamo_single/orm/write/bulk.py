@@ -36,8 +36,8 @@ from dynamo_single.orm.requests.actions import Item, ItemKey, Put, key_of
 from dynamo_single.orm.requests.block import Block
 from dynamo_single.orm.requests.compiler import compile_action
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.attributes import CanonicalAttribute
 from dynamo_single.orm.schema.attributes.base import Attribute
+from dynamo_single.orm.schema.attributes.following import FollowingAttribute
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.write import assignments
@@ -321,6 +321,7 @@ async def _check_together(model: type[DynamoModel], objects: Sequence[DynamoMode
             continue
         asked = {name for name in only if assignments.is_asked(obj.__dict__.get(name))}
         values = form_of(model).prepared(obj.__dict__, obj._stored, only, asked)
+        form_of(model).check_whole(values)
         if not decides or decides & asked or obj._stored is None:
             continue
         held = {**hydration.values_of(model, obj._stored), **values}
@@ -387,7 +388,7 @@ def _is_of_creation(attribute: Attribute) -> bool:
 def _stands_alone(model: type[DynamoModel]) -> bool:
     """Whether a model's items can be written over blindly: nothing follows from them, and nothing of them is kept."""
     kept = (
-        _is_of_creation(each) or (each.computed and not isinstance(each, CanonicalAttribute))
+        _is_of_creation(each) or (each.computed and not isinstance(each, FollowingAttribute))
         for each in registry.attributes_of(model).values()
     )
     layout = registry.layout_of(model)

@@ -13,7 +13,7 @@ from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.matching import normal
 from dynamo_single.orm.conditions.terms import Condition
 from dynamo_single.orm.effects.effect import Subject
-from dynamo_single.orm.effects.together import depended_on
+from dynamo_single.orm.effects.together import depended_on, has_followers
 from dynamo_single.orm.effects.write_errors import unmet_error
 from dynamo_single.orm.items import hydration, versions
 from dynamo_single.orm.items.serialization import Values, index_names, touched
@@ -46,6 +46,8 @@ def is_left_to_dynamodb(
     """
     depended = depended_on(model)
     if any(change.computed for change in changes) or attribute_names(model, changes) & depended:
+        return False
+    if has_followers(model, changes, changed if alone else ()):
         return False
     return not alone or depended.isdisjoint(changed)
 
@@ -87,7 +89,9 @@ def with_operands(model: type[DynamoModel], changes: Sequence[Change], before: I
         return None
     if versions.is_outdated(model, before, found) or all(_is_same(before, found, name) for name in operands):
         return None
-    names = operands | index_names(model)
+    attributes = registry.attributes_of(model)
+    followers = (copy for copy in registry.copies_of(model) if attributes[copy.source].attr_name in operands)
+    names = {*operands, *index_names(model), *(copy.attr_name for copy in followers)}
     mixed = {name: value for name, value in before.items() if name not in names}
     return {**mixed, **{name: found[name] for name in names if name in found}}
 

@@ -82,6 +82,7 @@ async def new_item(obj: DynamoModel, pending: Block | None, *, raw: bool = False
     for effect in effects:
         values = {**values, **await effect.fill(Subject(obj), values, None, None, pending, lenient=raw)}
     prepared = form.prepared(values, None)
+    form.check_whole(prepared)
     return item_from(model, prepared), prepared
 
 

@@ -145,6 +145,7 @@ async def _new_item(obj: DynamoModel, effects: Effects, pending: Block | None) -
     base = form.upgraded(before)
     held = hydration.values_of(type(obj), before)
     changed = form.difference(form.prepared(given, base), held, base, named=False)
+    form.check_whole(changed)
     form.refuse_fixed(changed)
     form.refuse_immutable((), changed, held)
     changed |= form.automatic_values(obj)

@@ -243,8 +243,9 @@ def _checked_value(field: Any, value: object) -> Any:
         value = value.pk
     try:
         prepared = attribute.prepare(value)
+        attribute.check_whole(prepared)
     except InvalidValue as error:
-        raise InvalidValue(f"{field.model._meta.label}: {error}") from error
+        raise type(error)(f"{field.model._meta.label}: {error}") from error
     if prepared is None and not attribute.null:
         raise MissingValue(
             f"{field.model._meta.label}: {field.name} is missing: it takes {attribute.expects}, or null=True."

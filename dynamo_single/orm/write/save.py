@@ -194,6 +194,7 @@ class _Saving(Struct, frozen=True, eq=False):
             await self._leave(draft)
             return
         changed = draft.changed
+        form.check_whole(changed)
         if form.immutable:
             left = computed_changes.attribute_names(type(self.obj), draft.changes)
             form.refuse_immutable(left, changed, draft.held)

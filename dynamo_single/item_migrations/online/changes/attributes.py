@@ -47,8 +47,8 @@ def filled_attribute(after: Snapshot, name: str, compute: Compute | None = None)
 
 def _folded_copy(after: Snapshot, attribute: StoredAttribute, source: StoredAttribute) -> Task:
     def change(item: Item, others: Others) -> tuple[Action, ...]:
-        text = attribute.folded(source.value(item.get(source.stored)))
-        wanted = with_value(item, attribute.stored, attribute.stored_value(text))
+        value = attribute.followed(source.value(item.get(source.stored)))
+        wanted = with_value(item, attribute.stored, attribute.stored_value(value))
         return rewriting(item, wanted, (source.stored,))
 
     return Task(of_type(after.item_type), change)
@@ -185,8 +185,8 @@ def settled(snapshot: Snapshot, item: Item, changed: set[str]) -> dict[str, Any]
     for each in snapshot.attributes.values():
         if each.source in changed:
             source = snapshot.attributes[each.source]
-            text = each.folded(source.value(found.get(source.stored)))
-            found = with_value(found, each.stored, each.stored_value(text))
+            value = each.followed(source.value(found.get(source.stored)))
+            found = with_value(found, each.stored, each.stored_value(value))
     return with_pairs(snapshot, indexes_of(snapshot), found)
 
 

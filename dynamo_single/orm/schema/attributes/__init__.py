@@ -12,6 +12,7 @@ from dynamo_single.orm.schema.attributes.documents import (
     NumberSetAttribute,
     UnicodeSetAttribute,
 )
+from dynamo_single.orm.schema.attributes.extracted import ExtractedAttribute
 from dynamo_single.orm.schema.attributes.files import FileAttribute, ImageAttribute
 from dynamo_single.orm.schema.attributes.references import OneToOneAttribute, ReferenceAttribute
 from dynamo_single.orm.schema.attributes.scalars import (
@@ -48,6 +49,7 @@ __all__ = [
     "DecimalAttribute",
     "DurationAttribute",
     "EmailAttribute",
+    "ExtractedAttribute",
     "FileAttribute",
     "IPAddressAttribute",
     "IdAttribute",

@@ -18,14 +18,15 @@ from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.fields import fields
 from dynamo_single.table import names
 
-#: Gives the ``pk`` of the user that acts in this context; called only when an object is made.
-author: ContextVar[Callable[[], Any] | None] = ContextVar("author", default=None)
+#: Gives the model and the ``pk`` of whoever acts in this context; called only when an object is made. The model is
+#: ``None`` where only the ``pk`` was given.
+author: ContextVar[Callable[[], tuple[Any, Any]] | None] = ContextVar("author", default=None)
 
 
-def current_author() -> Any:
-    """The ``pk`` of the user that acts in this context, or ``None`` if nobody does."""
+def current_author() -> tuple[Any, Any]:
+    """The model, if it is known, and the ``pk`` of whoever acts in this context; ``None`` if nobody does."""
     who = author.get()
-    return None if who is None else who()
+    return (None, None) if who is None else who()
 
 
 class AuthorField(fields.ReferenceField):
@@ -34,12 +35,24 @@ class AuthorField(fields.ReferenceField):
     #: Who it is may have to be read.
     may_wait = True
 
+    def _acting(self, model_instance: Any) -> Any:
+        """The ``pk`` of whoever acts; raises ``NotSupported`` for an object of another model than the author's."""
+        model, pk = current_author()
+        wanted: Any = self.remote_field.model._meta.concrete_model
+        if pk is not None and model is not None and not issubclass(model._meta.concrete_model, wanted):
+            raise NotSupported(
+                f"{model_instance._meta.label}.{self.name} is a {wanted._meta.label}, and a {model._meta.label} acts "
+                f"in this context. Make the object within acting_as() of a {wanted._meta.object_name}, or of nobody: "
+                "acting_as(None)."
+            )
+        return self.attribute.prepare(pk)
+
     def pre_save(self, model_instance: Any, add: bool) -> Any:
         """The user of the context, for a new object; raises ``NotSupported`` if somebody else was set by hand."""
         given = model_instance.__dict__.get(self.attname)
         if not add:
             return given
-        value = self.attribute.prepare(current_author())
+        value = self._acting(model_instance)
         # A copy of a stored object, made by ``pk = None``, has its author still.
         read = (model_instance._stored or {}).get(self.attribute.attr_name)
         by_hand = given is not None and (read is None or self.attribute.from_attribute_value(read) != given)
@@ -53,14 +66,19 @@ class AuthorField(fields.ReferenceField):
 
 
 class AuthorAttribute(ReferenceAttribute[Any, Literal[True]]):
-    """The user that made an object, by CurrentUserMiddleware or ``acting_as()``; set once, on every creation path."""
+    """Who made an object, by CurrentUserMiddleware or ``acting_as()``; set once, on every creation path.
+
+    It is one of ``AUTH_USER_MODEL``, unless ``to`` names another model, which need not be in DynamoDB.
+    """
 
     field_class = AuthorField
     settled = True
 
-    def __init__(self, verbose_name: Label | None = None, *, attr_name: str = names.CREATED_BY) -> None:
+    def __init__(
+        self, to: Any = None, verbose_name: Label | None = None, *, attr_name: str = names.CREATED_BY
+    ) -> None:
         super().__init__(
-            settings.AUTH_USER_MODEL,
+            settings.AUTH_USER_MODEL if to is None else to,
             verbose_name,
             related_name="+",
             null=True,

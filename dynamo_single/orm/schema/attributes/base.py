@@ -203,6 +203,9 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
         """``prepare`` for a value that is not ``None``."""
         raise NotImplementedError
 
+    def check_whole(self, value: object) -> None:
+        """Raise ``InvalidValue`` for a prepared value that breaks what was declared of it besides its kind."""
+
     def lookup_value(self, value: object) -> object:
         """A lookup's value in the same Python form, as fine as it was given."""
         return self.prepare(value)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from django.utils.functional import Promise
 
-from dynamo_single.exceptions import ConfigurationError, NotSupported
+from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.schema.attributes.base import Label
+from dynamo_single.orm.schema.attributes.following import FollowingAttribute
 from dynamo_single.orm.schema.attributes.scalars import UnicodeAttribute
 from dynamo_single.orm.schema.encoding.codecs import canonical
 
@@ -48,7 +49,7 @@ def _fixed(fold: Callable[[str], str], text: str) -> str:
 FOLDS: dict[str, Callable[[str], str]] = {"canonical": canonical, "letters": letters}
 
 
-class CanonicalAttribute(UnicodeAttribute[Literal[True]]):
+class CanonicalAttribute(FollowingAttribute, UnicodeAttribute[Literal[True]]):
     """A text of the same model once more, folded; computed on every write path, never set.
 
     ``source`` names the attribute. ``fold`` is ``"canonical"`` (without case, composition and outer white space) or
@@ -56,8 +57,6 @@ class CanonicalAttribute(UnicodeAttribute[Literal[True]]):
     ``__icontains`` and ``__istartswith`` compare with the copy, which can stand in a key. ``blank=True`` lets a text of
     which nothing is left stay out of an index.
     """
-
-    computed = True
 
     def __init__(
         self,
@@ -92,12 +91,6 @@ class CanonicalAttribute(UnicodeAttribute[Literal[True]]):
         """What it is computed of, for messages."""
         return self.source
 
-    def make_field(self) -> Any:
-        """A field that fixtures leave out, as they hold the text itself."""
-        field: Any = super().make_field()
-        field.serialize = False
-        return field
-
     def folded(self, text: str) -> str:
         """The form of a text that is stored."""
         return FOLDS[self.fold](text)
@@ -109,19 +102,10 @@ class CanonicalAttribute(UnicodeAttribute[Literal[True]]):
             text = str(text)
         return self.folded(text) if isinstance(text, str) else None
 
-    @overload  # type: ignore[override]  # its text is always one that may be missing
-    def __get__(self, instance: None, owner: object) -> Self: ...
-    @overload
-    def __get__(self, instance: object, owner: object) -> str | None: ...
-    def __get__(self, instance: object, owner: object) -> Any:
-        if instance is None:
-            return self
-        held = instance.__dict__
-        if self.source not in held and self.name in held:
-            return held[self.name]  # read without its source
-        return self.current({self.source: getattr(instance, self.source)})
+    if TYPE_CHECKING:  # its text is always one that may be missing
 
-    def __set__(self, instance: object, value: object) -> None:
-        if value == getattr(instance, self.name):
-            return  # Django's validation sets every value that it has looked at
-        raise NotSupported(f"{self.name} is computed from {self.source} and cannot be set: set {self.source}.")
+        @overload
+        def __get__(self, instance: None, owner: object) -> Self: ...
+        @overload
+        def __get__(self, instance: object, owner: object) -> str | None: ...
+        def __get__(self, instance: object, owner: object) -> Any: ...

@@ -11,6 +11,7 @@ from django.db import models
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.later import Later
 from dynamo_single.orm.schema.attributes.base import Absent, Attribute, Label, Null, T
+from dynamo_single.orm.schema.attributes.shapes import Shape
 from dynamo_single.orm.schema.encoding import values
 from dynamo_single.orm.schema.fields import fields
 from dynamo_single.orm.schema.fields.forms import number_member
@@ -50,11 +51,32 @@ class DocumentAttribute(Attribute[T, Null]):
 
 
 class MapAttribute(DocumentAttribute[dict[str, Any], Null]):
-    """A map with text keys and values of any DynamoDB type, nested as they come."""
+    """A map with text keys and values of any DynamoDB type, nested as they come.
+
+    ``schema`` is a class that declares places of it by attributes, and maps in it by nested classes. Every write that
+    changes the map, or one of these places, is held to it: kinds, missing values, choices, lengths and validators
+    (``InvalidValue``). All other keys may hold anything. Nothing is converted, and nothing that is stored is checked.
+    """
 
     attr_type = "M"
     expects = "a dict"
     python_types = (dict,)
+
+    def __init__(
+        self,
+        verbose_name: Label | None = None,
+        *,
+        schema: type | None = None,
+        null: Null = False,  # type: ignore[assignment]  # see Attribute
+        **options: Any,
+    ) -> None:
+        super().__init__(verbose_name, **options | {"null": null})
+        self.shape = None if schema is None else Shape(schema)
+
+    def check_whole(self, value: object) -> None:
+        """Hold a map to its ``schema``."""
+        if self.shape is not None and value is not None:
+            self.shape.check(value, self.name)
 
 
 class ListAttribute(DocumentAttribute[list[Any], Null]):

@@ -80,7 +80,7 @@ class DynamoField(models.Field):  # type: ignore[type-arg]  # not generic at run
     def validate_stored(self, value: object) -> None:
         """Report a value that the attribute refuses as a validation error."""
         try:
-            self.attribute.prepare(value)
+            self.attribute.check_whole(self.attribute.prepare(value))
         except InvalidValue as error:
             raise ValidationError(str(error), code="invalid_value") from error
 

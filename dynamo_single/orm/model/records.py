@@ -1,0 +1,80 @@
+"""The base class of records: an identifier, a map of any shape, and the metadata around it.
+
+Its identifier and its keys are made of ``Meta.id_prefix`` when a model is declared.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from dynamo_single.conf import table_settings
+from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.orm.model.bases import AuthoredModel, SoftDeleteModel, TimestampedModel
+from dynamo_single.orm.model.model import Abstract
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes import IdAttribute, MapAttribute
+from dynamo_single.orm.schema.encoding.keys import IndexKey, Key
+
+_PREFIX: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+#: The name of the key that lists all records.
+LISTED: Final = "listed"
+
+
+class Record(TimestampedModel, AuthoredModel, SoftDeleteModel):
+    """A map of any shape under an identifier ``<prefix>-<uuid v1>``, with times, its author and a trash.
+
+    ``Meta.id_prefix`` is the prefix, the model's name in lower case unless given. ``data`` holds the core; beside it
+    stand only what an index needs (``ExtractedAttribute``) and the metadata. ``class Data`` declares places of it; see
+    ``MapAttribute``.
+
+    Keys that ``class Keys(models.Record.Keys)`` does not declare are made: ``primary`` is the identifier alone, beside
+    a constant sort key; ``listed`` has all records in the order of their creation, on the first index of the table that
+    no declared key uses. Where there is none left, nothing lists them.
+    """
+
+    id = IdAttribute(uuid_version=1)
+    data = MapAttribute(default=dict, blank=True)
+
+    class Keys:
+        """What is declared here is not made."""
+
+    Meta = Abstract
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+    @classmethod
+    def _before_declaration(cls, name: str, namespace: dict[str, Any], meta: Any) -> None:
+        """Complete the declaration of a model, which is not made yet: the metaclass calls it."""
+        prefix = getattr(meta, "id_prefix", name.lower())
+        if not isinstance(prefix, str) or not _PREFIX.fullmatch(prefix):
+            raise ConfigurationError(
+                f"{name}.Meta.id_prefix = {prefix!r} cannot begin an identifier: give it a letter and then letters, "
+                "digits, '_' or '-'."
+            )
+        identifier: Any = cls.id
+        if identifier.prefix == "":
+            namespace.setdefault("id", IdAttribute(prefix=prefix, uuid_version=1))
+        if "Data" in namespace:
+            if "data" in namespace:
+                raise ConfigurationError(
+                    f"{name} has both class Data and data: give the one that you wrote by hand schema=Data, or leave "
+                    "it out."
+                )
+            namespace["data"] = MapAttribute(default=dict, schema=namespace["Data"])
+        declared = namespace.get("Keys", cls.Keys)
+        namespace["Keys"] = type("Keys", (declared,), _made_keys(declared, prefix.upper(), meta))
+
+
+def _made_keys(declared: Any, prefix: str, meta: Any) -> dict[str, Any]:
+    """The keys that a model does not declare itself."""
+    found: dict[str, Any] = {}
+    if not isinstance(getattr(declared, "primary", None), Key):
+        found["primary"] = Key("{id}", f"#{prefix}")
+    if not hasattr(declared, LISTED):
+        used = {key.index for key in registry.index_keys(declared).values()}
+        indexes = table_settings(getattr(meta, "table", "default")).indexes
+        free = next((index for index in indexes if index not in used), None)
+        found |= {} if free is None else {LISTED: IndexKey(free, prefix, "{created_at}#{id}")}
+    return found
