@@ -14,7 +14,7 @@ class Treatise(models.Record):
     price = models.ExtractedAttribute("data__price", output=models.DecimalAttribute())
 
     class Keys(models.Record.Keys):
-        by_author = models.IndexKey("gs1", "TREATISE#{author}", "{price}#{id}")
+        by_author = models.IndexKey("gs1", "TREATISE#{author}", "{id}")
 
     class Meta:
         id_prefix = "treatise"

@@ -74,9 +74,7 @@ class AuthorAttribute(ReferenceAttribute[Any, Literal[True]]):
     field_class = AuthorField
     settled = True
 
-    def __init__(
-        self, to: Any = None, verbose_name: Label | None = None, *, attr_name: str = names.CREATED_BY
-    ) -> None:
+    def __init__(self, to: Any = None, verbose_name: Label | None = None, *, attr_name: str = names.CREATED_BY) -> None:
         super().__init__(
             settings.AUTH_USER_MODEL if to is None else to,
             verbose_name,

@@ -69,7 +69,7 @@ class ExtractedAttribute(FollowingAttribute, StandIn[Any]):
         attr_name: str | None = None,
     ) -> None:
         if output is None:
-            output = UnicodeAttribute(null=True)
+            output = UnicodeAttribute()
         is_plain = isinstance(output, Attribute) and not (isinstance(output, StandIn) or output.computed)
         if not is_plain or output.document or output.field_options.get("auto_now") or output.settled:
             raise ConfigurationError(

@@ -1,0 +1,120 @@
+"""A schema for a map: which declarations there are, and which values they take."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.core.validators import MinValueValidator
+
+from dynamo_single import models
+from dynamo_single.exceptions import ConfigurationError, InvalidValue, MissingValue
+from dynamo_single.orm.schema.attributes.shapes import Shape
+
+
+class Base:
+    title = models.UnicodeAttribute(max_length=5)
+
+
+class Declared(Base):
+    price = models.DecimalAttribute(null=True, decimal_places=2, max_digits=6, validators=[MinValueValidator(0)])
+    stock = models.IntegerAttribute(null=True)
+    day = models.DateAttribute(null=True)
+    kind = models.UnicodeAttribute(null=True, choices=[("big", "Big")])
+    tags = models.ListAttribute(null=True)
+
+    class author:
+        lastname = models.UnicodeAttribute(null=True)
+
+
+SHAPE = Shape(Declared)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"title": "T"},
+        {"title": "T", "price": Decimal("1.25"), "stock": 5, "day": "2024-05-01", "kind": "big", "tags": ["a", 1]},
+        {"title": "T", "price": 5, "author": {"lastname": "A", "age": 5}, "other": {"a": [1]}},
+        {"title": "T", "author": None, "price": None},
+    ],
+)
+def test_what_fits_is_taken_and_other_keys_may_hold_anything(value: dict[str, Any]) -> None:
+    SHAPE.check(value, "data")
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"title": 5}, r"data__title takes text \(str\), not int 5\."),
+        ({"title": "Too long"}, "data__title: Ensure this value has at most 5 characters"),
+        ({"title": ""}, "data__title: This field cannot be blank"),
+        ({"price": "5"}, "data__price takes a decimal number, not str '5'"),
+        ({"price": True}, "data__price takes a decimal number, not bool True"),
+        ({"price": Decimal("1.255")}, "data__price: Ensure that there are no more than 2 decimal places"),
+        ({"price": -1}, "data__price: Ensure this value is greater than or equal to 0"),
+        ({"stock": Decimal("1.5")}, "data__stock takes a whole number"),
+        ({"day": "yesterday"}, "data__day takes"),
+        ({"kind": "small"}, "data__kind: Value 'small' is not a valid choice"),
+        ({"tags": "a"}, "data__tags takes a list"),
+        ({"author": "Ann"}, "data__author is a map, and cannot be str 'Ann'"),
+        ({"author": {"lastname": 1}}, "data__author__lastname takes text"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_its_place(value: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidValue, match=message):
+        SHAPE.check({"title": "T", **value}, "data")
+
+
+def test_a_value_that_documents_do_not_hold_is_refused_as_everywhere() -> None:
+    with pytest.raises(InvalidValue, match="data__day"):
+        SHAPE.check({"title": "T", "day": date(2024, 5, 1)}, "data")
+
+
+def test_a_required_place_is_missing() -> None:
+    with pytest.raises(MissingValue, match="data__title is missing: it takes text"):
+        SHAPE.check({}, "data")
+
+
+@pytest.mark.parametrize(
+    ("steps", "value", "message"),
+    [
+        (("title",), None, "said is missing"),
+        (("author",), {"lastname": 1}, "said__lastname takes text"),
+        (("author", "lastname"), 1, "said takes text"),
+        (("price", "eur"), 1, "price takes a decimal number, which has no places inside"),
+    ],
+)
+def test_a_place_alone_is_held_to_what_was_declared_of_it(steps: Any, value: Any, message: str) -> None:
+    with pytest.raises(InvalidValue, match=message):
+        SHAPE.check_at(steps, value, "said")
+
+
+@pytest.mark.parametrize(
+    ("steps", "value"), [(("other",), 5), (("other", "x"), 5), (("tags", 0), 5), (("author",), {})]
+)
+def test_a_place_of_which_nothing_was_declared_takes_anything(steps: Any, value: Any) -> None:
+    SHAPE.check_at(steps, value, "said")
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        (models.UnicodeAttribute(default="x"), "cannot be given a default"),
+        (models.UnicodeAttribute(unique=True), "cannot be unique"),
+        (models.UnicodeAttribute(immutable=True), "cannot be immutable"),
+        (models.CanonicalAttribute(source="x"), "cannot be computed"),
+        (models.ReferenceAttribute("catalog.Company"), "cannot be a reference"),
+        ("text", "a place is declared by an attribute"),
+    ],
+)
+def test_what_a_map_cannot_keep_is_refused(place: Any, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        models.MapAttribute(schema=type("Wrong", (), {"place": place}))
+
+
+def test_a_schema_declares_something() -> None:
+    with pytest.raises(ConfigurationError, match="Empty declares no places"):
+        models.MapAttribute(schema=type("Empty", (), {}))
