@@ -44,7 +44,8 @@ def project(plan: Plan, wanted: Collection[str]) -> Plan:
     layout = plan.layout
     state = {DELETED_AT, layout.expires} if layout.soft_delete else {layout.expires}
     ordering = (order.attribute for order in plan.query.ordering)
-    sorted_by = (sort.attribute for sort in plan.in_memory.ordering) if plan.in_memory else ()
+    # Of a place inside a document, the document.
+    sorted_by = (sort.attribute.partition("__")[0] for sort in plan.in_memory.ordering) if plan.in_memory else ()
     read = {*wanted, *layout.identity, *state, *ordering, *sorted_by}
     # An upgrade of an item takes all of it.
     if layout.schema is not None or plan.kind in ("empty", "held") or layout.attributes.keys() <= {*read, ITEM_TYPE}:

@@ -80,6 +80,8 @@ def annotate(queryset: Q, args: Sequence[object], kwargs: Mapping[str, object]) 
 
 def _groups(queryset: PlannedQuerySet[DynamoModel]) -> Columns | None:
     chosen = queryset._asked.columns
+    if chosen is not None:
+        chosen.without_places(queryset.model)
     identity = registry.layout_of(queryset.model).identity
     if chosen is None or len(identity) > 1:
         return chosen
@@ -120,6 +122,7 @@ def with_columns(
     read = queryset._asked.columns
     if before.groups is None:
         read = columns(model, own, expressions, shape) if own or not fields else Columns((), (), shape)
+        read.without_places(model)
         output = tuple(fields) or (*read.names, *before.aliases)
     else:
         for name in own:

@@ -15,6 +15,8 @@ from dynamo_single.exceptions import NotSupported, UnknownField
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.page_readers import PageReader, RowShape, rows_reader
 from dynamo_single.orm.items.readers import row_reader
+from dynamo_single.orm.results.places import place_of
+from dynamo_single.orm.schema.attributes.extracted import Steps, value_at
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.where.paths import refuse_path
@@ -28,10 +30,24 @@ class Columns(Struct, frozen=True):
     attributes: tuple[str, ...]
     names: tuple[str, ...]
     shape: Shape
+    #: The places inside documents, by the columns that are one.
+    places: Mapping[int, Steps] = {}
+
+    def without_places(self, model: type[DynamoModel]) -> Columns:
+        """The same columns, for what groups rows or adds to them; ``NotSupported`` for places inside documents."""
+        for number in self.places:
+            raise NotSupported(
+                f"{model._meta.label}: values({self.names[number]!r}) leads into {self.attributes[number]}, and rows "
+                "that are grouped, distinct or annotated are made of whole attributes. Keep the value in one: "
+                f"models.ExtractedAttribute({self.names[number]!r})."
+            )
+        return self
 
     def reader(self, model: type[DynamoModel]) -> Callable[[hydration.Item], Any]:
         """What makes the row of an item; it raises ``UnexpectedItem`` for another model's."""
         names, shape, read = self.names, self.shape, _reader(model, self.attributes)
+        if self.places:
+            read = _placed(read, self.places)
 
         def row(item: hydration.Item) -> object:
             hydration.check_type(model, item)
@@ -42,6 +58,8 @@ class Columns(Struct, frozen=True):
     def page_reader(self, model: type[DynamoModel]) -> PageReader | None:
         """What makes the rows of a page; ``None`` where pages are read item by item."""
         shape = _SHAPES.get(self.shape)
+        if self.places:
+            return None
         if shape is None and self.shape is not as_named_tuple:
             return None
         made = shape or create_namedtuple_class(*self.names)._make
@@ -66,6 +84,18 @@ def _reader(model: type[DynamoModel], names: Sequence[str]) -> Callable[[hydrati
     return row
 
 
+def _placed(
+    read: Callable[[hydration.Item], tuple[Any, ...]], places: Mapping[int, Steps]
+) -> Callable[[hydration.Item], tuple[Any, ...]]:
+    """What reads rows, some columns of which are places inside the documents that it read."""
+
+    def row(item: hydration.Item) -> tuple[Any, ...]:
+        values = enumerate(read(item))
+        return tuple(value_at(value, places[number]) if number in places else value for number, value in values)
+
+    return row
+
+
 def columns(
     model: type[DynamoModel], fields: Sequence[Any], expressions: Mapping[str, object], shape: Shape
 ) -> Columns:
@@ -76,7 +106,11 @@ def columns(
     attributes = {"pk": "pk"}
     attributes |= {name: f.attname for f in meta.concrete_fields for name in (f.name, f.attname)}
     attributes |= {f"{field.name}__{name}": field.attname for field, name in _keys_of_references(model)}
-    for field in fields:
+    places: dict[int, Steps] = {}
+    for number, field in enumerate(fields):
+        place = None if field in attributes else place_of(model, field)
+        if place is not None:
+            attributes[field], places[number] = place
         if field not in attributes:
             refuse_path(model, field, "values")
             raise UnknownField(
@@ -84,7 +118,7 @@ def columns(
                 f"{', '.join(f.name for f in meta.concrete_fields)}."
             )
     names = tuple(fields) or tuple(f.attname for f in meta.concrete_fields)
-    return Columns(tuple(attributes[name] for name in names), names, shape)
+    return Columns(tuple(attributes[name] for name in names), names, shape, places)
 
 
 def _keys_of_references(model: type[DynamoModel]) -> Iterator[tuple[Any, str]]:

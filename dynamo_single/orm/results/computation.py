@@ -65,7 +65,7 @@ def distinct_rows(model: type[DynamoModel], columns: Columns | None) -> Computat
     """What leaves rows that come again out; ``None`` if there are none, since the columns tell objects apart."""
     if columns is None or _tells_objects_apart(model, columns):
         return None
-    return Computation(groups=columns, output=columns.names, shape=columns.shape)
+    return Computation(groups=columns.without_places(model), output=columns.names, shape=columns.shape)
 
 
 def _tells_objects_apart(model: type[DynamoModel], columns: Columns) -> bool:

@@ -17,6 +17,7 @@ from dynamo_single.orm.items.hydration import Item
 from dynamo_single.orm.items.readers import value_reader
 from dynamo_single.orm.plan.plan import Sort
 from dynamo_single.orm.results import sorting
+from dynamo_single.orm.results.places import ordered_reader, place_of
 from dynamo_single.orm.results.sorting import OrderName
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table.flow import local
@@ -61,7 +62,7 @@ def _joined(model: type[DynamoModel], name: OrderName) -> tuple[Sort, ...] | Non
 
 
 def is_joined(sort: Sort) -> bool:
-    """Whether an order is by what a reference leads to."""
+    """Whether an order is by what a reference leads to, or by a place inside a document."""
     return _STEP in sort.attribute
 
 
@@ -72,8 +73,8 @@ async def readers(
     found: dict[str, Callable[[Item], Any]] = {}
     led_to: dict[str, dict[Any, Any]] = {}
     for sort in ordering:
-        if not is_joined(sort):
-            found[sort.attribute] = value_reader(model, sort.attribute)
+        if not is_joined(sort) or place_of(model, sort.attribute) is not None:
+            found[sort.attribute] = ordered_reader(model, sort.attribute)
             continue
         reference, _step, attribute = sort.attribute.partition(_STEP)
         key_of = value_reader(model, reference)

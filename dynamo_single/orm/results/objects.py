@@ -79,11 +79,12 @@ def plan_with_keys(state: QueryState) -> Plan:
     if limit is None:
         return plan_by_key(state)
     order = sorting.read_sorting(state.model, state.ordering)
-    try:
-        return plan_by_key(state)
-    except NoAccessPattern:
-        if not order:
-            raise
+    if all(map(sorting.is_by_attribute, order)):
+        try:
+            return plan_by_key(state)
+        except NoAccessPattern:
+            if not order:
+                raise
     for sort in order:
         sorting.check_orderable(state.model, sort.attribute, "order_by()")
     found = replace(plan_of_matches(state), in_memory=InMemory(limit, order, state.reversed))

@@ -26,6 +26,7 @@ from dynamo_single.orm.results.columns import Columns, as_tuple
 from dynamo_single.orm.results.computation import Computation, Dates
 from dynamo_single.orm.results.measures import comparable
 from dynamo_single.orm.results.objects import Results
+from dynamo_single.orm.results.places import ordered_reader
 from dynamo_single.orm.results.sorting import OrderName
 from dynamo_single.orm.results.state import QueryState
 from dynamo_single.orm.schema import registry
@@ -228,7 +229,7 @@ async def _entries(state: QueryState, computation: Computation) -> AsyncGenerato
 
 def _value(state: QueryState, how: InMemory, computation: Computation) -> Callable[[Any, str], Any]:
     names = (sort.attribute for sort in how.ordering)
-    readers = {name: value_reader(state.model, name) for name in names if name not in computation.aliases}
+    readers = {name: ordered_reader(state.model, name) for name in names if name not in computation.aliases}
 
     def value(entry: _Entry, name: str) -> object:
         item, measured = entry

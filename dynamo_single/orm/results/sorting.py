@@ -14,6 +14,7 @@ from django.db.models.expressions import Combinable, OrderBy
 from dynamo_single import clock
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.plan.plan import InMemory, Sort
+from dynamo_single.orm.results.places import place_of
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute, JSONAttribute
 from dynamo_single.orm.schema.kinds import DynamoModel
@@ -31,6 +32,10 @@ def read_sorting(model: type[DynamoModel], names: Iterable[OrderName]) -> tuple[
     """The order of ``order_by()`` or ``Meta.ordering``, with where missing values go if that was given and matters."""
     found: dict[str, Sort] = {}
     for name in names:
+        placed = _of_place(model, name)
+        if placed is not None:
+            found.setdefault(placed.attribute, placed)
+            continue
         plain = without_missing(model, name)
         missing_first = None
         if isinstance(plain, OrderBy) and (plain.nulls_first or plain.nulls_last):
@@ -38,6 +43,21 @@ def read_sorting(model: type[DynamoModel], names: Iterable[OrderName]) -> tuple[
         for order in tree.read_ordering(model, (plain,)):
             found.setdefault(order.attribute, Sort(order.attribute, order.descending, missing_first))
     return tuple(found.values())
+
+
+def _of_place(model: type[DynamoModel], name: OrderName) -> Sort | None:
+    """The order by a place inside a document; ``None`` if that is not what is named."""
+    if isinstance(name, OrderBy):
+        text, descending = str(getattr(name.expression, "name", "")), bool(name.descending)
+        missing_first = bool(name.nulls_first) if name.nulls_first or name.nulls_last else None
+    else:
+        text, descending, missing_first = str(name).lstrip("-+"), str(name).startswith("-"), None
+    return None if place_of(model, text) is None else Sort(text, descending, missing_first)
+
+
+def is_by_attribute(sort: Sort) -> bool:
+    """Whether an order is by an attribute of the objects themselves, and by no place inside one."""
+    return "__" not in sort.attribute
 
 
 def without_missing(model: type[DynamoModel], name: OrderName) -> OrderName:
@@ -52,6 +72,8 @@ def without_missing(model: type[DynamoModel], name: OrderName) -> OrderName:
 
 def check_orderable(model: type[DynamoModel], name: str, what: str) -> None:
     """Refuse values that have no order: documents, sets and JSON."""
+    if place_of(model, name) is not None:
+        return  # what lies there is known when it is read
     attribute: Attribute = registry.attributes_of(model)[name]
     if isinstance(attribute, JSONAttribute) or attribute.attr_type not in _ORDERED_TYPES:
         raise NotSupported(

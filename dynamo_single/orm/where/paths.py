@@ -10,6 +10,7 @@ from typing import Any, Literal
 from django.db.models.fields.related_descriptors import ReverseManyToOneDescriptor, ReverseOneToOneDescriptor
 
 from dynamo_single.exceptions import NotSupported
+from dynamo_single.orm.schema.attributes.documents import SetAttribute
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.kinds import DynamoModel
 
@@ -35,6 +36,9 @@ def refuse_path(model: type[DynamoModel], name: str, use: Use) -> None:
         "values": f"Name {first!r} and take what you need in Python, or keep it in an attribute of its own",
         "order_by": "Sort in Python, or keep the value in an attribute of its own, which a sort key names",
     }
+    if field.attribute.document and not isinstance(field.attribute, SetAttribute):
+        kept = f'{rest.rpartition("__")[2]} = models.ExtractedAttribute("{field.name}__{rest}")'
+        way["order_by"] = f"Say .allow_in_memory(limit=...), or keep it in an attribute that a sort key names: {kept}"
     raise NotSupported(f"{label}: {asked} leads into {first}, and DynamoDB {_CANNOT[use]}. {way[use]}.")
 
 

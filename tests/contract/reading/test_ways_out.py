@@ -24,8 +24,11 @@ JOINED: list[tuple[Callable[[], Any], str]] = [
     ),
     (lambda: Person.objects.values_list("company__name"), r"CopiedAttribute"),
     (lambda: Person.objects.order_by("-company__name"), r"Sort in Python.*CopiedAttribute\(.company."),
-    (lambda: Product.objects.values("data__title"), r"Name 'data' and take what you need in Python"),
-    (lambda: Product.objects.order_by("data__price"), r"Sort in Python, or keep the value in an attribute of its own"),
+    (lambda: Product.objects.values("data__title").distinct(), r"models.ExtractedAttribute\('data__title'\)"),
+    (
+        lambda: Product.objects.order_by("data__price"),
+        r"Say .allow_in_memory\(limit=...\), or keep it .*: price = models.ExtractedAttribute\(.data__price.\)",
+    ),
     (lambda: Company.objects.filter(people__role="member"), r"Person\.objects\.filter\(.*values_list\('company_id'"),
     (
         lambda: Company.objects.filter(person__role="member"),
