@@ -11,6 +11,7 @@ from dynamo_single.item_migrations.operations.attributes import (
     RemoveAttribute,
     RenameAttribute,
 )
+from dynamo_single.item_migrations.operations.extraction import Extract
 from dynamo_single.item_migrations.operations.items import ChangeItems
 from dynamo_single.item_migrations.operations.keys import AddKey, AlterKey, RemoveKey, RenameKey
 from dynamo_single.item_migrations.operations.models import (
@@ -36,6 +37,7 @@ __all__ = [
     "AlterTrashIndex",
     "Autodetector",
     "ChangeItems",
+    "Extract",
     "MakemigrationsMixin",
     "MigrateMixin",
     "MoveKeys",

@@ -197,7 +197,7 @@ def test_other_places_of_the_document_change_by_one_request() -> None:
     with assert_requests(["GetItem", "UpdateItem"]):
         assert found.update(data__author__lastname="Else") == 1
     with assert_requests(["GetItem", "UpdateItem"]):
-        assert found.update(data__author={"lastname": "Anew"}) == 1
+        assert found.update(data__author={"lastname": "Third"}) == 1
 
 
 def test_a_key_is_held_to_its_source_as_read_and_to_nothing_else_of_the_document(table: Table) -> None:

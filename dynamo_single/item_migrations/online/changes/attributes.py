@@ -32,7 +32,7 @@ def filled_attribute(after: Snapshot, name: str, compute: Compute | None = None)
     if attribute.copied or attribute.counted:
         raise ConfigurationError(f"{name} follows from other objects: it is copied by filled_copy(), or counted.")
     if attribute.source:
-        return _folded_copy(after, attribute, after.attributes[attribute.source])
+        return _following(after, name)
 
     def change(item: Item, others: Others) -> tuple[Action, ...]:
         if attribute.stored in item or compute is None:
@@ -45,13 +45,22 @@ def filled_attribute(after: Snapshot, name: str, compute: Compute | None = None)
     return Task(of_type(after.item_type), change)
 
 
-def _folded_copy(after: Snapshot, attribute: StoredAttribute, source: StoredAttribute) -> Task:
-    def change(item: Item, others: Others) -> tuple[Action, ...]:
+def _following(after: Snapshot, name: str) -> Task:
+    """Write what follows from a text or a document, with the keys and claims that name it."""
+    attribute = after.attributes[name]
+    source = after.attributes[attribute.source]
+    keys = [key.index for each, key in after.keys.items() if name in after.access_keys[each].made_of]
+    indexes = frozenset(keys)
+
+    def rewritten(item: Item) -> dict[str, Any]:
         value = attribute.followed(source.value(item.get(source.stored)))
         wanted = with_value(item, attribute.stored, attribute.stored_value(value))
-        return rewriting(item, wanted, (source.stored,))
+        return with_pairs(after, indexes, wanted) if indexes else wanted
 
-    return Task(of_type(after.item_type), change)
+    if any(name in rule.names for rule in after.unique):
+        return rewritten_items(after, after, rewritten, reads={source.stored})
+    reads = {source.stored, *(pairs_follow_from(after, indexes) if indexes else ())}
+    return Task(of_type(after.item_type), lambda item, others: rewriting(item, rewritten(item), reads))
 
 
 def called(function: Callable[[Any], Any], argument: object) -> Any:
