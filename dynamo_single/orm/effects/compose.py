@@ -6,6 +6,7 @@ The one place that does it for every way to write. It must not know which effect
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from msgspec import Struct, field
@@ -20,7 +21,7 @@ from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.filled.kept import epoch
 from dynamo_single.orm.filled.knowledge import Missing
-from dynamo_single.orm.items import hydration
+from dynamo_single.orm.items import extracted, hydration
 from dynamo_single.orm.items.expiry import free
 from dynamo_single.orm.items.form import ItemForm, form_of
 from dynamo_single.orm.items.serialization import Values, check_trash_key, version_mark
@@ -106,7 +107,8 @@ async def compose(
     as_read = _as_read(form, transition, along, held)
     if form.extracted:
         put_whole = form.documents.intersection((*written, *repeated)) - documents
-        as_read = (*as_read, *form.extracted_as_read(before, after, written, put_whole))
+        in_key = partial(form.writes_key_of, written)
+        as_read = (*as_read, *extracted.as_read(form.extracted, (before, after), written, put_whole, in_key))
     conditions = Conditions(terms, draft.computed, needs(draft.changes) if draft.changes else EVERYTHING, as_read)
     own = Update(
         key_of(before),

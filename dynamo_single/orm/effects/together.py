@@ -83,7 +83,8 @@ def has_followers(model: type[DynamoModel], changes: Iterable[Change], changed: 
     if not form.extracted:
         return False
     documents = {form.stored[name] for name in changed}
-    return any(place.name in documents for _, place in form.extracted) or any(map(form.reaches, changes))
+    changes = tuple(changes)
+    return any(each.place.name in documents or any(map(each.is_reached_by, changes)) for each in form.extracted)
 
 
 def tied(model: type[DynamoModel]) -> list[str]:

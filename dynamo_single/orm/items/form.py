@@ -20,10 +20,9 @@ from dynamo_single.exceptions import (
     NotSupported,
     OutdatedKey,
 )
-from dynamo_single.orm.conditions.matching import normal
-from dynamo_single.orm.conditions.terms import Stored
 from dynamo_single.orm.filled import keys_in_use
 from dynamo_single.orm.filled.kept import kept
+from dynamo_single.orm.items.extracted import Extraction
 from dynamo_single.orm.items.serialization import (
     PLAIN,
     Values,
@@ -37,7 +36,7 @@ from dynamo_single.orm.items.serialization import (
     writer_of,
 )
 from dynamo_single.orm.requests.actions import Item, key_of
-from dynamo_single.orm.requests.changes import Change, Place, as_stored, find
+from dynamo_single.orm.requests.changes import Place
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute, VersionAttribute
 from dynamo_single.orm.schema.attributes.operations import Operation
@@ -92,7 +91,7 @@ class ItemForm(Struct, frozen=True, eq=False):
     keys: tuple[KeyForm, ...]
     followers: tuple[tuple[str, str], ...]
     folded: tuple[tuple[str, str], ...]
-    extracted: tuple[tuple[str, Place], ...]
+    extracted: tuple[Extraction, ...]
     always: frozenset[str]
     depended_on: frozenset[str]
     documents: frozenset[str]
@@ -294,30 +293,9 @@ class ItemForm(Struct, frozen=True, eq=False):
             found |= {copy, source} - written if copy in written or source in written else set()
         return found
 
-    def extracted_as_read(
-        self, before: Item, after: Item, written: frozenset[str], put_whole: Collection[str]
-    ) -> tuple[Stored, ...]:
-        """The conditions under which what is extracted from documents fits them once an update is written.
-
-        Where only one of the two changes, the other one has to be as it was read; so has the place where a key is
-        written that the value is a part of. Two writers of other places of a document agree. ``put_whole`` are the
-        documents that are written over whatever another writer has put in.
-        """
-        found: list[Stored] = []
-        for copy, place in self.extracted:
-            old, new = find(before, place), find(after, place)
-            is_same = normal(old) == normal(new) if old is not None and new is not None else old is new
-            is_set = place.name in put_whole or not is_same
-            in_key = any(copy in key.made_of and key.pair & written for key in self.keys)
-            if is_set and copy not in written:
-                found.append(as_stored(before, copy))
-            elif not is_set and (copy in written or in_key):
-                found.append(place.stored("missing") if old is None else place.stored("=", old))
-        return tuple(found)
-
-    def reaches(self, change: Change) -> bool:
-        """Whether a change is of a place that something is extracted from, or of what it is in."""
-        return any(place.overlaps(change.place) for _, place in self.extracted)
+    def writes_key_of(self, written: frozenset[str], stored: str) -> bool:
+        """Whether a write sets an index key that is made of an attribute."""
+        return any(stored in key.made_of and key.pair & written for key in self.keys)
 
     def check_size(self, obj: DynamoModel, item: Item) -> int:
         """The bytes of an item; one that is larger than DynamoDB stores is refused."""
@@ -364,7 +342,7 @@ def _form_of(model: type[DynamoModel]) -> ItemForm:
             *((copy.name, copy.reference_field.attname) for copy in registry.copied_of(model)),
         ),
         folded=tuple((stored[copy], stored[source]) for copy, source in folded),
-        extracted=tuple((stored[copy], place) for copy, place in places.items()),
+        extracted=tuple(Extraction(stored[copy], place) for copy, place in places.items()),
         always=frozenset(
             {*((names.DELETED_AT,) if layout.soft_delete else ()), *((names.SCHEMA_VERSION,) if layout.schema else ())}
         ),
