@@ -49,7 +49,7 @@ def _following(after: Snapshot, name: str) -> Task:
     """Write what follows from a text or a document, with the keys and claims that name it."""
     attribute = after.attributes[name]
     source = after.attributes[attribute.source]
-    keys = [key.index for each, key in after.keys.items() if name in after.access_keys[each].made_of]
+    keys = [key.index for each, key in after.keys.items() if name in after.access_keys[each].named]
     indexes = frozenset(keys)
 
     def rewritten(item: Item) -> dict[str, Any]:
