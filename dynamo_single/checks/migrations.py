@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from typing import Final
 
 from django.apps import AppConfig
 from django.core.checks import CheckMessage, Error, Warning
+from django.core.management import get_commands, load_command_class
 from django.db import DEFAULT_DB_ALIAS
 
 from dynamo_single.conf import aliases
 from dynamo_single.exceptions import DynamoSingleError, ForeignTable, FormNotApplied
+from dynamo_single.item_migrations.commands import MakemigrationsMixin, MigrateMixin
 from dynamo_single.orm.filled import fitting, knowledge
 from dynamo_single.orm.filled.states import StoredForm, refuse_foreign
 from dynamo_single.orm.schema import registry
@@ -18,6 +21,12 @@ from dynamo_single.orm.schema.upgrades import FIRST
 from dynamo_single.table.flow import run
 from dynamo_single.table.table import Table, get_table
 
+#: What the two commands are to have among their bases, and what they would do without.
+_MIXINS: Final[dict[str, type]] = {"makemigrations": MakemigrationsMixin, "migrate": MigrateMixin}
+_WITHOUT: Final = {
+    "makemigrations": "it would write them down as models of SQL",
+    "migrate": "it could not finish what it begins",
+}
 #: Packages whose models this project's own releases change; their users write no migrations for them.
 _SHIPPED = ("dynamo_single", "accounts")
 
@@ -66,6 +75,25 @@ def _unreadable(table: Table, item_type: str, form: StoredForm) -> Iterator[Warn
             fitting.check_version(registry.layout_of(model), form)
         except FormNotApplied as error:
             yield Warning(str(error), obj=model, id="dynamo_single.W908")
+
+
+def check_commands(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
+    """E032: another app's ``makemigrations`` or ``migrate`` stands before ours, and knows nothing of these models."""
+    if all(map(_is_shipped, registry.all_models())):
+        return []
+    found = get_commands()
+    commands = {name: load_command_class(found[name], name) for name in _MIXINS}
+    return [
+        Error(
+            f"{name} is the command of {found[name]!r}, which stands before dynamo_single in INSTALLED_APPS and knows "
+            f"no models in DynamoDB: {_WITHOUT[name]}.",
+            hint=f"class Command({mixin.__name__}, ...) with dynamo_single.migrations.{mixin.__name__} in front of its "
+            "bases, in an app that stands before both; or let dynamo_single stand before it.",
+            id="dynamo_single.E032",
+        )
+        for name, mixin in _MIXINS.items()
+        if not isinstance(commands[name], mixin)
+    ]
 
 
 def check_apps(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:

@@ -8,6 +8,7 @@ https://docs.djangoproject.com/en/5.2/ref/django-admin/#overriding-commands
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,9 @@ def _missing_models(said: str) -> str:
     )
 
 
+@cache
 def _on_top_of(theirs: type[MigrationAutodetector]) -> type[MigrationAutodetector]:
+    """One class for one: Django's check ``commands.E001`` compares those of the two commands."""
     if issubclass(theirs, Autodetector):
         return theirs
     return Autodetector if theirs is MigrationAutodetector else type("Autodetector", (Autodetector, theirs), {})

@@ -274,6 +274,8 @@ DJANGO = {
         "django.core.management.commands.makemigrations.Command.write_migration_files(self, changes)"
     ),
     "makemigrations.log": "django.core.management.commands.makemigrations.Command.log(self, msg)",
+    "get_commands": "django.core.management.get_commands()",
+    "load_command_class": "django.core.management.load_command_class(app_name, name)",
     "MigrationLoader.migrations_module": "django.db.migrations.loader.MigrationLoader.migrations_module(app_label)",
     "MigrationRecorder": "django.db.migrations.recorder.MigrationRecorder.Migration",
     # sessions, the cache, commands and small things

@@ -90,6 +90,7 @@ CHECKS = {
     "dynamo_single.E030",
     *(f"dynamo_single.W90{number}" for number in range(1, 10)),
     "dynamo_single.E031",
+    "dynamo_single.E032",
     "accounts.W001",
     "accounts.W002",
     "accounts.W003",

@@ -94,6 +94,17 @@ def test_an_app_without_migrations_is_told_before_it_is_deployed() -> None:
     assert apps.is_installed("tests.catalog")
 
 
+def test_a_command_that_knows_nothing_of_these_models_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its app stands before this one: it would write SQL models, or could not finish."""
+    assert migrations.check_commands() == []
+    before = {"makemigrations": "django.core", "migrate": "django.core"}
+    monkeypatch.setattr(migrations, "get_commands", lambda: before)
+    found = [(message.id, message.msg) for message in migrations.check_commands()]
+    assert [each for each, _ in found] == ["dynamo_single.E032"] * 2
+    assert found[0][1].startswith("makemigrations is the command of 'django.core'")
+    assert found[0][1].endswith("it would write them down as models of SQL.")
+
+
 def _url(table: Table) -> str:
     endpoint = str(table.settings.endpoint_url).replace("http", "dynamodb", 1)
     return f"{endpoint}/{table.name}?region={table.settings.region}"

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 from django.core.management.commands import makemigrations as djangos
+from django.core.management.commands import migrate
 from django.db import models as sql
 from django.db.migrations.autodetector import MigrationAutodetector
 from django.db.models import Q, UniqueConstraint
 
 from dynamo_single import models
-from dynamo_single.item_migrations.commands import MakemigrationsMixin
+from dynamo_single.item_migrations.commands import MakemigrationsMixin, MigrateMixin
 from dynamo_single.migrations import Autodetector
 from tests.histories.app import History, history
 
@@ -348,6 +349,17 @@ def test_a_projects_own_command_finds_both() -> None:
     mixed: Any = type("Command", (MakemigrationsMixin, other), {})
     assert issubclass(mixed.autodetector, theirs)
     assert mixed.autodetector.__mro__.index(Autodetector) < mixed.autodetector.__mro__.index(theirs)
+
+
+def test_both_commands_of_a_project_have_one_autodetector() -> None:
+    """As Django's ``commands.E001`` demands."""
+    theirs = type("Theirs", (MigrationAutodetector,), {})
+    bases = {MakemigrationsMixin: djangos.Command, MigrateMixin: migrate.Command}
+    made, migrated = (
+        type("Command", (mixin, type("Command", (base,), {"autodetector": theirs})), {})
+        for mixin, base in bases.items()
+    )
+    assert made.autodetector is migrated.autodetector
 
 
 def test_the_edges_of_a_relation_are_a_model_that_is_made(app: History) -> None:
