@@ -272,6 +272,8 @@ def in_words(field: Any, value: Any) -> str:
         # Its choices are what a queryset gives, which may be many.
         several = [value] if not isinstance(value, Iterable) or isinstance(value, str) else value
         return ", ".join(str(getattr(each, "pk", each)) for each in several if each is not None)
+    if hasattr(field, "in_words"):
+        return str(field.in_words(value))
     prepared = field.prepare_value(value)
     for key, label in getattr(field, "choices", None) or ():
         for known, text in label if isinstance(label, list | tuple) else ((key, label),):

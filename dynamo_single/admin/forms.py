@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from django.contrib.admin.widgets import FilteredSelectMultiple
 from django.core.exceptions import ValidationError
@@ -16,7 +16,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import ngettext
 
-from dynamo_single.orm.schema.fields.fields import SetField
+from dynamo_single.orm.schema.fields.documents import document_text
+from dynamo_single.orm.schema.fields.fields import DocumentField, SetField
 from dynamo_single.orm.schema.kinds import DynamoModel, ModelField
 from dynamo_single.permission_fields import ShowsAllChosen
 
@@ -160,23 +161,30 @@ def _take_over(sent: Any, key: str, left: Any, name: str) -> None:
 
 
 def with_members(options: Any, fieldsets: Any) -> list[tuple[object, dict[str, object]]]:
-    """The fieldsets, with sets shown as their members, sorted, separated by commas."""
-    sets = {field.name: _members(field) for field in options.concrete_fields if isinstance(field, SetField)}
+    """The fieldsets, with sets shown as their members, sorted, separated by commas, and documents as indented JSON."""
+    shown = {field.name: found for field in options.concrete_fields if (found := _shown(field)) is not None}
 
     def replaced(fields: Any) -> Any:
-        return [replaced(each) if isinstance(each, list | tuple) else sets.get(each, each) for each in fields]
+        return [replaced(each) if isinstance(each, list | tuple) else shown.get(each, each) for each in fields]
 
     return [(title, {**described, "fields": replaced(described["fields"])}) for title, described in fieldsets]
 
 
-def _members(field: ModelField) -> Callable[[Any], str]:
+def _shown(field: ModelField) -> Callable[[Any], str] | None:
     def members(obj: DynamoModel) -> str:
         return ", ".join(str(member) for member in sorted(field.value_from_object(obj) or ()))
 
-    # The page finds the help text by this name, and the label by the other.
-    members.__name__ = field.name
-    members.short_description = field.verbose_name  # type: ignore[attr-defined]  # read by Django
-    return members
+    def document(obj: DynamoModel) -> str:
+        value = field.value_from_object(obj)
+        text = "-" if value is None else document_text(value, marked=field.attribute.attr_type != "S")
+        return format_html('<pre class="dynamo-value">{}</pre>', text)
+
+    shown: Any = members if isinstance(field, SetField) else document if isinstance(field, DocumentField) else None
+    if shown is not None:
+        # The page finds the help text by this name, and the label by the other.
+        shown.__name__ = field.name
+        shown.short_description = field.verbose_name
+    return cast("Callable[[Any], str] | None", shown)
 
 
 class FilteredSelect(FilteredSelectMultiple):

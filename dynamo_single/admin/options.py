@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.admin.options import IS_POPUP_VAR
 from django.contrib.admin.utils import flatten_fieldsets
@@ -33,6 +34,7 @@ from dynamo_single.admin.references import KnowsReferences
 from dynamo_single.admin.responses import answered_by
 from dynamo_single.admin.saving import SavesAtOnce
 from dynamo_single.admin.table.objects import LeadsToItem
+from dynamo_single.admin.unknown import ShowsUnknown
 from dynamo_single.exceptions import NotSupported, TooManyMatches, UnknownField, UnreadableItem
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
@@ -55,7 +57,14 @@ REFUSED_LISTS = (NotSupported, UnknownField)
 
 
 class DynamoModelAdmin(
-    RunsInBatches, SavesAtOnce, MergesEdits, LeadsToItem, ReadsInlinesTogether, KnowsReferences, LoggedModelAdmin[M]
+    RunsInBatches,
+    SavesAtOnce,
+    MergesEdits,
+    ShowsUnknown,
+    LeadsToItem,
+    ReadsInlinesTogether,
+    KnowsReferences,
+    LoggedModelAdmin[M],
 ):
     """The admin of a model that lives in DynamoDB; options are those of Django's ``ModelAdmin``.
 
@@ -288,6 +297,8 @@ class DynamoModelAdmin(
     ) -> Any:
         """The form's page; for an object in the trash one with a button to restore it."""
         content_types.provide(self.model)
+        shown = (self.model, *(each.formset.model for each in context.get("inline_admin_formsets", ())))
+        context["dynamo_has_times"] = settings.USE_TZ and any(_has_times(each) for each in shown)
         response: Any = super().render_change_form(request, context, add, change, form_url, obj)
         if trash.is_deleted(obj) and self.change_form_template is None:
             trash.show_in_trash(self, request, obj, response)
@@ -362,6 +373,10 @@ class DynamoModelAdmin(
             response.template_name = "dynamo_single/admin/delete.html"
             response.context_data["for_good"] = trash.is_deleted(context["object"])
         return response
+
+
+def _has_times(model: Any) -> bool:
+    return any(isinstance(field, models.DateTimeField) for field in model._meta.concrete_fields)
 
 
 def _placed(action_location: object) -> dict[str, Any]:

@@ -104,7 +104,10 @@ def test_documents_and_sets_survive_a_form_unchanged() -> None:
 
 @pytest.mark.parametrize(
     ("field", "text", "message"),
-    [("data", "{", "Enter a valid JSON."), ("numbers", "1\nx", "Enter one number a line.")],
+    [
+        ("data", "{", "Enter valid JSON: see line 1, column 2."),
+        ("numbers", "1\nx", 'Line 2: "x" is no number.'),
+    ],
 )
 def test_a_form_refuses_text_that_is_no_document(field: str, text: str, message: str) -> None:
     """Bad JSON and bad numbers are form errors."""

@@ -26,7 +26,13 @@ from dynamo_single.orm.schema.encoding.keys import join_identity, split_identity
 from dynamo_single.orm.schema.fields.columns import column_of
 from dynamo_single.orm.schema.fields.fetching import ForwardDescriptor
 from dynamo_single.orm.schema.fields.fixtures import FixtureDecoder, from_fixture, to_fixture
-from dynamo_single.orm.schema.fields.forms import DocumentFormField, SetFormField, shown_once_stored
+from dynamo_single.orm.schema.fields.forms import (
+    DocumentFormField,
+    NumberFormField,
+    SetFormField,
+    shown_once_stored,
+    whole_or_float,
+)
 from dynamo_single.orm.schema.fields.lookups import AttributeType, Canonical, Size
 from dynamo_single.orm.schema.fields.relations import ReverseDescriptor
 from dynamo_single.orm.schema.kinds import ModelField
@@ -138,6 +144,15 @@ for _bound in (models.lookups.GreaterThanOrEqual, models.lookups.LessThan):
 class NumberField(DynamoField, models.FloatField):  # type: ignore[type-arg]  # not generic at run time
     """A number, whole or not."""
 
+    def to_python(self, value: Any) -> Any:
+        """A whole number stays one, of however many digits; Django's would make a ``float`` of it."""
+        found = super().to_python(value)
+        return None if found is None else whole_or_float(value, found)
+
+    def formfield(self, **kwargs: Any) -> Any:
+        """A number that is exact where it is whole."""
+        return super().formfield(**{"form_class": NumberFormField, **kwargs})
+
 
 class DecimalField(DynamoField, models.DecimalField):  # type: ignore[type-arg]  # not generic at run time
     """An exact decimal number; without ``max_digits`` DynamoDB's 38 digits bound it."""
@@ -199,7 +214,10 @@ class DocumentField(DynamoField, models.JSONField):
 
     def formfield(self, **kwargs: Any) -> Any:
         """A JSON text area."""
-        return shown_once_stored(self, models.Field.formfield(self, **{"form_class": DocumentFormField, **kwargs}))
+        given = {"form_class": DocumentFormField, **kwargs}
+        if given["form_class"] is DocumentFormField:
+            given = {"holds": {"M": dict, "L": list}.get(self.attribute.attr_type), **given}
+        return shown_once_stored(self, models.Field.formfield(self, **given))
 
     def to_python(self, value: object) -> Any:
         """The document, also from a fixture."""

@@ -8,41 +8,82 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils import formats
 from django.utils.translation import gettext_lazy as _
 
-from dynamo_single.later import Later
+from dynamo_single.orm.schema.fields.documents import document_of, document_text
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table.limits import MAX_EXPONENT
 
-if TYPE_CHECKING:
-    import simplejson
-else:
-    simplejson = Later("simplejson")
+
+class _Typed(str):
+    """What somebody typed, which is shown as it is."""
+
+
+class DocumentWidget(forms.Textarea):
+    """JSON text, in letters of one width; as high as what it shows, up to a bound."""
+
+    class Media:
+        css = {"all": ("dynamo_single/admin/forms.css",)}  # noqa: RUF012 - as Django declares it
+
+    def __init__(self, attrs: Any = None) -> None:
+        super().__init__({"class": "dynamo-document", "spellcheck": "false", "cols": 80, **(attrs or {})})
+
+    def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
+        """Django's, with as many rows as there are lines, of three to thirty."""
+        context: dict[str, Any] = super().get_context(name, value, attrs)
+        if "rows" not in (attrs or {}):
+            context["widget"]["attrs"]["rows"] = min(max(str(value or "").count("\n") + 2, 3), 30)
+        return context
 
 
 class DocumentFormField(forms.JSONField):
-    """JSON in a form, with decimal numbers kept digit for digit."""
+    """JSON in a form, indented, with decimal numbers kept digit for digit.
+
+    ``holds`` is the type of a document that is a map or a list, in which sets and binary have a form of their own
+    (``documents``); ``None`` for any JSON.
+    """
+
+    widget = DocumentWidget
+
+    default_error_messages: ClassVar[dict[str, Any]] = {
+        "no_dict": _('Enter an object of JSON, such as {"key": "value"}.'),
+        "no_list": _("Enter a list of JSON, such as [1, 2]."),
+    }
+
+    def __init__(self, *, holds: type | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.holds = holds
 
     def to_python(self, value: object) -> Any:
         """Parse JSON; a number with a fraction becomes a ``Decimal``."""
         if self.disabled or value in self.empty_values or not isinstance(value, str):
             return None if value in self.empty_values else value
-        try:
-            return json.loads(value, parse_float=Decimal)
-        except (ValueError, RecursionError) as error:  # no JSON, a whole number of thousands of digits, or too deep
-            raise ValidationError(self.error_messages["invalid"], code="invalid", params={"value": value}) from error
+        found = document_of(value, marked=self.holds is not None)
+        if self.holds is not None and found is not None and not isinstance(found, self.holds):
+            code = f"no_{self.holds.__name__}"
+            raise ValidationError(self.error_messages[code], code="invalid")
+        return found
 
     def bound_data(self, data: object, initial: object) -> object:
         """Show what was typed, also when it is not JSON."""
-        return initial if self.disabled else data
+        if self.disabled:
+            return initial
+        return None if data is None else _Typed(data)
 
     def prepare_value(self, value: object) -> Any:
-        """The document as JSON text."""
-        return value if isinstance(value, str) else simplejson.dumps(value, use_decimal=True, ensure_ascii=False)
+        """The document as indented JSON text; a text of ours is JSON too, in quotation marks."""
+        if value is None or isinstance(value, _Typed):
+            return value
+        return document_text(value, marked=self.holds is not None)
+
+    def in_words(self, value: object) -> str:
+        """The document on one line, for messages and the log."""
+        return "" if value is None else document_text(value, marked=self.holds is not None, indent=None)
 
     def has_changed(self, initial: object, data: object) -> bool:
         """Compare documents, not their spelling."""
@@ -55,7 +96,11 @@ class DocumentFormField(forms.JSONField):
 
 
 class SetFormField(forms.CharField):
-    """A set in a form: one member a line."""
+    """A set in a form: one member a line.
+
+    Spaces around a member do not count. A text that a line cannot hold, with spaces at its ends or of several lines,
+    is in quotation marks, as in JSON.
+    """
 
     widget = forms.Textarea
 
@@ -65,17 +110,20 @@ class SetFormField(forms.CharField):
 
     def prepare_value(self, value: Any) -> Any:
         """One member a line, sorted."""
-        return value if isinstance(value, str) or value is None else "\n".join(str(v) for v in sorted(value))
+        return value if isinstance(value, str) or value is None else "\n".join(map(self._line, sorted(value)))
 
     def to_python(self, value: Any) -> Any:
         """The set of the lines that are not empty; ``None`` if there are none."""
         if value in self.empty_values or not isinstance(value, str):
             return value or None
-        lines = [line.strip() for line in value.splitlines() if line.strip()]
-        try:
-            return {self.member(line) for line in lines} or None
-        except (ValueError, ArithmeticError) as error:
-            raise ValidationError(_("Enter one number a line."), code="invalid") from error
+        found = [
+            self._member(number, line.strip()) for number, line in enumerate(value.splitlines(), 1) if line.strip()
+        ]
+        return set(found) or None
+
+    def in_words(self, value: Any) -> str:
+        """The members on one line, sorted, for messages and the log."""
+        return ", ".join(map(str, sorted(value or ())))
 
     def has_changed(self, initial: object, data: object) -> bool:
         """Compare the members, not their order."""
@@ -84,6 +132,22 @@ class SetFormField(forms.CharField):
         except ValidationError:
             return True
 
+    def _line(self, member: object) -> str:
+        text = str(member)
+        fits = text.splitlines() == [text] and text == text.strip() and not text.startswith('"')
+        return text if fits or self.member is not str else json.dumps(text)
+
+    def _member(self, number: int, line: str) -> Any:
+        try:
+            if self.member is str and len(line) > 1 and line[0] == line[-1] == '"':
+                return str(json.loads(line))
+            return self.member(line)
+        except (ValueError, ArithmeticError) as error:
+            text = _('Line %(number)d: "%(line)s" is no number.')
+            if self.member is str:
+                text = _("Line %(number)d: %(line)s is no text in quotation marks; write what is in it as in JSON.")
+            raise ValidationError(text, code="invalid", params={"number": number, "line": line}) from error
+
 
 def number_member(text: str) -> int | Decimal:
     """A line of a number set as a number."""
@@ -91,6 +155,28 @@ def number_member(text: str) -> int | Decimal:
     # A number that DynamoDB cannot hold is refused by the attribute; int() would write a billion digits first.
     whole = number.is_finite() and number.adjusted() <= MAX_EXPONENT and number == number.to_integral_value()
     return int(number) if whole else number
+
+
+class NumberFormField(forms.FloatField):
+    """A number in a form; a whole one is kept digit for digit, where a ``float`` ends at 16 of them."""
+
+    def to_python(self, value: object) -> Any:
+        """An ``int`` where the number is whole, else a ``float``."""
+        found = super().to_python(value)
+        if found is None:
+            return None
+        return whole_or_float(formats.sanitize_separators(value) if self.localize else value, found)
+
+
+def whole_or_float(value: object, found: float) -> int | float:
+    """The whole number that a value is, exactly, or what was found of it as a ``float``."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    try:
+        number = number_member(str(value).strip())
+    except ArithmeticError:
+        return found
+    return number if isinstance(number, int) else found
 
 
 def shown_once_stored(model_field: object, field: Any) -> object:

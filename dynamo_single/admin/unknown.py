@@ -1,0 +1,69 @@
+"""Attributes of an item that its model does not declare: shown on the object's page, and left alone by a save."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django.contrib.admin import ModelAdmin
+from django.http import HttpRequest
+
+from dynamo_single.inspection.masking import Masks, is_secret
+from dynamo_single.orm.items.form import form_of
+from dynamo_single.orm.schema.encoding import values
+from dynamo_single.orm.schema.fields.documents import document_text
+from dynamo_single.table import names
+
+if TYPE_CHECKING:
+    _Base = ModelAdmin[Any]
+else:
+    _Base = object
+
+#: Characters of a value, and attributes, that a page shows; an item has up to 400 KB.
+LENGTH: Final = 10_000
+ATTRIBUTES: Final = 100
+#: What this app keeps in items beside their attributes.
+_OWN: Final = frozenset({names.PARTITION_KEY, names.SORT_KEY, names.ITEM_TYPE, names.SCHEMA_VERSION, names.COPIES_DUE})
+
+
+class ShowsUnknown(_Base):
+    """Has what is stored beside a model's attributes on an object's page, for those who may view the object."""
+
+    def render_change_form(
+        self,
+        request: HttpRequest,
+        context: dict[str, Any],
+        add: bool = False,
+        change: bool = False,
+        form_url: str = "",
+        obj: Any = None,
+    ) -> Any:
+        """Django's page, with the attributes that the model does not know."""
+        if obj is not None:
+            context["dynamo_unknown"] = unknown_of(obj, Masks(getattr(self.admin_site, "is_secret", is_secret)))
+        return super().render_change_form(request, context, add, change, form_url, obj)
+
+
+def unknown_of(obj: Any, masks: Masks) -> list[tuple[str, str]]:
+    """Names and values, as text, of what is stored with an object and no attribute of its model; secrets are masked.
+
+    Sends nothing. Of an item of an earlier schema version, what its upgrade leaves over.
+    """
+    if obj._stored is None:
+        return []
+    model = type(obj)._meta.concrete_model
+    form = form_of(model)
+    item = form.upgraded(obj._stored)
+    found = sorted(name for name in item if name not in form.known and not _is_own(name))
+    kind = item.get(names.ITEM_TYPE, {}).get("S", "")
+    visible = masks.masked(model, kind, {name: item[name] for name in found[:ATTRIBUTES]})
+    return [(name, as_words(values.from_attribute_value(dict(value)))) for name, value in visible.items()]
+
+
+def _is_own(name: str) -> bool:
+    return name in _OWN or name.startswith(names.REFERRED_PREFIX)
+
+
+def as_words(value: object) -> str:
+    """A stored value as people read it: texts as they are, anything else as indented JSON."""
+    text = value if isinstance(value, str) else document_text(value)
+    return text if len(text) <= LENGTH else f"{text[:LENGTH]}…"

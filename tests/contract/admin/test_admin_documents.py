@@ -1,0 +1,199 @@
+"""Documents, sets and numbers in the admin's forms: readable, exact, and left as they are where nothing is changed."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.contrib.admin.sites import all_sites
+from django.test import override_settings
+from django.urls import clear_url_caches, path
+
+from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
+from dynamo_single.admin.log import LogEntry
+from dynamo_single.table import get_table
+from tests.catalog.models import Sample
+from tests.contract.admin.test_admin_merging import form_of
+from tests.contract.conftest import Pages, text_of
+
+CHANGE = "catalog/sample/one/change/"
+FIELDS = ("text", "json", "data", "things", "words", "numbers", "number", "decimal", "moment")
+
+site = DynamoAdminSite()
+site.register(Sample, type("SampleAdmin", (DynamoModelAdmin,), {"fields": FIELDS}))
+all_sites.discard(site)  # the checks look at all of them
+urlpatterns = [path("admin/", site.urls)]
+
+
+@pytest.fixture
+def samples(pages: Pages) -> Iterator[Pages]:
+    """The admin of samples."""
+    with override_settings(ROOT_URLCONF=__name__):
+        clear_url_caches()
+        yield pages
+    clear_url_caches()
+
+
+def item() -> Any:
+    """The sample's item as it is stored."""
+    table = get_table()
+    key = {"pk": {"S": "SAMPLE#one"}, "sk": {"S": "#METADATA"}}
+    return table.call("GetItem", {"TableName": table.name, "Key": key, "ConsistentRead": True})["Item"]
+
+
+def errors_of(answer: Any) -> Any:
+    """The errors of the form's fields."""
+    return answer.context_data["adminform"].form.errors
+
+
+EXACT = {
+    "json": ["a text", {"deep": [1, Decimal("0.1234567890123456789012345678901234")]}],
+    "data": {
+        "price": Decimal("0.10000000000000000000000000000000001"),
+        "tags": {"b", "a"},
+        "key": b"\x00\xff",
+        "$dynamodb": {"$dynamodb": "a key like the mark"},
+        "none": None,
+    },
+    "things": [{"ports": {1, 2}}, [], {}, True, 10**37],
+    "words": {" spaces ", "two\nlines", '"quoted"', "plain", "\u2028", "ä"},
+    "numbers": {10**37 + 1, Decimal("0.12345678901234567890123456789")},
+    "number": 10**37 + 1,
+    "decimal": Decimal("1234567890.12"),
+}
+
+
+def test_whoever_changes_nothing_changes_nothing(samples: Pages) -> None:
+    """The form of a sample is sent as it is shown; of the item's attributes none is written."""
+    Sample.objects.create(sample_id="one", text="x", **EXACT)
+    before = item()
+    sent = form_of_text(samples.get(CHANGE))
+    assert samples.post(CHANGE, sent, sends=["GetItem", "PutItem"]).status_code == 302
+    assert item() == before
+
+
+def form_of_text(answer: Any) -> dict[str, str]:
+    """What a browser would send of a page's form, with the text of each field as it is."""
+
+    sent = {name: html.unescape(str(value)) for name, value in form_of(answer).items()}
+    # A browser takes the first line end of a text area for a part of its tag, and sends line ends as two characters.
+    return {name: value.replace("\n", "\r\n") for name, value in sent.items()}
+
+
+@pytest.mark.parametrize("name", sorted({*EXACT} - {"decimal"}))
+def test_what_is_shown_is_what_is_stored(samples: Pages, name: str) -> None:
+    """The same text, sent for an object that has nothing yet, gives the same value."""
+    Sample.objects.create(sample_id="one", **{name: EXACT[name]})
+    shown = form_of_text(samples.get(CHANGE))[name]
+    Sample.objects.get(pk="one").delete()
+    Sample.objects.create(sample_id="one", text="y")
+    assert samples.post(CHANGE, {name: shown}).status_code == 302
+    assert getattr(Sample.objects.get(pk="one"), name) == EXACT[name]
+
+
+def test_a_document_is_indented(samples: Pages) -> None:
+    """A key a line; the log has it on one."""
+    Sample.objects.create(sample_id="one", data={"a": {"b": 1}})
+    page = form_of_text(samples.get(CHANGE))
+    assert page["data"].split() == ["{", '"a":', "{", '"b":', "1", "}", "}"]
+    assert page["data"].count("\n") == 4
+    samples.post(CHANGE, {"data": '{"a": {"b": 2}}'})
+    (entry,) = LogEntry.objects.filter(object_type="catalog.sample", object_id="one")
+    assert '{"a": {"b": 1}}' in entry.get_change_message()
+
+
+def test_who_may_only_look_reads_it_indented(samples: Pages, staff: Any) -> None:
+    """And sets in maps, which Django cannot show."""
+    Sample.objects.create(sample_id="one", data={"a": {"b": {"c"}}})
+    page = staff("catalog.view_sample").get(CHANGE).content.decode()
+    assert "&quot;$dynamodb&quot;: {\n" in page
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "error"),
+    [
+        ("data", '{"a": 1,\n "b": }', "Enter valid JSON: see line 2, column 7."),
+        ("data", "[1]", 'Enter an object of JSON, such as {"key": "value"}.'),
+        ("things", "{}x", "Enter valid JSON: see line 1, column 3."),
+        ("things", '{"a": 1}', "Enter a list of JSON, such as [1, 2]."),
+        ("data", '{"a": 1, "a": 2}', 'The key "a" occurs twice in one object.'),
+        ("data", '{"a": [NaN]}', "NaN is no number of JSON."),
+        (
+            "data",
+            '{"a": [{"$dynamodb": 1}]}',
+            "a[0]: a map with the one key $dynamodb holds a value in DynamoDB's JSON.",
+        ),
+        ("numbers", "1\nx", 'Line 2: "x" is no number.'),
+        ("words", 'a\n"b\\"', 'Line 2: "b\\" is no text in quotation marks; write what is in it as in JSON.'),
+    ],
+)
+def test_an_error_says_where(samples: Pages, name: str, text: str, error: str) -> None:
+    """By line and column, or by the path in the document; what was typed stays."""
+    Sample.objects.create(sample_id="one")
+    answer = samples.post(CHANGE, {name: text})
+    assert errors_of(answer) == {name: [error]}
+    assert form_of_text(answer)[name].replace("\r\n", "\n").strip() == text.strip()
+
+
+def test_a_path_names_what_cannot_be_stored(samples: Pages) -> None:
+    """A number of more digits than DynamoDB has."""
+    Sample.objects.create(sample_id="one")
+    answer = samples.post(CHANGE, {"data": json.dumps({"a": {"b": [10**40 + 1]}})})
+    assert "data.a.b[0]" in str(errors_of(answer)["data"])
+
+
+def test_attributes_that_the_model_does_not_know_are_shown_and_kept(samples: Pages) -> None:
+    """Another program's attributes are on the page, secrets masked, and in the item after a save."""
+    Sample.objects.create(sample_id="one", text="x")
+    table = get_table()
+    before = {
+        **item(),
+        "legacyNote": {"S": "<b>old</b>"},
+        "legacyMap": {"M": {"n": {"N": "1.5"}, "s": {"SS": ["a"]}, "api_key": {"S": "hidden"}}},
+        "legacyPassword": {"S": "hidden"},
+    }
+    table.call("PutItem", {"TableName": table.name, "Item": before})
+    page = samples.get(CHANGE, sends=["GetItem"])
+    assert "Further stored attributes" in text_of(page)
+    further = text_of(page).partition("Further stored attributes")[2].partition("Save")[0]
+    assert [
+        text for text in ("legacyNote", "<b>old</b>", "legacyMap", "1.5", "legacyPassword") if text not in further
+    ] == []
+    assert "hidden" not in further
+    assert samples.post(CHANGE, {**form_of_text(page), "text": "changed"}).status_code == 302
+    assert item() == {**before, "text": {"S": "changed"}}
+
+
+def test_an_object_without_such_attributes_has_no_such_part(samples: Pages) -> None:
+    """Nor has the page that adds one."""
+    Sample.objects.create(sample_id="one", text="x")
+    for page in (CHANGE, "catalog/sample/add/"):
+        assert "Further stored attributes" not in text_of(samples.get(page))
+
+
+def test_unknown_attributes_are_nobodys_who_may_not_view(samples: Pages, staff: Any) -> None:
+    """They belong to the object."""
+    Sample.objects.create(sample_id="one", text="x")
+    assert staff("directory.view_company").get(CHANGE).status_code == 403
+
+
+def test_the_page_says_in_which_zone_its_times_are(samples: Pages) -> None:
+    """The zone that is active for the request."""
+    Sample.objects.create(sample_id="one")
+    with override_settings(TIME_ZONE="Europe/Berlin"):
+        assert "Times are shown and entered in the time zone Europe/Berlin." in text_of(samples.get(CHANGE))
+    with override_settings(USE_TZ=False):
+        assert "Times are shown" not in text_of(samples.get(CHANGE))
+
+
+def test_no_style_or_script_is_in_the_page_itself(samples: Pages) -> None:
+    """A content security policy may forbid both."""
+    Sample.objects.create(sample_id="one", data={"a": 1})
+    page = samples.get(CHANGE).content.decode()
+    assert " style=" not in page
+    assert "<style" not in page
+    assert "dynamo_single/admin/forms.css" in page
