@@ -171,12 +171,14 @@ def with_members(options: Any, fieldsets: Any) -> list[tuple[object, dict[str, o
 
 
 def _shown(field: ModelField) -> Callable[[Any], str] | None:
+    described: Any = getattr(field, "attribute", None)
+
     def members(obj: DynamoModel) -> str:
         return ", ".join(str(member) for member in sorted(field.value_from_object(obj) or ()))
 
     def document(obj: DynamoModel) -> str:
         value = field.value_from_object(obj)
-        text = "-" if value is None else document_text(value, marked=field.attribute.attr_type != "S")
+        text = "-" if value is None else document_text(value, marked=described.attr_type != "S")
         return format_html('<pre class="dynamo-value">{}</pre>', text)
 
     shown: Any = members if isinstance(field, SetField) else document if isinstance(field, DocumentField) else None
