@@ -43,8 +43,9 @@ class EmailOrUsernameBackend(StoredPermissions, BaseBackend):
     """Logs users in by e-mail address, user name or telephone number, in one field, whatever its case.
 
     A name that is nobody's, a wrong password and an inactive user take the same requests and one password hash each,
-    so that neither the answer nor its time tells which names exist. An attempt that comes too early is refused as if
-    the password were wrong, whatever it is, and no other backend is asked: see ``lockout``.
+    so that neither the answer nor its time tells which names exist, or which have a secret of their own. An attempt
+    that comes too early is refused as if the password were wrong, whatever it is, and no other backend is asked: see
+    ``lockout``.
     """
 
     @sensitive_variables("username", "password", "identifiers")
@@ -106,7 +107,7 @@ class EmailOrUsernameBackend(StoredPermissions, BaseBackend):
             await local(partial(User().set_password, password))  # the time that checking takes
             logger.info("A login was refused: nobody logs in with what was typed.")
             return None
-        if not await local(partial(user.check_password, password)):
+        if not await local(partial(user.check_login, kind, password)):
             logger.info("A login was refused: a wrong password for user %s.", user.pk)
         elif not user.is_active:
             logger.info("A login was refused: user %s is not active.", user.pk)

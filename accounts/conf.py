@@ -22,6 +22,12 @@ EMAIL = "email"
 USERNAME = "username"
 PHONE = "phone"
 KINDS = (EMAIL, USERNAME, PHONE)
+#: What may have a secret of its own: a user has one of each, and a new password by mail is not asked for with it.
+SECRET_KINDS = (PHONE, USERNAME)
+#: The least that a secret may be, so that guessing it is hopeless within the limits of ``lockout``.
+SHORTEST_SECRET = 6
+#: As much of it as is hashed.
+LONGEST_SECRET = 128
 #: Providers of accounts elsewhere that are known by name, and who they say they are in an ID token; GitHub has none.
 #: https://accounts.google.com/.well-known/openid-configuration
 KNOWN_PROVIDERS: Mapping[str, str | None] = {"google": "https://accounts.google.com", "github": None}
@@ -50,6 +56,7 @@ class AccountSettings(Struct, frozen=True):
     providers: Mapping[str, str | None] = field(default_factory=lambda: KNOWN_PROVIDERS)
     phone_region: str | None = None
     phone_sender: str | None = None
+    secrets: Mapping[str, int] = field(default_factory=dict)
     trusted_proxies: int = 1
 
 
@@ -79,6 +86,12 @@ def _read() -> AccountSettings:
         raise ConfigurationError(
             f"ACCOUNTS['FIRST_DELAY'] is {found.first_delay:g} seconds, more than ACCOUNTS['LONGEST_DELAY'], which is "
             f"{found.longest_delay:g}."
+        )
+    unused = [each for each in found.secrets if each not in found.login_with]
+    if unused:
+        raise ConfigurationError(
+            f"ACCOUNTS['SECRETS'] has {', '.join(map(repr, unused))}, and nobody logs in so: ACCOUNTS['LOGIN_WITH'] "
+            "does not have it."
         )
     if PHONE in found.login_with and find_spec("phonenumbers") is None:
         raise ConfigurationError(
@@ -118,6 +131,14 @@ def _providers(value: object) -> Mapping[str, str | None]:
     return {**KNOWN_PROVIDERS, **value}
 
 
+def _secrets(value: object) -> Mapping[str, int]:
+    if not isinstance(value, Mapping) or not set(value) <= {*SECRET_KINDS}:
+        raise ValueError
+    if not all(type(least) is int and SHORTEST_SECRET <= least <= LONGEST_SECRET for least in value.values()):
+        raise ValueError
+    return {**value}
+
+
 def _region(value: object) -> str | None:
     if value is not None and not (isinstance(value, str) and _REGION.fullmatch(value)):
         raise ValueError
@@ -153,6 +174,11 @@ _READERS: dict[str, Reader] = {
     "PHONE_REGION": (_region, "None or the two letters of a country such as 'US'"),
     "PHONE_SENDER": (_path, "None or the path of a function such as 'mysite.texts.send'"),
     "PROVIDERS": (_providers, "a dict of names such as 'work' and their issuers such as 'https://login.example.com'"),
+    "SECRETS": (
+        _secrets,
+        f"a dict of some of {', '.join(map(repr, SECRET_KINDS))} and the least length of the secret, "
+        f"{SHORTEST_SECRET} to {LONGEST_SECRET}",
+    ),
     "TRUSTED_PROXIES": POSITIVE,
     "UNCONFIRMED_LIFETIME": or_none(SECONDS),
     "UNCONFIRMED_MAY_LOG_IN": BOOLEAN,

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from django import forms
 from django.contrib.auth import forms as auth_forms
 from django.core.exceptions import ValidationError
+from django.core.validators import MaxLengthValidator, MinLengthValidator
 from django.http import HttpRequest
 from django.utils.crypto import get_random_string
 from django.utils.translation import gettext_lazy as _
@@ -20,7 +21,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.debug import sensitive_variables
 
 from accounts import addresses, lockout
-from accounts.conf import EMAIL, KINDS, PHONE, USERNAME, account_settings
+from accounts.conf import EMAIL, KINDS, LONGEST_SECRET, PHONE, USERNAME, account_settings
 from accounts.identifiers import phone_of
 from accounts.models import User
 from accounts.ways import MAX_ADDRESSES
@@ -245,6 +246,39 @@ class PhoneForm(PasswordForm):
     field_order = ("phone", "password")
 
 
+class SecretForm(PasswordForm):
+    """Asks for a secret that opens one way to log in alone, twice, and for the password; nothing takes it away."""
+
+    secret = forms.CharField(
+        label=_("New secret"),
+        required=False,
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text=_("Leave it empty to log in with your password."),
+    )
+    again = forms.CharField(
+        label=_("The same again"),
+        required=False,
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )
+
+    field_order = ("secret", "again", "password")
+
+    def __init__(self, *args: Any, least: int, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field: Any = self.fields["secret"]
+        field.validators += [MinLengthValidator(least), MaxLengthValidator(LONGEST_SECRET)]
+
+    @sensitive_variables()
+    def clean_again(self) -> str:
+        """The same text twice."""
+        again: str = self.cleaned_data["again"]
+        if again != self.cleaned_data.get("secret", again):
+            raise ValidationError(_("The two are not the same."), "not_the_same")
+        return again
+
+
 class CodeForm(forms.Form):
     """Asks for the code that was sent."""
 
@@ -301,3 +335,10 @@ class UserChangeForm(auth_forms.UserChangeForm):  # type: ignore[type-arg]  # no
         model = User
         fields = "__all__"
         field_classes: ClassVar[dict[str, type]] = {"username": auth_forms.UsernameField, "phone": PhoneField}
+
+    def clean_phone(self) -> str | None:
+        """The number; without one its secret goes."""
+        number: str | None = self.cleaned_data["phone"]
+        if number is None or self.instance.phone is None:
+            self.instance.phone_secret = None
+        return number

@@ -6,13 +6,16 @@ They, and the claims that keep user names and e-mail addresses unique, are writt
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import ClassVar
 
+from django.contrib.auth.hashers import check_password, make_password
 from django.utils.translation import gettext_lazy as _
 
 from accounts.conf import account_settings
-from accounts.identifiers import ATTRIBUTES, EMAIL, parted
+from accounts.identifiers import ATTRIBUTES, EMAIL, SECRETS, parted
 from accounts.managers import LoginManager, UserManager
 from accounts.validators import PhoneValidator, UsernameValidator
 from accounts.ways import Ways
@@ -50,6 +53,9 @@ class User(AbstractUser):
     more_emails = models.UnicodeSetAttribute(editable=False, attr_name="moreEmails")
     #: Accounts elsewhere that are known to be the user's, each as its provider and the subject there.
     identities = models.UnicodeSetAttribute(editable=False)
+    #: Hashes of what is typed with the number, or the name, in the place of the account's password.
+    phone_secret = models.UnicodeAttribute(null=True, editable=False, max_length=128, attr_name="phoneSecret")
+    username_secret = models.UnicodeAttribute(null=True, editable=False, max_length=128, attr_name="usernameSecret")
     #: The address that is known to be the user's; another one in ``email`` is not confirmed by it.
     confirmed_email = models.EmailAttribute(null=True, editable=False, attr_name="confirmedEmail")
     #: When another address was last added or confirmed.
@@ -66,7 +72,7 @@ class User(AbstractUser):
 
     derived_from: ClassVar[tuple[str, ...]] = (
         *(*ATTRIBUTES.values(), "more_emails", "identities"),
-        *("confirmed_email", "group_ids"),
+        *("confirmed_email", "group_ids", *SECRETS.values()),
     )
     unique_members: ClassVar[Mapping[str, str]] = {"more_emails": "email"}
 
@@ -86,7 +92,10 @@ class User(AbstractUser):
             identifier = getattr(self, attribute)
             if identifier:
                 confirmed = self.has_confirmed_email if kind == EMAIL else None
-                yield Login(user_id=self.user_id, kind=kind, identifier=identifier, confirmed=confirmed)
+                secret = getattr(self, SECRETS[kind]) if kind in SECRETS else None
+                yield Login(
+                    user_id=self.user_id, kind=kind, identifier=identifier, confirmed=confirmed, password=secret
+                )
         for address in sorted(self.more_emails or ()):
             yield Login(user_id=self.user_id, kind=EMAIL, identifier=address, confirmed=True)
         for member in sorted(self.identities or ()):
@@ -94,6 +103,64 @@ class User(AbstractUser):
             yield Login(user_id=self.user_id, kind=provider.upper(), identifier=subject, confirmed=True)
             yield Identity(user_id=self.user_id, provider=provider, subject=subject)
         yield from super().derived_objects()
+
+    def own_secret(self, kind: str) -> str | None:
+        """The hash of the secret that opens this kind alone; ``None`` where the account's password does."""
+        name = SECRETS.get(kind)
+        wanted = name is not None and ATTRIBUTES[kind] in account_settings().secrets
+        return getattr(self, name) or None if name is not None and wanted else None
+
+    def check_login(self, kind: str, raw_password: str) -> bool:
+        """Whether this opens the user's way of a kind: its own secret if it has one, the password otherwise.
+
+        One hash in any case. As with Django's passwords, a hash of an older hasher is renewed: one transaction.
+        """
+        own = self.own_secret(kind)
+        if own is None:
+            return self.check_password(raw_password)
+
+        def renew(raw: str) -> None:
+            setattr(self, SECRETS[kind], make_password(raw))
+            self.save(update_fields=[SECRETS[kind]])
+
+        return check_password(raw_password, own, renew)
+
+    def set_password(self, raw_password: str | None) -> None:
+        """Django's; a new password takes the secrets along, which whoever knew the old one may have set."""
+        super().set_password(raw_password)
+        for name in SECRETS.values():
+            setattr(self, name, None)
+
+    def check_password(self, raw_password: str | None) -> bool:
+        """Django's; a hash that is renewed on the way is no new password."""
+        with self._secrets_kept():
+            return super().check_password(raw_password)
+
+    async def acheck_password(self, raw_password: str | None) -> bool:
+        """See ``check_password()``."""
+        with self._secrets_kept():
+            return await super().acheck_password(raw_password)
+
+    @contextmanager
+    def _secrets_kept(self) -> Iterator[None]:
+        # Those that were left out of reading stay so.
+        held = {name: self.__dict__[name] for name in SECRETS.values() if name in self.__dict__}
+        yield
+        for name in SECRETS.values():
+            self.__dict__.pop(name, None)
+        self.__dict__.update(held)
+
+    def get_session_auth_hash(self) -> str:
+        """Django's; a changed secret ends sessions too."""
+        return self._of_secrets(super().get_session_auth_hash())
+
+    def get_session_auth_fallback_hash(self) -> Iterator[str]:
+        """Django's, of the former keys of the site."""
+        yield from map(self._of_secrets, super().get_session_auth_fallback_hash())
+
+    def _of_secrets(self, found: str) -> str:
+        secrets = [getattr(self, name) or "" for name in SECRETS.values()]
+        return hashlib.sha256("|".join([found, *secrets]).encode()).hexdigest() if any(secrets) else found
 
     @property
     def ways(self) -> list[Login]:
@@ -148,8 +215,9 @@ def _kinds() -> list[tuple[str, str]]:
 class Login(models.Model):
     """One way for a user to log in: what is typed to say who one is.
 
-    The password is the user's. ``confirmed`` says whether an e-mail address is known to be the user's. A further way
-    (an account elsewhere, a telephone number) is a further ``kind``, found by the same index.
+    The password is the user's, unless the kind has a secret of its own: ``password`` is its hash then. ``confirmed``
+    says whether an e-mail address is known to be the user's. A further way (an account elsewhere, a telephone number)
+    is a further ``kind``, found by the same index.
     """
 
     user = models.ReferenceAttribute(User, attr_name="userId")
@@ -157,6 +225,7 @@ class Login(models.Model):
     kind = models.UnicodeAttribute(max_length=30, choices=_kinds)
     identifier = models.UnicodeAttribute(max_length=255)
     confirmed = models.BooleanAttribute(null=True)
+    password = models.UnicodeAttribute(null=True, editable=False, max_length=128)
 
     objects: ClassVar[LoginManager[Login]] = LoginManager()
 

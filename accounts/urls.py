@@ -28,5 +28,6 @@ urlpatterns = [
     path("email_primary/", way_views.PrimaryAddressView.as_view(), name="email_primary"),
     path("phone/", way_views.PhoneView.as_view(), name="phone"),
     path("phone/code/", way_views.CodeView.as_view(), name="phone_code"),
+    path("secret/<kind>/", way_views.SecretView.as_view(), name="login_secret"),
     path("remove/<kind>/", way_views.RemoveWayView.as_view(), name="remove_way"),
 ]

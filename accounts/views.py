@@ -26,6 +26,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.generic import FormView, TemplateView
 
 from accounts import addresses, codes, forms, mail_limits, tokens
+from accounts.conf import account_settings
 from accounts.models import User
 
 
@@ -133,8 +134,9 @@ class AccountView(LoginRequiredMixin, TemplateView):
     extra_context = {"title": _("Your account")}  # noqa: RUF012 - as Django declares it
 
     def get_context_data(self, **kwargs: object) -> dict[str, object]:
-        """Whether a telephone number can be added."""
-        return super().get_context_data(can_add_phone=codes.can_send(), **kwargs)
+        """Whether a telephone number can be added, and which kinds can have a secret of their own."""
+        secrets = account_settings().secrets
+        return super().get_context_data(can_add_phone=codes.can_send(), secrets=secrets, **kwargs)
 
 
 @method_decorator((login_not_required, never_cache, sensitive_post_parameters()), name="dispatch")

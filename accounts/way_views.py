@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.mixins import LoginRequiredMixin
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
@@ -12,11 +13,11 @@ from django.urls import reverse_lazy
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.generic import FormView
 
 from accounts import codes, forms, mail_limits
-from accounts.conf import EMAIL, PHONE
+from accounts.conf import EMAIL, PHONE, account_settings
 from accounts.identifiers import parted
 from accounts.ways import LastWay
 from dynamo_single.exceptions import InvalidValue, UniqueViolation
@@ -85,6 +86,29 @@ class CodeView(LoginRequiredMixin, FormView):  # type: ignore[type-arg]  # not g
         form.add_error("code", error)
         answer: HttpResponse = self.form_invalid(form)
         return answer
+
+
+class SecretView(OwnFormView):
+    """Give the telephone number or the user name a secret of its own, or take it away."""
+
+    form_class = forms.SecretForm
+    template_name = "accounts/secret.html"
+    extra_context = {"title": _("A secret of its own")}  # noqa: RUF012 - as Django declares it
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        """The form knows the least length; there is no such page for what has no secret."""
+        least = account_settings().secrets.get(self.kwargs["kind"])
+        if least is None or not getattr(self.request.user, self.kwargs["kind"]):
+            raise Http404
+        return {**super().get_form_kwargs(), "least": least}
+
+    @sensitive_variables()
+    def form_valid(self, form: forms.SecretForm) -> HttpResponse:
+        """Write it; the user's other sessions end."""
+        user: Any = self.request.user
+        user.logins.set_secret(self.kwargs["kind"], form.cleaned_data["secret"] or None)
+        update_session_auth_hash(self.request, user)
+        return super().form_valid(form)
 
 
 class RemoveWayView(OwnFormView):

@@ -13,11 +13,12 @@ from operator import or_
 from typing import TYPE_CHECKING, Any, Final
 
 from asgiref.sync import sync_to_async
+from django.contrib.auth.hashers import make_password
 from django.core.exceptions import ValidationError
 from django.db.models import Q
 
-from accounts.conf import EMAIL, PHONE, account_settings
-from accounts.identifiers import ATTRIBUTES, member_of, parted, phone_of, refuse_unused
+from accounts.conf import EMAIL, LONGEST_SECRET, PHONE, account_settings
+from accounts.identifiers import ATTRIBUTES, SECRETS, member_of, parted, phone_of, refuse_unused
 from dynamo_single import clock
 from dynamo_single.exceptions import ConditionNotMet, DynamoSingleError, InvalidValue, StaleObject
 from dynamo_single.keys import canonical
@@ -133,6 +134,31 @@ class Ways(_Manager):
 
         _again(user, write)
 
+    def set_secret(self, kind: str, secret: str | None) -> None:
+        """Let a kind of ``ACCOUNTS["SECRETS"]`` be opened by a secret of its own alone: one transaction.
+
+        Without one, by the account's password again: ``LastWay`` for a user who has none, and no other way. The secret
+        stays when the number or the name changes, and goes when it is removed, and with a new password of the account.
+        """
+        least = account_settings().secrets.get(kind)
+        if least is None:
+            raise InvalidValue(f"{kind!r} has no secret of its own: ACCOUNTS['SECRETS'] does not have it.")
+        if secret is not None and not least <= len(secret) <= LONGEST_SECRET:
+            raise InvalidValue(f"The secret of {kind!r} has {least} to {LONGEST_SECRET} characters.")
+        user, encoded = self.instance, None if secret is None else make_password(secret)
+
+        def write() -> None:
+            held = getattr(user, kind)
+            if not held:
+                raise InvalidValue(f"The user has no {kind}, which could have a secret.")
+            condition = Q(**{kind: held})
+            if encoded is None:
+                usable = user.has_usable_password()
+                condition &= Q(password=user.password) if usable else left(user, kind=kind)
+            change(user, SECRETS[kind.upper()], encoded, condition)
+
+        _again(user, write)
+
     def _add_address(self, address: str) -> None:
         refuse_unused(EMAIL)
         user = self.instance
@@ -192,13 +218,18 @@ def add_to(user: Any, kind: str, identifier: str) -> None:
 def left(user: Any, *, kind: str = "", member: str = "") -> Q:
     """The condition that a way to log in is left besides one; ``LastWay`` where the object itself has none.
 
-    What is typed lets nobody in without a password, which has to be the one that was looked at. Sends nothing.
+    What is typed lets nobody in without a password or a secret, which has to be the one that was looked at. Sends
+    nothing.
     """
     wanted = account_settings().login_with
-    typed = [each for each in ATTRIBUTES.values() if each in wanted and each != kind and getattr(user, each)]
+    held = {name: each for each, name in ATTRIBUTES.items() if name in wanted and name != kind and getattr(user, name)}
+    typed = [name for name, each in held.items() if user.own_secret(each) is None]
     elsewhere = [each for each in user.identities or () if each != member and parted(each)[0] in wanted]
     addresses = [each for each in user.more_emails or () if each != member and EMAIL in wanted]
     ways = [Q(identities__contains=each) for each in sorted(elsewhere)]
+    for name, each in held.items():
+        if name not in typed:
+            ways.append(Q(**{f"{name}__isnull": False, SECRETS[each]: user.own_secret(each)}))
     there = [
         *(Q(**{f"{each}__isnull": False}) for each in typed),
         *(Q(more_emails__contains=each) for each in sorted(addresses)),
@@ -236,8 +267,13 @@ def _asked(args: Sequence[Any]) -> tuple[str, str]:
 
 
 def change(user: Any, kind: str, value: object, condition: Q | None = None, **more: Any) -> None:
-    """Write another identifier, or none, and what changes with it: one transaction with the login and the claims."""
-    values = {kind: value, **more}
+    """Write another identifier, or none, and what changes with it: one transaction with the login and the claims.
+
+    One that is removed takes its secret along, and one that is new begins without.
+    """
+    secret = SECRETS.get(kind.upper())
+    ends = {secret: None} if secret is not None and (value is None or getattr(user, kind) is None) else {}
+    values = {kind: value, **ends, **more}
     with _kept(user, values):
         for name, each in values.items():
             setattr(user, name, each)

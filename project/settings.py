@@ -51,6 +51,7 @@ AUTHENTICATION_BACKENDS = ["accounts.backends.EmailOrUsernameBackend"]
 ACCOUNTS = {
     "LOGIN_WITH": ["email", "username", "phone"],
     "PHONE_SENDER": "project.site.phones.show",
+    "SECRETS": {"phone": 6},
 }
 SESSION_ENGINE = "dynamo_single.sessions"
 LOGIN_URL = "login"

@@ -63,6 +63,8 @@ DOCUMENTED_IMPORTS = {
     *("django.http.response.HttpResponseBase", "django.http.response.StreamingHttpResponse"),
     *("django.utils.functional.cached_property", "pynamodb.models.Model"),
     "django.contrib.auth.models.PermissionsMixin",
+    *("django.contrib.auth.hashers.check_password", "django.contrib.auth.hashers.make_password"),
+    *("django.core.validators.MaxLengthValidator", "django.core.validators.MinLengthValidator"),
     "django.db.models.fields.files.FieldFile",
     *(f"django.db.models.signals.{when}_{what}" for when in ("pre", "post") for what in ("delete", "init", "save")),
     "django.db.models.signals.post_migrate",

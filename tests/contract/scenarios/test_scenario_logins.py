@@ -1,7 +1,7 @@
 """S4, several ways to log in, with the accounts as they are: the scenario's items, and the requests of each operation.
 
-What differs from the scenario's table, and why, is in decisions 7 and 28: the password is stored once, with the user;
-the user has attributes besides; and claims keep each identifier one user's.
+What differs from the scenario's table, and why, is in decisions 7, 28 and 35: the password is stored once, with the
+user, unless a way has a secret of its own; the user has attributes besides; claims keep each identifier one user's.
 """
 
 from __future__ import annotations
@@ -113,6 +113,17 @@ def test_each_further_way_is_an_item_of_the_same_form_and_needs_no_new_index(mik
         *("#METADATA", f"EMAIL#{OLD}", "EMAIL#second@example.com", "USERNAME#Mike", "PHONE#+15550100", "GOOGLE#1089")
     }
     assert all({"gs1pk", "gs1sk"} <= item.keys() and "gs2pk" not in item for item in found.values())
+
+
+def test_a_way_with_a_secret_of_its_own_has_its_hash_as_the_scenario_has_it(
+    mike: User, table: Table, settings: Any
+) -> None:
+    """It opens this way alone; setting it is one transaction."""
+    settings.ACCOUNTS = {"LOGIN_WITH": ["email", "username"], "SECRETS": {"username": 6}}
+    with sends(["TransactWriteItems"], hashes=1):
+        mike.logins.set_secret("username", "471100")
+    assert own(table)["USER#1", "USERNAME#Mike"]["password"] == {"S": mike.username_secret}
+    assert (opens("Mike", "471100"), opens("Mike"), opens(OLD), opens(OLD, "471100")) == (True, False, True, False)
 
 
 def test_signing_up_is_one_transaction(table: Table) -> None:
