@@ -97,6 +97,7 @@ def _ways_out(query: Query, constraints: Constraints, in_any_order: str | None) 
     proposal = propose(query, constraints)
     if proposal:
         yield f"add a key to {model}.Keys: {proposal}\n    {_OLD_ITEMS.format(label=query.layout.label)}"
+    yield from _places(query, constraints)
     for place in dict.fromkeys(
         "__".join(map(str, (term.attribute, *term.path)))
         for term in constraints.terms
@@ -131,17 +132,17 @@ def propose(query: Query, constraints: Constraints) -> str | None:
     equal = [name for name in named if name in constraints.allowed or _is_canonical(name, constraints)]
     sort = [order.attribute for order in query.ordering if order.attribute not in equal]
     if not sort:
-        sort = [name for name in named if any(term.operator in _RANGES for term in constraints.on(name))][:1]
+        sort = [name for name in named if any(map(_narrows, constraints.on(name)))][:1]
     if not sort:
         equal, sort = [], equal
     searched = [*equal, *sort]
     if len({order.descending for order in query.ordering}) > 1:
         return None
-    if not all(_is_indexable(name, layout, constraints) for name in searched):
+    if not all(layout.attributes[name].type in _INDEXABLE for name in searched):
         return None
     sort = [*sort, *(name for name in layout.identity if name not in searched)]
-    partition = "#".join([layout.item_type.upper(), *(_variable(name, constraints) for name in equal)])
-    template = "#".join(_variable(name, constraints) for name in sort) or "#METADATA"
+    partition = "#".join([layout.item_type.upper(), *(_variable(name, query, constraints) for name in equal)])
+    template = "#".join(_variable(name, query, constraints) for name in sort) or "#METADATA"
     if any((key.partition.source, key.sort.source) == (partition, template) for key in layout.indexes):
         return None
     name = "by_" + "_and_".join(searched) if searched else "listing"
@@ -153,14 +154,46 @@ def _is_canonical(name: str, constraints: Constraints) -> bool:
     return any(term.operator == "canonical" for term in constraints.on(name))
 
 
-def _variable(name: str, constraints: Constraints) -> str:
-    return f"{{{name}:canonical}}" if _is_canonical(name, constraints) else f"{{{name}}}"
+def _narrows(term: Compare) -> bool:
+    """Whether a comparison is answered by a range of a sort key: that of objects without a value is one."""
+    return term.operator in _RANGES or (term.operator, term.value) == ("isnull", True)
 
 
-def _is_indexable(name: str, layout: ModelLayout, constraints: Constraints) -> bool:
-    info = layout.attributes[name]
-    present = info.required or constraints.excludes_empty(name, text=info.is_text)
-    return info.type in _INDEXABLE and present
+def _variable(name: str, query: Query, constraints: Constraints) -> str:
+    canonical = ("canonical",) if _is_canonical(name, constraints) else ()
+    return "{" + ":".join((name, *canonical, *_place(name, query, constraints))) + "}"
+
+
+def _place(name: str, query: Query, constraints: Constraints) -> tuple[str, ...]:
+    """Where a key has to have the objects without a value, if the query can be after them."""
+    info = query.layout.attributes[name]
+    if info.required or name in query.layout.identity or constraints.excludes_empty(name, text=info.is_text):
+        return ()
+    for order in query.ordering:
+        if order.attribute == name:
+            missing_first = order.descending if order.missing_first is None else order.missing_first
+            return ("first" if missing_first != order.descending else "last",)
+    return ("first",)
+
+
+def _places(query: Query, constraints: Constraints) -> Iterable[str]:
+    """Keys that are there, and would answer if they held what lacks a value."""
+    if query.consistent or (query.layout.soft_delete and query.visibility != "live"):
+        return
+    for key in query.layout.indexes:
+        parts = (*key.partition.parts, *key.sort.parts)
+        given = all(part.name in constraints.allowed for part in key.partition.parts)
+        order = [part.name for part in key.sort.parts if part.name not in constraints.allowed]
+        wanted = [each.attribute for each in query.ordering if each.attribute not in constraints.allowed]
+        if not given or not key.needed or order[: len(wanted)] != wanted:
+            continue
+        lacking = [(part, _place(part.name, query, constraints)) for part in parts if part.name in key.needed]
+        if not any(place and (part.name in wanted or constraints.on(part.name)) for part, place in lacking):
+            continue
+        written = [":".join((part.shown, *filter(None, (part.spec,)), *place)) for part, place in lacking if place]
+        if written:
+            shown = " and ".join(f"{{{each}}}" for each in written)
+            yield f"let {key.name} ({key.index}) hold objects without a value too: write {shown} in it"
 
 
 def _free(name: str, layout: ModelLayout) -> str:

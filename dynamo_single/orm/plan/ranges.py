@@ -42,6 +42,10 @@ def narrow(part: KeyPart, prefix: str, comparisons: Sequence[Compare]) -> Narrow
         for comparison in comparisons:
             if comparison.operator == "startswith" and comparison.value:
                 return Narrowing("begins_with", (prefix + part.encode(comparison.value),), (comparison,))
+    if part.place and part.terminator:
+        for comparison in comparisons:
+            if (comparison.operator, comparison.value) == ("isnull", True):
+                return Narrowing("begins_with", (prefix + part.encode(None) + part.terminator,), (comparison,))
     if not part.ordered:
         return None
     bounds: list[_Bound] = []
@@ -49,9 +53,9 @@ def narrow(part: KeyPart, prefix: str, comparisons: Sequence[Compare]) -> Narrow
     for comparison in comparisons:
         found = tuple(_bounds(part, prefix, comparison))
         bounds.extend(found)
-        if found:
+        if found or (part.place and (comparison.operator, comparison.value) == ("isnull", False)):
             used.append(comparison)
-    return _between(prefix, [*bounds, *_of_values(part, prefix)], used) if bounds else None
+    return _between(prefix, [*bounds, *_of_values(part, prefix)], used) if used else None
 
 
 def _of_values(part: KeyPart, prefix: str) -> Iterable[_Bound]:

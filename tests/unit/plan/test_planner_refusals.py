@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -184,6 +185,20 @@ PROPOSALS = [
         ("name",),
         'by_email_and_name = models.IndexKey("gs2", "PERSON#{email:canonical}", "{name}#{company_id}#{person_id}")',
     ),
+    # What may lack a value, or hold an empty text, is kept in the key where the order wants it.
+    ({}, ("email",), 'by_email = models.IndexKey("gs2", "PERSON", "{email:last}#{company_id}#{person_id}")'),
+    ({}, ("-email",), 'by_email = models.IndexKey("gs2", "PERSON", "{email:last}#{company_id}#{person_id}")'),
+    ({"email": ""}, (), 'by_email = models.IndexKey("gs2", "PERSON", "{email:first}#{company_id}#{person_id}")'),
+    (
+        {"email__isnull": True},
+        (),
+        'by_email = models.IndexKey("gs2", "PERSON", "{email:first}#{company_id}#{person_id}")',
+    ),
+    (
+        {"email": ""},
+        ("name",),
+        'by_email_and_name = models.IndexKey("gs2", "PERSON#{email:first}", "{name}#{company_id}#{person_id}")',
+    ),
 ]
 
 
@@ -211,10 +226,32 @@ def test_the_canonical_key_that_is_proposed_answers(key: tuple[str, str, str], o
     assert (found.kind, found.key) == ("query", person.indexes[0])
 
 
+@pytest.mark.parametrize(("where", "order", "proposal"), PROPOSALS)
+def test_what_is_proposed_answers_by_one_query(where: Any, order: Any, proposal: str) -> None:
+    """The line, written into the model, is the key that the query is read by, in its order."""
+    index, partition, sort = re.findall(r'"([^"]*)"', proposal)
+    attributes = {"company_id": "text", "person_id": "text", "name": "text", "email": "text?", "age": "number"}
+    primary = ("COMPANY#{company_id}", "PEOPLE#{person_id}")
+    person = Space().model("directory.Person", attributes, primary, {"added": (index, partition, sort)})
+    found = plan(ask(person, where, order))
+    assert (found.kind, found.key, len(found.conditions)) == ("query", person.indexes[0], 1)
+
+
+def test_a_key_that_lacks_only_the_place_of_missing_values_is_named() -> None:
+    """Rather than a second index, the one that is there can hold them."""
+    layout = Space().model(
+        "x.A", {"a": "text", "b": "number?"}, ("A#{a}", "M"), {"by_b": ("gs1", "ALL", "{b:08d}#{a}")}
+    )
+    with pytest.raises(NoAccessPattern, match=r"let by_b \(gs1\) hold .* write \{b:08d:last\} in it"):
+        plan(ask(layout, {}, ["b"]))
+    with pytest.raises(NoAccessPattern) as caught:
+        plan(ask(layout, {"b__lt": 5}, ["a"]))
+    assert "without a value too" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("where", "order", "options"),
     [
-        ({}, ("email",), {}),
         ({}, ("name", "-age"), {}),
         ({"data": {"a": 1}}, (), {}),
         ({"name": "M"}, (), {"visibility": "all"}),
