@@ -13,7 +13,6 @@ from django.db.models import Q
 from dynamo_single import models
 from dynamo_single.exceptions import FormNotApplied, KeyNotFilled, UniqueViolation
 from dynamo_single.item_migrations.forms import form_of
-from dynamo_single.item_migrations.online.changes import counts
 from dynamo_single.item_migrations.snapshots import Snapshot
 from dynamo_single.orm.effects.claims import claim_item
 from dynamo_single.orm.filled import knowledge
@@ -25,12 +24,6 @@ from dynamo_single.verification import verify
 from tests.histories.app import History, history
 
 BY_NAME = {"by_name": models.IndexKey("gs1", "SHOP", "{name}")}
-
-
-@pytest.fixture(autouse=True)
-def prompt_indexes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A local engine's indexes follow at once."""
-    monkeypatch.setattr(counts, "LAG", 0.0)
 
 
 @pytest.fixture
@@ -245,24 +238,6 @@ def test_copies_of_what_a_function_changes_are_named(app: History) -> None:
     )
 
 
-def test_numbers_of_what_a_function_changes_are_named(app: History) -> None:
-    """They are counted by another command: a function may have changed what they count."""
-    fill(shop(app))
-    shop(app, **MEMBERS, member_count=models.CounterAttribute("members", condition=Q(shop_id="m")))
-    member(app, HOME_KEYS)
-    app.make()
-    app.migrate()
-    (app.folder / "0003_homes.py").write_text(
-        "from django.db import migrations\n"
-        "from dynamo_single import migrations as items\n\n\n"
-        "class Migration(migrations.Migration):\n"
-        f"    dependencies = [('histories', '{app.files[-1]}')]\n"
-        "    operations = [items.ChangeItems('Member', dict)]\n"
-    )
-    said = app.migrate()
-    assert "histories.Shop may count what has changed, and does not follow: manage.py dynamo_rebuild writes it." in said
-
-
 def test_another_identity_of_what_others_refer_to_is_refused(app: History) -> None:
     """Every object would get another ``pk``; the references are named."""
     shop(app)
@@ -272,193 +247,6 @@ def test_another_identity_of_what_others_refer_to_is_refused(app: History) -> No
     app.model(primary=("SHOP#{shop_id}", "{name}"), bases=(models.SoftDeleteModel,), name=models.UnicodeAttribute())
     with pytest.raises(CommandError, match=r"every object gets another pk, and histories.Member.home would refer to"):
         app.make()
-
-
-HOME_KEYS = {"by_home": models.IndexKey("gs2", "HOME#{home_id}", "{shop_id}")}
-MEMBERS: dict[str, Any] = {"members": models.Children("Member")}
-
-
-def member(app: History, keys: dict[str, Any] | None = None, **options: Any) -> Any:
-    """A model that refers to shops, and three members of the first one, one of which went to the trash."""
-    home = models.ReferenceAttribute("histories.Shop", **options)
-    return app.model("Member", keys=keys, bases=(models.SoftDeleteModel,), home=home)
-
-
-def join(model: Any, *names: str, home: str = "a") -> None:
-    """Members of a shop."""
-    for name in names:
-        model.objects.create(shop_id=name, home_id=home)
-
-
-def numbers(name: str) -> list[str | None]:
-    """What the items of the three shops have under a name."""
-    return [item(shop_id).get(name) for shop_id in "abc"]
-
-
-def test_a_counter_is_counted_at_the_end(app: History) -> None:
-    """Old code adds nothing to it, and until then nothing is asked by it; the key that it needs may be as new."""
-    old, people = shop(app), member(app)
-    fill(old)
-    app.make()
-    app.migrate()
-    join(people, "m", "n", "o")
-    people.objects.get(shop_id="o").delete()
-    new = shop(app, **MEMBERS, member_count=models.CounterAttribute("members"))
-    people = member(app, HOME_KEYS)
-    app.make()
-    assert "Add attribute member_count to Shop; it is counted at --finish" in app.migrate()
-    join(people, "p", home="b")
-    with pytest.raises(KeyNotFilled):
-        new.objects.filter(pk__in=["a", "b"], member_count__gt=0).exists()
-    app.finish()
-    assert numbers("member_count") == ["2", "1", None]
-    assert [each.pk for each in new.objects.filter(pk__in=["a", "b"], member_count=2)] == ["a"]
-    assert list(verify()) == []
-
-
-def test_a_counter_of_something_else_is_counted_again(app: History) -> None:
-    """Code of before and of now goes on meanwhile, and neither asks by it."""
-    fill(shop(app))
-    shop(app, **MEMBERS, member_count=models.CounterAttribute("members"))
-    people = member(app, HOME_KEYS)
-    app.make()
-    app.migrate()
-    join(people, "m", "n")
-    app.finish()
-    new = shop(app, **MEMBERS, member_count=models.CounterAttribute("members", condition=Q(shop_id="m")))
-    member(app, HOME_KEYS)
-    app.make()
-    assert "Alter attribute member_count of Shop; it is counted at --finish" in app.migrate()
-    with pytest.raises(KeyNotFilled):
-        new.objects.filter(pk__in=["a", "b"], member_count__gt=0).exists()
-    assert new.objects.get(pk="a").name == "A"
-    app.finish()
-    assert numbers("member_count") == ["1", None, None]
-
-
-def test_a_reference_that_is_checked_is_counted_at_the_end(app: History, table: Table) -> None:
-    """Whoever referred before was not counted; deletions hold to the number from then on."""
-    old = shop(app)
-    fill(old)
-    people = member(app, HOME_KEYS, on_delete=models.PROTECT)
-    app.make()
-    app.migrate()
-    join(people, "m", "n", "o")
-    people.objects.get(shop_id="o").delete()
-    checked = member(app, HOME_KEYS, on_delete=models.PROTECT, checked=True)
-    app.make()
-    assert app.operations() == ["Alter attribute home_id of Member; those who refer are counted at --finish"]
-    assert "Open changes" in app.migrate()
-    join(checked, "p")
-    checked.objects.get(shop_id="m").delete()
-    assert [each.kind for each in verify()] == ["counter"]
-    app.finish()
-    assert numbers("refs:Member.home_id") == ["2", None, None]
-    assert list(verify()) == []
-    assert form(table, "Member").opened == ()
-    assert app.make("--check") == "No changes detected in app 'histories'\n"
-
-
-def test_a_reference_that_is_counted_under_another_name_is_counted_again(app: History) -> None:
-    """The name has the type of what refers, which moves."""
-    fill(shop(app))
-    people = member(app, HOME_KEYS, on_delete=models.PROTECT, checked=True)
-    app.make()
-    app.migrate()
-    join(people, "m", "n")
-    app.finish()
-    home = models.ReferenceAttribute("histories.Shop", on_delete=models.PROTECT, checked=True)
-    declared = {"bases": (models.SoftDeleteModel,), "options": {"item_type": "Person"}}
-    app.model("Member", keys=HOME_KEYS, home=home, **declared)
-    app.make()
-    app.migrate()
-    app.finish()
-    assert numbers("refs:Person.home_id") == ["2", None, None]
-
-
-def test_what_an_index_does_not_show_yet_is_counted(
-    app: History, table: Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """New code has counted it already; the pass waits for the index before it writes another number."""
-    fill(shop(app))
-    people = member(app, HOME_KEYS, on_delete=models.PROTECT)
-    app.make()
-    app.migrate()
-    join(people, "m")
-    people = member(app, HOME_KEYS, on_delete=models.PROTECT, checked=True)
-    app.make()
-    app.migrate()
-    join(people, "n")
-    keys = {"pk": {"S": "MEMBER#n"}, "sk": {"S": "#METADATA"}}
-    shown = table.send(Request("GetItem", {"Key": keys}))["Item"]
-    behind = {name: value for name, value in shown.items() if not name.startswith("gs2")}
-    table.send(Request("PutItem", {"Item": behind}))
-
-    async def follow(seconds: float) -> None:
-        table.send(Request("PutItem", {"Item": shown}))
-
-    monkeypatch.setattr(counts, "LAG", 60.0)
-    monkeypatch.setattr(counts, "pause", follow)
-    app.finish()
-    assert numbers("refs:Member.home_id") == ["2", None, None]
-
-
-def test_what_is_written_while_it_is_counted_is_counted_too(app: History, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where the number happened to be right by what was read before."""
-    fill(shop(app))
-    people = member(app, HOME_KEYS, on_delete=models.PROTECT)
-    app.make()
-    app.migrate()
-    join(people, "m", "o")
-    people = member(app, HOME_KEYS, on_delete=models.PROTECT, checked=True)
-    app.make()
-    app.migrate()
-    join(people, "n")
-    left = ["m", "o"]
-
-    async def leave(seconds: float) -> None:
-        if left:
-            people.objects.get(shop_id=left.pop()).delete()
-
-    monkeypatch.setattr(counts, "LAG", 60.0)
-    monkeypatch.setattr(counts, "pause", leave)
-    app.finish()
-    assert numbers("refs:Member.home_id") == ["1", None, None]
-
-
-def test_what_cannot_be_counted_yet_stays_open(app: History, table: Table) -> None:
-    """No key finds the objects: nobody is counted as none, and the next run goes on."""
-    fill(shop(app))
-    people = member(app, on_delete=models.PROTECT)
-    app.make()
-    app.migrate()
-    join(people, "m")
-    member(app, on_delete=models.PROTECT, checked=True)
-    app.make()
-    app.migrate()
-    with pytest.raises(
-        CommandError, match=r"(?s)histories.Member cannot be counted yet\. .* run the same command again"
-    ):
-        app.finish()
-    assert len(form(table, "Member").opened) == 1
-    member(app, HOME_KEYS, on_delete=models.PROTECT, checked=True)
-    app.make()
-    app.migrate()
-    app.finish()
-    assert numbers("refs:Member.home_id") == ["1", None, None]
-
-
-def test_going_back_names_who_counts_what_was_not(app: History) -> None:
-    """The code that this is for is not here yet."""
-    fill(shop(app))
-    people = member(app, HOME_KEYS, on_delete=models.PROTECT, checked=True)
-    app.make()
-    app.migrate()
-    join(people, "m")
-    member(app, HOME_KEYS, on_delete=models.PROTECT)
-    app.make()
-    app.migrate()
-    assert "manage.py dynamo_rebuild" in app.migrate("0002")
 
 
 def test_a_rename_of_what_is_stored(app: History, table: Table) -> None:
