@@ -18,6 +18,7 @@ from dynamo_single.orm.conditions.matching import normal
 from dynamo_single.orm.reading.single import has_expired
 from dynamo_single.orm.requests.actions import Item, key_of
 from dynamo_single.orm.requests.compiler import compile_reads
+from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.upgrades import FIRST
 from dynamo_single.table import names
 from dynamo_single.table.table import Table
@@ -61,6 +62,13 @@ def check_samples(table: Table, snapshot: Snapshot, found: Sequence[Item], say: 
         failed=len(wrong),
         failures=tuple(wrong),
     )
+
+
+def source_of(snapshot: Snapshot) -> str | None:
+    """The label of the model from whose objects those of a model follow, as it is declared now."""
+    model: Any = registry.model_of_type(snapshot.alias, snapshot.item_type)
+    derived_by = None if model is None else model.derived_by
+    return str(model._meta.get_field(derived_by).related_model._meta.label) if derived_by else None
 
 
 def _differences(table: Table, snapshot: Snapshot, item: Item) -> Iterator[str]:

@@ -286,8 +286,8 @@ def add(step: Step, alias: str, *, adopt: bool = False) -> None:
     """
     if not is_responsible(alias) or is_recorded(step):
         return
-    known = run(knowledge.state_of(step.table)).forms.get(step.after.item_type)
-    if known is not None:
+    state = run(knowledge.state_of(step.table))
+    if step.after.item_type in state.forms:
         return
     found = adoption.look(step.table, step.after)
     if found.items:
@@ -302,6 +302,10 @@ def add(step: Step, alias: str, *, adopt: bool = False) -> None:
         runs.current().added.add((step.app_label, step.label))
     is_new = found.complete and not found.items
     _say(step, lambda form: form_of(step.after, step.label, is_new=is_new))
+    source = adoption.source_of(step.after)
+    stored = {form.label for form in state.forms.values()} - {label for _, label in runs.current().added}
+    if source is not None and source.lower() in stored:
+        runs.current().say(f"    It follows from {source}: manage.py dynamo_rebuild {source} writes what is missing.")
 
 
 def _tell_what_is_left(step: Step) -> None:

@@ -45,6 +45,12 @@ def member(app: History, keys: dict[str, Any] | None = None, **options: Any) -> 
     return app.model("Member", keys=keys, bases=(models.SoftDeleteModel,), home=home)
 
 
+def shop_with_members(app: History, **options: Any) -> Any:
+    """The model that counts them."""
+    counter = models.CounterAttribute("members", **options)
+    return shop(app, members=models.Children("Member"), member_count=counter)
+
+
 def join(model: Any, *names: str, home: str = "a") -> None:
     """Members of a shop."""
     for name in names:
@@ -64,7 +70,7 @@ def test_a_counter_is_counted_at_the_end(app: History) -> None:
     app.migrate()
     join(people, "m", "n", "o")
     people.objects.get(shop_id="o").delete()
-    new = shop(app, members=models.Children("Member"), member_count=models.CounterAttribute("members"))
+    new = shop_with_members(app)
     people = member(app, HOME_KEYS)
     app.make()
     assert "Add attribute member_count to Shop; it is counted at --finish" in app.migrate()
@@ -80,17 +86,13 @@ def test_a_counter_is_counted_at_the_end(app: History) -> None:
 def test_a_counter_of_something_else_is_counted_again(app: History) -> None:
     """Code of before and of now goes on meanwhile, and neither asks by it."""
     fill(shop(app))
-    shop(app, members=models.Children("Member"), member_count=models.CounterAttribute("members"))
+    shop_with_members(app)
     people = member(app, HOME_KEYS)
     app.make()
     app.migrate()
     join(people, "m", "n")
     app.finish()
-    new = shop(
-        app,
-        members=models.Children("Member"),
-        member_count=models.CounterAttribute("members", condition=Q(shop_id="m")),
-    )
+    new = shop_with_members(app, condition=Q(shop_id="m"))
     member(app, HOME_KEYS)
     app.make()
     assert "Alter attribute member_count of Shop; it is counted at --finish" in app.migrate()
@@ -229,11 +231,7 @@ def test_going_back_names_who_counts_what_was_not(app: History) -> None:
 def test_numbers_of_what_a_function_changes_are_named(app: History) -> None:
     """They are counted by another command: a function may have changed what they count."""
     fill(shop(app))
-    shop(
-        app,
-        members=models.Children("Member"),
-        member_count=models.CounterAttribute("members", condition=Q(shop_id="m")),
-    )
+    shop_with_members(app, condition=Q(shop_id="m"))
     member(app, HOME_KEYS)
     app.make()
     app.migrate()

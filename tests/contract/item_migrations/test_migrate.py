@@ -238,6 +238,19 @@ def test_copies_of_what_a_function_changes_are_named(app: History) -> None:
     )
 
 
+def test_what_follows_from_stored_objects_is_named(app: History) -> None:
+    """A model that is new, and made of another one whose objects are there; in a new table nothing is missing."""
+    fill(shop(app))
+    shop(app)
+    home = models.ReferenceAttribute("histories.Shop")
+    app.model("Word", primary=("SHOP#{home_id}", "WORD#{shop_id}"), home=home, derived_by="home")
+    app.make()
+    said = "It follows from histories.Shop: manage.py dynamo_rebuild histories.Shop writes what is missing."
+    assert said in app.migrate()
+    setup_table()
+    assert "dynamo_rebuild" not in app.migrate()
+
+
 def test_another_identity_of_what_others_refer_to_is_refused(app: History) -> None:
     """Every object would get another ``pk``; the references are named."""
     shop(app)
