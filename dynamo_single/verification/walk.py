@@ -199,7 +199,9 @@ class _Walk(Struct):
 
         with listening(note):
             result = work(*given)
-        time.sleep(self.rate.pause())
+        # A sleep of no length still gives up the processor, for each item.
+        if pause := self.rate.pause():
+            time.sleep(pause)
         return result
 
 

@@ -20,9 +20,9 @@ Items = dict[tuple[str, str], dict[str, Any]]
 Step = Callable[[], Any]
 
 #: How many actions a transaction takes: in a normal run fewer than DynamoDB's hundred, so that fewer objects are many.
-ROOM = examples(25, MAX_ACTIONS)
+ROOM = examples(15, MAX_ACTIONS)
 #: More holders, or children, than one transaction takes.
-MANY = examples(33, 130)
+MANY = examples(20, 130)
 
 
 class Crash(BaseException):

@@ -16,7 +16,7 @@ from tests.deep import examples
 
 pytestmark = pytest.mark.usefixtures("table", "small_transactions")
 #: Players of a club whose deletion is one transaction, and of one whose deletion is four.
-FEW, MANY = examples(6, SIZES[0]), examples(38, SIZES[1])
+FEW, MANY = examples(3, SIZES[0]), examples(20, SIZES[1])
 
 
 class Crash(Exception):
