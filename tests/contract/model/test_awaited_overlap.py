@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import pickle
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,14 +13,15 @@ from typing import Any
 import pytest
 from django.db.models import Count, Max, Model, Prefetch
 
+from dynamo_single.isolation import contents
 from dynamo_single.orm.results.pages import Page
+from dynamo_single.table import Table
 from dynamo_single.testing import capture_requests, setup_table
 from project.directory.models import Company, Office, Person
 from tests.catalog.boards import Board, Note
 from tests.contract.model.awaiting import awaited, gathering, result
 
 CALLS = 20
-pytestmark = pytest.mark.usefixtures("table")
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,22 @@ def shown(found: Any) -> Any:
 
 
 #: The objects that are stored, by their model and ``pk``, as they were made.
-KEPT: dict[Any, Any] = {}
+KEPT: dict[tuple[Any, str], Any] = {}
+
+
+@dataclass(frozen=True)
+class Filled:
+    """What the table holds before each call, and the objects that it was made of."""
+
+    table: Table
+    items: contents.Contents
+    objects: bytes
+
+    def put_back(self) -> None:
+        """The table and the objects as nothing has been called yet."""
+        contents.restore(self.table, self.items)
+        KEPT.clear()
+        KEPT.update(pickle.loads(self.objects))
 
 
 def kept(model: Any, pk: str) -> Any:
@@ -78,10 +95,10 @@ def kept(model: Any, pk: str) -> Any:
     return KEPT[model, pk]
 
 
-def fill() -> None:
+@pytest.fixture(scope="module")
+def filled(engine: Table) -> Filled:
     """For each call a company with two people and an office, one in the trash, one alone, and a board with a note."""
-    setup_table()
-    KEPT.clear()
+    table = setup_table()
     made: list[Any] = []
     for n in range(CALLS):
         made += [Company(company_id=f"{kind}{n}", name=f"{kind} {n}") for kind in ("c", "e", "t")]
@@ -91,8 +108,9 @@ def fill() -> None:
         made += [Note(note_id=f"k{n}", text="free")]
     for model in (Company, Person, Office, Board, Note):
         model.objects.in_transactions().bulk_create([obj for obj in made if type(obj) is model])
-    KEPT.update({(type(obj), obj.pk): obj for obj in made})
+    objects = pickle.dumps({(type(obj), obj.pk): obj for obj in made})
     Company.objects.filter(pk__in=[f"t{n}" for n in range(CALLS)]).delete()
+    return Filled(table, contents.read(table), objects)
 
 
 def people(number: int) -> Any:
@@ -216,13 +234,13 @@ CALLS_OF: dict[str, Call] = {
 
 
 @pytest.mark.parametrize("name", CALLS_OF)
-def test_calls_overlap_and_do_the_same(name: str) -> None:
+def test_calls_overlap_and_do_the_same(filled: Filled, name: str) -> None:
     """No request of twenty calls is answered before all twenty have one under way; nothing is sent by a thread."""
     call = CALLS_OF[name]
-    fill()
+    filled.put_back()
     with capture_requests() as sent:
         expected = [call.make(number) for number in range(CALLS)]
-    fill()
+    filled.put_back()
 
     async def ask() -> list[Any]:
         with gathering(CALLS):
