@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from dynamo_single.table import Request
+from dynamo_single.isolation import contents
+from dynamo_single.table import get_table
 from dynamo_single.table.limits import MAX_ACTIONS
-from dynamo_single.testing import intercept, setup_table
+from dynamo_single.testing import intercept
 from tests.catalog.chat import ChatChannel, ChatMembership, ChatProfile, ChatServer, ChatUser
 from tests.catalog.models import Member
 from tests.catalog.seats import Essay, Seat
@@ -94,10 +95,7 @@ def seats() -> None:
 
 def put_back(found: Items) -> None:
     """A table with these items and nothing else."""
-    table = setup_table()
-    puts = [{"PutRequest": {"Item": item}} for item in found.values()]
-    for start in range(0, len(puts), 25):
-        table.send(Request("BatchWriteItem", {"RequestItems": {table.name: puts[start : start + 25]}}))
+    contents.restore(get_table(), found)
 
 
 def timeless(found: Items) -> Items:

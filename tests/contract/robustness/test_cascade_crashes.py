@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from dynamo_single.table import Request, Table, get_table
-from dynamo_single.testing import intercept, setup_table
+from dynamo_single.table import Table, get_table
+from dynamo_single.testing import intercept
 from tests.catalog.clubs import Club, Player
 from tests.contract.clubs import SIZES, club, items
+from tests.contract.robustness.crashing import put_back
 from tests.deep import examples
 
 pytestmark = pytest.mark.usefixtures("table", "small_transactions")
@@ -44,14 +45,6 @@ def crash(number: int, *, afterwards: bool = False) -> Iterator[list[str]]:
 
     with intercept(interceptor):
         yield writes
-
-
-def put_back(found: Mapping[tuple[str, str], dict[str, Any]]) -> None:
-    """A table with these items and nothing else."""
-    table = setup_table()
-    puts = [{"PutRequest": {"Item": item}} for item in found.values()]
-    for start in range(0, len(puts), 25):
-        table.send(Request("BatchWriteItem", {"RequestItems": {table.name: puts[start : start + 25]}}))
 
 
 def timeless(found: Mapping[tuple[str, str], dict[str, Any]]) -> list[dict[str, Any]]:
