@@ -2,6 +2,7 @@
 
 import json
 import sys
+import warnings
 from typing import Any
 
 import django
@@ -10,7 +11,8 @@ from django.test.utils import setup_test_environment
 
 
 def main() -> None:
-    """Run the steps in the project that DJANGO_SETTINGS_MODULE names."""
+    """Run the steps in the project that DJANGO_SETTINGS_MODULE names; a warning is an error."""
+    warnings.simplefilter("error")
     django.setup()
     setup_test_environment()
     from django.contrib.admin.models import LogEntry as SQLLogEntry

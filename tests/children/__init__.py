@@ -2,7 +2,7 @@
 
 A server for each worker of the tests imports them once, and forks for every child. What a child does from there on is
 what a new interpreter would do with the same command line, folder and environment: read the settings, set Django up.
-Tests of starting up, and of the demo, start interpreters of their own.
+Tests of starting up, and of the demo that runs, start interpreters of their own.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import IO, TextIO
 
 ROOT = Path(__file__).resolve().parents[2]
+#: Names the server to a child that starts children of its own, which are forked from there: see ``address()``.
+SERVER = "TEST_CHILDREN"
 SECONDS = 120
 
 
@@ -40,7 +42,7 @@ class Child:
         self.args = [sys.executable, *arguments]
         self.returncode: int | None = None
         self._connection = socket.socket(socket.AF_UNIX)
-        self._connection.connect(_server().address)
+        self._connection.connect(address())
         wanted = {"arguments": [*arguments], "cwd": str(cwd), "env": {**env}}
         socket.send_fds(self._connection, [b"+"], [stdin, stdout, stderr])
         self._connection.sendall(json.dumps(wanted).encode() + b"\n")
@@ -162,6 +164,11 @@ class _Server:
 
 
 _servers: dict[int, _Server] = {}
+
+
+def address() -> str:
+    """The socket of the server that forks for this process: the one that the environment names, or its own."""
+    return os.environ.get(SERVER) or _server().address
 
 
 def _server() -> _Server:

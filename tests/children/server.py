@@ -187,6 +187,9 @@ def _become(wanted: dict[str, Any]) -> NoReturn:
     sys.path[:0] = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
     importlib.invalidate_caches()
+    # What is read from the environment when its module is imported.
+    redirects = importlib.import_module("dynamo_single.table.redirects")
+    redirects.state.stand_ins = redirects._inherited()
     code = 0
     try:
         _run(*wanted["arguments"])

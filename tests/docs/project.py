@@ -7,8 +7,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -178,11 +176,17 @@ def make(template: Path, target: Path, endpoint_url: str) -> Project:
 
 def start(directory: Path, *, app: str = "") -> Path:
     """What ``django-admin startproject mysite`` makes, with an app in it if one is named."""
-    subprocess.run([sys.executable, "-m", "django", "startproject", "mysite"], cwd=directory, check=True)
+    _made(["-m", "django", "startproject", "mysite"], directory)
     root = directory / "mysite"
     with (root / "mysite/settings.py").open("a") as settings:
         # Django's own takes a third of a second for each password; no page shows one.
         settings.write('\nPASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]\n')
     if app:
-        subprocess.run([sys.executable, "manage.py", "startapp", app], cwd=root, check=True)  # noqa: S603 - our own name
+        _made(["manage.py", "startapp", app], root)
     return root
+
+
+def _made(command: list[str], folder: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
+    child = children.run(command, cwd=folder, env=environment)
+    assert child.returncode == 0, child.stderr

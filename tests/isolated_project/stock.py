@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
 import warnings
 from typing import Any, ClassVar
@@ -13,6 +11,7 @@ from urllib.request import urlopen
 from asgiref.sync import sync_to_async
 from django.test import LiveServerTestCase, TestCase, TransactionTestCase
 
+from tests import children
 from tests.isolated_project.notes.models import Note
 
 
@@ -172,9 +171,8 @@ class ByHand(TransactionTestCase):
     def test_a_process(self) -> None:
         """Write in a process that is started again, with the settings of the project."""
         command = "from tests.isolated_project.stock import write; write()"
-        subprocess.run(  # noqa: S603 - our own command
-            [sys.executable, "-m", "django", "shell", "--command", command], check=True
-        )
+        child = children.run(["-m", "django", "shell", "--command", command], env=os.environ)
+        self.assertEqual(child.returncode, 0, child.stderr)
         self.assertEqual(Note.objects.count(), 1)
 
     def test_the_process_left_nothing(self) -> None:

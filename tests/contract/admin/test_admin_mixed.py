@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dynamo_single.table import Table
+from tests import children
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -30,10 +29,7 @@ def run(table: Table, project: str) -> Any:
         "DYNAMO_URL": f"dynamodb://{endpoint}/{settings.table_name}?region={settings.region}",
         "PYTHONPATH": str(ROOT),
     }
-    command = [sys.executable, "-W", "error", "-m", "tests.admin_project.run"]
-    done = subprocess.run(  # noqa: S603 - a fixed command of ours
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
+    done = children.run(["-m", "tests.admin_project.run"], env=environment)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +14,7 @@ from django.core.cache.backends.base import BaseCache
 
 from dynamo_single import exceptions, testing
 from dynamo_single.table import SentRequest, Table
+from tests import children
 from tests.contract.caching import MANY, USES, cache_of, operations
 
 Sent = list[SentRequest]
@@ -165,17 +164,8 @@ def test_another_process_reads_what_was_set(cache: Any, table: Table) -> None:
         "with cache_of() as cache: print(cache.get('a')); cache.clear(); cache.set('b', 2)"
     )
     address = (table.settings.endpoint_url or "").replace("http", "dynamodb", 1)
-    child = subprocess.run(  # noqa: S603 - our own code
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        env={
-            "DJANGO_SETTINGS_MODULE": "tests.settings",
-            "DYNAMO_TEST_URL": f"{address}/{table.name}?region=us-east-1",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    url = f"{address}/{table.name}?region=us-east-1"
+    child = children.run(["-c", code], env={"DJANGO_SETTINGS_MODULE": "tests.settings", "DYNAMO_TEST_URL": url})
     assert (child.returncode, child.stdout) == (0, "{'from': 'here'}\n"), child.stderr
     assert cache.get_many(["a", "b"]) == {"b": 2}
 

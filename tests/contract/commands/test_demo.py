@@ -18,6 +18,7 @@ from urllib.request import HTTPCookieProcessor, Request, build_opener
 import pytest
 
 from dynamo_single.engines import LocalEngine, find_engine, free_port, is_free
+from tests import children
 
 ROOT = Path(__file__).resolve().parents[3]
 SECONDS = 60
@@ -88,6 +89,14 @@ def demo(data: Path, web_port: int | str, dynamo_port: int | str) -> Iterator[De
             running.process.wait()
 
 
+def refused(data: Path, web_port: int | str, dynamo_port: int | str) -> str:
+    """What a demo says that does not start; it has no interpreter of its own, since it ends before anything runs."""
+    command = ["manage.py", "demo", "--port", str(web_port), "--db-path", str(data)]
+    child = children.run(command, env=environment(dynamo_port), together=True)
+    assert child.returncode == 1, child.stdout
+    return child.stdout
+
+
 @pytest.fixture
 def ports() -> tuple[int, int]:
     """A free port for the web server and one for the engine."""
@@ -119,7 +128,8 @@ def test_the_demo_makes_no_superuser_beside_another(tmp_path: Path, ports: tuple
             ["dynamo_setup"],
             ["createsuperuser", "--noinput", "--username", "boss", "--email", "boss@example.com"],
         ):
-            subprocess.run([sys.executable, "manage.py", *arguments], cwd=ROOT, env=environment(ports[1]), check=True)
+            made = children.run(["manage.py", *arguments], env=environment(ports[1]))
+            assert made.returncode == 0, made.stderr
     with demo(data, *ports) as running:
         running.wait_until_ready()
         assert "log in as the superuser that you made" in running.printed()
@@ -139,9 +149,7 @@ def test_the_demo_makes_no_superuser_beside_another(tmp_path: Path, ports: tuple
 )
 def test_a_wrong_port_is_one_line(tmp_path: Path, web_port: str, dynamo_port: str, message: str) -> None:
     """A port that cannot be is reported by the name of the variable, without a traceback, and nothing is started."""
-    with demo(tmp_path / "demo.sqlite", web_port, dynamo_port) as running:
-        assert running.process.wait(SECONDS) == 1
-        printed = running.printed()
+    printed = refused(tmp_path / "demo.sqlite", web_port, dynamo_port)
     assert printed.startswith(message)
     assert printed.count("\n") == 1
     assert not (tmp_path / "demo.sqlite").exists()
@@ -156,9 +164,7 @@ def test_a_busy_port_is_a_clear_message(tmp_path: Path, ports: tuple[int, int], 
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", ports[busy]))
         listener.listen()
-        with demo(tmp_path / "demo.sqlite", *ports) as running:
-            assert running.process.wait(SECONDS) == 1
-            printed = running.printed()
+        printed = refused(tmp_path / "demo.sqlite", *ports)
     assert f"Port {ports[busy]} is busy" in printed
     assert message in printed
     assert "make run" in printed

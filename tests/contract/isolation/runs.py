@@ -66,6 +66,7 @@ class Development:
                 "DJANGO_SETTINGS_MODULE": _module(settings),
                 "DYNAMO_TEST_URL": self.url,
                 "PYTHONPATH": str(ROOT),
+                children.SERVER: children.address(),
                 **environment,
             },
             input=typed,

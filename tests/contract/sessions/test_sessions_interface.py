@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-import subprocess
-import sys
+import os
 import time
 from collections.abc import Iterator
 from datetime import timedelta
@@ -23,6 +22,7 @@ from django.utils import timezone
 
 from dynamo_single import exceptions, testing
 from dynamo_single.table import SentRequest, Table
+from tests import children
 from tests.contract.sessions import session_races
 
 Sent = list[SentRequest]
@@ -236,13 +236,7 @@ def test_clearsessions_where_nothing_would_be_deleted(store: Any, answer: dict[s
 @pytest.fixture(scope="module")
 def djangos() -> dict[str, Any]:
     """The outcomes of the races on Django's database sessions."""
-    child = subprocess.run(
-        [sys.executable, "-m", "tests.contract.sessions.session_races"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    child = children.run(["-m", "tests.contract.sessions.session_races"], env=os.environ)
     assert child.returncode == 0, child.stderr
     found: dict[str, Any] = json.loads(child.stdout)
     return found
