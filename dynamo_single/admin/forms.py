@@ -160,6 +160,13 @@ def _take_over(sent: Any, key: str, left: Any, name: str) -> None:
         left[name] = sent[key]
 
 
+def in_lists_order(formset: Any = None) -> Any:
+    """The class of formsets that takes its rows as they come, or a project's own made such a one."""
+    if formset is None or issubclass(formset, KeyModelFormSet):
+        return formset or KeyModelFormSet
+    return type(formset.__name__, (formset, KeyModelFormSet), {"__module__": formset.__module__})
+
+
 def with_members(options: Any, fieldsets: Any) -> list[tuple[object, dict[str, object]]]:
     """The fieldsets, with sets shown as their members, sorted, separated by commas, and documents as indented JSON."""
     shown = {field.name: found for field in options.concrete_fields if (found := _shown(field)) is not None}

@@ -59,8 +59,8 @@ class ReadsInlinesTogether:
         """Django's; where a page only shows children, they are read here, as Django reads them one kind at a time."""
         django: Any = super()
         found = list(django.get_formsets_with_inlines(request, obj))
-        shows = [not inline.has_change_permission(request, obj) for _, inline in found]
-        if obj is None or request.method == "POST" or len(found) < 2 or not any(shows):
+        is_shown = obj is not None and request.method != "POST" and len(found) > 1
+        if not is_shown or all(inline.has_change_permission(request, obj) for _, inline in found):
             yield from found
             return
         formsets = [

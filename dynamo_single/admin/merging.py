@@ -47,7 +47,7 @@ def _with_merging(obj: DynamoModel, given: dict[str, object]) -> dict[str, objec
 
 
 def _merging(form: Any) -> Any:
-    """The form's class with the hidden field."""
-    if issubclass(form, MergingModelForm):
+    """The form's class with the hidden field; what is no class stays, for Django's check to report it."""
+    if not isinstance(form, type) or issubclass(form, MergingModelForm):
         return form
     return type(form.__name__, (MergingModelForm, form), {"__module__": form.__module__, "__doc__": form.__doc__})

@@ -22,7 +22,7 @@ from django.utils.text import capfirst
 
 from dynamo_single.admin import content_types, trash, versions
 from dynamo_single.admin.errors import REFUSALS
-from dynamo_single.admin.forms import KeyModelFormSet, PermissionsFilter, with_members
+from dynamo_single.admin.forms import PermissionsFilter, in_lists_order, with_members
 from dynamo_single.admin.history import LoggedModelAdmin
 from dynamo_single.admin.inlines import ReadsInlinesTogether, of_parent
 from dynamo_single.admin.jobs.batching import RunsInBatches, in_batches
@@ -162,7 +162,7 @@ class DynamoModelAdmin(
 
     def get_changelist_formset(self, request: HttpRequest, **kwargs: object) -> Any:
         """The formset of ``list_editable``, which takes the rows in the order that they have."""
-        return super().get_changelist_formset(request, **{"formset": KeyModelFormSet, **kwargs})
+        return super().get_changelist_formset(request, **{**kwargs, "formset": in_lists_order(kwargs.get("formset"))})
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> Any:
         """The list; a page that says why if no key answers it."""

@@ -34,7 +34,7 @@ def is_exact(queryset: QuerySet[DynamoModel]) -> bool:
     """Whether keys express all that a queryset asks, so that nothing is read but what it gives; sends nothing."""
     try:
         return held.is_exact(objects.plan(state_of(queryset)))
-    except NotSupported:
+    except (NotSupported, UnknownField):
         return False
 
 

@@ -56,6 +56,7 @@ class KeyChangeList(ChangeList):
         self._request = request
         self._cursor = request.GET.get(CURSOR_VAR)
         self._scan = request.GET.get(scanning.SCAN_VAR)
+        holding.begin_unless_begun(request)
         with measure_requests() as self.costs:
             super().__init__(request, *args, **kwargs)
             if not _is_action(request):

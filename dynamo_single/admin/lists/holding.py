@@ -44,10 +44,18 @@ def begin(request: HttpRequest) -> None:
     request.__dict__[_NAME] = {}
 
 
+def begin_unless_begun(request: Any) -> None:
+    """The same for a list that is made outside of its page, by a view of a project's own."""
+    if _NAME not in request.__dict__:
+        begin(request)
+
+
 def attached(request: Any, model_admin: Any, queryset: Any) -> Any:
     """A queryset that may be answered of held rows; the same where the page does not hold any."""
     held = request.__dict__.get(_NAME)
     limit = limit_of(model_admin)
+    if not hasattr(queryset, "_asked"):
+        queryset = queryset.all()  # a project's own get_queryset() may give a manager
     if held is None or not limit:
         return queryset
     mine = held.setdefault(model_admin.opts.label_lower, Held(limit))

@@ -25,7 +25,7 @@ def entries(site: TableSite, request: HttpRequest) -> list[dict[str, object]]:
     found = [
         {
             "name": name,
-            "object_name": name,
+            "object_name": view.removeprefix("dynamodb_"),  # becomes an id of the page, in no language
             "perms": {"add": False, "change": False, "delete": False, "view": True},
             "admin_url": reverse(f"admin:{view}", current_app=site.name),
             "add_url": None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import models
 from django.db.models.fields.related import lazy_related_operation
+from django.utils.translation import gettext_lazy as _
 
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.model.model import Model
@@ -101,7 +102,13 @@ def _make_edges(owner: Any, target: Any, field: Any) -> None:
         "primary": Key(f"{name}#{{{near}_id}}", f"{{{far}_id}}"),
         "reversed": IndexKey(field.index, f"{name}#TO#{{{far}_id}}", f"{{{near}_id}}"),
     }
-    meta = {"app_label": owner._meta.app_label, "table": owner._options.alias}
+    names = {"from": near, "to": far}
+    meta = {
+        "app_label": owner._meta.app_label,
+        "table": owner._options.alias,
+        "verbose_name": _("%(from)s-%(to)s relationship") % names,  # in Django's words, which are translated
+        "verbose_name_plural": _("%(from)s-%(to)s relationships") % names,
+    }
     make: Any = type(Model)
     edges = make(
         name,

@@ -74,6 +74,12 @@ def test_the_checks_of_the_admin_find_nothing_wrong() -> None:
     assert [message for each in site._registry.values() for message in each.check()] == []
 
 
+def test_the_edges_that_are_made_are_called_as_by_django() -> None:
+    """Where an inline shows them: not by the name of their class."""
+    options = GameServer.tags.through._meta
+    assert str(options.verbose_name_plural) == "gameserver-gametag relationships"
+
+
 def test_the_page_has_both_lists_and_the_search(served: Pages) -> None:
     server = GameServer.objects.get(pk="1")
     server.tags.add("fun")

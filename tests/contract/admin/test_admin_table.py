@@ -258,3 +258,9 @@ def test_a_place_in_one_list_is_none_in_another(pages: Pages, acme: Any, monkeyp
     monkeypatch.setattr(reading, "PAGE", 1)
     after = page_of(pages, pk="COMPANY#acme").context["page"].after
     assert page_of(pages, pk="COMPANY#other", after=after).status_code == 400
+
+
+def test_the_pages_have_ids_on_the_index_that_are_of_no_language(pages: Pages) -> None:
+    """An id with a space in it would be two."""
+    found = re.findall(r'id="(dynamodb-[^"]*)"', pages.get("").content.decode())
+    assert sorted({*found}) == ["dynamodb-health", "dynamodb-patterns", "dynamodb-table"]
