@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django.contrib.admin import ModelAdmin
+from django.forms import BaseModelForm
 from django.http import HttpRequest
 
 from dynamo_single.admin import versions
@@ -47,7 +48,7 @@ def _with_merging(obj: DynamoModel, given: dict[str, object]) -> dict[str, objec
 
 
 def _merging(form: Any) -> Any:
-    """The form's class with the hidden field; what is no class stays, for Django's check to report it."""
-    if not isinstance(form, type) or issubclass(form, MergingModelForm):
+    """The form's class with the hidden field; what is no model's form stays, for Django's check to report it."""
+    if not isinstance(form, type) or issubclass(form, MergingModelForm) or not issubclass(form, BaseModelForm):
         return form
     return type(form.__name__, (MergingModelForm, form), {"__module__": form.__module__, "__doc__": form.__doc__})

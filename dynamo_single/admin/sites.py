@@ -90,7 +90,7 @@ class DynamoAdminSite(TableSite):
         urls: list[Any] = super().get_urls()
         for each in urls:
             if getattr(each, "name", None) == "view_on_site":
-                each.callback = _or_missing(each.callback)
+                each.callback = _or_missing(self, each.callback)
         return [*tables.urls(self), *jobs.urls(self), *urls]
 
     def autocomplete_view(self, request: HttpRequest) -> Any:
@@ -116,12 +116,12 @@ class DynamoAdminSite(TableSite):
         return or_unavailable(super().login)(request, extra_context)
 
 
-def _or_missing(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+def _or_missing(site: TableSite, view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
     @functools.wraps(view)
     def guarded(request: HttpRequest, content_type_id: str, object_id: str) -> HttpResponseBase:
         from django.contrib.contenttypes.models import ContentType
 
-        if uses_engine(router.db_for_read(ContentType)):
+        if uses_engine(router.db_for_read(ContentType)) and site.has_permission(request):
             raise Http404(_("There are no content types here."))
         try:
             return view(request, content_type_id, object_id)

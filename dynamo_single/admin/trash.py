@@ -194,6 +194,10 @@ def restore_selected(modeladmin: Any, request: HttpRequest, queryset: QuerySet[D
     """Restore each object: one request or transaction each; those that are refused are named and stay."""
     restored = 0
     for obj in queryset:
+        if not modeladmin.has_restore_permission(request, obj):
+            text = _("You may not restore the %(name)s “%(obj)s”.")
+            modeladmin.message_user(request, text % {"name": obj._meta.verbose_name, "obj": obj}, messages.ERROR)
+            continue
         restored += _restore(modeladmin, request, obj)
     if restored:
         found = {"count": restored, "items": model_ngettext(modeladmin.opts, restored)}

@@ -44,8 +44,9 @@ def is_allowed(request: HttpRequest, modeladmin: Any, action: str, obj: DynamoMo
 def carry_on(request: HttpRequest, modeladmin: Any, job: AdminJob) -> None:
     """Do the next batches, for about ``SECONDS``; how far the job is, is stored after each.
 
-    A batch is a BatchGetItem, what each object takes, and an UpdateItem. What is not there any more counts as done, so
-    that a batch whose end was not stored can be done again. Raises ``StaleObject`` if another tab carries it on too.
+    A batch is a BatchGetItem, what each object takes, and an UpdateItem; to delete, each takes what the question before
+    a deletion takes as well, for the rights to what goes along. What is not there any more counts as done, so that a
+    batch whose end was not stored can be done again. Raises ``StaleObject`` if another tab carries it on too.
     """
     begun = time.monotonic()
     while not job.is_done:
@@ -75,6 +76,9 @@ def _is_left(action: str, obj: DynamoModel) -> bool:
 def _do(request: HttpRequest, modeladmin: Any, job: AdminJob, obj: Any) -> None:
     if not is_allowed(request, modeladmin, job.action, obj):
         _note(job, obj, _("You may not do this with it."))
+        return
+    if job.action != "restore" and (lacking := modeladmin.get_deleted_objects([obj], request)[2]):
+        _note(job, obj, _("You may not delete what goes along: %(names)s.") % {"names": ", ".join(sorted(lacking))})
         return
     # A deletion changes the object, and what is refused is not logged.
     known = copy.copy(obj)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from django import forms
 from django.db import models
 from django.db.models.fields.related import lazy_related_operation
 from django.utils.translation import gettext_lazy as _
@@ -21,6 +22,17 @@ if TYPE_CHECKING:
     _Base = models.ManyToManyField[Any, Any]
 else:
     _Base = models.ManyToManyField
+
+
+class _Chosen(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  # not generic at run time
+    """Django's field; ``limit_choices_to`` narrows the choices by a filter, where Django's forms do by a subquery."""
+
+    def get_limit_choices_to(self) -> Any:
+        """Nothing that is still to be done: called once for each form."""
+        limit: Any = super().get_limit_choices_to()
+        if limit and self.queryset is not None:
+            self.queryset = self.queryset.complex_filter(limit)
+        return {}
 
 
 class ManyToMany(_Base):
@@ -75,6 +87,10 @@ class ManyToMany(_Base):
             self.makes_edges = True
         super().contribute_to_class(cls, name, **kwargs)
         setattr(cls, self.name, EdgesDescriptor(self.remote_field, reverse=False))
+
+    def formfield(self, **kwargs: Any) -> Any:
+        """Django's, with our way of ``limit_choices_to``."""
+        return super().formfield(**{"form_class": _Chosen, **kwargs})
 
     def declared(self, cls: Any) -> None:
         """Make the model of the edges, once the class that has the relation is complete."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.sites import all_sites
+from django.db.models import Q
 from django.test import override_settings
 from django.urls import clear_url_caches, path
 
@@ -108,3 +109,18 @@ def test_what_is_chosen_is_saved(served: Pages) -> None:
 def test_the_search_finds_by_what_a_key_has(served: Pages) -> None:
     answer = served.get("autocomplete/?term=Che&app_label=catalog&model_name=gameserver&field_name=links")
     assert answer.json()["results"] == [{"id": "2", "text": "Chess"}]
+
+
+@pytest.mark.parametrize("limit", [{"word__startswith": "f"}, lambda: Q(word="fun"), Q(word__in=["fun", "far"])])
+def test_limited_choices_are_offered_and_taken_and_no_others(
+    served: Pages, monkeypatch: pytest.MonkeyPatch, limit: Any
+) -> None:
+    """``limit_choices_to`` is a filter, or a function that gives one when the form is made."""
+    monkeypatch.setattr(GameServer._meta.get_field("tags").remote_field, "limit_choices_to", limit)
+    page = served.get("catalog/gameserver/1/change/").content.decode()
+    assert [word for word in ("fun", "new", "old") if f'<option value="{word}"' in page] == ["fun"]
+    sent = {"name": "Games", "links": [], **INLINES}
+    refused = served.post("catalog/gameserver/1/change/", {**sent, "tags": ["old"]})
+    assert "tags" in refused.context_data["adminform"].form.errors
+    assert served.post("catalog/gameserver/1/change/", {**sent, "tags": ["fun"]}).status_code == 302
+    assert [tag.word for tag in GameServer.objects.get(pk="1").tags.all()] == ["fun"]

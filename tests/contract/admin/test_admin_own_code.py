@@ -88,7 +88,7 @@ def test_a_column_may_be_the_other_side_of_a_one_to_one_relation(registered: Reg
     assert "sortable column-restaurant" not in page.content.decode()
 
 
-@pytest.mark.parametrize("form", ["a text", object(), None])
+@pytest.mark.parametrize("form", ["a text", object, object(), None])
 def test_a_form_that_is_none_is_what_check_reports(form: Any) -> None:
     """As for Django's admin: by its message, where the class could be made."""
     own = type("OwnAdmin", (DynamoModelAdmin,), {"form": form})

@@ -1,0 +1,289 @@
+"""Who may do what, by HTTP: every page and action of the admin, for somebody with one permission and no other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.contrib.auth import get_user_model
+from django.test import Client
+from msgspec import Struct
+
+from dynamo_single.admin.jobs.models import AdminJob
+from dynamo_single.admin.log import LogEntry
+from project.directory.models import Company, Person
+from tests.contract.conftest import NO_INLINES, Pages, text_of
+
+COMPANY = "directory/company/"
+AUTOCOMPLETE = "autocomplete/?app_label=directory&model_name=person&field_name=company&term=A"
+
+
+class World(Struct):
+    """Companies, one for each thing that can be done with one; four are in the trash."""
+
+    live: Any
+    doomed: Any
+    chosen: Any
+    binned: Any
+    binned_too: Any
+    lost: Any
+    lost_too: Any
+
+
+@pytest.fixture
+def world(table: object) -> World:
+    """What the pages are about."""
+    found = World(*(Company.objects.create(name=f"A {name}") for name in World.__struct_fields__))
+    for each in (found.binned, found.binned_too, found.lost, found.lost_too):
+        each.delete()
+    return found
+
+
+def opens(path: str) -> Callable[[Pages, World], bool]:
+    """Whether a page is shown; otherwise it is forbidden, or of an app that the user knows nothing of."""
+
+    def shown(pages: Pages, world: World) -> bool:
+        status = pages.get(
+            path.format(**{name: getattr(world, name).pk for name in world.__struct_fields__})
+        ).status_code
+        assert status in {200, 404 if path == "directory/" else 403}, f"{path}: {status}"
+        return bool(status == 200)
+
+    return shown
+
+
+def named(pk: str) -> list[str]:
+    """The name of a company, in the trash or not; none if it is gone."""
+    return [company.name for company in Company.all_objects.filter(pk=pk)]
+
+
+def adds(pages: Pages, world: World) -> bool:
+    """Whether a new company is stored."""
+    pages.post(f"{COMPANY}add/", {"name": "A new one", **NO_INLINES})
+    return "A new one" in [company.name for company in Company.objects.all()]
+
+
+def changes(pages: Pages, world: World) -> bool:
+    """Whether a company has another name."""
+    pages.post(f"{COMPANY}{world.live.pk}/change/", {"name": "A renamed one", **NO_INLINES})
+    return named(world.live.pk) == ["A renamed one"]
+
+
+def changes_in_trash(pages: Pages, world: World) -> bool:
+    """Whether one in the trash has."""
+    pages.post(f"{COMPANY}{world.binned.pk}/change/", {"name": "A renamed one", **NO_INLINES})
+    return named(world.binned.pk) == ["A renamed one"]
+
+
+def is_live(company: Any) -> bool:
+    """Whether a company is there, and not in the trash."""
+    return Company.objects.filter(pk=company.pk).exists()
+
+
+def deletes(pages: Pages, world: World) -> bool:
+    """Whether a company goes to the trash."""
+    pages.post(f"{COMPANY}{world.doomed.pk}/delete/", {"post": "yes"})
+    return not is_live(world.doomed)
+
+
+def _acts(pages: Pages, action: str, company: Any, query: str = "") -> None:
+    pages.post(f"{COMPANY}{query}", {"action": action, "_selected_action": [company.pk], "post": "yes"})
+
+
+def deletes_selected(pages: Pages, world: World) -> bool:
+    """The same by the list's action."""
+    _acts(pages, "delete_selected", world.chosen)
+    return not is_live(world.chosen)
+
+
+def purges(pages: Pages, world: World) -> bool:
+    """Whether one in the trash is gone for good."""
+    pages.post(f"{COMPANY}{world.lost.pk}/delete/", {"post": "yes"})
+    return named(world.lost.pk) == []
+
+
+def purges_selected(pages: Pages, world: World) -> bool:
+    """The same by the action of the trash's list."""
+    _acts(pages, "delete_selected", world.lost_too, "?trash=yes")
+    return named(world.lost_too.pk) == []
+
+
+def restores(pages: Pages, world: World) -> bool:
+    """Whether one comes back from the trash."""
+    pages.post(f"{COMPANY}{world.binned.pk}/restore/")
+    return is_live(world.binned)
+
+
+def restores_selected(pages: Pages, world: World) -> bool:
+    """The same by the action of the trash's list."""
+    _acts(pages, "restore_selected", world.binned_too, "?trash=yes")
+    return is_live(world.binned_too)
+
+
+def carries_on(action: str, name: str, is_done: Callable[[Any], bool]) -> Callable[[Pages, World], bool]:
+    """Whether a job that the user once began is carried on."""
+
+    def carried(pages: Pages, world: World) -> bool:
+        company = getattr(world, name)
+        job = AdminJob.objects.create(
+            user_key=str(pages.user.pk),
+            label="directory.company",
+            action=action,
+            keys=[company.pk],
+            expires_at="2099-01-01T00:00:00Z",
+        )
+        status = pages.get(f"dynamodb/jobs/{job.job_id}/").status_code
+        pages.post(f"dynamodb/jobs/{job.job_id}/")
+        assert is_done(company) == (status == 200)
+        return is_done(company)
+
+    return carried
+
+
+#: Every page and every action.
+THINGS: Mapping[str, Callable[[Pages, World], bool]] = {
+    "app": opens("directory/"),
+    "list": opens(COMPANY),
+    "search": opens(f"{COMPANY}?q=A"),
+    "trash": opens(f"{COMPANY}?trash=yes"),
+    "look through": opens(f"{COMPANY}?q=x&scan="),
+    "add form": opens(f"{COMPANY}add/"),
+    "form": opens(f"{COMPANY}{{live}}/change/"),
+    "form in trash": opens(f"{COMPANY}{{binned}}/change/"),
+    "question": opens(f"{COMPANY}{{live}}/delete/"),
+    "question for good": opens(f"{COMPANY}{{binned}}/delete/"),
+    "history": opens(f"{COMPANY}{{live}}/history/"),
+    "history in trash": opens(f"{COMPANY}{{binned}}/history/"),
+    "autocomplete": opens(AUTOCOMPLETE),
+    "table": opens("dynamodb/table/"),
+    "partition": opens("dynamodb/table/?pk=COMPANY%23{live}"),
+    "beginnings": opens("dynamodb/table/?begins=COMPANY"),
+    "patterns": opens("dynamodb/patterns/"),
+    "picture": opens("dynamodb/patterns.svg"),
+    "health": opens("dynamodb/health/"),
+    "check": opens("dynamodb/health/?check="),
+    "adds": adds,
+    "changes": changes,
+    "changes in trash": changes_in_trash,
+    "deletes": deletes,
+    "deletes selected": deletes_selected,
+    "job deletes": carries_on("delete", "live", lambda company: not is_live(company)),
+    "purges": purges,
+    "purges selected": purges_selected,
+    "job purges": carries_on("purge", "lost", lambda company: named(company.pk) == []),
+    "restores": restores,
+    "restores selected": restores_selected,
+    "job restores": carries_on("restore", "binned", is_live),
+}
+LOOKING = {
+    *("app", "list", "search", "trash", "look through", "form", "form in trash", "history", "history in trash"),
+    "autocomplete",
+}
+#: What somebody can do who has this permission alone. A list's actions take the permission to see the list as well; an
+#: app that has nothing to be seen is not there.
+OPENED: Mapping[str, set[str]] = {
+    "": set(),
+    "directory.view_company": LOOKING,
+    "directory.change_company": {*LOOKING, "changes"},
+    "directory.add_company": {"app", "add form", "adds"},
+    "directory.delete_company": {"app", "question", "deletes", "job deletes"},
+    "directory.restore_company": {"restores", "job restores"},
+    "directory.hard_delete_company": {"question for good", "purges", "job purges"},
+    "directory.view_person": {"app"},
+    "directory.change_person": {"app"},
+    "dynamo_single.view_table": {"table", "partition", "beginnings"},
+    "dynamo_single.view_access_patterns": {"patterns", "picture"},
+    "dynamo_single.view_health": {"health", "check"},
+    "dynamo_single.view_costs": set(),
+}
+
+
+@pytest.mark.parametrize("permission", OPENED)
+def test_a_permission_opens_its_own_pages_and_no_others(staff: Any, world: World, permission: str) -> None:
+    """Everything that the admin has is tried."""
+    pages = staff(*[permission] if permission else [])
+    assert {name for name, thing in THINGS.items() if thing(pages, world)} == OPENED[permission]
+
+
+#: A list's actions, and what they take beside the permission to see the list.
+ACTIONS = {"deletes selected": "delete", "purges selected": "hard_delete", "restores selected": "restore"}
+
+
+@pytest.mark.parametrize("permission", ["view", *ACTIONS.values()])
+def test_an_action_takes_its_own_permission_beside_the_lists(staff: Any, world: World, permission: str) -> None:
+    """Who sees the list, and may do one thing, does that one."""
+    pages = staff("directory.view_company", f"directory.{permission}_company")
+    found = {name for name in ACTIONS if THINGS[name](pages, world)}
+    assert found == {name for name, wanted in ACTIONS.items() if wanted == permission}
+
+
+def everything(world: World) -> list[str]:
+    """The addresses of all pages."""
+    paths = ["", "password_change/", "jsi18n/", "directory/", COMPANY, f"{COMPANY}add/", AUTOCOMPLETE]
+    paths += [f"{COMPANY}{world.live.pk}/{page}/" for page in ("change", "delete", "history", "restore")]
+    paths += [f"dynamodb/{page}" for page in ("table/", "item/?pk=a&sk=b", "patterns/", "patterns.svg", "health/")]
+    return [*paths, "dynamodb/jobs/x/", "r/1/x/"]
+
+
+@pytest.mark.parametrize("who", ["a visitor", "no staff", "not active"])
+def test_who_is_no_staff_is_asked_to_log_in(world: World, who: str) -> None:
+    """By every page, whatever their permissions are; nothing is done."""
+    client = Client()
+    if who != "a visitor":
+        user = get_user_model()._default_manager.create_superuser("root", "root@example.com", "secret")
+        client.force_login(user)
+        type(user)._default_manager.filter(pk=user.pk).update(
+            **({"is_staff": False} if who == "no staff" else {"is_active": False})
+        )
+    for path in everything(world):
+        for method in (client.get, client.post):
+            answer = method(f"/admin/{path}")
+            assert answer.status_code == 302, path
+            assert answer.headers["Location"].startswith("/admin/login/?next="), path
+    assert is_live(world.live)
+
+
+def test_somebody_without_any_permission_may_change_their_own_password_and_no_more(staff: Any, world: World) -> None:
+    """The index is theirs as well, with nothing on it."""
+    pages = staff()
+    opened = [path for path in everything(world) if pages.get(path).status_code == 200]
+    assert opened == ["", "password_change/", "jsi18n/"]
+
+
+@pytest.mark.parametrize("count", [1, 51])
+@pytest.mark.parametrize("action", ["delete_selected", "page"])
+def test_what_goes_along_takes_its_own_permission(staff: Any, count: int, action: str) -> None:
+    """Who may delete companies and no people deletes no company that has some, however many are chosen."""
+    companies = [Company.objects.create(name=f"B {number}") for number in range(count)]
+    Person.objects.create(company=companies[0], name="Mike")
+    pages = staff("directory.view_company", "directory.delete_company")
+    if action == "page":
+        pages.post(f"{COMPANY}{companies[0].pk}/delete/", {"post": "yes"})
+    else:
+        data = {"action": action, "_selected_action": [each.pk for each in companies]}
+        answer = pages.post(COMPANY, data if count > 1 else {**data, "post": "yes"})
+        if count > 1:
+            pages.client.post(answer.headers["Location"])
+    assert is_live(companies[0])
+    assert [person.name for person in Person.objects.all()] == ["Mike"]
+
+
+def test_restoring_asks_for_each_object(pages: Pages, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rule of the project's own about objects holds for those that are selected too, and is reported."""
+
+    def may(self: Any, request: Any, obj: Any = None) -> bool:
+        return obj is None or obj.pk != world.binned.pk
+
+    monkeypatch.setattr(type(admin.site.get_model_admin(Company)), "has_restore_permission", may)
+    keys = [world.binned.pk, world.binned_too.pk]
+    pages.post(f"{COMPANY}?trash=yes", {"action": "restore_selected", "_selected_action": keys})
+    assert [is_live(world.binned), is_live(world.binned_too)] == [False, True]
+    assert "You may not restore the company “A binned”." in text_of(pages.get(""))
+
+
+def test_the_log_shows_nobody_what_others_have_done(pages: Pages, staff: Any, world: World) -> None:
+    """Recent actions are one's own."""
+    LogEntry.objects.log_actions(pages.user.pk, [world.live], 2, "Something secret.", single_object=True)
+    assert b"Something secret." not in staff("directory.view_company").get("").content
