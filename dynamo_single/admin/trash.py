@@ -228,6 +228,10 @@ def change_url(modeladmin: Any, obj: Any) -> str:
 
 
 def _restore(modeladmin: Any, request: HttpRequest, obj: Any) -> bool:
+    if not is_deleted(obj):
+        text = _("The %(name)s “%(obj)s” is not in the trash.") % {"name": obj._meta.verbose_name, "obj": obj}
+        modeladmin.message_user(request, text, messages.WARNING)
+        return False
     try:
         obj.restore()
     except REFUSALS as refusal:

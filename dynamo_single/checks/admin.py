@@ -109,9 +109,12 @@ def _searched(queryset: QuerySet[DynamoModel], name: str) -> Any:
 
 
 def _refused_filter(queryset: QuerySet[DynamoModel], name: str) -> str:
-    """Why Django's filter for an attribute cannot be shown."""
+    """Why Django's filter for an attribute cannot be shown, or would be refused when it is used."""
+    options: Any = queryset.model._meta
+    if name in {each.name for each in (*options.many_to_many, *options.related_objects)}:
+        return f"{options.label}.{name} leads to other objects, and DynamoDB has no joins"
     refused = _refused(lambda: queryset.filter(**{f"{name}__isnull": False}))
-    field = {each.name: each for each in queryset.model._meta.concrete_fields}.get(name)
+    field = {each.name: each for each in options.concrete_fields}.get(name)
     if refused or field is None or field.is_relation or field.choices or isinstance(field, BooleanField):
         return refused
     if isinstance(field, SetField):

@@ -12,6 +12,8 @@ from dynamo_single.checks.admin import check_lists
 from dynamo_single.testing import assert_requests
 from project.directory.models import Company, Person
 from tests.catalog.models import Coupon
+from tests.catalog.places import Place
+from tests.catalog.servers import GameServer, GameTag
 
 
 def found(model: Any, **options: Any) -> list[str]:
@@ -51,6 +53,12 @@ def test_the_admins_of_the_project_are_answered() -> None:
 def test_what_no_key_answers_is_told(options: dict[str, Any], told: list[str]) -> None:
     """Orders, searches and filters are reported by their option; what a method decides is not known."""
     assert found(Company, **options) == told
+
+
+@pytest.mark.parametrize(("model", "name"), [(GameServer, "tags"), (GameTag, "servers"), (Place, "restaurant")])
+def test_a_filter_by_a_relation_to_other_objects_is_told(model: Any, name: str) -> None:
+    """Its choices could be shown, and each would be refused."""
+    assert found(model, list_filter=(name,)) == [f"list_filter: {name!r}"]
 
 
 def test_a_path_over_a_reference_is_told() -> None:

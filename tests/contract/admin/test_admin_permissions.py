@@ -283,6 +283,13 @@ def test_restoring_asks_for_each_object(pages: Pages, world: World, monkeypatch:
     assert "You may not restore the company “A binned”." in text_of(pages.get(""))
 
 
+def test_what_is_not_in_the_trash_is_not_restored(pages: Pages, world: World) -> None:
+    """The log says nothing of it, and the message says why."""
+    pages.post(f"{COMPANY}{world.live.pk}/restore/")
+    assert "The company “A live” is not in the trash." in text_of(pages.get(""))
+    assert not LogEntry.objects.filter(user_id=pages.user.pk).exists()
+
+
 def test_the_log_shows_nobody_what_others_have_done(pages: Pages, staff: Any, world: World) -> None:
     """Recent actions are one's own."""
     LogEntry.objects.log_actions(pages.user.pk, [world.live], 2, "Something secret.", single_object=True)

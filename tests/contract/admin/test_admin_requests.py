@@ -1,0 +1,138 @@
+"""What each page of the admin sends, beside the session and the user: those that no other test of a page counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from accounts.models import Group
+from dynamo_single.admin.jobs.models import AdminJob
+from project.directory.models import Company, Office, Person
+from tests.contract.conftest import NO_INLINES, Pages
+
+COMPANY = "directory/company/"
+
+
+@pytest.fixture
+def filled(pages: Pages) -> dict[str, str]:
+    """A company with a person and an office, one in the trash, a group, a job: by name."""
+    company = Company.objects.create(company_id="c", name="Acme")
+    person = Person.objects.create(company=company, person_id="p", name="Anna")
+    Office.objects.create(company=company, office_id="o", city="Ulm")
+    Company.objects.create(company_id="b", name="Bolt")
+    pages.post(f"{COMPANY}b/delete/", {"post": "yes"})
+    group = Group.objects.create(name="Editors")
+    job = AdminJob.objects.create(
+        user_key=str(pages.user.pk),
+        label="directory.company",
+        action="delete",
+        keys=["c"],
+        expires_at="2099-01-01T00:00:00Z",
+    )
+    return {"person": person.pk, "group": group.pk, "job": job.job_id, "me": pages.user.pk}
+
+
+READ = {
+    "directory/": [],
+    "jsi18n/": [],
+    "password_change/": [],
+    "password_change/done/": [],
+    "r/1/x/": [],
+    f"{COMPANY}?q=A": ["Query"],
+    f"{COMPANY}?q=A&scan=": ["Query"],
+    f"{COMPANY}nothing/change/": ["GetItem"],
+    f"{COMPANY}c/history/": ["GetItem", "Query"],
+    f"{COMPANY}b/change/": ["GetItem", "Query", "Query", "Query", "Query", "GetItem"],
+    f"{COMPANY}b/delete/": ["GetItem", "Query"],
+    f"{COMPANY}b/history/": ["GetItem", "Query", "GetItem"],
+    f"{COMPANY}c/restore/": [],
+    "directory/person/?q=A": ["Query", "GetItem"],
+    "directory/person/{person}/change/": ["GetItem", "GetItem"],
+    "directory/person/{person}/delete/": ["GetItem"],
+    "directory/person/{person}/history/": ["GetItem", "Query"],
+    "directory/office/": ["Query", "GetItem"],
+    "directory/office/add/": [],
+    "accounts/group/": ["Query"],
+    "accounts/group/add/": [],
+    "accounts/group/{group}/change/": ["GetItem"],
+    "accounts/group/{group}/delete/": ["GetItem"],
+    "accounts/group/{group}/history/": ["GetItem", "Query"],
+    "accounts/user/add/": [],
+    "accounts/user/{me}/delete/": ["GetItem"],
+    "accounts/user/{me}/history/": ["GetItem", "Query"],
+    "accounts/user/{me}/password/": ["GetItem"],
+    "autocomplete/?app_label=directory&model_name=office&field_name=company&term=": ["Query"],
+    "autocomplete/?app_label=directory&model_name=nothing&field_name=company&term=": [],
+    "dynamodb/table/": [],
+    "dynamodb/table/?index=gs1&pk=COMPANY": ["Query"],
+    "dynamodb/table/?index=gs9&pk=COMPANY": [],
+    "dynamodb/table/?pk=nothing": ["Query"],
+    "dynamodb/item/?pk=nothing&sk=nothing": ["GetItem"],
+    "dynamodb/item/?pk=nothing": [],
+    "dynamodb/health/?check=": ["Scan", "BatchGetItem"],
+    "dynamodb/health/?check=wrong": [],
+    "dynamodb/jobs/{job}/": ["GetItem"],
+    "dynamodb/jobs/nothing/": ["GetItem"],
+}
+
+
+@pytest.mark.parametrize("path", READ)
+def test_a_page_sends(pages: Pages, filled: dict[str, str], path: str) -> None:
+    """To be shown."""
+    pages.get(path.format(**filled), sends=READ[path])
+
+
+def _acting(action: str, *keys: str, **more: str) -> dict[str, Any]:
+    return {"action": action, "_selected_action": keys, **more}
+
+
+WRITTEN: dict[str, tuple[str, dict[str, Any], list[str]]] = {
+    "a form that is refused": (f"{COMPANY}c/change/", {"name": "", **NO_INLINES}, ["GetItem", "Query", "Query"]),
+    "a new form that is refused": (f"{COMPANY}add/", {"name": "", **NO_INLINES}, []),
+    "an action that is not there": (COMPANY, _acting("nothing", "c"), []),
+    "an action on nothing": (COMPANY, _acting("delete_selected"), []),
+    "an action on what is gone": (COMPANY, _acting("delete_selected", "gone", post="yes"), ["GetItem"]),
+    "restored by the list": (
+        f"{COMPANY}?trash=yes",
+        _acting("restore_selected", "b"),
+        ["GetItem", "Query", "UpdateItem", "Query", "PutItem"],
+    ),
+    "deleted for good": (
+        f"{COMPANY}b/delete/",
+        {"post": "yes"},
+        ["GetItem", "Query", "Query", "DeleteItem", "Query", "PutItem"],
+    ),
+    "restored though it is not in the trash": (f"{COMPANY}c/restore/", {}, ["GetItem"]),
+    "restored though it is gone": (f"{COMPANY}gone/restore/", {}, ["GetItem"]),
+    "a group": ("accounts/group/add/", {"name": "Readers"}, ["GetItem", "TransactWriteItems"]),
+    "a group changed": (
+        "accounts/group/{group}/change/",
+        {"name": "Readers"},
+        ["GetItem", "GetItem", "TransactWriteItems"],
+    ),
+    "a group deleted": (
+        "accounts/group/{group}/delete/",
+        {"post": "yes"},
+        ["GetItem", "TransactWriteItems", "Query", "PutItem"],
+    ),
+    "a person deleted": ("directory/person/{person}/delete/", {"post": "yes"}, ["GetItem", "UpdateItem", "PutItem"]),
+    "a job carried on": (
+        "dynamodb/jobs/{job}/",
+        {},
+        ["GetItem", "GetItem", "Query", "Query", "TransactWriteItems", "PutItem", "UpdateItem"],
+    ),
+    "a password refused": (
+        "password_change/",
+        {"old_password": "wrong"},
+        ["BatchGetItem", "UpdateItem", "UpdateItem", "UpdateItem"],
+    ),
+    "somebody's password refused": ("accounts/user/{me}/password/", {"password1": "a", "password2": "b"}, ["GetItem"]),
+}
+
+
+@pytest.mark.parametrize("what", WRITTEN)
+def test_a_form_sends(pages: Pages, filled: dict[str, str], what: str) -> None:
+    """To be answered."""
+    path, data, sends = WRITTEN[what]
+    pages.post(path.format(**filled), data, sends=sends)
