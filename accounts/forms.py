@@ -51,7 +51,7 @@ class PhoneField(forms.CharField):
 
     widget = forms.TextInput(attrs={"type": "tel", "autocomplete": "tel"})
 
-    def to_python(self, value: Any) -> Any:
+    def to_python(self, value: Any) -> str | None:
         """The number in E.164; without one ``None``."""
         text = super().to_python(value)
         if not text:

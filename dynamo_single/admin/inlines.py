@@ -78,7 +78,7 @@ class ReadsInlinesTogether:
         return formsets, inlines
 
 
-def _showing(formset: Any, queryset: QuerySet[DynamoModel]) -> Any:
+def _showing(formset: Any, queryset: QuerySet[DynamoModel]) -> type:
     """A class of formsets whose rows are read already."""
     return type(formset.__name__, (formset,), {"get_queryset": lambda self: queryset})
 

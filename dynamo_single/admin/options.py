@@ -14,7 +14,7 @@ from django.contrib.admin.utils import flatten_fieldsets
 from django.contrib.auth import get_permission_codename
 from django.core.exceptions import ValidationError
 from django.db import models
-from django.http import HttpRequest, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.urls import NoReverseMatch, URLPattern, path
 from django.utils.html import format_html
@@ -130,7 +130,9 @@ class DynamoModelAdmin(
             in_trash["delete_selected"] = in_batches(trash.for_good(delete), "purge")
         return in_trash
 
-    def response_action(self, request: HttpRequest, queryset: Any, action_location: object = None) -> Any:
+    def response_action(
+        self, request: HttpRequest, queryset: Any, action_location: object = None
+    ) -> HttpResponse | None:
         """Run an action; a refusal is a message, on an object's own page (since Django 6.1) as on the list."""
         try:
             chosen = holding.to_act_on(request, self, queryset)
@@ -356,7 +358,9 @@ class DynamoModelAdmin(
         message = trash.said_instead(request, message, level)
         super().message_user(request, message, level, extra_tags, fail_silently)
 
-    def delete_view(self, request: HttpRequest, object_id: str, extra_context: dict[str, object] | None = None) -> Any:
+    def delete_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, object] | None = None
+    ) -> HttpResponse:
         """Ask, then delete; if another writer was there in between, say so."""
         try:
             return super().delete_view(request, object_id, extra_context)

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.forms import Select, TextInput
 from django.http import HttpRequest
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from dynamo_single.backend.errors import is_stored_in_dynamodb
@@ -45,7 +46,7 @@ def _key_input() -> TextInput:
 class BoundedSelect(Select):
     """A select of at most ``MAX_CHOICES`` objects; of more, nobody could choose, and the key of one is typed."""
 
-    def render(self, name: str, value: object, attrs: Any = None, renderer: Any = None) -> Any:
+    def render(self, name: str, value: object, attrs: Any = None, renderer: Any = None) -> SafeString:
         """One Query for each megabyte of what there is to choose from, up to the bound."""
         choices = list(islice(iter(self.choices), MAX_CHOICES + 2))
         if len(choices) <= MAX_CHOICES + 1:

@@ -16,7 +16,7 @@ from django.contrib import messages
 from django.contrib.admin import ModelAdmin
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 from msgspec import Struct, field
 
@@ -129,12 +129,12 @@ class SavesAtOnce(_Base):
         """Log that an object was changed, in the same transaction."""
         return self._logged(request, partial(super().log_change, request, obj, message))
 
-    def response_add(self, request: HttpRequest, obj: Any, post_url_continue: str | None = None) -> Any:
+    def response_add(self, request: HttpRequest, obj: Any, post_url_continue: str | None = None) -> HttpResponse:
         """Django's, once everything is written."""
         self._finish(request)
         return super().response_add(request, obj, post_url_continue)
 
-    def response_change(self, request: HttpRequest, obj: Any) -> Any:
+    def response_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
         """Django's, once everything is written."""
         self._finish(request)
         return super().response_change(request, obj)

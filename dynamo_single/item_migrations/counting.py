@@ -15,6 +15,7 @@ from dynamo_single.item_migrations.online import Task
 from dynamo_single.item_migrations.online.changes.counts import Counting, counted_items
 from dynamo_single.item_migrations.snapshots import Snapshot
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.referrers import Referrers, name_of_count, references
 
 
@@ -77,7 +78,7 @@ def _field(model: Any, stored: str) -> Any:
     return next((each for each in references(model) if each.attribute.attr_name == stored), None)
 
 
-def _model(after: Snapshot) -> Any:
+def _model(after: Snapshot) -> type[DynamoModel]:
     model = registry.model_of_type(after.alias, after.item_type)
     if model is None:
         raise ConfigurationError(

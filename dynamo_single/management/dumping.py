@@ -102,7 +102,7 @@ class _Scanned:
         """A Scan has no order."""
         return self
 
-    def filter(self, **conditions: Any) -> Any:
+    def filter(self, **conditions: Any) -> QuerySet[DynamoModel]:
         """Named objects are read by their keys."""
         return self.queryset.filter(**conditions)
 

@@ -22,7 +22,7 @@ class Shape:
         """Whether a value that JSON gave is of this type."""
         raise NotImplementedError
 
-    def decoded(self, value: object) -> Any:
+    def decoded(self, value: object) -> object:
         """A value that fits, with its binary values as bytes; ``ValueError`` or ``TypeError`` where they are none."""
         return value
 

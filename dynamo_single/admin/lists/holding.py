@@ -71,7 +71,7 @@ def of(queryset: Any) -> Held | None:
     return found
 
 
-def detached(queryset: QuerySet[DynamoModel]) -> Any:
+def detached(queryset: QuerySet[DynamoModel]) -> QuerySet[DynamoModel]:
     """The queryset, answered by keys alone."""
     return queryset._asking(replace(queryset._asked, held=None))
 

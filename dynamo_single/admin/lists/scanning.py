@@ -18,6 +18,7 @@ from dynamo_single.admin.references import is_exact
 from dynamo_single.costs import measure_requests
 from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.matching import matches
+from dynamo_single.orm.conditions.terms import Condition
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.query.state import state_of
@@ -117,7 +118,7 @@ def _source(changelist: Any) -> tuple[Any, bool]:
     return holding.detached(everything).order_by().allow_scan(), False
 
 
-def _condition(queryset: QuerySet[DynamoModel]) -> Any:
+def _condition(queryset: QuerySet[DynamoModel]) -> Condition:
     state = state_of(queryset)
     return lower(state.where, state.layout)
 

@@ -55,7 +55,7 @@ def words(text: str) -> list[str]:
     return ["".join(found) for found in _WORDS.findall(text)]
 
 
-def anywhere(queryset: QuerySet[DynamoModel], fields: Sequence[str], text: str) -> Any:
+def anywhere(queryset: QuerySet[DynamoModel], fields: Sequence[str], text: str) -> QuerySet[DynamoModel]:
     """What has every word of a text in one of the fields; a word that a field cannot hold is not looked for there."""
     named = [lookup for name in fields for lookup in lookups(queryset.model, name)]
     for word in words(text):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -68,7 +69,7 @@ class Command(TableCommand):
         counts["written" if done else "left"] += 1
         self.stdout.write(f"{finding}{'' if done else f' Not done.{why}'}")
 
-    def _progress(self, counts: Counter[str]) -> Any:
+    def _progress(self, counts: Counter[str]) -> Callable[[int], None]:
         def progress(read: int) -> None:
             counts["read"] = read
             if self.stderr.isatty():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -78,7 +79,7 @@ class Command(TableCommand):
             outcome = " Not repaired: it was changed meanwhile."
         self.stdout.write(f"{finding}{outcome}")
 
-    def _progress(self, counts: Counter[str]) -> Any:
+    def _progress(self, counts: Counter[str]) -> Callable[[int], None]:
         def progress(read: int) -> None:
             counts["read"] = read
             if self.stderr.isatty():

@@ -216,11 +216,13 @@ class EdgesManager:
         """See ``create()``."""
         return await sync_to_async(self.create)(through_defaults=through_defaults, **kwargs)
 
-    async def aget_or_create(self, defaults: Any = None, **kwargs: Any) -> Any:
+    async def aget_or_create(self, defaults: Defaults = None, **kwargs: Any) -> tuple[DynamoModel, bool]:
         """See ``get_or_create()``."""
         return await sync_to_async(self.get_or_create)(defaults, **kwargs)
 
-    async def aupdate_or_create(self, defaults: Any = None, create_defaults: Any = None, **kwargs: Any) -> Any:
+    async def aupdate_or_create(
+        self, defaults: Any = None, create_defaults: Any = None, **kwargs: Any
+    ) -> tuple[DynamoModel, bool]:
         """See ``update_or_create()``."""
         return await sync_to_async(self.update_or_create)(defaults, create_defaults, **kwargs)
 
@@ -310,7 +312,7 @@ def _resolved(defaults: Defaults) -> dict[str, object]:
     return {name: value() if callable(value) else value for name, value in (defaults or {}).items()}
 
 
-def manager_class(base: Any) -> Any:
+def manager_class(base: Any) -> type:
     """The relation's manager with a class of managers behind it."""
     return type("ManyToManyManager", (EdgesManager, base), {"__module__": base.__module__})
 

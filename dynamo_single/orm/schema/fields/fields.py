@@ -14,6 +14,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from django.core.checks import CheckMessage
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models.query_utils import DeferredAttribute
@@ -157,7 +158,7 @@ class NumberField(DynamoField, models.FloatField):  # type: ignore[type-arg]  # 
 class DecimalField(DynamoField, models.DecimalField):  # type: ignore[type-arg]  # not generic at run time
     """An exact decimal number; without ``max_digits`` DynamoDB's 38 digits bound it."""
 
-    def check(self, **kwargs: object) -> Any:
+    def check(self, **kwargs: object) -> list[CheckMessage]:
         """Django's checks, whose bounds are optional here."""
         bounded = self.max_digits is not None and self.decimal_places is not None
         return super().check(**kwargs) if bounded else models.Field.check(self, **kwargs)
@@ -219,7 +220,7 @@ class DocumentField(DynamoField, models.JSONField):
             given = {"holds": {"M": dict, "L": list}.get(self.attribute.attr_type), **given}
         return shown_once_stored(self, models.Field.formfield(self, **given))
 
-    def to_python(self, value: object) -> Any:
+    def to_python(self, value: object) -> object:
         """The document, also from a fixture."""
         return from_fixture(self.attribute, value)
 

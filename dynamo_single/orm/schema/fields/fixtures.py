@@ -49,6 +49,6 @@ class FixtureDecoder(json.JSONDecoder):
         super().__init__(**options)
         self.attribute = attribute
 
-    def decode(self, s: str, *args: Any) -> Any:
+    def decode(self, s: str, *args: Any) -> object:
         """The value that was written."""
         return from_fixture(self.attribute, super().decode(s, *args))
