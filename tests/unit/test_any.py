@@ -1,0 +1,134 @@
+"""Each ``Any`` in the signature of something public has a reason: Django's own signature, or one of the table below."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from django.contrib.admin import AdminSite, ModelAdmin
+from django.contrib.admin.options import InlineModelAdmin
+from django.contrib.auth.backends import ModelBackend
+from django.forms.models import BaseModelForm
+from django.forms.widgets import ChoiceWidget
+
+ROOT = Path(__file__).resolve().parents[2]
+#: The modules that have what a project calls, subclasses or is given.
+PUBLIC = (
+    "dynamo_single/*.py",
+    "accounts/*.py",
+    "dynamo_single/admin/*.py",
+    "dynamo_single/auth/*.py",
+    "dynamo_single/cache/*.py",
+    "dynamo_single/orm/query/*.py",
+    "dynamo_single/orm/model/*.py",
+    "dynamo_single/orm/schema/attributes/*.py",
+    "dynamo_single/orm/schema/children.py",
+    "dynamo_single/item_migrations/operations/*.py",
+)
+#: Whose signatures bind those of a class that has them among its bases, or is mixed into them.
+MIXED_INTO = (ModelAdmin, InlineModelAdmin, AdminSite, BaseModelForm, ChoiceWidget, ModelBackend)
+THEIRS = ("django.", "pynamodb.", "asgiref.")
+#: What a signature may say of ``Any`` besides, and why; found in ``Class.method(name: annotation)`` or ``(-> ...)``.
+REASONS = {
+    r"^(Related|RelatedManager|GroupsManager|MembersManager|End|EdgesManager|EdgesDescriptor|Children|InKeyOrder)\.": (
+        "the objects, managers and querysets of a model that is known at run time only"
+    ),
+    r"\((obj|instance|user|self|model_instance|near|pk): ": "an object of a model that is known at run time only",
+    r"\((model|cls|base|owner|shape|app_config|apps): ": "a class that is known at run time only",
+    r"\((modeladmin|model_admin|form|formsets|form_class|inline|fieldsets|extra_context|options|message|response): ": (
+        "the admin's own, which django-stubs has generic over the model, or as anything"
+    ),
+    r"\((field|deletion|queryset|from_queryset|instances|unique_checks|view|get_response|defaults|create_defaults): ": (
+        "Django's own, generic over a model that is known at run time only, or of any type"
+    ),
+    r"\((value|values|inner|version|item|reasons|failed|declared|called|claims|params|condition|convert|function): ": (
+        "a value of whatever type an attribute, an answer or a setting has"
+    ),
+    r"\((choices|validators|upload_to): ": "values, and functions of values, of any type, as Django's fields take them",
+    r"\(\*\*?(args|kwargs|options|more|identifiers|answer|objs|querysets): ": "handed on to what checks it, by name",
+    r"\.(prepare|encode|decode|clean|current|value_at|from_text|missing_value)\(-> ": "a value of an attribute",
+    r"\.(attribute_values|content_type|id|reference_field)\(-> ": "what an attribute of that name holds",
+    r"\.make_field\(-> ": "a field of Django's, whatever it takes and gives",
+    r"\.(read|aread_along|aggregate|by_pk|check|total|current_author)\(-> ": "values, rows or objects that are read",
+    r"\.(read_values|signed|items|values|get_decoded)\(-> ": "values by name, of any type",
+    r"\.(refused_form|versioned|shown|hidden|with_values|worded|entries|write|for_good|of_parent|deletion_of)\(-> ": (
+        "classes and lists that are made for one page of the admin"
+    ),
+    r"^\.(atomic|identifier_label|stand_in|objects|save_options|deleted_objects|went_along|replaced)\(-> ": (
+        "several types, of which the caller knows which one it is given"
+    ),
+    r"^(Later|Extract|UserGroupsForm|CursorListMixin|LogEntry|LogEntryManager|CopiedAttribute|PynamoDBHooks)\.": (
+        "a module, a form, a document or a library that is known at run time only"
+    ),
+    r": .*(Page|Paginator|ModelAdmin|Field|BaseModelForm)\[Any|Paginator\[Any\]\)$": (
+        "a generic class of Django's, whatever it is of"
+    ),
+}
+
+
+def signatures(path: Path) -> Iterator[tuple[str, str, str]]:
+    """The classes and functions of a file with an ``Any``: the class, the function, and what says it."""
+
+    def within(node: ast.AST, classes: str) -> Iterator[tuple[str, str, str]]:
+        for each in ast.iter_child_nodes(node):
+            if isinstance(each, ast.ClassDef) and not each.name.startswith("_"):
+                yield from within(each, f"{classes}.{each.name}".lstrip("."))
+            elif isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and not re.match(r"_(?!_)", each.name):
+                yield from ((classes, each.name, said) for said in _said(each))
+
+    return within(ast.parse(path.read_text()), "")
+
+
+def _said(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
+    given = function.args
+    stars = {given.vararg: "*", given.kwarg: "**"}
+    for each in [*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, stars)]:
+        if each.annotation is not None and "Any" in (text := ast.unparse(each.annotation)):
+            yield f"{stars.get(each, '')}{each.arg}: {text}"
+    if function.returns is not None and "Any" in (text := ast.unparse(function.returns)):
+        yield f"-> {text}"
+
+
+def is_theirs(module: ModuleType, classes: str, function: str) -> bool:
+    """Whether a method is one of a library's class, which says what it takes and gives."""
+    found: object = module
+    for name in filter(None, classes.split(".")):
+        found = getattr(found, name)
+    bases = found.__mro__ if isinstance(found, type) else ()
+    theirs = [base for base in bases if base.__module__.startswith(THEIRS)]
+    # What is mixed into their classes has none of them among its bases.
+    return any(function in vars(base) for base in theirs) or (
+        bool(classes) and any(hasattr(each, function) for each in MIXED_INTO)
+    )
+
+
+def without_reason(path: Path) -> list[str]:
+    """The signatures of a file that say ``Any`` for no reason that is known."""
+    module = importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"))
+    return [
+        f"{classes}.{function}({said})"
+        for classes, function, said in signatures(path)
+        if not is_theirs(module, classes, function)
+        and not any(re.search(reason, f"{classes}.{function}({said})") for reason in REASONS)
+    ]
+
+
+@pytest.mark.parametrize(
+    "path", sorted(path for pattern in PUBLIC for path in ROOT.glob(pattern)), ids=lambda it: it.stem
+)
+def test_each_any_of_a_public_signature_has_a_reason(path: Path) -> None:
+    """What a project calls says what it takes, unless Django or the model at run time decides it."""
+    assert without_reason(path) == []
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_each_reason_is_one_of_some_signature(reason: str) -> None:
+    """A reason that nothing needs any more is dropped."""
+    paths = (path for pattern in PUBLIC for path in ROOT.glob(pattern))
+    found = (f"{classes}.{function}({said})" for path in paths for classes, function, said in signatures(path))
+    assert any(re.search(reason, each) for each in found)
