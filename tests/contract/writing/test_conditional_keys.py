@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from django.db.models import F, Q
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from dynamo_single import counters, models, transactions
 from dynamo_single.exceptions import KeyNotFilled, NoAccessPattern, NotSupported, StaleObject
 from dynamo_single.table import Request, Table
-from dynamo_single.testing import assert_requests, capture_requests
+from dynamo_single.testing import assert_requests, capture_requests, setup_table
 from dynamo_single.verification import repair, verify
 from tests.catalog.queues import Alarm, Dispatch, Foreman, Patrol
 from tests.contract.racing import before_write
 from tests.contract.tables import assert_consistent, everything
+from tests.deep import examples
 from tests.unit.declaring import declare, forgotten, messages
 
 pytestmark = pytest.mark.usefixtures("table")
@@ -200,6 +204,60 @@ def test_a_query_that_does_not_ask_for_it_is_answered_by_another_key_or_refused(
     assert f"  waiting (gs1) 'WAITING' / '{{rank}}#{{dispatch_id}}' if status='open': {why}" in lines
     with pytest.raises(NoAccessPattern, match=r"ask for \(data__hot=True \| status='late'\) too"):
         list(Alarm.objects.using_index("hot"))
+
+
+WRITES = st.tuples(
+    st.sampled_from(["save", "stale", "update", "add", "bulk", "trash", "restore", "block"]),
+    st.sampled_from(["a", "b"]),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "status": st.sampled_from(["open", "done", "late"]),
+            "rank": st.integers(3, 6),
+            "owner": st.sampled_from([None, "Ann", "Bob"]),
+        },
+    ),
+)
+
+
+def write(how: str, pk: str, values: dict[str, Any], stale: dict[str, Any]) -> None:
+    """One write, by one of the ways that there are; one by an object that is older than the item may be refused."""
+    live = Dispatch.objects.filter(pk=pk)
+    obj = stale[pk] if how == "stale" else live.first()
+    if how == "update":
+        live.update(**values, note="x")
+    elif how == "add":
+        live.filter(rank__lt=6).update(**{**values, "rank": F("rank") + 1})
+    elif how == "restore":
+        Dispatch.deleted_objects.filter(pk=pk).restore()
+    elif obj is not None and how == "trash":
+        obj.delete()
+    elif obj is not None:
+        for name, value in values.items():
+            setattr(obj, name, value)
+        if how == "bulk":
+            Dispatch.objects.bulk_update([obj], ["status", "rank", "owner"])
+        elif how == "block":
+            with transactions.atomic():
+                obj.save()
+        else:
+            with suppress(StaleObject):
+                obj.save()
+
+
+@settings(max_examples=examples(15, 200), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(WRITES, min_size=1, max_size=8))
+def test_the_index_holds_what_meets_the_condition_after_any_writes(table: Table, writes: list[Any]) -> None:
+    """Also by objects that were read before others wrote."""
+    setup_table()
+    stale = {pk: Dispatch.objects.create(dispatch_id=pk, rank=4) for pk in ("a", "b")}
+    for how, pk, values in writes:
+        write(how, pk, values, stale)
+        listed = {each.pk: each.rank for each in Dispatch.objects.filter(status="open")}
+        stored = [item for item in everything(table).values() if "deletedAt" not in item]
+        wanted = [item for item in stored if item["status"]["S"] == "open"]
+        assert listed == {item["dispatch_id"]["S"]: int(item["rank"]["N"]) for item in wanted}
+    assert_consistent()
 
 
 def test_explain_shows_the_condition(table: Table) -> None:
