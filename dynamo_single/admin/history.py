@@ -62,6 +62,13 @@ def is_beside(model: Any) -> bool:
     return bool(LogEntry._options.alias == model._options.alias)
 
 
+def lists_by_time() -> bool:
+    """Whether a key lists the entries of all users by their time."""
+    from dynamo_single.admin import log
+
+    return is_in_dynamodb() and log.TIME_INDEX is not None
+
+
 def entries() -> Any:
     """The log's queryset, newest first."""
     from dynamo_single.admin.log import LogEntry

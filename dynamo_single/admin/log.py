@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from django.apps import apps
 from django.conf import settings
@@ -17,6 +17,10 @@ from django.utils.translation import gettext_lazy as _
 
 from dynamo_single import models
 from dynamo_single.admin import changes, content_types
+from dynamo_single.conf import table_settings
+
+#: The index that lists the entries of all users: the table's second one, if it has one.
+TIME_INDEX: Final = next((name for name in table_settings().indexes if name != "gs1"), None)
 
 
 class LogEntryManager(models.Manager["LogEntry"]):
@@ -53,7 +57,8 @@ class LogEntryManager(models.Manager["LogEntry"]):
 class LogEntry(models.Model):
     """One action of one user: the twin of Django's ``LogEntry``, read newest first.
 
-    A user's entries are one partition, "recent actions" one Query; an object's history is one Query on ``gs1``.
+    A user's entries are one partition, "recent actions" one Query; an object's history is one Query on ``gs1``, and the
+    entries of all users, by their time, one on the table's second index, if it has one.
     """
 
     user: Any = models.ReferenceAttribute(settings.AUTH_USER_MODEL, _("user"), related_name="+")
@@ -70,6 +75,8 @@ class LogEntry(models.Model):
     class Keys:
         primary = models.Key("LOG#USER#{user_id}", "{action_time}#{entry_id}")
         by_object = models.IndexKey("gs1", "LOG#OBJECT#{object_type}#{object_id}", "{action_time}#{entry_id}")
+        if TIME_INDEX is not None:
+            by_time = models.IndexKey(TIME_INDEX, "LOG", "{action_time}#{entry_id}")
 
     class Meta:
         app_label = "dynamo_single"

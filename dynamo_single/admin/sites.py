@@ -17,6 +17,7 @@ from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 
+from dynamo_single.admin import logbook
 from dynamo_single.admin.choosing import ChoicesView
 from dynamo_single.admin.history import LoggedModelAdmin, entries, is_in_dynamodb
 from dynamo_single.admin.lists import holding
@@ -65,7 +66,10 @@ class DynamoAdminSite(TableSite):
         for app in apps:
             app["models"] = [entry for entry in app["models"] if _is_of_use(entry["model"])]
         found = [app for app in apps if app["models"]]
-        return found if app_label else [*found, *tables.entries(self, request)]
+        if app_label:
+            return found
+        log = [(_("Log"), "dynamodb_log", logbook.PERMISSION)] if is_in_dynamodb() else []
+        return [*found, *tables.entries(self, request, log)]
 
     def password_change(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> Any:
         """One's own password; ``password_change_form`` is an attribute of Django's site since 6.0."""
@@ -91,7 +95,7 @@ class DynamoAdminSite(TableSite):
         for each in urls:
             if getattr(each, "name", None) == "view_on_site":
                 each.callback = _or_missing(self, each.callback)
-        return [*tables.urls(self), *jobs.urls(self), *urls]
+        return [*tables.urls(self), *logbook.urls(self), *jobs.urls(self), *urls]
 
     def autocomplete_view(self, request: HttpRequest) -> Any:
         """What a field's search finds, as in a list; where no key answers it, what has the key that is typed.

@@ -50,6 +50,7 @@ TEMPLATES = [
     "dynamo_single/admin/delete_selected.html",
     "dynamo_single/admin/in_trash.html",
     "dynamo_single/admin/job.html",
+    "dynamo_single/admin/log.html",
     "dynamo_single/admin/table/base.html",
     "dynamo_single/admin/table/costs.html",
     "dynamo_single/admin/table/health.html",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.http import HttpRequest
 from django.urls import URLPattern, reverse
 from django.utils.translation import gettext as _
@@ -15,12 +17,18 @@ def urls(site: TableSite) -> list[URLPattern]:
     return [*views.urls(site), *patterns.urls(site), *health.urls(site)]
 
 
-def entries(site: TableSite, request: HttpRequest) -> list[dict[str, object]]:
-    """What the admin's index lists of them, as a further app: those that the user has the permission of."""
+def entries(
+    site: TableSite, request: HttpRequest, more: Sequence[tuple[str, str, str]] = ()
+) -> list[dict[str, object]]:
+    """What the admin's index lists of them, as a further app: those that the user has the permission of.
+
+    ``more`` are other pages that stand there: name, view and permission.
+    """
     pages = (
         (_("Table"), "dynamodb_table", permissions.TABLE),
         (_("Access patterns"), "dynamodb_patterns", permissions.PATTERNS),
         (_("Health"), "dynamodb_health", permissions.HEALTH),
+        *more,
     )
     found = [
         {
