@@ -18,9 +18,19 @@ from django.utils.translation import gettext_lazy as _
 from dynamo_single import models
 from dynamo_single.admin import changes, content_types
 from dynamo_single.conf import table_settings
+from dynamo_single.exceptions import ConfigurationError
+
+def _second_index() -> str | None:
+    try:
+        indexes = table_settings().indexes
+    except ConfigurationError:
+        # Reported in one line where this app begins, which the admin's may come before.
+        return None
+    return next((name for name in indexes if name != "gs1"), None)
+
 
 #: The index that lists the entries of all users: the table's second one, if it has one.
-TIME_INDEX: Final = next((name for name in table_settings().indexes if name != "gs1"), None)
+TIME_INDEX: Final = _second_index()
 
 
 class LogEntryManager(models.Manager["LogEntry"]):
