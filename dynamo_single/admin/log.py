@@ -20,6 +20,7 @@ from dynamo_single.admin import changes, content_types
 from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import ConfigurationError
 
+
 def _second_index() -> str | None:
     try:
         indexes = table_settings().indexes
