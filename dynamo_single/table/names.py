@@ -22,6 +22,8 @@ VERSION = "version"
 SCHEMA_VERSION = "schemaVersion"
 #: Names the copies of an item's attributes that have not followed a change yet.
 COPIES_DUE = "copiesDue"
+#: The identity that an object had before it moved, until all that refers to it has followed.
+MOVED_FROM = "movedFrom"
 #: Begins the names of an item's counts of the objects that refer to it by a reference that is checked.
 REFERRED_PREFIX = "refs:"
 

@@ -31,6 +31,7 @@ Kind = Literal[
     "derived item left over",
     "copy",
     "copies due",
+    "move due",
     "counter",
     "child of nobody",
     "refers to nobody",

@@ -30,7 +30,7 @@ from dynamo_single.table.listeners import SentRequest, listening
 from dynamo_single.table.pace import Rate
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table, get_table
-from dynamo_single.verification import cascades, child_counters, claims, copies, derived, items
+from dynamo_single.verification import cascades, child_counters, claims, copies, derived, items, moves
 from dynamo_single.verification.findings import Checks, Finding, Subject, present
 
 __all__ = ["Examined", "Finding", "examine", "repair", "verify"]
@@ -38,7 +38,7 @@ __all__ = ["Examined", "Finding", "examine", "repair", "verify"]
 CHECKS: Final[tuple[Checks, ...]] = (items, claims, derived, copies, cascades)
 #: Checks that send requests of their own, since a key does not find what they look at: counting, for example.
 Inquiry = Callable[[Table, Subject], Iterator[Finding]]
-INQUIRIES: Final[tuple[Inquiry, ...]] = (copies.due, child_counters.inquire)
+INQUIRIES: Final[tuple[Inquiry, ...]] = (copies.due, moves.due, child_counters.inquire)
 
 #: How often what an item has to do with is read again because it names further items.
 _ROUNDS: Final = 4

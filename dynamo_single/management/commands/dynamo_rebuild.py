@@ -18,6 +18,7 @@ from dynamo_single.orm.effects.together import effects_of
 from dynamo_single.orm.filled import ownership
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.reading import single
+from dynamo_single.orm.write import following
 from dynamo_single.table.flow import run
 from dynamo_single.table.table import Table
 from dynamo_single.verification.findings import Subject
@@ -62,7 +63,7 @@ class Command(TableCommand):
     def _mend(self, table: Table, finding: Finding, counts: Counter[str]) -> None:
         why = ""
         try:
-            done = repair(finding, table) or (finding.kind == "copies due" and _completed(table, finding))
+            done = repair(finding, table) or (finding.kind in ("copies due", "move due") and _completed(table, finding))
         except (InvalidValue, SchemaVersionError) as error:
             # Something that follows from it cannot be read: the rest of the table is rebuilt all the same.
             done, why = False, f" {error}"
@@ -79,7 +80,8 @@ class Command(TableCommand):
 
 
 def _completed(table: Table, finding: Finding) -> bool:
-    """Let the copies of a marked source follow, however many; ``False`` if somebody else changed it."""
+    """Let the copies of a marked source follow, or what refers to a moved object, however many; ``False`` if somebody
+    else changed it."""
     item = run(single.get_item(table, finding.key))
     model = None if item is None else Subject.of(table.settings.alias, item).model
     if item is None or model is None:
@@ -88,6 +90,7 @@ def _completed(table: Table, finding: Finding) -> bool:
         obj = hydration.instance(model, item)
         for effect in effects_of(model):
             run(effect.complete(obj))
+        run(following.complete(obj))
     except StaleObject:
         return False
     return True

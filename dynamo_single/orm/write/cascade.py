@@ -219,6 +219,15 @@ class Cascade:
             self.done.clear()
             raise
 
+    async def send_at_once(self) -> bool:
+        """Send everything by one transaction; ``False``, and nothing is sent, where it takes several."""
+        collected = Block()
+        groups = [*self._groups(await self._composed(collected))]
+        if len(groups) > 1:
+            return False
+        await self._send_groups(groups, collected)
+        return True
+
     async def _send_parts(self) -> None:
         # It collects the writes, so that each is composed knowing those before it, and nothing is written twice.
         collected = Block()
@@ -226,13 +235,16 @@ class Cascade:
         groups = [*self._groups(parts)]
         if self.ask_first and len(groups) > 1:
             await self._ask(parts)
+        await self._send_groups(groups, collected)
+
+    async def _send_groups(self, groups: Iterable[Sequence[_Part]], collected: Block) -> None:
         added: Sums = {}
         for group in groups:
-            group = [replace(part, entry=part.step.held_to(part.entry, added)) for part in group]
-            await sending.commit(self._block(group))
-            _add_up(added, group)
-            self.done += [part.step.obj for part in group if part.step.is_told]
-            for part in group:
+            held = [replace(part, entry=part.step.held_to(part.entry, added)) for part in group]
+            await sending.commit(self._block(held))
+            _add_up(added, held)
+            self.done += [part.step.obj for part in held if part.step.is_told]
+            for part in held:
                 await part.step.remember(part.write, part.write.stored_after(None))
         for callback in collected.callbacks:
             await callback()

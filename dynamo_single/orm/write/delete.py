@@ -34,7 +34,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.referrers import checked
-from dynamo_single.orm.write import cascade, on_delete
+from dynamo_single.orm.write import cascade, following, on_delete
 from dynamo_single.orm.write.cascade import Cascade, Listing, Step
 from dynamo_single.orm.write.save import only_if, without
 from dynamo_single.table.flow import pause
@@ -55,6 +55,9 @@ async def delete(
     """
     if obj._stored is None:
         raise ValueError(f"{obj._meta.object_name} object can't be deleted because it is not stored.")
+    if pending is None:
+        # What refers to the identity that it had goes along too.
+        await following.complete(obj)
     done: list[Any] = []
     origin = obj if origin is None else origin
     try:

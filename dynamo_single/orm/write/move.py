@@ -1,50 +1,51 @@
 """Moving an object to another primary key: the new item, the old one's deletion and all that follows, at once.
 
-What sends is a coroutine. Objects that refer to the moved one are not moved along: where there are
-any, it refuses.
+What sends is a coroutine. ``move()`` refuses where objects refer to the one that moves; ``move_tree()`` lets them
+follow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from asgiref.sync import sync_to_async
-from django.db import router
-from django.db.models import DO_NOTHING
 from django.db.models.signals import post_save, pre_save
 
-from dynamo_single.exceptions import MissingReference, NoAccessPattern, NotSupported
+from dynamo_single.exceptions import AlreadyExists, MissingReference, NotSupported, StaleObject
 from dynamo_single.orm.effects import sending
 from dynamo_single.orm.effects.compose import compose_move
-from dynamo_single.orm.effects.effect import Effects, Subject
+from dynamo_single.orm.effects.effect import Subject
 from dynamo_single.orm.effects.together import effects_of
-from dynamo_single.orm.filled import knowledge
+from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.held import hold_only, values_held
 from dynamo_single.orm.items.native import makes_objects, notify
 from dynamo_single.orm.items.partial import completed
-from dynamo_single.orm.items.serialization import Values, computed_key, twinned
-from dynamo_single.orm.plan.plan import Visibility
+from dynamo_single.orm.items.serialization import Values, computed_key
 from dynamo_single.orm.plan.projection import PartialItem
-from dynamo_single.orm.requests.actions import ItemKey, key_of
+from dynamo_single.orm.reading import single
+from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
 from dynamo_single.orm.requests.block import Block, current
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.children import declared
 from dynamo_single.orm.schema.fields.columns import relations_from_sql
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.owners import are_plain
-from dynamo_single.orm.write import assignments
+from dynamo_single.orm.write import assignments, following
+from dynamo_single.orm.write.cascade import Cascade, Step
+from dynamo_single.orm.write.following import new_item, uncounted
 from dynamo_single.orm.write.intentions import SAVE
+from dynamo_single.orm.write.referring import found_by, references_to, refuse_rows
 from dynamo_single.orm.write.save import begun_anew, remember, save, without
 from dynamo_single.table import names
 from dynamo_single.table.flow import local, run
+from dynamo_single.table.limits import MAX_ACTIONS
+from dynamo_single.table.table import get_table
 
 #: What an object's attributes and its related objects are.
 _State = tuple[dict[str, Any], dict[str, Any]]
-_VISIBILITIES: tuple[Visibility, ...] = ("all", "live", "deleted")
 
 
 class Movable:
@@ -65,13 +66,33 @@ class Movable:
         else:
             await sync_to_async(self.move)(**changes)
 
-    move.alters_data = amove.alters_data = True  # type: ignore[attr-defined]  # templates call neither
+    def move_tree(self, **changes: Any) -> None:
+        """``move()``, and all that refers to the object by a reference which a key finds refers to its new identity.
+
+        What has the reference in its primary key moves too, and what refers to that follows as well. One transaction if
+        they fit into one, after the Queries that find them; else the object first, and then transactions of up to a
+        hundred actions. Interrupted, it is gone on with by the same call, or by ``move_tree()`` of the object as it is
+        stored then. ``post_save`` is sent for the object alone, when all have followed.
+        """
+        run(move(self, changes, current(), tree=True))
+
+    async def amove_tree(self: Any, **changes: Any) -> None:
+        """``move_tree()``, awaited unless a project's class has one of its own."""
+        if are_plain(self.__class__, ("move_tree",)) and makes_objects(type(self)):
+            await move(self, changes, current(), tree=True)
+        else:
+            await sync_to_async(self.move_tree)(**changes)
+
+    # Templates call none of them.
+    move.alters_data = amove.alters_data = True  # type: ignore[attr-defined]
+    move_tree.alters_data = amove_tree.alters_data = True  # type: ignore[attr-defined]
 
 
-async def move(obj: Any, changes: Mapping[str, object], pending: Block | None) -> None:
+async def move(obj: Any, changes: Mapping[str, object], pending: Block | None, *, tree: bool = False) -> None:
     """Set attributes and store the object under the key that they give: one transaction; a save if that is its own.
 
-    Nothing is overwritten, and the old item has to be as it was read. If it fails, the object is as it was.
+    Nothing is overwritten, and the old item has to be as it was read. If it fails, the object is as it was. With the
+    ``tree`` all that refers to it follows; what an earlier run of that left is done first.
     """
     model = type(obj)
     if obj._stored is None:
@@ -81,6 +102,8 @@ async def move(obj: Any, changes: Mapping[str, object], pending: Block | None) -
         raise TypeError(f"{model._meta.object_name}.move() got an unexpected keyword argument {unknown[0]!r}.")
     if isinstance(obj._stored, PartialItem):
         await completed(obj)
+    if tree and pending is None:
+        await following.complete(obj)
     before = _state(obj)
     try:
         for name, value in changes.items():
@@ -94,9 +117,10 @@ async def move(obj: Any, changes: Mapping[str, object], pending: Block | None) -
         if computed_key(model, identity) == key_of(obj._stored):
             await save(obj, SAVE, pending)
         else:
-            await begun_anew(partial(_move, obj, _state(obj), before, pending))
+            await begun_anew(partial(_move_with_others if tree else _move, obj, _state(obj), before, pending))
     except BaseException:
-        _set_state(obj, before)
+        if names.MOVED_FROM not in obj._stored:
+            _set_state(obj, before)  # else the object itself has moved
         raise
     await notify(post_save, model, created=False, **announced)
 
@@ -112,51 +136,102 @@ def _set_state(obj: DynamoModel, state: _State) -> None:
 
 async def _move(obj: DynamoModel, wanted: _State, as_it_was: _State, pending: Block | None) -> None:
     """Send the move to what ``wanted`` says; it changes nothing of the object before it is sent."""
-    model, effects = type(obj), effects_of(type(obj))
-    _set_state(obj, wanted)
-    values, item = await _new_item(obj, effects, pending)
-    target = hydration.instance(model, item)
-    # What is reported of the old item has its ``pk``, and a block that is discarded leaves the object as it was.
-    _set_state(obj, as_it_was)
+    effects, move = effects_of(type(obj)), await _drafted(obj, wanted, as_it_was, pending)
     await _refuse_orphans(obj)
-    if relations_from_sql(model):
-        await local(partial(_refuse_rows, obj))
     absent: frozenset[ItemKey] = frozenset()
     while True:
-        write = await compose_move(obj, effects, target, values, pending=pending, absent=absent)
+        write = await compose_move(obj, effects, move.target, move.values, pending=pending, absent=absent)
         try:
             stored = await sending.deliver(obj, write)
         except MissingReference as error:
             absent = without(write, effects, error)
         else:
             break
+    await move.remember(write, stored)
+
+
+async def _drafted(obj: DynamoModel, wanted: _State, as_it_was: _State, pending: Block | None) -> _Move:
+    model = type(obj)
     _set_state(obj, wanted)
-    obj._prefetched_objects_cache = {}
-    await remember(obj, write, stored)
+    values, item = await new_item(obj, effects_of(model), pending)
+    # What is reported of the old item has its ``pk``, and a block that is discarded leaves the object as it was.
+    _set_state(obj, as_it_was)
+    if relations_from_sql(model):
+        await local(partial(refuse_rows, obj))
+    return _Move(obj, hydration.instance(model, item), values, wanted)
 
 
-async def _new_item(obj: DynamoModel, effects: Effects, pending: Block | None) -> tuple[Values, hydration.Item]:
-    """What the object will hold, and its item; what the model does not know of the old item goes along."""
-    await knowledge.ask(registry.layout_of(type(obj)))
-    form, before = form_of(type(obj)), obj._stored
-    given = values_held(obj)
-    for effect in effects:
-        given = {**given, **await effect.fill(Subject(obj), given, before, None, pending, lenient=False)}
-    base = form.upgraded(before)
-    held = hydration.values_of(type(obj), before)
-    changed = form.difference(form.prepared(given, base), held, base, named=False)
-    form.check_whole(changed)
-    form.refuse_fixed(changed)
-    form.refuse_immutable((), changed, held)
-    changed |= form.automatic_values(obj)
-    for effect in effects:
-        changed |= effect.stamp(before)
-    values = {**held, **changed}
-    partition, sort = computed_key(form.model, values)
-    key = {names.PARTITION_KEY: {"S": partition}, names.SORT_KEY: {"S": sort}}
-    foreign = {name: dict(value) for name, value in base.items() if name not in form.known}
-    item = {**foreign, **form.after({**base, **key}, held, changed)}
-    return values, twinned(item, form.twins) if form.twins else item
+class _Move(Step):
+    """The object's own move, of several writes or alone."""
+
+    def __init__(self, obj: Any, target: Any, values: Values, wanted: _State) -> None:
+        super().__init__(obj)
+        self.target = target
+        self.values = values
+        self.wanted = wanted
+
+    def marked(self, mark: hydration.Item) -> _Move:
+        """The same of an item with a mark, and without its counts."""
+        model = type(self.obj)
+        target = hydration.instance(model, {**uncounted(model, self.target._stored), **mark})
+        return _Move(self.obj, target, self.values, self.wanted)
+
+    async def send(self, pending: Block | None) -> bool:
+        """Send it by itself, or leave it to the block."""
+        write = await self.compose(pending)
+        await self.remember(write, await sending.deliver(self.obj, write))
+        return True
+
+    async def compose(self, pending: Block | None) -> Write:
+        """Its write, among those of the others."""
+        effects = effects_of(type(self.obj))
+        none = frozenset[ItemKey]()
+        return await compose_move(self.obj, effects, self.target, self.values, pending=pending, absent=none)
+
+    async def remember(self, write: Write, stored: Item) -> None:
+        """The object is where it wanted to be."""
+        _set_state(self.obj, self.wanted)
+        self.obj._prefetched_objects_cache = {}
+        await remember(self.obj, write, stored)
+
+
+async def _move_with_others(obj: Any, wanted: _State, as_it_was: _State, pending: Block | None) -> None:
+    """Send the move, and let follow all that refers to the object: one transaction if that is enough, else several."""
+    move = await _drafted(obj, wanted, as_it_was, pending)
+    way = following.Way.of(type(obj), obj.pk, move.target.pk, {})
+    below = await following.all_below(way, MAX_ACTIONS)
+    if pending is not None:
+        if below is None:
+            raise NotSupported(
+                f"{Subject(obj).name} cannot move with all that refers to it in an atomic() block: that is more than "
+                f"the {MAX_ACTIONS} actions of a transaction. Call move_tree() outside of one; nothing was written."
+            )
+        await Cascade([move.marked({}), *below]).send(pending)
+        return
+    mark = {names.MOVED_FROM: following.mark_of(obj)}
+    try:
+        if below is not None and await Cascade([move.marked({}), *below]).send_at_once():
+            await following.read_counts(obj)
+            return
+        await Cascade([move.marked(mark)]).send(None)
+    except (AlreadyExists, StaleObject):
+        if not await _moved_before(move, mark):
+            raise
+        await following.complete(obj)
+    else:
+        await following.Following(obj).carry_out(again=False)
+
+
+async def _moved_before(move: _Move, mark: Item) -> bool:
+    """Whether an earlier run has moved the object, and the others had not all followed; the object knows of it then."""
+    obj, model = move.obj, type(move.obj)
+    found = await single.stored_item(get_table(model._options.alias), key_of(move.target._stored))
+    if found is None or found.get(names.ITEM_TYPE) != move.target._stored[names.ITEM_TYPE]:
+        return False
+    if any(found.get(name) != value for name, value in mark.items()):
+        return False
+    hydration.follow(obj, hydration.instance(model, {name: dict(value) for name, value in found.items()}), ())
+    return True
 
 
 async def _refuse_orphans(obj: DynamoModel) -> None:
@@ -164,10 +239,10 @@ async def _refuse_orphans(obj: DynamoModel) -> None:
 
     What follows from an object follows it; where a model has other objects too, all that refer to it are read.
     """
-    for field, always in _references(type(obj)):
+    for field, always in references_to(type(obj)):
         # Planning asks for it.
         await field.model._base_manager.all()._know()
-        for queryset in _found_by(field, obj.pk, always=always):
+        for queryset in found_by(field, obj.pk, always=always):
             follows = field.model.derived_by in (field.name, field.attname)
             if follows:
                 found = any(not each.is_derived() for each in await queryset._read())
@@ -177,53 +252,5 @@ async def _refuse_orphans(obj: DynamoModel) -> None:
                 label = obj._meta.label
                 raise NotSupported(
                     f"{label} with pk {obj.pk!r} cannot move: {field.model._meta.label} objects refer to it by "
-                    f"{field.name}, and would refer to nothing. Move or delete these first, or create another "
-                    f"{label} for them; nothing was written."
+                    f"{field.name}, and would refer to nothing. move_tree() takes them along; nothing was written."
                 )
-
-
-def _refuse_rows(obj: DynamoModel) -> None:
-    """The same for the rows of SQL models: a query for each."""
-    for related in relations_from_sql(type(obj)):
-        rows = related.related_model._base_manager.using(router.db_for_write(related.related_model))
-        if rows.filter(**{related.field.attname: obj.pk}).exists():
-            label = obj._meta.label
-            raise NotSupported(
-                f"{label} with pk {obj.pk!r} cannot move: rows of {related.related_model._meta.label} refer to it by "
-                f"{related.field.name}, and would refer to nothing. Create another {label}, and let them refer to "
-                "that; nothing was written."
-            )
-
-
-def _references(model: type[DynamoModel]) -> Iterator[tuple[Any, bool]]:
-    """The references to a model, and whether a key has to find them: those of ``Children``, and with an ``on_delete``;
-    what follows from an object follows it."""
-    owned = {children.field for children in declared(model)}
-    for other in registry.all_models():
-        fields: list[Any] = list(other._meta.concrete_fields)
-        for field in fields:
-            follows = other.derived_by in (field.name, field.attname) and not _has_others(other)
-            related: Any = field.related_model
-            if field.is_relation and issubclass(model, related) and not follows:
-                yield field, field in owned or field.remote_field.on_delete is not DO_NOTHING
-
-
-def _has_others(model: type[DynamoModel]) -> bool:
-    """Whether a model says for itself which of its objects follow from others."""
-    return sum("is_derived" in vars(each) for each in model.__mro__) > 1
-
-
-def _found_by(field: Any, pk: object, *, always: bool) -> Iterator[Any]:
-    """Querysets of the objects with a reference, where a key has it; ``always`` for those that any key lists."""
-    # Without Meta.ordering, which no key may have.
-    found = field.model._base_manager.order_by().filter(**{field.attname: pk})
-    for visibility in _VISIBILITIES if registry.layout_of(field.model).soft_delete else _VISIBILITIES[1:2]:
-        queryset = found.with_visibility(visibility)
-        try:
-            plan = queryset._plan()
-        except NoAccessPattern:
-            continue
-        if always or plan.key is None or field.attname in plan.key.variables:
-            yield queryset
-            if visibility == "all":
-                return

@@ -41,7 +41,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.referrers import checked
-from dynamo_single.orm.write import cascade, on_delete
+from dynamo_single.orm.write import cascade, following, on_delete
 from dynamo_single.orm.write.cascade import Cascade, Listing, Step
 from dynamo_single.orm.write.save import assign, remember
 from dynamo_single.signals import post_restore, post_soft_delete
@@ -101,6 +101,9 @@ async def delete(obj: DynamoModel, terms: Terms, pending: Block | None) -> tuple
     """
     done: list[Any] = []
     _check_stored(obj, "deleted")
+    if pending is None:
+        # What refers to the identity that it had goes along too.
+        await following.complete(obj)
     try:
         await _carry_out(obj, terms, done, pending, into_trash=True)
     except type(obj).DoesNotExist:

@@ -1,0 +1,285 @@
+"""``move_tree()``: whole families under another key or parent, in one transaction or in several, and interrupted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dynamo_single import transactions
+from dynamo_single.exceptions import AlreadyExists, NotSupported, StaleObject
+from dynamo_single.table import Table, capture_requests
+from dynamo_single.testing import assert_requests, intercept, setup_table
+from dynamo_single.verification import verify
+from tests.catalog.chat import ChatChannel, ChatMembership, ChatServer, ChatUser
+from tests.catalog.clubs import Bee, Club, Guest, Hive, Player, Team, Trophy
+from tests.catalog.tenants import Estate, EstateLetter, Lot, LotRemark, Stakeholder
+from tests.contract.clubs import club, items
+from tests.contract.robustness.test_cascade_crashes import MANY, Crash, crash, put_back
+from tests.contract.tables import assert_consistent
+
+pytestmark = pytest.mark.usefixtures("table", "small_transactions")
+#: Children of a family that is moved by one transaction.
+FEW = 3
+
+
+def family(club_id: str, players: int) -> None:
+    """A club with all that can belong to one, live and in the trash."""
+    made = club(players, club_id=club_id)
+    for player in Player.objects.filter(team=f"{club_id}~~b"):
+        # Named as in the other family: only the club's own identity differs.
+        player.hard_delete()
+    for number in range(players):
+        Player.objects.create(player_id=f"{number:03}", team_id=f"{club_id}~~b", number=f"{number:03}")
+    made.name = "name"
+    made.save()
+    Trophy.objects.create(club=made, year=2000)
+    Guest.objects.create(club=made, guest_id="g")
+
+
+def plain(table: Table) -> dict[tuple[str, str], dict[str, Any]]:
+    """Every item, without the moments of making and of change."""
+    found = items(table)
+    for item in found.values():
+        item.pop("createdAt", None)
+    return found
+
+
+def wanted(table: Table, make: Callable[[], None]) -> dict[tuple[str, str], dict[str, Any]]:
+    """What the table holds if something is made in it and nothing else; it is empty then."""
+    make()
+    found = plain(table)
+    setup_table()
+    return found
+
+
+# one transaction
+
+
+def test_a_small_family_moves_by_one_transaction(table: Table) -> None:
+    """After it the table is as if the family had been made under the new key."""
+    moved = wanted(table, lambda: family("d", FEW))
+    family("c", FEW)
+    root = Club.objects.get(pk="c")
+    with capture_requests() as sent:
+        root.move_tree(club_id="d")
+    assert [each.operation for each in sent if each.operation != "Query"] == ["TransactWriteItems"]
+    assert plain(table) == moved
+    assert root.pk == "d"
+    assert_consistent()
+
+
+def test_a_child_moves_to_another_parent_with_what_is_below_it() -> None:
+    """Players that an index lists refer to their team under its new club."""
+    for club_id in "cd":
+        club(FEW, club_id=club_id)
+    Team.objects.get(pk="c~~b").move_tree(club_id="d", team_id="z")
+    assert [player.pk for player in Player.objects.filter(team="d~~z")] == ["c000", "c001", "c002"]
+    assert not Player.objects.filter(team="c~~b").exists()
+    assert_consistent()
+
+
+def test_three_generations_in_one_partition_move_together(table: Table) -> None:
+    """Whose keys name parts of the root's: all of them are put into the other partition."""
+
+    def made(tenant: str) -> None:
+        estate = Estate.objects.create(tenant=tenant, code=1)
+        for number in (1, 2):
+            lot = estate.lots.create(number=number, title="t")
+            lot.remarks.create(remark_id="r")
+        Stakeholder.objects.create(stake_in=estate, stakeholder_id="s")
+        EstateLetter.objects.create(estate=estate, letter_id="l")
+
+    moved = wanted(table, lambda: made("new"))
+    made("old")
+    Estate.objects.get(pk="old~~1").move_tree(tenant="new")
+    assert plain(table) == moved
+    assert LotRemark.objects.get(about=Lot(estate_id="new~~1", number=2).pk, remark_id="r").about.estate.tenant == "new"
+
+
+def test_what_only_refers_is_updated_in_its_place() -> None:
+    """A channel has a key of its own; copies and counters stay right."""
+    server = ChatServer.objects.create(server_id="s", name="Gaming")
+    john = ChatUser.objects.create(user_id="u", username="John")
+    ChatMembership.objects.create(server=server, user=john)
+    ChatChannel.objects.create(channel_id="c", server=server)
+    server = ChatServer.objects.get(pk="s")
+    server.move_tree(server_id="t")
+    assert ChatChannel.objects.get(pk="c").server_id == "t"
+    assert (server.member_count, server.channel_count) == (1, 1)
+    john.move_tree(user_id="v")
+    (member,) = ChatMembership.objects.filter(server="t")
+    assert (member.user_id, member.username) == ("v", "John")
+    assert_consistent()
+
+
+def test_a_family_in_the_trash_comes_back_under_its_new_key() -> None:
+    """The mark of what went along names the new identity."""
+    club(FEW)
+    Club.objects.get(pk="c").delete()
+    root = Club.deleted_objects.get(pk="c")
+    root.move_tree(club_id="d")
+    assert not Player.objects.filter(team="d~~b").exists()
+    root.restore()
+    assert Player.objects.filter(team="d~~b").count() == FEW
+    assert_consistent()
+
+
+def test_it_joins_a_block() -> None:
+    """Nothing is sent before its end."""
+    club(FEW)
+    root = Club.objects.get(pk="c")
+    with transactions.atomic():
+        root.move_tree(club_id="d")
+        assert Club.objects.filter(pk="d").explain()
+    assert Player.objects.filter(team="d~~b").count() == FEW
+    assert_consistent()
+
+
+def test_a_block_that_is_too_small_for_it_is_refused(table: Table) -> None:
+    """It names the way out, and nothing is written."""
+    club(MANY)
+    for number in range(100):
+        Guest.objects.create(club_id="c", guest_id=str(number))
+    before = items(table)
+    with pytest.raises(NotSupported, match=r"more than the 100 actions.*outside of one"), transactions.atomic():
+        Club.objects.get(pk="c").move_tree(club_id="d")
+    assert items(table) == before
+
+
+def test_nothing_moves_to_where_another_one_is(table: Table) -> None:
+    """Neither a small family nor a large one, and the object in memory is as it was."""
+    for players in (FEW, MANY):
+        setup_table()
+        club(players)
+        Club.objects.create(club_id="d", name="other")
+        before, root = items(table), Club.objects.get(pk="c")
+        with pytest.raises(AlreadyExists):
+            root.move_tree(club_id="d")
+        assert items(table) == before
+        assert root.pk == "c"
+
+
+def test_without_anything_below_it_is_a_move() -> None:
+    """One transaction after looking."""
+    hive = Hive.objects.create(hive_id="h")
+    hive.move_tree(hive_id="i")
+    assert Hive.objects.get(pk="i").bee_count == 0
+    with assert_requests(0):
+        hive.move_tree()
+
+
+def test_awaited() -> None:
+    """The same by a coroutine."""
+    club(FEW)
+    root = Club.objects.get(pk="c")
+    asyncio.run(root.amove_tree(club_id="d"))
+    assert Player.objects.filter(team="d~~b").count() == FEW
+
+
+# several transactions
+
+
+def test_a_large_family_moves_by_several_transactions(table: Table) -> None:
+    """No transaction has more actions than it may, and afterwards nothing says that it has moved."""
+    moved = wanted(table, lambda: family("d", MANY))
+    family("c", MANY)
+    root = Club.objects.get(pk="c")
+    with capture_requests() as sent:
+        root.move_tree(club_id="d")
+    sizes = [len(each.params["TransactItems"]) for each in sent if each.operation == "TransactWriteItems"]
+    assert len(sizes) > 2
+    assert max(sizes) <= 25 + 2
+    assert plain(table) == moved
+    assert_consistent()
+
+
+@pytest.mark.parametrize("afterwards", [False, True])
+@pytest.mark.parametrize("by", ["same", "found"])
+def test_a_large_family_that_was_interrupted_goes_on(table: Table, by: str, afterwards: bool) -> None:
+    """Killed at any write and called again, by an object in memory or by what is stored: nothing is left over."""
+    moved = wanted(table, lambda: family("d", MANY))
+    family("c", MANY)
+    before = items(table)
+    with crash(0) as writes:
+        Club.objects.get(pk="c").move_tree(club_id="d")
+    for number in range(1, len(writes) + 1):
+        put_back(before)
+        root = Club.objects.get(pk="c")
+        stale = Club.objects.get(pk="c")
+        with pytest.raises(Crash), crash(number, afterwards=afterwards):
+            root.move_tree(club_id="d")
+        if by == "found":
+            again = Club.objects.filter(pk="c").first() or Club.objects.get(pk="d")
+            again.move_tree(club_id="d")
+        elif number < len(writes) or not afterwards:
+            stale.move_tree(club_id="d")
+        assert plain(table) == moved
+
+
+def test_counts_of_a_large_family_are_right_in_the_end() -> None:
+    """Each child that follows counts itself again."""
+    hive = Hive.objects.create(hive_id="h")
+    for number in range(MANY):
+        Bee.objects.create(hive=hive, bee_id=f"{number:03}")
+    Bee.objects.get(pk="h~~000").delete()
+    hive = Hive.objects.get(pk="h")
+    hive.move_tree(hive_id="i")
+    assert hive.bee_count == MANY - 1
+    assert Hive.objects.get(pk="i").bee_count == MANY - 1
+    assert_consistent()
+
+
+def test_an_object_that_comes_under_the_old_key_meanwhile_is_reported(table: Table) -> None:
+    """Nobody can tell whose the children are that have not followed; without it the same call does the rest."""
+    club(MANY)
+    with pytest.raises(Crash), crash(2):
+        Club.objects.get(pk="c").move_tree(club_id="d")
+    other = Club.objects.create(club_id="c", name="other")
+    with pytest.raises(StaleObject, match="there is another object under its old identity 'c'"):
+        Club.objects.get(pk="d").move_tree()
+    other.hard_delete()
+    club_d = Club.objects.get(pk="d")
+    club_d.move_tree()
+    assert_consistent()
+
+
+def test_what_is_created_under_the_old_key_meanwhile_follows_too() -> None:
+    """It is looked for once more after everything has followed."""
+    club(MANY)
+    sent: list[str] = []
+
+    def create(operation: str, params: object) -> None:
+        if operation == "TransactWriteItems":
+            sent.append(operation)
+            if len(sent) == 3:
+                Guest.objects.create(club_id="c", guest_id="late")
+
+    with intercept(create):
+        Club.objects.get(pk="c").move_tree(club_id="d")
+    assert Guest.objects.get(club="d", guest_id="late").pk == "d~~late"
+    assert_consistent()
+
+
+@pytest.mark.parametrize("verb", ["delete", "hard_delete"])
+def test_a_deletion_takes_along_what_has_not_followed_yet(table: Table, verb: str) -> None:
+    """The move is completed first."""
+    club(MANY)
+    with pytest.raises(Crash), crash(3):
+        Club.objects.get(pk="c").move_tree(club_id="d")
+    getattr(Club.objects.get(pk="d"), verb)()
+    assert not any(key[0].startswith("CLUB#c") for key in items(table))
+    assert_consistent()
+
+
+def test_verification_reports_what_has_not_followed() -> None:
+    """By the object whose call goes on."""
+    club(MANY)
+    with pytest.raises(Crash), crash(3):
+        Club.objects.get(pk="c").move_tree(club_id="d")
+    (found,) = [each for each in verify("default") if each.kind == "move due"]
+    assert "move_tree()" in found.text
+    Club.objects.get(pk="d").move_tree()
+    assert_consistent()
