@@ -66,12 +66,13 @@ class ChatMessage(models.AuthoredModel):
     """What was written, in the order of time."""
 
     chat_id = models.UnicodeAttribute(attr_name="chatId")
-    message_id = models.IdAttribute(attr_name="msgId")
+    message_id = models.IdAttribute(kind="ulid", attr_name="msgId")
     sent_at = models.TimestampAttribute(default=timezone.now, attr_name="timestamp")
     text = models.UnicodeAttribute()
 
     class Keys:
         primary = models.Key("CHAT#{chat_id}", "MSG#{sent_at}#{message_id}")
+        by_id = models.IndexKey("gs1", "MSG#{message_id}", "{chat_id}")
 
 
 class ChatProfile(models.Model):

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from pynamodb.models import Model as PynamoDBModel
 
+from dynamo_single import transactions
+from dynamo_single.exceptions import AlreadyExists
 from dynamo_single.table import Request, SentRequest, Table
 from dynamo_single.testing import assert_requests
 from tests.catalog.models import Employee, Firm, Site
@@ -63,6 +65,84 @@ def test_the_table_holds_the_patterns_items_and_nothing_else(table: Table) -> No
             "gs1sk": firm,
         }
     assert stored(table) == expected
+
+
+#: The scenario's table: partition, sort key, attributes.
+SCENARIO = """
+| id1 | root_id1 | name1, stock1 |
+| id1 | people_pid1 | pid1's |
+| id1 | people_pid2 | pid2's |
+| id1 | office_off1 | off1's |
+| id2 | root_id2 | name2, stock2 |
+| id2 | people_pid3 | pid3's |
+| id2 | office_off3 | off3's |
+"""
+
+
+@pytest.mark.usefixtures("firms")
+def test_the_items_are_the_rows_of_the_scenario(table: Table) -> None:
+    """Key by key: prefixes and separator are the user's."""
+    rows = [tuple(cell.strip() for cell in line.split("|")[1:4]) for line in SCENARIO.strip().splitlines()]
+    items = stored(table)
+    assert sorted(items) == sorted((partition, sort) for partition, sort, _ in rows)
+    for partition, sort, attributes in rows:
+        item = items[partition, sort]
+        values = {item["name"], item["stock"]} if "stock" in item else {item.get("name", f"{item.get('site_id')}'s")}
+        assert values == set(attributes.split(", "))
+
+
+@pytest.mark.usefixtures("table")
+def test_a_firm_and_its_elements_are_created_by_one_request() -> None:
+    """``atomic()`` sends all that its block saves as one transaction, as many items as there are."""
+    with assert_requests(["TransactWriteItems"]) as sent, transactions.atomic():
+        firm = Firm.objects.create(firm_id="id1", **FIRST)
+        firm.staff.create(employee_id="pid1", name="pid1's")
+        firm.staff.create(employee_id="pid2", name="pid2's")
+        firm.sites.create(site_id="off1")
+    puts = [action["Put"] for action in sent[0].params["TransactItems"]]
+    assert [put["Item"]["sk"]["S"] for put in puts] == ["root_id1", "people_pid1", "people_pid2", "office_off1"]
+    assert all(put["ConditionExpression"] == "attribute_not_exists(#a0)" for put in puts)
+
+
+@pytest.mark.usefixtures("firms")
+def test_a_firm_that_cannot_be_created_whole_is_not_created(table: Table) -> None:
+    """An element under a key that is taken lets nothing be written, and nothing stays in memory as stored."""
+    before = stored(table)
+    with pytest.raises(AlreadyExists), transactions.atomic():
+        firm = Firm.objects.create(firm_id="id3", **FIRST)
+        firm.staff.create(employee_id="pid9")
+        Employee.objects.create(firm_id="id1", employee_id="pid1")
+    assert stored(table) == before
+    assert firm._state.adding
+
+
+@pytest.mark.usefixtures("firms")
+def test_a_whole_firm_moves_to_another_key(table: Table) -> None:
+    """Its elements go with it by one transaction, and the other firm's stay."""
+    firm = Firm.objects.get(pk="id1")
+    with assert_requests(["Query", "Query", "TransactWriteItems"]):
+        firm.move_tree(firm_id="id9")
+    assert sorted(stored(table)) == [
+        ("id2", "office_off3"),
+        ("id2", "people_pid3"),
+        ("id2", "root_id2"),
+        ("id9", "office_off1"),
+        ("id9", "people_pid1"),
+        ("id9", "people_pid2"),
+        ("id9", "root_id9"),
+    ]
+    with assert_requests(["Query"]):
+        assert Employee.objects.get(employee_id="pid2").firm_id == "id9"
+
+
+@pytest.mark.usefixtures("firms")
+def test_an_element_moves_to_another_firm(table: Table) -> None:
+    """One item is put and one deleted; neither root is touched."""
+    employee = Employee.objects.get(employee_id="pid2")
+    with assert_requests(["TransactWriteItems"]) as sent:
+        employee.move_tree(firm_id="id2")
+    assert [[*action] for action in sent[0].params["TransactItems"]] == [["Put"], ["Delete"]]
+    assert ("id2", "people_pid2") in stored(table)
 
 
 @pytest.mark.usefixtures("firms")

@@ -14,6 +14,7 @@ from tests.catalog.chat import ChatMembership, ChatMessage, ChatServer, ChatUser
 from tests.contract.tables import assert_consistent, everything
 
 NOON = datetime.datetime(2025, 1, 31, 12, tzinfo=datetime.UTC)
+SECOND, DAY = datetime.timedelta(seconds=1), datetime.timedelta(days=1)
 
 
 @pytest.fixture
@@ -105,6 +106,47 @@ def test_renaming_a_user_is_one_transaction_and_renaming_a_server_one_item(table
     assert_consistent()
 
 
+# messages
+
+
+@pytest.fixture
+def messages(table: Table) -> list[ChatMessage]:
+    """Four messages of one chat, two of them of one instant, sent in this order; and one of another chat."""
+    moments = [NOON, NOON, NOON + SECOND, NOON + DAY]
+    sent = [
+        ChatMessage.objects.create(chat_id="1", sent_at=moment, text=text)
+        for moment, text in zip(moments, "abcd", strict=True)
+    ]
+    ChatMessage.objects.create(chat_id="2", sent_at=NOON, text="x")
+    return sent
+
+
+def read(queryset: Any) -> str:
+    """The texts of what one Query reads, which reads nothing else."""
+    with assert_requests(["Query"]) as sent:
+        found = [message.text for message in queryset]
+    assert sent[0].response is not None
+    assert sent[0].response["ScannedCount"] == len(found)
+    return "".join(found)
+
+
+def test_a_message_lies_in_its_chat_under_its_time_and_identifier(table: Table) -> None:
+    """With both, and the chat, as attributes: nothing is read out of a key."""
+    with assert_requests(["PutItem"]):
+        message = ChatMessage.objects.create(chat_id="1", sent_at=NOON, text="Hi")
+    ((key, item),) = everything(table).items()
+    assert key == ("CHAT#1", f"MSG#2025-01-31T12:00:00.000Z#{message.message_id}")
+    assert {name: value for name, value in item.items() if name not in ("pk", "sk")} == {
+        "itemType": {"S": "ChatMessage"},
+        "gs1pk": {"S": f"MSG#{message.message_id}"},
+        "gs1sk": {"S": "1"},
+        "chatId": {"S": "1"},
+        "msgId": {"S": message.message_id},
+        "timestamp": {"N": "1738324800000"},
+        "text": {"S": "Hi"},
+    }
+
+
 @pytest.mark.usefixtures("chat")
 def test_messages_of_one_instant_keep_apart_and_in_order(table: Table) -> None:
     """The time stands in the sort key as text that sorts, with the identifier after it."""
@@ -121,3 +163,44 @@ def test_messages_of_one_instant_keep_apart_and_in_order(table: Table) -> None:
     with assert_requests(["Query"]):
         latest = ChatMessage.objects.filter(chat_id="1", sent_at__gte=NOON).order_by("-sent_at", "-message_id")[:2]
         assert [message.text for message in latest] == ["c", "b"]
+
+
+@pytest.mark.usefixtures("messages")
+def test_messages_of_one_instant_are_read_in_the_order_in_which_they_were_sent() -> None:
+    """The identifier stands after the time, and sorts by when it was made."""
+    assert read(ChatMessage.objects.filter(chat_id="1")) == "abcd"
+    assert read(ChatMessage.objects.filter(chat_id="1", sent_at=NOON)) == "ab"
+
+
+@pytest.mark.usefixtures("messages")
+def test_the_newest_come_first() -> None:
+    """As many as are asked for, and the older ones page by page although others come meanwhile."""
+    newest_first = ChatMessage.objects.filter(chat_id="1").order_by("-sent_at", "-message_id")
+    assert read(newest_first[:3]) == "dcb"
+    page = newest_first.page(size=2)
+    ChatMessage.objects.create(chat_id="1", sent_at=NOON + 2 * DAY, text="e")
+    with assert_requests(["Query"]):
+        older = newest_first.page(size=2, cursor=page.next_cursor)
+    assert [[message.text for message in each] for each in (page, older)] == [["d", "c"], ["b", "a"]]
+
+
+@pytest.mark.usefixtures("messages")
+def test_since_before_and_by_day() -> None:
+    """Each is a range of keys."""
+    chat = ChatMessage.objects.filter(chat_id="1")
+    assert read(chat.filter(sent_at__gt=NOON)) == "cd"
+    assert read(chat.filter(sent_at__gte=NOON + SECOND)) == "cd"
+    assert read(chat.filter(sent_at__lt=NOON + SECOND)) == "ab"
+    assert read(chat.filter(sent_at__date=NOON.date())) == "abc"
+    assert read(chat.filter(sent_at__range=(NOON + SECOND, NOON + DAY))) == "cd"
+
+
+def test_a_message_is_found_by_its_identifier_alone(messages: list[ChatMessage]) -> None:
+    """By the index: one item is read, however many messages and chats there are."""
+    with assert_requests(["Query"]) as sent:
+        assert ChatMessage.objects.get(message_id=messages[2].message_id).text == "c"
+    assert sent[0].params["IndexName"] == "gs1"
+    assert sent[0].response is not None
+    assert sent[0].response["ScannedCount"] == 1
+    with assert_requests(["GetItem"]):
+        assert ChatMessage.objects.get(pk=messages[2].pk).text == "c"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import secrets
 import string
@@ -12,9 +13,9 @@ from typing import Any, ClassVar, Literal
 from django.db import models
 from django.utils.functional import Promise
 
-from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.exceptions import ConfigurationError, NotSupported
 from dynamo_single.orm.schema.attributes.base import Attribute, Label, Null
-from dynamo_single.orm.schema.encoding import values
+from dynamo_single.orm.schema.encoding import ulids, values
 from dynamo_single.orm.schema.fields import fields
 
 _NANOID = f"{string.ascii_letters}{string.digits}_-"
@@ -71,7 +72,8 @@ class IdAttribute(UnicodeAttribute[Null]):
     """An identifier that the app makes on creation: ``<prefix>-<uuid>``, or a bare UUID without a prefix.
 
     ``uuid_version`` 4 is random; 1 holds the time and the machine, as the record schema of docs/how-to has it. With
-    ``kind="nanoid"`` it has 21 random letters, digits, ``_`` and ``-`` in the place of a UUID: 126 bits.
+    ``kind="nanoid"`` it has 21 random letters, digits, ``_`` and ``-`` in the place of a UUID: 126 bits. With
+    ``kind="ulid"`` it has a ULID, which sorts by when it was made; ``first_at()`` gives bounds for that.
     """
 
     def __init__(
@@ -79,17 +81,19 @@ class IdAttribute(UnicodeAttribute[Null]):
         verbose_name: Label | None = None,
         *,
         prefix: str = "",
-        kind: Literal["uuid", "nanoid"] = "uuid",
+        kind: Literal["uuid", "nanoid", "ulid"] = "uuid",
         uuid_version: int = 4,
         null: Null = False,  # type: ignore[assignment]  # see Attribute
         **options: Any,
     ) -> None:
         if uuid_version not in (1, 4):
             raise ConfigurationError(f"IdAttribute makes UUIDs of version 1 or 4, not {uuid_version!r}.")
-        if kind not in ("uuid", "nanoid"):
-            raise ConfigurationError(f"IdAttribute makes identifiers of the kind 'uuid' or 'nanoid', not {kind!r}.")
-        if kind == "nanoid" and uuid_version != 4:
-            raise ConfigurationError("IdAttribute(kind='nanoid') makes no UUIDs: leave uuid_version out.")
+        if kind not in ("uuid", "nanoid", "ulid"):
+            raise ConfigurationError(
+                f"IdAttribute makes identifiers of the kind 'uuid', 'nanoid' or 'ulid', not {kind!r}."
+            )
+        if kind != "uuid" and uuid_version != 4:
+            raise ConfigurationError(f"IdAttribute(kind={kind!r}) makes no UUIDs: leave uuid_version out.")
         super().__init__(
             verbose_name, **{"default": self.make, "editable": False, "blank": True, "null": null, **options}
         )
@@ -101,8 +105,25 @@ class IdAttribute(UnicodeAttribute[Null]):
         """A new identifier."""
         if self.kind == "nanoid":
             identifier = "".join(secrets.choice(_NANOID) for _ in range(_NANOID_LENGTH))
+        elif self.kind == "ulid":
+            identifier = ulids.make()
         else:
             identifier = str(uuid.uuid1() if self.uuid_version == 1 else uuid.uuid4())
+        return self._prefixed(identifier)
+
+    def first_at(self, moment: datetime.datetime) -> str:
+        """The least identifier of the kind ``"ulid"`` that can be made from a moment on, for ``__gte`` and ``__lt``.
+
+        Sends nothing. Raises ``NotSupported`` for other kinds, whose identifiers say nothing of when they were made.
+        """
+        if self.kind != "ulid":
+            raise NotSupported(
+                f"{self.name} does not say when it was made, so that no identifier is the first of a moment. "
+                'IdAttribute(kind="ulid") makes such identifiers; or put a TimestampAttribute into the key.'
+            )
+        return self._prefixed(ulids.first_at(moment))
+
+    def _prefixed(self, identifier: str) -> str:
         return f"{self.prefix}-{identifier}" if self.prefix else identifier
 
 
