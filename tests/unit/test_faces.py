@@ -29,7 +29,7 @@ FACES = {
     "orm/query/writing": {"delete", "hard_delete", "restore", "update", "bulk_create", "bulk_update"},
     "orm/reading/plans": {"items"},
     "orm/schema/fields/relations": {"add", "set", "remove"},
-    "orm/write/move": {"move"},
+    "orm/write/move": {"move", "move_tree"},
     "table/table": {"send_patiently"},
 }
 #: Faces that a coroutine must not call: it would send in the event loop's thread. Each has a coroutine beside it.

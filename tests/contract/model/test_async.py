@@ -141,6 +141,7 @@ MODEL = [
     Call("adelete", person),
     Call("ahard_delete", person),
     Call("amove", person, (), {"person_id": "other"}),
+    Call("amove_tree", person, (), {"person_id": "other"}),
     Call("arefresh_from_db", person),
     Call("arestore", trashed),
     Call("asave", lambda: Person(company_id="c1", person_id="new", name="New")),
