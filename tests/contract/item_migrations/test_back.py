@@ -1,0 +1,140 @@
+"""``migrate APP NAME`` takes operations back, open and finished ones: items and the table's state are as before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError
+from django.db.migrations.exceptions import IrreversibleError
+
+from dynamo_single import models
+from dynamo_single.table import Table
+from dynamo_single.verification import verify
+from tests.contract.item_migrations.test_migrate import BY_NAME, fill, form, shop, stored
+from tests.histories.app import History, history
+
+OTHERWISE = {"by_name": models.IndexKey("gs1", "SHOPS", "{name}#{shop_id}")}
+CONDITIONAL = {"by_name": models.IndexKey("gs1", "SHOP", "{name:last}")}
+#: What the model is declared with before, what it is declared with afterwards, and what is answered.
+CHANGES: Mapping[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
+    "remove key": ({"keys": BY_NAME}, {}, []),
+    "alter key": ({"keys": BY_NAME}, {"keys": OTHERWISE}, []),
+    "place missing": ({"keys": BY_NAME}, {"keys": CONDITIONAL}, []),
+    "rename key": ({"keys": BY_NAME}, {"keys": {"named": BY_NAME["by_name"]}}, []),
+    "move key to another index": ({"keys": BY_NAME}, {"keys": {"by_name": models.IndexKey("gs2", "S", "{name}")}}, []),
+    "rename attribute": ({"town": models.UnicodeAttribute()}, {"place": models.UnicodeAttribute()}, ["y"]),
+    "rename in python": ({"town": models.UnicodeAttribute()}, {"place": models.UnicodeAttribute(attr_name="town")}, []),
+    "optional": ({"town": models.UnicodeAttribute()}, {"town": models.UnicodeAttribute(null=True)}, []),
+    "remove rule": ({"name": models.UnicodeAttribute(unique=True)}, {}, []),
+    "alter rule": (
+        {"name": models.UnicodeAttribute(unique=True)},
+        {"name": models.UnicodeAttribute(unique=True, canonical=True)},
+        [],
+    ),
+    "trash index": ({"keys": BY_NAME}, {"keys": BY_NAME, "options": {"trash_index": "gs2"}}, []),
+    "folded copy": ({}, {"folded": models.CanonicalAttribute(source="name")}, []),
+    "counter": ({}, {"count": models.CounterAttribute("members")}, []),
+}
+
+
+@pytest.fixture
+def app(tmp_path: Path, table: Table) -> Iterator[History]:
+    """The app without models."""
+    with history(tmp_path) as found:
+        yield found
+
+
+def declared(app: History, **attributes: Any) -> Any:
+    """The model, with members that nobody has."""
+    model = shop(app, members=models.Children("Member"), **attributes)
+    home = models.ReferenceAttribute("histories.Shop")
+    app.model("Member", primary=("SHOP#{home_id}", "MEMBER#{shop_id}"), home=home)
+    return model
+
+
+@pytest.mark.parametrize("finished", [False, True], ids=["open", "finished"])
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_is_taken_back_leaves_what_was(app: History, table: Table, name: str, *, finished: bool) -> None:
+    """To the byte, and code of before goes on."""
+    before, after, answers = CHANGES[name]
+    model = declared(app, **before)
+    app.make()
+    app.migrate()
+    values = {"town": "7"} if "town" in before else {}
+    fill(model, **values)
+    was = stored(table), form(table)
+    declared(app, **after)
+    app.make(answers=answers)
+    app.migrate()
+    if finished:
+        app.finish()
+    app.migrate("0001")
+    assert (stored(table), form(table)) == was
+    model = declared(app, **before)
+    assert model.objects.get(pk="a").name == "A"
+    assert list(verify()) == []
+
+
+def test_a_value_that_the_former_declaration_does_not_take_is_named(app: History, table: Table) -> None:
+    """Nothing is lost: the migration stays applied."""
+    model = declared(app, town=models.UnicodeAttribute())
+    app.make()
+    app.migrate()
+    fill(model, town="7")
+    declared(app, town=models.IntegerAttribute())
+    app.make()
+    app.migrate()
+    app.finish()
+    converted = stored(table)
+    with pytest.raises(CommandError, match="town takes text"):
+        app.migrate("0001")
+    assert stored(table) == converted
+    assert "[X] 0002" in app.run("showmigrations", "histories")
+
+
+def test_a_model_that_was_renamed_is_taken_back(app: History, table: Table) -> None:
+    """With its items, which had moved."""
+    fill(declared(app, keys=BY_NAME))
+    app.make()
+    app.migrate("--fake-initial")
+    was = stored(table), form(table)
+    app.forget("Shop")
+    app.forget("Member")
+    app.model("Store", keys=BY_NAME, bases=(models.SoftDeleteModel,), name=models.UnicodeAttribute())
+    app.make(answers=["y"])
+    app.migrate()
+    app.finish()
+    assert "Shop" not in {each for each in stored(table) if "'itemType', {'S': 'Shop'}" in each}
+    app.migrate("0001")
+    assert (stored(table), form(table)) == was
+
+
+@pytest.mark.parametrize("reverse", [", reverse=lower", ""])
+def test_a_function_over_items_goes_back_by_another_one(app: History, table: Table, reverse: str) -> None:
+    """Without one, nothing is taken back, and Django says so."""
+    fill(declared(app))
+    app.make()
+    app.migrate("--fake-initial")
+    was = stored(table)
+    (app.folder / "0002_letters.py").write_text(
+        "from django.db import migrations\n"
+        "from dynamo_single import migrations as items\n\n\n"
+        "def lower(values):\n    return {} if values['name'].isupper() else {'name': values['name'].upper()}\n\n\n"
+        "def upper(values):\n    return {} if values['name'].islower() else {'name': values['name'].lower()}\n\n\n"
+        "class Migration(migrations.Migration):\n"
+        "    dependencies = [('histories', '0001_initial')]\n"
+        f"    operations = [items.ChangeItems('Shop', upper{reverse})]\n"
+    )
+    app.migrate()
+    changed = stored(table)
+    assert changed != was
+    if reverse:
+        app.migrate("0001")
+        assert stored(table) == was
+        return
+    with pytest.raises(IrreversibleError, match="not reversible"):
+        app.migrate("0001")
+    assert stored(table) == changed
