@@ -214,7 +214,9 @@ class MigrateMixin(WithAutodetector):
             self.run.migration = migration
         command.migration_progress_callback(action, migration, fake)
         self._is_line_open = action.endswith("apply_start")
-        if action in ("apply_success", "unapply_success") and has_items_to_change(migration):
+        is_over = action in ("apply_success", "unapply_success")
+        # Along with another database nothing was done to items, which the one that is responsible is to find so.
+        if is_over and is_responsible(self.database) and has_items_to_change(migration):
             if fake and self.run.adopt:
                 self.run.say("")
                 finishing.adopt(migration, self.database)

@@ -123,6 +123,23 @@ def test_sql_models_and_ours_migrate_together(project: Project, table: Table) ->
     assert "[X] 0002_second" in again[1]
 
 
+def test_another_database_changes_no_items(project: Project, table: Table) -> None:
+    """Whichever is migrated first: the table records what the database did along with which items are changed."""
+    settings = project.folder / "project_settings.py"
+    settings.write_text(
+        f"{SETTINGS}\nDATABASES['other'] = {{**DATABASES['default'], 'NAME': os.environ['SQL'] + '.other'}}\n"
+    )
+    project.said("makemigrations shops", "migrate --fake-initial", "migrate --database other")
+    project.write(MODELS.replace("#by_name", "by_name"))
+    project.said("makemigrations shops --noinput --name second")
+    other, own = project.said("migrate --database other", "migrate")
+    assert "items read" not in other
+    assert "1 changed" in own
+    project.said("migrate shops zero --database other")
+    assert "Finishing:" in project.said("migrate --finish --grace 0")[0]
+    assert "items read" not in project.said("migrate", database="two")[0]
+
+
 def test_a_migration_whose_sql_tables_are_there_is_adopted_as_well(project: Project, table: Table) -> None:
     """Django records it without its operations; the items are looked at all the same."""
     project.said("makemigrations shops", "migrate --fake-initial", "migrate shops zero --fake")
