@@ -42,6 +42,7 @@ INSTALLED_APPS = [
     "project.site",  # before accounts, whose pages it gives its own frame
     "accounts",
     "project.directory",
+    "project.records",
     "project.service",
     "project.chat",
 ]
@@ -77,6 +78,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "dynamo_single.authorship.CurrentUserMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]

@@ -12,6 +12,7 @@ admin.site.password_change_form = AdminPasswordChangeForm
 urlpatterns = [
     path("", FrontPage.as_view(), name="front"),
     path("companies/", include("project.directory.urls")),
+    path("books/", include("project.records.urls")),
     path("users/", include("project.service.urls")),
     path("servers/", include("project.chat.urls")),
     path("admin/", admin.site.urls),

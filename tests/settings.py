@@ -20,4 +20,4 @@ DYNAMO_SINGLE = {
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 del ACCOUNTS  # noqa: F821 - the demo's; tests of accounts begin with the defaults
 # Test tables are not migrated.
-MIGRATION_MODULES = {"service": None, "chat": None}
+MIGRATION_MODULES = {"records": None, "service": None, "chat": None}

@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 from dynamo_single.table import Table
 from project.chat.models import Message, Profile, Server
 from project.directory.models import Company, Office, Person
+from project.records.models import Book
 from project.service.models import Beneficiary, Email, User
 from tests.browser.conftest import PASSWORD
 
@@ -21,6 +22,9 @@ def shown(table: Table) -> list[str]:
     acme = Company.objects.create(company_id="acme", name="Acme " + "and Sons " * 8, stock="ACM")
     person = Person.objects.create(company=acme, name="A" * 60, email=f"{'a' * 60}@example.com")
     Office.objects.create(company=acme, city="Ghent", address="1 Example Street\nsecond floor")
+    book = Book.objects.create(
+        id="book-1", data={"title": "t" * 60, "author": {"lastname": "l" * 40}, "note": "n" * 300}
+    )
     Beneficiary.objects.create(beneficiary_id="school", name="School")
     user = User.objects.create(user_id="ines", beneficiary_id="school", first_name="Inés", last_name="Gómez" * 12)
     Email.objects.create(email=person.email, user=user)
@@ -33,12 +37,13 @@ def shown(table: Table) -> list[str]:
             "/",
             "/companies/",
             f"/companies/{acme.pk}/",
+            "/books/",
+            f"/books/{book.pk}/",
             "/users/",
             f"/users/{user.pk}/",
-            "/servers/",
-            "/servers/gaming/",
         ),
-        *("/servers/gaming/members/", f"/servers/profiles/{profile.pk}/", "/accounts/login/"),
+        *("/servers/", "/servers/gaming/", "/servers/gaming/members/", f"/servers/profiles/{profile.pk}/"),
+        "/accounts/login/",
     ]
 
 

@@ -6,6 +6,7 @@ import html
 import os
 import re
 from datetime import timedelta
+from decimal import Decimal
 from io import StringIO
 from typing import Any
 
@@ -20,6 +21,7 @@ from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests
 from project.chat.models import Member, Message, Profile, Server
 from project.directory.models import Company, Office, Person
+from project.records.models import Book
 from project.service.models import Beneficiary, Email, User
 from tests import children
 from tests.contract.tables import assert_consistent, everything
@@ -134,6 +136,57 @@ def test_a_company_with_its_lists_is_one_query(client: Client, acme: Company) ->
     assert all(f"<td>{each}</td>" in page for each in ("Ann", "Ben", "Ghent"))
 
 
+@pytest.fixture
+def books(table: Table) -> list[Book]:
+    """14 books of two authors; the later a book was made, the cheaper it is."""
+    return [
+        Book.objects.create(
+            data={
+                "title": f"No. {number:02}",
+                "author": {"lastname": "Example" if number % 2 else "Sample & Co"},
+                "price": Decimal(2000 - number) / 100,
+                "editions": [1990, 2001],
+            }
+        )
+        for number in range(14)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("", range(13, 1, -1)),
+        ("?order=price", range(13, 1, -1)),
+        ("?author=Example", [1, 3, 5, 7, 9, 11, 13]),
+        ("?author=Nobody", []),
+    ],
+)
+def test_a_page_of_books_is_one_query_in_each_order(
+    client: Client, books: list[Book], question: str, found: Any
+) -> None:
+    page = opened(client, f"/books/{question}", ["Query"])
+    titles = texts(page, r"<tr><td><a [^>]*>(No[^<]*)</a>")
+    assert (titles if "author" not in question else sorted(titles)) == [f"No. {number:02}" for number in found]
+
+
+def test_the_pages_of_books_go_on_in_their_order(client: Client, books: list[Book]) -> None:
+    first = opened(client, "/books/?order=price", ["Query"])
+    second = opened(client, "/books/" + link(first, "next"), ["Query"])
+    assert texts(second, r'class="number">([\d.]+)<') == ["19.99", "20"]
+
+
+def test_a_book_shows_each_place_of_its_map_by_one_read(client: Client, books: list[Book]) -> None:
+    page = opened(client, f"/books/{books[0].pk}/", ["GetItem"])
+    places = dict(re.findall(r"<tr><td><code>([^<]*)</code></td><td>([^<]*)</td>", page))
+    assert places == {
+        "title": "No. 00",
+        "author.lastname": "Sample &amp; Co",
+        "price": "20",
+        "editions.0": "1990",
+        "editions.1": "2001",
+    }
+
+
 def test_a_page_of_users_is_a_query_for_each_shard_and_one_for_the_beneficiaries(
     client: Client, users: list[User]
 ) -> None:
@@ -227,7 +280,15 @@ def test_writing_takes_an_account_a_token_and_a_server(signed_in: Client) -> Non
 @pytest.mark.parametrize(
     "path",
     [
-        *("/companies/none/", "/users/none/", "/servers/none/", "/servers/none/members/", "/servers/profiles/none/"),
+        *(
+            "/companies/none/",
+            "/books/none/",
+            "/books/?page=x",
+            "/users/none/",
+            "/servers/none/",
+            "/servers/none/members/",
+            "/servers/profiles/none/",
+        ),
         *("/companies/?page=x", "/users/?page=x", "/users/?since=x", "/users/?since=2026-13-01T00:00Z"),
     ],
 )
@@ -247,12 +308,12 @@ def test_the_demos_data_are_written_once(table: Table) -> None:
     """A second run finds the last object of each part, and writes nothing."""
     said = StringIO()
     call_command("demo_data", stdout=said)
-    assert said.getvalue().count("Loading") == 3
+    assert said.getvalue().count("Loading") == 4
     assert 900 < len(everything(table)) < 1_500
     assert_consistent()
-    with assert_requests(["Query", "GetItem", "Query"]):
+    with assert_requests(["Query", "GetItem", "GetItem", "Query"]):
         call_command("demo_data", stdout=said)
-    assert said.getvalue().count("Loading") == 3
+    assert said.getvalue().count("Loading") == 4
 
 
 def test_the_demos_data_are_for_a_local_engine_only() -> None:

@@ -10,7 +10,7 @@ from dynamo_single.conf import table_settings
 
 
 class Command(BaseCommand):
-    """Write the invented companies, users, servers and messages that are not there yet: about 1,200 items in all."""
+    """Write the invented companies, books, users, servers and messages that are not there yet: about 1,200 items."""
 
     help = "Loads the demo's data into a local engine; what is there already stays."
 
@@ -19,12 +19,14 @@ class Command(BaseCommand):
         # Imported here, because the command must be listed and explained also where the demo's models are broken.
         from project.chat import demo as chat
         from project.directory import demo as directory
+        from project.records import demo as records
         from project.service import demo as service
 
         table = table_settings()
         if not table.is_local:
             raise CommandError(f"The demo's data are for a local engine only; DYNAMO_URL points at {table.place}.")
-        for what, part in {"companies": directory, "users": service, "servers": chat}.items():
+        parts = {"companies": directory, "books": records, "users": service, "servers": chat}
+        for what, part in parts.items():
             if not part.is_loaded():
                 self.stdout.write(f"Loading the demo data: {what}")
                 part.load()

@@ -1,0 +1,45 @@
+"""The demo's data in the admin: each list, each kind of page, and what a deletion takes along."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import pytest
+from django.apps import apps
+from django.contrib import admin
+from django.core.management import call_command
+from django.urls import reverse
+
+from project.chat.models import Member, Server
+from tests.contract.conftest import Pages, text_of
+
+pytestmark = pytest.mark.urls("project.urls")
+
+APPS = ("directory", "records", "service", "chat")
+
+
+def test_every_list_and_every_kind_of_page_can_be_opened(pages: Pages) -> None:
+    """None says that no key answers it, or that too much would be read."""
+    call_command("demo_data", stdout=StringIO())
+    models = [
+        model for label in APPS for model in apps.get_app_config(label).get_models() if admin.site.is_registered(model)
+    ]
+    assert len(models) == 11
+    for model in models:
+        place = f"{model._meta.app_label}/{model._meta.model_name}"
+        listed = pages.get(f"{place}/")
+        assert listed.status_code == 200, place
+        assert "No key answers" not in text_of(listed), place
+        obj = listed.context["cl"].result_list[0]
+        change = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_change", args=[obj.pk])
+        assert pages.get(change.removeprefix("/admin/")).status_code == 200, place
+        assert pages.get(f"{place}/add/").status_code == 200, place
+
+
+def test_a_server_is_deleted_with_its_members(pages: Pages) -> None:
+    server = Server.objects.create(server_id="chess", name="Chess")
+    server.users.create(username="Ann")
+    asked = pages.get("chat/server/chess/delete/")
+    assert "Members: 1" in text_of(asked)
+    pages.post("chat/server/chess/delete/", {"post": "yes"})
+    assert not Member.objects.filter(server_id="chess").exists()
