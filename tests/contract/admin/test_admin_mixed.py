@@ -26,7 +26,7 @@ def run(table: Table, project: str) -> Any:
     environment = {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": f"tests.admin_project.{project}",
-        "DYNAMO_URL": f"dynamodb://{endpoint}/{settings.table_name}?region={settings.region}",
+        "DYNAMO_URL": f"dynamodb://{endpoint}/{settings.table_name}?region={settings.region}&indexes=gs1,gs2,gs3",
         "PYTHONPATH": str(ROOT),
     }
     done = children.run(["-m", "tests.admin_project.run"], env=environment)
