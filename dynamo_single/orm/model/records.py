@@ -6,6 +6,7 @@ Its identifier and its keys are made of ``Meta.id_prefix`` when a model is decla
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, Final
 
 from dynamo_single.conf import table_settings
@@ -74,7 +75,14 @@ def _made_keys(declared: Any, prefix: str, meta: Any) -> dict[str, Any]:
         found["primary"] = Key("{id}", f"#{prefix}")
     if not hasattr(declared, LISTED):
         used = {key.index for key in registry.index_keys(declared).values()}
-        indexes = table_settings(getattr(meta, "table", "default")).indexes
-        free = next((index for index in indexes if index not in used), None)
+        free = next((index for index in _indexes(getattr(meta, "table", "default")) if index not in used), None)
         found |= {} if free is None else {LISTED: IndexKey(free, prefix, "{created_at}#{id}")}
     return found
+
+
+def _indexes(alias: str) -> Sequence[str]:
+    try:
+        return table_settings(alias).indexes
+    except ConfigurationError:
+        # Models are imported before this app begins, which reports it in one line.
+        return ()

@@ -61,7 +61,7 @@ def test_a_declared_key_is_kept_and_the_list_goes_to_the_next_index() -> None:
 
 def test_where_all_indexes_are_taken_nothing_lists_them() -> None:
     with forgotten():
-        taken = {f"by_{name}": models.IndexKey(name, f"G#{name}", "{id}") for name in ("gs1", "gs2")}
+        taken = {f"by_{name}": models.IndexKey(name, f"G#{name}", "{id}") for name in ("gs1", "gs2", "gs3")}
         assert "listed" not in keys(record(Keys=type("Keys", (), taken)))
 
 
