@@ -40,7 +40,7 @@ REASONS = {
     ),
     r"\((obj|instance|user|self|model_instance|near|pk): ": "an object of a model that is known at run time only",
     r"\((model|cls|base|owner|shape|app_config|apps): ": "a class that is known at run time only",
-    r"\((modeladmin|model_admin|form|formsets|form_class|inline|fieldsets|extra_context|options|message|response): ": (
+    r"\((modeladmin|model_admin|form|formsets?|form_class|inline|fieldsets|extra_context|options|message|response): ": (
         "the admin's own, which django-stubs has generic over the model, or as anything"
     ),
     r"\((field|deletion|queryset|from_queryset|instances|unique_checks|view|get_response|defaults|create_defaults): ": (
@@ -59,6 +59,7 @@ REASONS = {
     r"\.(refused_form|versioned|shown|hidden|with_values|worded|entries|write|for_good|of_parent|deletion_of)\(-> ": (
         "classes and lists that are made for one page of the admin"
     ),
+    r"^\.in_lists_order\(-> ": "a class of formsets that is made for one list of the admin",
     r"^\.(atomic|identifier_label|stand_in|objects|save_options|deleted_objects|went_along|replaced)\(-> ": (
         "several types, of which the caller knows which one it is given"
     ),
