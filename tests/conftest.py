@@ -16,7 +16,7 @@ from hypothesis import settings
 from dynamo_single.engines import DYNOXIDE, available_engines
 from dynamo_single.table import SentRequest, Table, capture_requests
 from dynamo_single.testing import local_engine, setup_table
-from tests.deep import IS_DEEP
+from tests.deep import IS_DEEP, examples
 
 # Some machines forbid Python to keep what it compiled: every process of the tests would compile Django again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -26,8 +26,9 @@ sys.dont_write_bytecode = False
 # which grows with every test, took it a tenth of the time; to look at what a test still works with, a twentieth.
 gc.set_threshold(200_000, 20, 20)
 
-# Timings are no matter of tests: another process may take the processor meanwhile.
-settings.register_profile("tests", deadline=None)
+# Timings are no matter of tests: another process may take the processor meanwhile. A property without a number of its
+# own is tried with 40 examples; in a deep run with five times as many, which is twice what Hypothesis takes.
+settings.register_profile("tests", deadline=None, max_examples=examples(40, 200))
 settings.load_profile("tests")
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -127,7 +127,7 @@ def compare_decisions(layout: ModelLayout, where: Condition) -> None:
                 assert found.foreign[each.shape].applies((each,)) == expected, each
 
 
-@settings(max_examples=examples(150, 600), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60, 600), suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_decisions_are_those_of_the_characters(data: st.DataObject) -> None:
     """For any templates and any values, each range is shared by the rule exactly if its characters say so."""
@@ -146,7 +146,7 @@ def _kind(layout: ModelLayout, name: str) -> str:
 
 
 @pytest.mark.parametrize("model", registry.all_models(), ids=lambda model: model._meta.label)
-@settings(max_examples=examples(5, 15), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(3, 15), suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_real_models_decide_as_their_characters(model: Any, data: st.DataObject) -> None:
     """The same holds of every declared model, among all the models of its table."""
@@ -162,7 +162,7 @@ def test_real_models_decide_as_their_characters(model: Any, data: st.DataObject)
         compare_decisions(layout, And(tuple(terms)))
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(100, 400))
 @given(templates() | st.sampled_from(PARTITIONS), templates() | st.sampled_from(PARTITIONS), texts)
 def test_templates_read_as_their_characters(first: str, second: str, text: str) -> None:
     """Which texts a template makes, and whether two make one, is what following each character says."""
