@@ -169,7 +169,7 @@ def _index_key(model: type[DynamoModel], index_key: IndexKey, values: Values) ->
                 raise EmptyKeyPart(
                     f"{model._meta.label}: {name} is empty, and the key {index_key.key.name} on {index_key.index} "
                     f"needs it. Give {given} {another}, or declare {it} blank=True to leave objects without one out of "
-                    "that index."
+                    f"that index, or write {{{name}:first}} in the key to keep them in it."
                 )
             return None
     return _rendered(model, index_key.key, values)

@@ -90,7 +90,8 @@ def test_an_object_in_the_trash_keeps_its_key() -> None:
             lambda: Company(name=""),
             EmptyKeyPart,
             "directory.Company: name is empty, and the key by_name on gs1 needs it. Give name a value, or declare it "
-            "blank=True to leave objects without one out of that index.",
+            "blank=True to leave objects without one out of that index, or write {name:first} in the key to keep them "
+            "in it.",
         ),
         (
             lambda: Firm(firm_id="", name="n", stock="s"),
