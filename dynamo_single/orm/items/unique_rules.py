@@ -302,8 +302,12 @@ def _attributes(model: type[DynamoModel], fields: Sequence[str], where: str) -> 
         try:
             field: Any = model._meta.get_field(name)
         except FieldDoesNotExist as error:
+            first, _, rest = name.partition("__")
+            inside = rest and first in attributes and attributes[first].document
+            way_out = f' Name an attribute for what lies there: models.ExtractedAttribute("{name}").' if inside else ""
             raise ConfigurationError(
                 f"{model._meta.label}: {where} names {name!r}, which is no attribute. It has {', '.join(attributes)}."
+                f"{way_out}"
             ) from error
         if getattr(field, "attname", None) not in attributes:
             raise ConfigurationError(

@@ -103,7 +103,11 @@ def _ways_out(query: Query, constraints: Constraints, in_any_order: str | None) 
         for term in constraints.terms
         if isinstance(term, Compare) and term.path
     ):
-        yield f"keep {place} in an attribute of its own as well, and name that in a key: nested values have no index"
+        name = place.rpartition("__")[2]
+        yield (
+            f"keep {place} in an attribute of its own as well, and name that in a key, as nested values have no index: "
+            f'{name} = models.ExtractedAttribute("{place}")'
+        )
     if query.using_index is not None:
         yield f"leave using_index({query.using_index!r}) out, so that every key counts"
     if in_any_order is not None:

@@ -8,18 +8,20 @@ from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.contrib.contenttypes.models import ContentType
 from django.core import serializers
 from django.forms import modelform_factory
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.test import AsyncClient, Client, override_settings
 from django.urls import path
 
-from dynamo_single import transactions
+from dynamo_single import models, transactions
 from dynamo_single.authorship import CurrentUserMiddleware, acting_as
 from dynamo_single.exceptions import ConfigurationError, NotSupported
 from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests
 from tests.catalog.chat import ChatMessage
+from tests.unit.declaring import declare, forgotten
 
 pytestmark = pytest.mark.usefixtures("table")
 
@@ -286,3 +288,55 @@ def _request(where: str) -> HttpRequest:
     request = HttpRequest()
     request.path = where
     return request
+
+
+# of any model
+
+
+@pytest.fixture
+def sold(table: Table) -> Iterator[tuple[Any, Any]]:
+    """Somebody who sells, and the model of what is made by such."""
+    with forgotten():
+        seller = declare("Vendor", ("VENDOR#{vendor_id}", "#METADATA"), vendor_id=models.IdAttribute())
+        ware = declare(
+            "Ware",
+            ("WARE#{ware_id}", "#METADATA"),
+            {"by_author": models.IndexKey("gs1", "WARE#{created_by_id}", "{ware_id}")},
+            ware_id=models.IdAttribute(),
+            created_by=models.AuthorAttribute(seller),
+        )
+        yield seller.objects.create(vendor_id="v1"), ware
+
+
+def test_the_author_is_of_the_model_that_is_named(sold: tuple[Any, Any]) -> None:
+    vendor, ware = sold
+    with acting_as(vendor):
+        found = ware.objects.create()
+    assert ware.objects.get(created_by=vendor).pk == found.pk
+    assert ware.objects.get(pk=found.pk).created_by == vendor
+
+
+def test_somebody_of_another_model_makes_nothing(sold: tuple[Any, Any], user: Any) -> None:
+    """The ``pk`` of the one would be taken for the other's; nobody, or a ``pk``, may be given."""
+    vendor, ware = sold
+    message = "created_by is one of catalog.Vendor, and one of accounts.User acts in this context"
+    with acting_as(user), assert_requests(0), pytest.raises(NotSupported, match=message):
+        ware.objects.create()
+    with acting_as(vendor), assert_requests(0), pytest.raises(NotSupported, match="one of catalog.Vendor acts"):
+        say()
+    with acting_as(user), acting_as(None):
+        assert ware.objects.create().created_by_id is None
+    with acting_as("v2"):
+        assert ware.objects.create().created_by_id == "v2"
+
+
+def test_an_author_need_not_be_in_dynamodb(table: Table) -> None:
+    with forgotten():
+        ware = declare(
+            "Ware",
+            ("WARE#{ware_id}", "#METADATA"),
+            ware_id=models.IdAttribute(),
+            created_by=models.AuthorAttribute("contenttypes.ContentType"),
+        )
+        with acting_as(ContentType(pk=7)):
+            assert ware.objects.create().created_by_id == 7

@@ -41,9 +41,9 @@ class AuthorField(fields.ReferenceField):
         wanted: Any = self.remote_field.model._meta.concrete_model
         if pk is not None and model is not None and not issubclass(model._meta.concrete_model, wanted):
             raise NotSupported(
-                f"{model_instance._meta.label}.{self.name} is a {wanted._meta.label}, and a {model._meta.label} acts "
-                f"in this context. Make the object within acting_as() of a {wanted._meta.object_name}, or of nobody: "
-                "acting_as(None)."
+                f"{model_instance._meta.label}.{self.name} is one of {wanted._meta.label}, and one of "
+                f"{model._meta.label} acts in this context. Make the object within acting_as() of one of "
+                f"{wanted._meta.label}, or of nobody: acting_as(None)."
             )
         return self.attribute.prepare(pk)
 
