@@ -294,6 +294,30 @@ class NoteAdmin(DynamoModelAdmin[Note]):
         return found.filter(stars=5).allow_in_memory()
 
 
+class Memo(models.Record):
+    """A user's record."""
+
+    topic = models.ExtractedAttribute("data__topic")
+    folded = models.CanonicalAttribute(source="id")
+
+    class Data:
+        topic = models.UnicodeAttribute(null=True)
+
+    class Keys(models.Record.Keys):
+        by_topic = models.IndexKey("gs1", "MEMO#{topic}", "{id}")
+
+
+def records_have_the_types_of_their_attributes(memo: Memo) -> None:
+    assert_type(memo.id, str)
+    assert_type(memo.data, dict[str, Any])
+    assert_type(memo.topic, Any)
+    assert_type(memo.folded, str | None)
+    assert_type(memo.created_at, datetime.datetime)
+    assert_type(memo.deleted_at, datetime.datetime | None)
+    assert_type(Memo.deleted_objects.get(), Memo)
+    assert_type(Memo.objects.filter(topic="x").first(), Memo | None)
+
+
 @admin.register(Firm)
 class FirmAdmin(DynamoModelAdmin):
     """A user's admin, whose model Django alone knows."""
