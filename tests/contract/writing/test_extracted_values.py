@@ -22,6 +22,7 @@ from dynamo_single.models import REMOVE
 from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests
 from tests.catalog.records import Treatise
+from tests.contract.racing import before_write
 from tests.contract.tables import assert_consistent, everything
 from tests.unit.declaring import declare, forgotten
 
@@ -213,7 +214,6 @@ def test_a_key_is_held_to_its_source_as_read_and_to_nothing_else_of_the_document
             place=models.ExtractedAttribute("data__place"),
         )
         obj = model.objects.create(data={"place": "here", "other": 1})
-        late = model.objects.get(pk=obj.pk)
         key = {"pk": {"S": f"RANKED#{obj.pk}"}, "sk": {"S": "#METADATA"}}
         names = {"#d": "data", "#p": "other"}
         values = {":v": {"S": "there"}}
@@ -221,6 +221,7 @@ def test_a_key_is_held_to_its_source_as_read_and_to_nothing_else_of_the_document
         table.send(Request("UpdateItem", {**change, "ExpressionAttributeNames": names}))
         obj.rank = 1
         obj.save()
+        late = model.objects.get(pk=obj.pk)
         table.send(Request("UpdateItem", {**change, "ExpressionAttributeNames": {**names, "#p": "place"}}))
         late.rank = 2
         with pytest.raises(StaleObject):
@@ -237,6 +238,38 @@ def test_a_document_that_is_written_whole_is_not_put_beside_anothers_value(table
     with pytest.raises(StaleObject):
         late.save(update_fields=["data"])
     assert stored(table, treatise) == expected(treatise, "New", "2.5")
+    assert_consistent()
+
+
+@pytest.mark.parametrize(
+    ("write", "lastname"),
+    [
+        (lambda found: found.update(data=OLD), "Old"),
+        (lambda found: found.update(data__price=Decimal("2.5")), "New"),
+        (lambda found: found.update(data__author__lastname="Third"), "Third"),
+        (lambda found: Treatise.objects.bulk_update([changed(found.get())], ["data"]), "New"),
+    ],
+    ids=["the document", "another place", "the same place", "bulk_update"],
+)
+def test_another_writer_between_reading_and_writing(write: Callable[[Any], Any], lastname: str, table: Table) -> None:
+    """Who is told to write does so over the other one's value, with the key; or finds the other's value kept."""
+    treatise = made()
+    other = Treatise.objects.get(pk=treatise.pk)
+    other.data["author"]["lastname"] = "New"
+    with before_write(1, other.save):
+        write(Treatise.objects.filter(pk=treatise.pk))
+    assert stored(table, treatise)["gs1pk"] == f"TREATISE#{lastname}"
+    assert_consistent()
+
+
+def test_a_fixture_is_not_put_beside_anothers_value(table: Table) -> None:
+    treatise = made()
+    other = Treatise.objects.get(pk=treatise.pk)
+    treatise.data["title"] = "U"
+    (found,) = serializers.deserialize("json", serializers.serialize("json", [treatise]))
+    other.data["author"]["lastname"] = "New"
+    with before_write(2, other.save), pytest.raises(StaleObject):
+        found.save()
     assert_consistent()
 
 
