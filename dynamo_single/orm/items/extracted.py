@@ -34,13 +34,24 @@ class Extraction(Struct, frozen=True):
         written that the value is a part of (``in_key``). Two writers of other places of a document agree. ``put_whole``
         are the documents that are written over whatever another writer has put in.
         """
-        old, new = find(before, self.place), find(after, self.place)
-        is_same = normal(old) == normal(new) if old is not None and new is not None else old is new
-        if self.place.name in put_whole or not is_same:
+        if self.place.name in put_whole or self._is_written(before, after):
             return None if self.copy in written else as_stored(before, self.copy)
         if self.copy not in written and not in_key:
             return None
+        old = find(before, self.place)
         return self.place.stored("missing") if old is None else self.place.stored("=", old)
+
+    def _is_written(self, before: Item, after: Item) -> bool:
+        """Whether the difference of the two documents writes the place, or what it is in: a map that is none yet, whose
+        place another writer may have filled, is written over although the place itself has nothing before and after."""
+        for length in range(len(self.place.path) + 1):
+            within = Place(self.place.name, self.place.path[:length])
+            old, new = find(before, within), find(after, within)
+            if old is None or new is None:
+                return old is not new
+            if length == len(self.place.path) or not ("M" in old and "M" in new):
+                return normal(old) != normal(new)
+        return False
 
 
 #: Whether a key is written that names a value, by its physical name.

@@ -262,6 +262,19 @@ def test_another_writer_between_reading_and_writing(write: Callable[[Any], Any],
     assert_consistent()
 
 
+def test_a_map_that_was_none_is_not_written_over_anothers_value(table: Table) -> None:
+    """The place had nothing before and has nothing after: another writer has filled it meanwhile."""
+    treatise = made(author=None)
+    late = Treatise.objects.get(pk=treatise.pk)
+    treatise.data["author"] = {"lastname": "New"}
+    treatise.save()
+    late.data["author"] = "text"
+    with pytest.raises(StaleObject):
+        late.save()
+    assert stored(table, treatise)["author"] == "New"
+    assert_consistent()
+
+
 def test_a_fixture_is_not_put_beside_anothers_value(table: Table) -> None:
     treatise = made()
     other = Treatise.objects.get(pk=treatise.pk)
