@@ -159,3 +159,26 @@ def test_a_value_of_another_kind_is_reported_by_its_item(app: History) -> None:
 def test_a_path_that_names_no_place_is_refused(path: str) -> None:
     with pytest.raises(ConfigurationError, match="names no place inside a document"):
         migrations.Extract(path)
+
+
+def test_a_record_is_written_into_a_migration_and_a_key_of_its_own_moves_the_list(tmp_path: Path, table: Table) -> None:
+    """The list is on the first index; a key that is declared there sends it to the next one, and items follow."""
+    with history(tmp_path) as found:
+        base = {"primary": ("{id}", "#SHOP"), "bases": (models.Record,)}
+        old = found.model(**base)
+        found.make()
+        found.migrate()
+        assert "No changes" in found.make("--check")
+        obj = old.objects.create(data={"town": "Bern"})
+        new = found.model(
+            keys={"by_town": models.IndexKey("gs1", "SHOP#{town}", "{id}")},
+            **base,
+            town=models.ExtractedAttribute("data__town"),
+        )
+        found.make()
+        found.migrate()
+        found.finish()
+        assert "No changes" in found.make("--check")
+        assert [each.pk for each in new.objects.filter(town="Bern")] == [obj.pk]
+        assert [each.pk for each in new.objects.all()] == [obj.pk]
+        assert_consistent()
