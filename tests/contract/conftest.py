@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from types import ModuleType
 from typing import Any
 
 import pytest
+from django.contrib.admin.sites import all_sites
 from django.contrib.auth import get_user_model
 from django.test import Client
+from django.urls import clear_url_caches, path
 
+from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests
 
@@ -43,6 +47,10 @@ class Pages:
             return call()
         with assert_requests([*SIGNED_IN, *sends]):
             return call()
+
+
+#: Registers a model with an admin of these options, and gives the pages.
+Registering = Callable[..., Pages]
 
 
 def text_of(response: Any) -> str:
@@ -79,3 +87,20 @@ def staff(table: Table) -> Any:
         return Pages(user)
 
     return with_permissions
+
+
+@pytest.fixture
+def registered(pages: Pages, settings: Any) -> Iterator[Registering]:
+    """Registers a model with an admin of these options, on a site of its own, and gives the pages."""
+
+    def register(model: Any, **options: Any) -> Pages:
+        site = DynamoAdminSite()
+        all_sites.discard(site)  # the checks look at all of them
+        site.register(model, type("OwnAdmin", (DynamoModelAdmin,), options))
+        urls: Any = ModuleType("urls")
+        urls.urlpatterns = [path("admin/", site.urls)]
+        settings.ROOT_URLCONF = urls
+        return pages
+
+    yield register
+    clear_url_caches()

@@ -2,40 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from types import ModuleType
 from typing import Any
 
 import pytest
-from django.contrib.admin.sites import AdminSite, all_sites
+from django.contrib.admin.sites import AdminSite
 from django.core.exceptions import ValidationError
 from django.forms import BaseModelFormSet
 from django.test import RequestFactory
-from django.urls import clear_url_caches, path
 
-from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin, DynamoTabularInline
+from dynamo_single.admin import DynamoModelAdmin, DynamoTabularInline
 from project.directory.models import Company, Person
 from tests.catalog.places import Place
-from tests.contract.conftest import Pages, shown, text_of
-
-Registering = Callable[..., Pages]
-
-
-@pytest.fixture
-def registered(pages: Pages, settings: Any) -> Iterator[Registering]:
-    """Registers a model with an admin of these options, on a site of its own, and gives the pages."""
-
-    def register(model: Any, **options: Any) -> Pages:
-        site = DynamoAdminSite()
-        all_sites.discard(site)  # the checks look at all of them
-        site.register(model, type("OwnAdmin", (DynamoModelAdmin,), options))
-        urls: Any = ModuleType("urls")
-        urls.urlpatterns = [path("admin/", site.urls)]
-        settings.ROOT_URLCONF = urls
-        return pages
-
-    yield register
-    clear_url_caches()
+from tests.contract.conftest import Pages, Registering, shown, text_of
 
 
 class NoAcme(BaseModelFormSet):  # type: ignore[type-arg]  # not generic at run time
