@@ -38,8 +38,8 @@ class ShowsUnknown(_Base):
         obj: Any = None,
     ) -> Any:
         """Django's page, with the attributes that the model does not know."""
-        if obj is not None:
-            context["dynamo_unknown"] = unknown_of(obj, Masks(getattr(self.admin_site, "is_secret", is_secret)))
+        masks = Masks(getattr(self.admin_site, "is_secret", is_secret))
+        context["dynamo_unknown"] = [] if obj is None else unknown_of(obj, masks)
         return super().render_change_form(request, context, add, change, form_url, obj)
 
 

@@ -20,11 +20,16 @@ class App:
 
     The models of an app that is not ``converted`` are SQL models that extend Django's own. ``left_out`` are methods by
     which test cases make and drop SQL tables, and tests of how long something takes.
+
+    An app of the ``admin`` is run as a project has it that was ported: with ``DynamoAdminConfig``, ``DynamoAdminSite``,
+    ``DynamoModelAdmin`` and our inlines in the places of Django's, the log in DynamoDB, and permissions that are stored
+    with the users, by name.
     """
 
     managers: tuple[str, ...] = ()
     fast: bool = False
     converted: bool = True
+    admin: bool = False
     left_out: tuple[str, ...] = ()
 
 
@@ -68,4 +73,11 @@ APPS = {
     "cache": App(left_out=("cache.tests.DBCacheTests.create_table", "cache.tests.DBCacheTests.drop_table")),
     "messages_tests": App(),
     "test_client": App(),
+    "admin_views": App(IN_MEMORY, admin=True),
+    "admin_changelist": App(IN_MEMORY, admin=True),
+    "admin_inlines": App(IN_MEMORY, admin=True),
+    "admin_filters": App(IN_MEMORY, admin=True),
+    "admin_utils": App(IN_MEMORY, admin=True),
+    "admin_ordering": App(IN_MEMORY, fast=True, admin=True),
+    "modeladmin": App(IN_MEMORY, fast=True, admin=True),
 }

@@ -184,7 +184,7 @@ class Reference(Field):
             return Unsupported(str(to.error))
         attribute, fixed = REFERENCES[self.kind]
         made = _made(attribute, to, {**fixed, **options})
-        made.cascades = on_delete is django_models.CASCADE
+        made.on_delete = on_delete
         return made
 
 
@@ -211,7 +211,10 @@ class LinksDescriptor:
 
 
 class ManyToManyField:
-    """A relation that upstream's set-up may fill, and that no test can read."""
+    """A relation that upstream's set-up may fill, and that no test can read.
+
+    In an app of the admin it is ours, unless upstream names the model of its edges, or means both sides at once.
+    """
 
     one_to_one = many_to_one = one_to_many = auto_created = primary_key = False
     remote_field = None
@@ -219,6 +222,15 @@ class ManyToManyField:
     def __init__(self, to: Any, *args: Any, related_name: str | None = None, **options: Any) -> None:
         self.to = to
         self.related_name = related_name
+        self.options = options
+
+    def ours(self) -> Any:
+        """The relation as a project ports it; ``None`` where it cannot."""
+        if self.to == "self" or isinstance(self.to, Refusing):
+            return None
+        if not {"verbose_name", "help_text", "blank", "limit_choices_to"}.issuperset(self.options):
+            return None
+        return models.ManyToMany(self.to, related_name=self.related_name, **self.options)
 
     def contribute_to_class(self, cls: Any, name: str) -> None:
         """Put the descriptors on both sides."""
@@ -250,13 +262,12 @@ class Converting(ModelMeta):
         for base in bases:
             if isinstance(base, Refusing):
                 return refused(name, base.error, namespace)
-        meta = namespace.get("Meta")
-        if meta is not None:
-            meta = namespace["Meta"] = keys.converted_meta(meta)
+        keys.convert_meta(name, namespace)
         declared = dict(namespace)
+        _take_relations(namespace)
         try:
             if any(isinstance(base, Converting) for base in bases):
-                if not getattr(meta, "proxy", False):
+                if not getattr(namespace.get("Meta"), "proxy", False):
                     bases = tuple(_abstract(mcs, base) for base in bases)
                 keys.declare(name, bases, namespace, AutoAttribute)
             made: Any = super().__new__(mcs, name, bases, namespace, **kwargs)
@@ -265,12 +276,26 @@ class Converting(ModelMeta):
         made._declared = (bases, declared)
         if not made._meta.abstract and not made._meta.proxy:
             for field in made._meta.local_fields:
-                if getattr(getattr(field, "attribute", None), "cascades", False):
+                if getattr(getattr(field, "attribute", None), "on_delete", None) is django_models.CASCADE:
                     _cascade(made, field)
         return made
 
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **kwargs: Any) -> None:
         super().__init__(name, cls.__bases__, namespace, **kwargs)
+
+
+def _take_relations(namespace: dict[str, Any]) -> None:
+    """Put our relations in the places of those that can be ported: in apps of the admin, which shows them."""
+    app = namespace["__module__"].partition(".")[0]
+    if not catalogue.APPS.get(app, catalogue.App()).admin:
+        return
+    for name, value in namespace.items():
+        if isinstance(value, ManyToManyField):
+            namespace[name] = value.ours() or value
+        elif isinstance(value, models.ReferenceAttribute):
+            on_delete = getattr(value, "on_delete", None)
+            if on_delete in (django_models.PROTECT, django_models.SET_NULL):
+                value.field_options["on_delete"] = on_delete
 
 
 def _cascade(model: Any, field: Any) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from dynamo_single import models
 from dynamo_single.orm.model.metaclass import ModelMeta
+from dynamo_single.orm.schema import registry
 from tests.upstream.catalogue import INDEXES
 
 #: Options of ``Meta`` that only an SQL database follows, or that this app decides.
@@ -26,10 +27,15 @@ SQL_OPTIONS = {
 }
 
 
-def converted_meta(meta: Any) -> Any:
-    """A ``Meta`` without what only an SQL database follows."""
-    kept = {name: value for name, value in vars(meta).items() if name not in SQL_OPTIONS}
-    return type("Meta", meta.__bases__, {n: v for n, v in kept.items() if n not in ("__dict__", "__weakref__")})
+def convert_meta(name: str, namespace: dict[str, Any]) -> None:
+    """Take from ``Meta`` what only an SQL database follows; of two models of one name, store one under another."""
+    meta = namespace.get("Meta")
+    kept = {} if meta is None else {n: v for n, v in vars(meta).items() if n not in SQL_OPTIONS}
+    kept = {n: v for n, v in kept.items() if n not in ("__dict__", "__weakref__")}
+    if any(model._options.item_type == name for model in registry.all_models()):
+        kept["item_type"] = f"{namespace['__module__'].partition('.')[0]}.{name}"
+    if meta is not None or kept:
+        namespace["Meta"] = type("Meta", meta.__bases__ if meta else (), kept)
 
 
 def declare(name: str, bases: tuple[type, ...], namespace: dict[str, Any], automatic: Any) -> None:

@@ -6,6 +6,13 @@ import re
 
 #: ``(a part of the error, the bold words of the line)``; the first that is found.
 PROPOSALS = (
+    (r"LogEntry", "`django.contrib.admin`'s own log"),
+    (r"_ptr'?\"? |_ptr'", "No multi-table inheritance"),
+    (r"UserExists", "`using()` chooses no table."),
+    (r"as_shown|BoundedSelect|r/None", "Forms of the admin"),
+    (r"KeyChangeList|'-pk'|object has no attribute '_asked'", "Lists of the admin"),
+    (r"must be a .* instance", "No multi-table inheritance"),
+    (r"(Vehicle|Media) or its pk", "No multi-table inheritance"),
     (r"fetch_mode\(", "Fetch modes."),
     (
         r"contenttypes\.|'NoneType' object has no attribute '(all|add)'|user_permissions|groups\)|auth.Permission",
@@ -23,7 +30,7 @@ PROPOSALS = (
     (r"no many-to-many fields", "Many-to-many relations"),
     (r"has no joins|FilteredRelation|__\w+' for values\(\)|Cannot order \S+ by '\w+__", "No joins."),
     (r"means the order of", "No joins."),
-    (r"queryset inside a condition|Exists|Subquery|OuterRef", "Querysets inside conditions."),
+    (r"queryset inside a condition|\bExists|Subquery|OuterRef", "Querysets inside conditions."),
     (r"The lookup '(i?regex|i?endswith)'", "Lookups that DynamoDB cannot answer."),
     (r"icontains is not|iexact is not|istartswith is not", "Case."),
     (r"(week_day|month|day|hour|minute|second|quarter|week) is not supported", "Parts of dates"),

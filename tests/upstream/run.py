@@ -31,7 +31,7 @@ from tests.upstream.proposals import proposed
 RELEASE = ".".join(map(str, django.VERSION[:2]))
 OUTPUT = source.CACHE / "results" / RELEASE
 #: How long one app may take, in seconds.
-LIMIT = 300
+LIMIT = 900
 
 Outcomes = dict[str, dict[str, Any]]
 

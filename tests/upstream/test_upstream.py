@@ -16,7 +16,10 @@ LISTED = expectations.read(expectations.FILE.read_text(encoding="utf-8"))
 
 @pytest.mark.parametrize(
     "app",
-    ["basic", "get_or_create", pytest.param("lookup", marks=deep), pytest.param("ordering", marks=deep)],
+    [
+        *("basic", "get_or_create", "modeladmin"),
+        *(pytest.param(app, marks=deep) for app in ("lookup", "ordering", "admin_ordering")),
+    ],
 )
 def test_a_fast_app_fails_where_the_list_says_so_and_nowhere_else(app: str) -> None:
     """What the rest does is asked by `make test-django`."""
@@ -59,6 +62,17 @@ def test_the_list_is_written_as_it_is_read() -> None:
 def test_imports_of_models_are_replaced_and_no_others(written: str, loaded: str) -> None:
     """The rest of a module is loaded as it is."""
     assert ast.unparse(loader.Imports().visit(ast.parse(written))) == loaded
+
+
+def test_the_modules_of_an_app_of_the_admin_are_given_our_admin() -> None:
+    """Whichever of Django's modules they import it from."""
+    written = "from django.contrib import admin, messages\nfrom django.contrib.admin.models import LogEntry"
+    loaded = ast.unparse(loader.Imports(loader.REPLACED_IN_ADMINS).visit(ast.parse(written)))
+    assert loaded.splitlines() == [
+        "from django.contrib import messages",
+        "from tests.upstream.stock import admins as admin",
+        "from tests.upstream.stock.admins import LogEntry",
+    ]
 
 
 def test_failures_are_proposed_for_lines_that_are_there() -> None:

@@ -20,6 +20,8 @@ from django.core.management import call_command
 from tests.upstream import loader, source
 from tests.upstream.catalogue import APPS, CONTRIB
 
+SIMPLE_ADMIN = "django.contrib.admin.apps.SimpleAdminConfig"
+
 
 class Result(unittest.TextTestResult):
     """Keeps what became of each test; a test that fails in a part of it failed."""
@@ -94,12 +96,17 @@ def run(app: str) -> dict[str, dict[str, str]]:
     os.environ["DJANGO_SETTINGS_MODULE"] = "tests.upstream.settings"
     os.environ["RUNNING_DJANGOS_TEST_SUITE"] = "true"
     folder = source.tests_folder()
-    loader.install(folder, [*CONTRIB, *([app] if APPS[app].converted else [])])
+    is_admin = APPS[app].admin
+    loader.install(folder, [*CONTRIB, *([app] if APPS[app].converted else [])], [app] if is_admin else [])
     os.chdir(folder)
     import django
     from django.conf import settings
 
     settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, app]
+    if is_admin:
+        ported = {SIMPLE_ADMIN: "tests.upstream.admin_app.SimpleDynamoAdminConfig"}
+        settings.INSTALLED_APPS = [ported.get(each, each) for each in settings.INSTALLED_APPS]
+        settings.AUTHENTICATION_BACKENDS = ["tests.upstream.stock.permissions.Backend"]
     settings.TEMPLATES[0]["DIRS"] = [folder / "templates"]
     django.setup()
     from tests.upstream.stock import places

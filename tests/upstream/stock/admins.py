@@ -1,0 +1,85 @@
+"""What upstream is given in the place of Django's admin: this app's, registered as a project registers it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import ModuleType
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin import models as log_models
+from django.contrib.admin import options, sites
+from django.contrib.auth import admin as auth_admin
+from django.contrib.auth import models as auth_models
+from django.contrib.contenttypes import models as contenttypes_models
+
+from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin, DynamoStackedInline, DynamoTabularInline
+from dynamo_single.admin.log import LogEntry
+from tests.upstream.converted import Refusing
+from tests.upstream.stock.models import User
+from tests.upstream.stock.permissions import ContentType, Granted, Permission
+
+__all__ = ["AdminSite", "ContentType", "LogEntry", "ModelAdmin", "Permission", "StackedInline", "TabularInline"]
+
+#: Where a name is looked for that is not replaced.
+DJANGO: tuple[ModuleType, ...] = (
+    *(admin, options, sites, log_models),
+    *(auth_admin, auth_models, contenttypes_models),
+)
+
+User.user_permissions = property(Granted)  # type: ignore[assignment,method-assign]
+
+
+class ModelAdmin(DynamoModelAdmin[Any]):
+    """Ours, under Django's name. Upstream looks for a year that is written as a number, ``2,000``."""
+
+    list_max_in_memory = 1999
+
+
+class TabularInline(DynamoTabularInline):
+    """Ours, with as many empty rows as Django's."""
+
+    extra = 3
+
+
+class StackedInline(DynamoStackedInline):
+    """Ours, with as many empty rows as Django's."""
+
+    extra = 3
+
+
+class AdminSite(DynamoAdminSite):
+    """Ours; a model without an admin of its own has ours, and one that cannot be declared has none."""
+
+    def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
+        """Register what could be declared."""
+        models = model_or_iterable if isinstance(model_or_iterable, Iterable) else [model_or_iterable]
+        found = [model for model in models if not isinstance(model, Refusing)]
+        super().register(found, admin_class or ModelAdmin, **options)
+
+
+class UserAdmin(ModelAdmin, auth_admin.UserAdmin):  # type: ignore[type-arg]  # not generic at run time
+    """Django's page for users, without the relations to groups and permissions."""
+
+    fieldsets = tuple(
+        (
+            title,
+            {**shown, "fields": tuple(name for name in shown["fields"] if name not in ("groups", "user_permissions"))},
+        )
+        for title, shown in auth_admin.UserAdmin.fieldsets or ()
+    )
+    list_filter = ("is_staff", "is_superuser", "is_active")
+    filter_horizontal = ()
+
+
+class GroupAdmin(ModelAdmin):
+    """A page for groups."""
+
+    search_fields = ("name",)
+
+
+def __getattr__(name: str) -> Any:
+    for module in DJANGO:
+        if hasattr(module, name):
+            return getattr(module, name)
+    raise AttributeError(name)
