@@ -9,7 +9,8 @@ from typing import Any, cast
 
 from django.contrib.admin.widgets import FilteredSelectMultiple
 from django.core.exceptions import ValidationError
-from django.forms import BaseInlineFormSet, BaseModelFormSet, HiddenInput, ModelChoiceField
+from django.db.models import Model
+from django.forms import BaseInlineFormSet, BaseModelFormSet, HiddenInput, ModelChoiceField, ModelForm
 from django.forms.formsets import DELETION_FIELD_NAME, INITIAL_FORM_COUNT, TOTAL_FORM_COUNT
 from django.utils.functional import cached_property
 from django.utils.html import format_html
@@ -160,10 +161,12 @@ def _take_over(sent: Any, key: str, left: Any, name: str) -> None:
         left[name] = sent[key]
 
 
-def in_lists_order(formset: Any = None) -> Any:
+def in_lists_order(formset: type[BaseModelFormSet[Model, ModelForm[Model]]] | None) -> type[KeyModelFormSet]:
     """The class of formsets that takes its rows as they come, or a project's own made such a one."""
-    if formset is None or issubclass(formset, KeyModelFormSet):
-        return formset or KeyModelFormSet
+    if formset is None:
+        return KeyModelFormSet
+    if issubclass(formset, KeyModelFormSet):
+        return formset
     return type(formset.__name__, (formset, KeyModelFormSet), {"__module__": formset.__module__})
 
 

@@ -164,7 +164,8 @@ class DynamoModelAdmin(
 
     def get_changelist_formset(self, request: HttpRequest, **kwargs: object) -> Any:
         """The formset of ``list_editable``, which takes the rows in the order that they have."""
-        return super().get_changelist_formset(request, **{**kwargs, "formset": in_lists_order(kwargs.get("formset"))})
+        given: Any = kwargs.get("formset")
+        return super().get_changelist_formset(request, **{**kwargs, "formset": in_lists_order(given)})
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> Any:
         """The list; a page that says why if no key answers it."""

@@ -57,6 +57,18 @@ class BoundedSelect(Select):
         return _key_input().render(name, value, {**self.attrs, **(attrs or {})}, renderer)
 
 
+class KeysInput(TextInput):
+    """Keys of several objects that are typed, separated by commas."""
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> list[str]:
+        """The keys."""
+        return [key.strip() for key in (data.get(name) or "").split(",") if key.strip()]
+
+    def format_value(self, value: Any) -> str:
+        """The keys in a row."""
+        return ",".join(str(key) for key in value or ())
+
+
 class KnowsReferences:
     """What a ``ModelAdmin`` or an inline of a model that lives in DynamoDB is, in front of Django's class."""
 
@@ -90,6 +102,24 @@ class KnowsReferences:
             chosen.is_required, chosen.choices = field.widget.is_required, field.widget.choices
             field.widget = chosen
         return field
+
+    def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: object) -> Any:
+        """Django's; in the order of the other objects' admin if a key serves it, and typed where no key lists them.
+
+        What is typed is looked up when it is sent; keys are separated by commas.
+        """
+        django: Any = super()
+        model: Any = db_field.remote_field.model
+        if "queryset" in kwargs or not is_stored_in_dynamodb(model):
+            return django.formfield_for_manytomany(db_field, request, **kwargs)
+        queryset: Any = self.get_field_queryset(kwargs.get("using"), db_field, request)
+        if queryset is None:
+            queryset = model._default_manager.all()
+        if not is_answered(queryset):
+            queryset = queryset.order_by()
+            if not is_answered(queryset) and "widget" not in kwargs:
+                kwargs["widget"] = KeysInput({"class": "vTextField"})
+        return django.formfield_for_manytomany(db_field, request, **{**kwargs, "queryset": queryset})
 
     def get_view_on_site_url(self, obj: Any = None) -> str | None:
         """The object's own address, without the detour over content types."""

@@ -59,7 +59,6 @@ REASONS = {
     r"\.(refused_form|versioned|shown|hidden|with_values|worded|entries|write|for_good|of_parent|deletion_of)\(-> ": (
         "classes and lists that are made for one page of the admin"
     ),
-    r"^\.in_lists_order\(-> ": "a class of formsets that is made for one list of the admin",
     r"^\.(atomic|identifier_label|stand_in|objects|save_options|deleted_objects|went_along|replaced)\(-> ": (
         "several types, of which the caller knows which one it is given"
     ),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ from django.db.models import Q
 from django.test import override_settings
 from django.urls import clear_url_caches, path
 
-from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin, DynamoTabularInline
+from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin, DynamoTabularInline, references
 from tests.catalog.servers import GameMember, GamePlayer, GameServer, GameTag
 from tests.contract.conftest import Pages
 
@@ -124,3 +126,35 @@ def test_limited_choices_are_offered_and_taken_and_no_others(
     assert "tags" in refused.context_data["adminform"].form.errors
     assert served.post("catalog/gameserver/1/change/", {**sent, "tags": ["fun"]}).status_code == 302
     assert [tag.word for tag in GameServer.objects.get(pk="1").tags.all()] == ["fun"]
+
+
+def _serve(settings: Any, **options: Any) -> None:
+    """Serve a page of servers that links to others, by an admin of these options."""
+    own = DynamoAdminSite()
+    all_sites.discard(own)
+    own.register(GameServer, type("Servers", (DynamoModelAdmin,), {"fields": ("name", "links"), **options}))
+    urls: Any = ModuleType("urls")
+    urls.urlpatterns = [path("admin/", own.urls)]
+    settings.ROOT_URLCONF = urls
+
+
+def test_an_order_that_no_key_serves_is_left_out_of_the_choices(served: Pages, settings: Any) -> None:
+    """The admin of what is chosen has one, for its own list."""
+    _serve(settings, ordering=("-server_id",))
+    page = served.get("catalog/gameserver/1/change/").content.decode()
+    assert re.findall(r'<option value="(\w+)"', page) == ["2", "1"]
+
+
+def test_where_no_key_lists_what_to_choose_from_the_keys_are_typed(
+    served: Pages, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Separated by commas, and looked up when they are sent."""
+    monkeypatch.setattr(references, "is_answered", lambda queryset: False)
+    _serve(settings)
+    GameServer.objects.get(pk="1").links.add("1", "2")
+    page = served.get("catalog/gameserver/1/change/").content.decode()
+    assert re.findall(r'name="links" value="([^"]*)"', page) == ["1,2"]
+    refused = served.post("catalog/gameserver/1/change/", {"name": "Games", "links": "2,nothing"})
+    assert "links" in refused.context_data["adminform"].form.errors
+    assert served.post("catalog/gameserver/1/change/", {"name": "Games", "links": "2"}).status_code == 302
+    assert [server.pk for server in GameServer.objects.get(pk="1").links.all()] == ["2"]
