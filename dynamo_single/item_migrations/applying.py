@@ -386,7 +386,9 @@ def printed(step: Step, lines: list[str]) -> None:
     """The requests of a change, for ``sqlmigrate``: what each pass reads, and when."""
     _print("migrate", step.open_tasks, lines)
     _print("migrate --finish", step.finish_tasks, lines)
-    _print("migrate --finish, at last", (*step.drop_tasks, *step.counting_tasks), lines)
+    _print("migrate --finish, at last", step.drop_tasks, lines)
+    if step.counts:
+        lines.append("-- migrate --finish, when all is filled: Scan, and for each item with the number a COUNT Query")
 
 
 def _print(when: str, tasks: Sequence[Task], lines: list[str]) -> None:

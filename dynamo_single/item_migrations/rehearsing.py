@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from django.db.migrations.executor import MigrationExecutor
 
+from dynamo_single.exceptions import ConfigurationError, FormNotApplied
 from dynamo_single.item_migrations import finishing
 from dynamo_single.item_migrations.applying import Step
 from dynamo_single.item_migrations.online import Imagined, Rehearsal, Sample, Task, rehearse
@@ -49,6 +50,13 @@ def _tasks(step: Step) -> tuple[Task, ...]:
 
 def _show(title: str, step: Step, tasks: Iterable[Task], this: Run, most: int) -> None:
     this.say(f"  {title}")
+    try:
+        _try(step, tasks, this, most)
+    except (ConfigurationError, FormNotApplied) as error:
+        this.say(f"    This cannot be tried yet. {error}")
+
+
+def _try(step: Step, tasks: Iterable[Task], this: Run, most: int) -> None:
     imagined: Imagined = {}
     for task in tasks:
         found = rehearse(

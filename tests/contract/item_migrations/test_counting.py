@@ -215,6 +215,35 @@ def test_what_cannot_be_counted_yet_stays_open(app: History, table: Table) -> No
     assert numbers("refs:Member.home_id") == ["1", None, None]
 
 
+def test_a_rehearsal_counts_what_it_can(app: History, table: Table) -> None:
+    """It says what cannot be tried yet, and goes on."""
+    fill(shop(app))
+    people = member(app, on_delete=models.PROTECT)
+    app.make()
+    app.migrate()
+    join(people, "m")
+    member(app, HOME_KEYS, on_delete=models.PROTECT, checked=True)
+    app.make()
+    assert "This cannot be tried yet. histories.Member cannot be counted yet." in app.migrate("--rehearse")
+    app.migrate()
+    assert numbers("refs:Member.home_id") == [None] * 3
+    said = app.migrate("--rehearse", "--finish")
+    assert "This cannot be tried yet. histories.Member cannot be counted yet." in said
+    assert "Add key by_home to Member on gs2, at --finish\n    0 of 1 items would change" in said
+    app.finish()
+    assert numbers("refs:Member.home_id") == ["1", None, None]
+
+
+def test_the_requests_that_count_are_printed(app: History) -> None:
+    """Also where the model is not there any more that would say what is counted."""
+    shop_with_members(app)
+    member(app, HOME_KEYS)
+    app.make()
+    app.forget("Shop")
+    app.forget("Member")
+    assert "for each item with the number a COUNT Query" in app.run("sqlmigrate", "histories", "0002")
+
+
 def test_going_back_names_who_counts_what_was_not(app: History) -> None:
     """The code that this is for is not here yet."""
     fill(shop(app))
