@@ -112,7 +112,8 @@ class _Trial:
                     self.found.failures.append(Failure(key_of(item), str(error)))
 
     def _item(self, item: Item, others: Others) -> None:
-        others = self._with_imagined(others, self.task.wanted(item))
+        if self.imagined:
+            others = self._with_imagined(others, self.task.wanted(item))
         actions = self.task.change(item, others)
         if not actions:
             return
@@ -127,8 +128,6 @@ class _Trial:
 
     def _with_imagined(self, others: Others, wanted: Iterable[ItemKey]) -> Others:
         """The other items of one item, as they would be by now."""
-        if not self.imagined:
-            return others
         as_they_would_be = {key: self.imagined.get(key, others.get(key)) for key in wanted}
         return {key: other for key, other in as_they_would_be.items() if other is not None}
 

@@ -271,6 +271,12 @@ async def send_count(obj: DynamoModel, name: str, number: int, pending: Block | 
             obj.__dict__[attribute.name] = number
 
 
+def is_by_index(children: Children) -> bool:
+    """Whether an index gives the live children of an object; raises ``NoAccessPattern`` where nothing does."""
+    key = live_children(children, some_value_of(children.field.attribute))._plan(ordered=False).key
+    return key is None or key.index is not None
+
+
 def live_children(children: Any, pk: object) -> Any:
     """The live children of the object with a ``pk``, whatever a manager of theirs leaves out; from the table itself if
     that has a key for them."""

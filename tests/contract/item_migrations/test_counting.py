@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -273,6 +276,67 @@ def test_numbers_of_what_a_function_changes_are_named(app: History) -> None:
     )
     said = app.migrate()
     assert "histories.Shop may count what has changed, and does not follow: manage.py dynamo_rebuild writes it." in said
+
+
+def test_counting_while_new_code_writes(app: History, table: Table) -> None:
+    """Whoever comes and goes meanwhile is counted once; a number that never stands still is counted when it does."""
+    fill(shop(app))
+    people = member(app, HOME_KEYS, on_delete=models.PROTECT)
+    app.make()
+    app.migrate()
+    for number in range(40):
+        join(people, f"old{number:02}", home="ab"[number % 2])
+    people = member(app, HOME_KEYS, on_delete=models.PROTECT, checked=True)
+    app.make()
+    app.migrate()
+    writers = [Coming(people, name) for name in "xy"]
+    for writer in writers:
+        writer.start()
+    try:
+        for writer in writers:
+            assert writer.written.wait(30)
+        with suppress(CommandError):
+            app.finish()
+    finally:
+        for writer in writers:
+            writer.is_over.set()
+            writer.join()
+    assert [writer.error for writer in writers] == [None, None]
+    if form(table, "Member").opened:
+        app.finish()
+    counted = [people.objects.filter(home_id=home).count() for home in "ab"]
+    assert numbers("refs:Member.home_id")[:2] == [str(number) for number in counted]
+    assert list(verify()) == []
+
+
+class Coming(Thread):
+    """Members of both shops that come, move and go until it is over; what was stored before goes too."""
+
+    def __init__(self, people: Any, name: str) -> None:
+        super().__init__(daemon=True)
+        self.people, self.name = people, name
+        self.is_over, self.written = Event(), Event()
+        self.error: Exception | None = None
+
+    def run(self) -> None:
+        """Until it is over, or something is refused."""
+        old = [f"old{number:02}" for number in range(40) if ("xy"[number // 20]) == self.name]
+        try:
+            for number in count():
+                if self.is_over.is_set():
+                    break
+                self.people.objects.create(shop_id=f"{self.name}{number}", home_id="ab"[number % 2])
+                if number % 3 == 0:
+                    self.people.objects.get(shop_id=f"{self.name}{number}").delete()
+                if number % 3 == 1:
+                    self.people.objects.filter(shop_id=f"{self.name}{number}").update(home_id="a")
+                if old:
+                    self.people.objects.get(shop_id=old.pop()).hard_delete()
+                if number == 3:
+                    self.written.set()
+        except Exception as error:
+            self.error = error
+            self.written.set()
 
 
 def test_counting_that_was_killed_goes_on(app: History) -> None:

@@ -27,7 +27,9 @@ from dynamo_single.table.table import get_table
 
 #: After how many seconds an index shows a write: "within a fraction of a second, under normal conditions", AWS
 #: developer guide, "Data synchronization between tables and global secondary indexes".
-LAG: Final = 2.0
+LAG: Final = 1.0
+#: How often an item is counted until two in a row say the same.
+LOOKS: Final = 6
 
 
 class Counting(Struct, frozen=True):
@@ -40,36 +42,64 @@ class Counting(Struct, frozen=True):
 
 
 def counted_items(item_type: str, counting: Callable[[], Counting | None]) -> Task:
-    """Write into each item of a type how many live objects refer to it, if it has another number.
+    """Write into each item of a type how many live objects refer to it; nothing where ``counting`` gives ``None``.
 
-    One COUNT Query for each item, in the trash too, and for each megabyte of what is counted; a GetItem where the
-    number is right. An index does not show at once what is written, so that the items of a page are counted two seconds
-    after they were read, at the earliest: what is written later changes the number that they had. ``counting`` gives
-    ``None`` where nothing is to be counted any more.
+    Whoever writes such an object adds to the number in the same transaction, so that what is missing from it stays the
+    same while it changes. It is looked for twice, as a look may see an object whose addition it has not seen, or the
+    other way round: one COUNT Query for each megabyte of what is counted, and the same again with two GetItems. Where
+    an index counts, the second look is a second after the first one, which all items of a page get before. Two that
+    differ are followed by others; what says something else each time is a failure of the item.
     """
-    read = threading.local()
+    first = threading.local()
 
     def change(item: Item, others: Others) -> tuple[Action, ...]:
         found = counting()
         if found is None or has_expired(item):
             return ()
-        wait = read.at + LAG - time.monotonic()
-        if wait > 0:
-            run(pause(wait))
-        number, held = _number(found, item), _held(found, item)
-        if number != held:
-            return rewriting(item, with_value(item, found.name, {"N": str(number)}), (found.name,))
-        fresh = run(single.get_item(get_table(found.model._options.alias), key_of(item)))
-        if fresh is not None and _held(found, fresh) != held:
-            raise InvalidValue("What it counts was written by others each time that it was counted.")
+        lag = LAG if _is_by_index(found) else 0.0
+        seen_at, missing = first.looks.pop(key_of(item))
+        for _ in range(LOOKS):
+            run(pause(max(0.0, seen_at + lag - time.monotonic())))
+            seen_at, before, (fresh, again) = time.monotonic(), missing, _look(found, item)
+            if fresh is None:
+                return ()  # it is gone
+            missing = again
+            if missing is not None and missing == before:
+                number = {"N": str(_held(found, fresh) + missing)}
+                return rewriting(fresh, with_value(fresh, found.name, number), (found.name,)) if missing else ()
+        raise InvalidValue(
+            f"It was counted {LOOKS} times, and others wrote what it counts each time. Run this again when fewer do."
+        )
+
+    def looked_at(item: Item) -> tuple[ItemKey, ...]:
+        """The first look, which this is asked for before: at each item of a page, and at one that was read again."""
+        found = counting()
+        if found is not None and not has_expired(item):
+            missing = _number(found, item) - _held(found, item)
+            first.__dict__.setdefault("looks", {})[key_of(item)] = time.monotonic(), missing
         return ()
 
-    def noted(item: Item) -> tuple[ItemKey, ...]:
-        """It is asked for after each page, and after an item that was read again."""
-        read.at = time.monotonic()
-        return ()
+    return Task(of_type(item_type), change, wanted=looked_at)
 
-    return Task(of_type(item_type), change, wanted=noted)
+
+def _look(found: Counting, item: Item) -> tuple[Item | None, int | None]:
+    """The item as it is now, and what its number lacks; ``None`` if the number changed meanwhile."""
+    table, key = get_table(found.model._options.alias), key_of(item)
+    before = run(single.get_item(table, key))
+    number = _number(found, item)
+    after = run(single.get_item(table, key))
+    if before is None or after is None:
+        return None, None
+    held = _held(found, after)
+    return after, number - held if held == _held(found, before) else None
+
+
+def _is_by_index(found: Counting) -> bool:
+    """Whether an index answers; without one what was written just before is read."""
+    try:
+        return child_counters.is_by_index(found.children)
+    except (KeyNotFilled, NoAccessPattern):
+        return False  # counting says so
 
 
 def _held(found: Counting, item: Item) -> int:
