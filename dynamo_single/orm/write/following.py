@@ -99,9 +99,10 @@ async def new_item(
 
 
 def uncounted(model: type[DynamoModel], item: hydration.Item) -> hydration.Item:
-    """An item without its counts: each object that follows it counts itself again."""
+    """An item whose counts begin at 0: each object that follows it counts itself again."""
+    declared = {each.attr_name: {"N": "0"} for each in registry.counters_of(model) if each.attr_name in item}
     counts = {name for name, _, _ in counters_on(model)}
-    return {name: value for name, value in item.items() if name not in counts} if counts else item
+    return {name: value for name, value in item.items() if name not in counts} | declared if counts else item
 
 
 class Follower(Step):
@@ -116,10 +117,14 @@ class Follower(Step):
         super().__init__(obj)
         self.values = values
         self.absent = absent
-        model = type(obj)
-        held = {name: obj.__dict__[name] for name in model._identity}
-        #: The identity that it had and the one that it gets.
-        self.old, self.new = obj.pk, pk_of(model, {**held, **values})
+        #: The identity that it had before it is written.
+        self.old = obj.pk
+        self._held = {name: obj.__dict__[name] for name in type(obj)._identity}
+
+    @property
+    def new(self) -> Any:
+        """The identity that it gets."""
+        return pk_of(type(self.obj), {**self._held, **self.values})
 
     @property
     def moves(self) -> bool:
@@ -185,21 +190,28 @@ def followers(way: Way, field: Any, objects: Sequence[Any], *, left: bool) -> li
 
 
 async def all_below(way: Way, most: int) -> list[Follower] | None:
-    """All that follows an object, parents first; ``None`` if there are more than ``most``."""
-    steps: list[Follower] = []
-    ways, seen = [way], set[ItemKey]()
+    """All that follows an object, parents first; ``None`` if there are more than ``most``.
+
+    What refers to several of them is written once. ``None`` as well where it moves by that and others refer to it.
+    """
+    steps: dict[ItemKey, Follower] = {}
+    ways = [way]
     for each in ways:
         for field, always in references_to(each.model):
             async with aclosing(_referring(each, field, always)) as found:
                 async for some in found:
-                    new = [obj for obj in some if key_of(obj._stored) not in seen]
-                    seen.update(key_of(obj._stored) for obj in new)
-                    more = followers(each, field, new, left=False)
-                    steps += more
-                    ways += [Way.of(type(step.obj), step.old, step.new, each.marks) for step in more if step.moves]
+                    for step in followers(each, field, some, left=False):
+                        known = steps.setdefault(key_of(step.obj._stored), step)
+                        before = known.new
+                        known.values |= step.values
+                        is_new = known is step
+                        if not is_new and known.new != before and any(references_to(type(step.obj))):
+                            return None
+                        if is_new and step.moves:
+                            ways.append(Way.of(type(step.obj), step.old, step.new, each.marks))
                     if len(steps) > most:
                         return None
-    return steps
+    return [*steps.values()]
 
 
 async def _referring(way: Way, field: Any, always: bool) -> AsyncGenerator[list[Any], None]:

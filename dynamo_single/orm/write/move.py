@@ -204,7 +204,8 @@ async def _move_with_others(obj: Any, wanted: _State, as_it_was: _State, pending
         if below is None:
             raise NotSupported(
                 f"{Subject(obj).name} cannot move with all that refers to it in an atomic() block: that is more than "
-                f"the {MAX_ACTIONS} actions of a transaction. Call move_tree() outside of one; nothing was written."
+                f"the {MAX_ACTIONS} actions of a transaction, or something refers to several of them. Call move_tree() "
+                "outside of one; nothing was written."
             )
         await Cascade([move.marked({}), *below]).send(pending)
         return

@@ -15,6 +15,19 @@ from dynamo_single.testing import assert_requests, intercept, setup_table
 from dynamo_single.verification import verify
 from tests.catalog.chat import ChatChannel, ChatMembership, ChatServer, ChatUser
 from tests.catalog.clubs import Bee, Club, Guest, Hive, Player, Team, Trophy
+from tests.catalog.places import Kitchen, Place, Restaurant
+from tests.catalog.servers import GamePlayer, GameServer, GameTag
+from tests.catalog.studios import (
+    Artist,
+    Chore,
+    Frame,
+    Lease,
+    Painting,
+    Play,
+    Sketch,
+    Theatre,
+    Venture,
+)
 from tests.catalog.tenants import Estate, EstateLetter, Lot, LotRemark, Stakeholder
 from tests.contract.clubs import club, items
 from tests.contract.robustness.test_cascade_crashes import MANY, Crash, crash, put_back
@@ -177,6 +190,94 @@ def test_awaited() -> None:
     root = Club.objects.get(pk="c")
     asyncio.run(root.amove_tree(club_id="d"))
     assert Player.objects.filter(team="d~~b").count() == FEW
+
+
+# what refers in other ways: the table is as if all had been made under the new key
+
+
+def studio(pk: str, number: int) -> None:
+    """An artist to whom others refer by each kind of ``on_delete``, some by two references."""
+    Artist.objects.create(artist_id="nobody", name="nobody")
+    artist = Artist.objects.create(artist_id=pk, name="Ann")
+    for each in range(number):
+        sketch = Sketch.objects.create(artist=artist, sketch_id=f"{each:03}")
+        Frame.objects.create(frame_id=f"{each:03}", sketch=sketch, maker=artist)
+        Painting.objects.create(painting_id=f"{each:03}", artist=artist, editor=artist)
+    Painting.objects.get(pk="000").delete()
+
+
+def theatre(pk: str, number: int) -> None:
+    """What counts those that refer to it."""
+    made = Theatre.objects.create(theatre_id=pk)
+    for each in range(number):
+        Play.objects.create(play_id=f"{each:03}", theatre=made)
+    Lease.objects.create(lease_id="l", theatre=made)
+
+
+def game(pk: str, number: int) -> None:
+    """Edges that are declared and that are made, one of them from the server to itself."""
+    made = GameServer.objects.create(server_id=pk, name="s")
+    other = GameServer.objects.create(server_id="other", name="o")
+    for each in range(number):
+        player = GamePlayer.objects.create(player_id=f"{each:03}", username=f"n{each}")
+        made.players.add(player, through_defaults={"role": "admin"})
+    made.tags.add(GameTag.objects.create(word="w"))
+    made.links.add(made, other)
+    other.links.add(made)
+
+
+def venture(pk: str, number: int) -> None:
+    """What counts by conditions."""
+    made = Venture.objects.create(venture_id=pk)
+    for each in range(number):
+        Chore.objects.create(venture=made, chore_id=f"{each:03}", status="open" if each % 2 else "done", rank=each)
+
+
+def place(pk: str, number: int) -> None:
+    """One-to-one relations, by a claim and by a whole key."""
+    made = Place.objects.create(place_id=pk, name="p")
+    restaurant = Restaurant.objects.create(restaurant_id="r", place=made, name="r")
+    Kitchen.objects.create(restaurant=restaurant, stoves=1)
+
+
+@pytest.mark.parametrize("number", [2, 20])
+@pytest.mark.parametrize(
+    ("make", "model", "changes"),
+    [
+        (studio, Artist, {"artist_id": "new"}),
+        (theatre, Theatre, {"theatre_id": "new"}),
+        (game, GameServer, {"server_id": "new"}),
+        (venture, Venture, {"venture_id": "new"}),
+        (place, Place, {"place_id": "new"}),
+    ],
+)
+def test_all_that_refers_to_it_follows(
+    table: Table, make: Callable[[str, int], None], model: Any, changes: dict[str, str], number: int
+) -> None:
+    """Be it by one transaction or by several."""
+    moved = wanted(table, lambda: make("new", number))
+    make("old", number)
+    root = model.objects.get(pk="old")
+    root.move_tree(**changes)
+    found = plain(table)
+    for items_of_one in (found, moved):
+        for item in items_of_one.values():
+            # The moment of a deletion.
+            if "deletedAt" in item:
+                del item["deletedAt"], item["gs1sk"]
+    assert found == moved
+    assert root._stored == model.objects.consistent().get(pk="new")._stored
+    assert_consistent()
+
+
+def test_the_other_end_of_a_relation_moves_too() -> None:
+    """A player's edges lie in the servers' partitions, and move within them."""
+    game("s", 3)
+    player = GamePlayer.objects.get(pk="001")
+    player.move_tree(player_id="renamed")
+    assert [server.pk for server in player.servers.all()] == ["s"]
+    assert {each.pk for each in GameServer.objects.get(pk="s").players.all()} == {"000", "002", "renamed"}
+    assert_consistent()
 
 
 # several transactions
