@@ -30,7 +30,7 @@ from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.held import values_held
 from dynamo_single.orm.items.serialization import Values, computed_key, key_of_pk, twinned
-from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Check, Item, ItemKey, Update, key_of
+from dynamo_single.orm.requests.actions import ITEM_EXISTS, ITEM_MISSING, Action, Check, Item, ItemKey, Update, key_of
 from dynamo_single.orm.requests.block import Block, Entry
 from dynamo_single.orm.requests.changes import as_stored
 from dynamo_single.orm.schema import registry
@@ -227,6 +227,35 @@ async def _referring(way: Way, field: Any, always: bool) -> AsyncGenerator[list[
                 yield some
 
 
+async def is_left(way: Way, steps: Sequence[Follower]) -> bool:
+    """Whether something refers still to what has moved: an index did not show it yet, or it was created meanwhile."""
+    moved = (step for step in steps if step.moves and any(references_to(type(step.obj))))
+    for each in (way, *(Way.of(type(step.obj), step.old, step.new, {}) for step in moved)):
+        for field, always in references_to(each.model):
+            async with aclosing(_referring(each, field, always)) as found:
+                async for some in found:
+                    if await _still_referring(field, each.old, some):
+                        return True
+    return False
+
+
+async def _still_referring(field: Any, old: object, some: Sequence[Any]) -> list[Any]:
+    """Those of some objects that refer to an identity, as the table has them: an index may be behind."""
+    everything = field.model._base_manager.order_by().with_visibility("all")
+    fresh = await everything.filter(pk__in=[obj.pk for obj in some]).consistent()._read()
+    return [obj for obj in fresh if getattr(obj, field.attname) == old]
+
+
+async def mark(obj: Any, marked: Mapping[str, Any]) -> None:
+    """Put the mark of a move on an object that has moved already: one UpdateItem."""
+    before = obj._stored
+    after = {**before, **marked}
+    update = Update(key_of(before), set=dict(marked), condition=ITEM_EXISTS)
+    transition = Transition(Subject(obj), before, after, frozenset(marked))
+    await sending.deliver(obj, Write(transition, type(obj)._options.alias, (update,), Conditions()))
+    obj._stored = after
+
+
 # one transaction after the other
 
 
@@ -283,14 +312,12 @@ class Following:
                         yield Way.of(model, pk_of(model, {**held, field.attname: way.old}), obj.pk, way.marks)
 
     async def _follow(self, way: Way, field: Any, some: Sequence[Any], ways: list[Way]) -> int:
-        """Write some objects; how many there were. One that another writer changes is read again."""
-        count = 0
+        """Write some objects; how many there were. Those that another writer changes, and those that an index shows as
+        they were, are read again."""
         for attempt in range(ATTEMPTS):
             if attempt:
-                everything = field.model._base_manager.order_by().with_visibility("all")
-                some = await everything.filter(pk__in=[obj.pk for obj in some]).consistent()._read()
-            # What an index shows may have followed already.
-            some = [obj for obj in some if getattr(obj, field.attname) == way.old]
+                # What an index shows may have followed already.
+                some = await _still_referring(field, way.old, some)
             steps = followers(way, field, some, left=True)
             same_table = field.model._options.alias == self.way.model._options.alias
             try:
@@ -306,9 +333,8 @@ class Following:
                 ways += [
                     each for each in more if (each.model, each.old) not in known and any(references_to(each.model))
                 ]
-                return count + len(steps)
-            count += 1
-        return count
+                return len(steps)
+        return 0
 
     def _guards(self) -> list[Entry]:
         """That the object is where it moved to, under the same mark, and nobody where it was."""

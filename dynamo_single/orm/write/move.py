@@ -70,9 +70,10 @@ class Movable:
         """``move()``, and all that refers to the object by a reference which a key finds refers to its new identity.
 
         What has the reference in its primary key moves too, and what refers to that follows as well. One transaction if
-        they fit into one, after the Queries that find them; else the object first, and then transactions of up to a
-        hundred actions. Interrupted, it is gone on with by the same call, or by ``move_tree()`` of the object as it is
-        stored then. ``post_save`` is sent for the object alone, when all have followed.
+        they fit into one, between the Queries that find them and the same once more; else the object first, and then
+        transactions of up to a hundred actions. Interrupted, it is gone on with by the same call, or by
+        ``move_tree()`` of the object as it is stored then. ``post_save`` is sent for the object alone, when all have
+        followed.
         """
         run(move(self, changes, current(), tree=True))
 
@@ -212,7 +213,11 @@ async def _move_with_others(obj: Any, wanted: _State, as_it_was: _State, pending
     mark = {names.MOVED_FROM: following.mark_of(obj)}
     try:
         if below is not None and await Cascade([move.marked({}), *below]).send_at_once():
-            await following.read_counts(obj)
+            if await following.is_left(way, below):
+                await following.mark(obj, mark)
+                await following.complete(obj)
+            else:
+                await following.read_counts(obj)
             return
         await Cascade([move.marked(mark)]).send(None)
     except (AlreadyExists, StaleObject):

@@ -347,15 +347,16 @@ def test_an_object_that_comes_under_the_old_key_meanwhile_is_reported(table: Tab
     assert_consistent()
 
 
-def test_what_is_created_under_the_old_key_meanwhile_follows_too() -> None:
+@pytest.mark.parametrize(("players", "before"), [(FEW, 1), (MANY, 3)])
+def test_what_is_created_under_the_old_key_meanwhile_follows_too(players: int, before: int) -> None:
     """It is looked for once more after everything has followed."""
-    club(MANY)
+    club(players)
     sent: list[str] = []
 
     def create(operation: str, params: object) -> None:
         if operation == "TransactWriteItems":
             sent.append(operation)
-            if len(sent) == 3:
+            if len(sent) == before:
                 Guest.objects.create(club_id="c", guest_id="late")
 
     with intercept(create):
