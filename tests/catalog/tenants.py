@@ -12,7 +12,7 @@ class Estate(models.Model):
     code = models.IntegerAttribute()
     name = models.UnicodeAttribute(default="")
 
-    lots = models.Children("Lot")
+    lots = models.Children("Lot", cascade=True)
     stakeholders = models.Children("Stakeholder")
     letters = models.Children("EstateLetter")
 
@@ -27,7 +27,7 @@ class Lot(models.Model):
     number = models.IntegerAttribute()
     title = models.UnicodeAttribute(default="")
 
-    remarks = models.Children("LotRemark")
+    remarks = models.Children("LotRemark", cascade=True)
 
     class Keys:
         primary = models.Key("T#{estate.tenant}#E#{estate.code}", "LOT#{number}")

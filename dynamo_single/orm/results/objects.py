@@ -165,9 +165,13 @@ async def know(state: QueryState) -> None:
     if lookups := lookups_of(state.model):
         await knowledge.ask_rules(state.layout, lookups)
     for lookup in state.along.prefetched:
-        children = getattr(state.model, lookup, None) if isinstance(lookup, str) else None
-        if isinstance(children, Children):
-            await knowledge.ask(registry.layout_of(children.model))
+        model: Any = state.model
+        for step in lookup.split("__") if isinstance(lookup, str) else ():
+            children = getattr(model, step, None)
+            if not isinstance(children, Children):
+                break
+            model = children.model
+            await knowledge.ask(registry.layout_of(model))
 
 
 def opened(state: QueryState) -> Results:

@@ -22,6 +22,7 @@ from dynamo_single.orm.conditions.terms import ITEM_TYPE, Compare, Condition
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.plan.constraints import gather
 from dynamo_single.orm.plan.plan import KeyCondition, Plan
+from dynamo_single.orm.plan.projection import attributes_of
 from dynamo_single.orm.reading import plans
 from dynamo_single.orm.results.state import Along, QueryState
 from dynamo_single.orm.schema import registry
@@ -37,13 +38,18 @@ from dynamo_single.table.flow import Pages
 
 
 class Member(Struct, frozen=True):
-    """One kind of children in a collection: what their own Query reads, and which of it are they."""
+    """One kind of children in a collection: what their own Query reads, and which of it are they.
+
+    ``lies_by`` is where a child's identity has that of the collection's object: positions, from the outside in.
+    Children of children are found by their reference, and have no ``condition``.
+    """
 
     model: type[DynamoModel]
     field: models.ForeignKey[Any, Any]
-    condition: KeyCondition
+    condition: KeyCondition | None
     filter: Condition
     forward: bool = True
+    lies_by: tuple[int, ...] = ()
 
     @property
     def item_type(self) -> str:
@@ -54,7 +60,7 @@ class Member(Struct, frozen=True):
         """Whether an item of the partition is one of them."""
         return (
             item[names.ITEM_TYPE]["S"] == self.item_type
-            and self.condition.includes(item[names.SORT_KEY]["S"])
+            and (self.condition is None or self.condition.includes(item[names.SORT_KEY]["S"]))
             and matches(self.filter, item)
             and hydration.is_live(self.model, item)
         )
@@ -72,11 +78,20 @@ def members_of(state: QueryState, plan: Plan) -> Mapping[str, Member]:
     if pk is None:
         return {}
     found: dict[str, Member] = {}
+    # What has a queryset of its own is read by that.
+    others = {each.prefetch_through for each in lookups if not isinstance(each, str)}
     for lookup in lookups:
-        children = getattr(state.model, lookup, None) if isinstance(lookup, str) else None
-        member = _member(plan, children, pk) if isinstance(children, Children) else None
-        if member is not None:
-            found[str(lookup)] = member
+        path, model, above = "", state.model, None
+        for step in lookup.split("__") if isinstance(lookup, str) else ():
+            children, path = getattr(model, step, None), f"{path}__{step}" if path else step
+            if not isinstance(children, Children) or path in others:
+                break
+            member = found.get(path)
+            if member is None:
+                member = _member(plan, children, pk) if above is None else _member_below(plan, above, children, pk)
+            if member is None:
+                break
+            found[path], model, above = member, member.model, member
     return found
 
 
@@ -87,12 +102,55 @@ def _pk_of(plan: Plan) -> Any:
     given = [allowed.get(name, ()) for name in plan.layout.identity]
     if any(len(values) != 1 for values in given):
         return None
-    pk: Any = registry.model_of(plan.layout)._meta.pk
-    return pk.joined(values[0] for values in given) if isinstance(pk, IdentityField) else given[0][0]
+    return _joined(registry.model_of(plan.layout), [values[0] for values in given])
+
+
+def _joined(model: Any, values: Sequence[object]) -> Any:
+    """The ``pk`` that the values of an identity make."""
+    field = model._meta.pk
+    return field.joined(values) if isinstance(field, IdentityField) else values[0]
 
 
 def _member(plan: Plan, children: Children, pk: object) -> Member | None:
     """The children as their relation lists them, if it does so by one Query of what lies around the object itself."""
+    listing = _listing(plan, children, pk)
+    if listing is None:
+        return None
+    (condition,) = listing.conditions
+    if not (_is_own(plan.layout) or _is_below(plan, condition)):
+        return None
+    filter_, lies_by = lower(listing.filter, listing.layout), _lies_by(children, ())
+    return Member(children.model, children.field, condition, filter_, listing.forward, lies_by)
+
+
+def _member_below(plan: Plan, above: Member, children: Children, pk: object) -> Member | None:
+    """Children of children, if their partition is made of the collection's object alone, whatever is between them."""
+    model: Any = above.model
+    if not _is_own(plan.layout) or above.field.attname not in model._identity:
+        return None
+    attributes = registry.attributes_of(model)
+    # Of the others any value does: the partition is not made of them.
+    given = [pk if name == above.field.attname else some_value_of(attributes[name]) for name in model._identity]
+    listing = _listing(plan, children, _joined(model, given))
+    if listing is None or children.field.attname in attributes_of(listing.filter):
+        return None
+    for part in listing.layout.primary.partition.parts:
+        if part.name != children.field.attname or part.bound.member[: len(above.lies_by)] != above.lies_by:
+            return None
+    filter_, lies_by = lower(listing.filter, listing.layout), _lies_by(children, above.lies_by)
+    return Member(children.model, children.field, None, filter_, listing.forward, lies_by)
+
+
+def _lies_by(children: Children, above: tuple[int, ...]) -> tuple[int, ...]:
+    """Where a child's identity has that of the collection's object, if it has it at all."""
+    identity: tuple[str, ...] = children.model._identity
+    if len(identity) == 1 or children.field.attname not in identity:
+        return above
+    return (identity.index(children.field.attname), *above)
+
+
+def _listing(plan: Plan, children: Children, pk: object) -> Plan | None:
+    """How the children of the object with a ``pk`` are listed, if by one Query of the partition of a plan's object."""
     queryset = children.queryset_of(pk)
     if queryset is None or registry.layout_of(children.model).alias != plan.layout.alias:
         return None
@@ -104,10 +162,7 @@ def _member(plan: Plan, children: Children, pk: object) -> Member | None:
     if not by_table or listing.is_sharded or len(listing.conditions) != 1:
         return None
     ((partition, _),) = plan.keys
-    (condition,) = listing.conditions
-    if condition.partition != partition or not (_is_own(plan.layout) or _is_below(plan, condition)):
-        return None
-    return Member(children.model, children.field, condition, lower(listing.filter, listing.layout), listing.forward)
+    return listing if listing.conditions[0].partition == partition else None
 
 
 def cost_of(state: QueryState, plan: Plan, lookup: object) -> str | None:
@@ -145,7 +200,8 @@ def whole(plan: Plan, wanted: Mapping[str, Member]) -> Plan:
     types = (plan.layout.item_type, *dict.fromkeys(member.item_type for member in wanted.values()))
     condition = KeyCondition(partition)
     if not _is_own(plan.layout):
-        ends = [prefix_end(member.condition.operands[0]) for member in wanted.values()]
+        ranges = [member.condition for member in wanted.values() if member.condition is not None]
+        ends = [prefix_end(each.operands[0]) for each in ranges]
         condition = KeyCondition(partition, "between", (_start(plan), max(sort, *ends)))
     return replace(
         plan,
@@ -181,18 +237,35 @@ async def read(state: QueryState, plan: Plan, wanted: Mapping[str, Member]) -> P
                         children[name].append(hydration.instance(member.model, item))
     if root is None:
         return
-    root._prefetched_objects_cache = {}
-    for name, member in wanted.items():
-        mark(children[name], state.along.mode)
-        if not member.forward:
-            children[name].reverse()
-        for child in children[name]:
-            member.field.set_cached_value(child, root)
-        queryset = getattr(root, name).get_queryset()
-        queryset._result_cache = children[name]
-        queryset._prefetch_done = True
-        root._prefetched_objects_cache[name] = queryset
+    _gather(root, children, wanted, state.along.mode)
     yield [root]
+
+
+def _gather(root: Any, children: Mapping[str, list[Any]], wanted: Mapping[str, Member], mode: Any) -> None:
+    """Let each object of a collection have its children, parents before theirs."""
+    for path, member in wanted.items():
+        mark(children[path], mode)
+        if not member.forward:
+            children[path].reverse()
+        before, _, name = path.rpartition("__")
+        if not before:
+            _attach(root, name, member, children[path])
+            continue
+        own: dict[Any, list[Any]] = {}
+        for child in children[path]:
+            own.setdefault(getattr(child, member.field.attname), []).append(child)
+        for parent in children[before]:
+            _attach(parent, name, member, own.get(parent.pk, []))
+
+
+def _attach(parent: Any, name: str, member: Member, children: list[Any]) -> None:
+    """Let an object know its children, and these know it."""
+    for child in children:
+        member.field.set_cached_value(child, parent)
+    queryset = getattr(parent, name).get_queryset()
+    queryset._result_cache = children
+    queryset._prefetch_done = True
+    parent.__dict__.setdefault("_prefetched_objects_cache", {})[name] = queryset
 
 
 def check_references(model: type[DynamoModel], names: Sequence[object]) -> None:

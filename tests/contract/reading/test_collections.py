@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from django.db.models import Prefetch
 
 from dynamo_single.exceptions import NoAccessPattern
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests
+from tests.catalog.clubs import Club
 from tests.catalog.tenants import Estate, EstateLetter, Lot, LotRemark, Stakeholder
+from tests.contract.clubs import club
 from tests.contract.tables import assert_consistent, everything
 
 PARTITION = "T#acme#E#p5007"
@@ -67,6 +70,58 @@ def test_a_child_elsewhere_is_read_by_itself_and_the_others_still_together() -> 
         estate = Estate.objects.prefetch_related("lots", "letters", "stakeholders").get(pk="acme~~7")
         found = len(estate.lots.all()), len(estate.letters.all()), len(estate.stakeholders.all())
     assert found == (3, 1, 1)
+
+
+def test_children_of_children_come_by_the_same_query() -> None:
+    """Where their partition is made of the root alone; each knows the one above it."""
+    with assert_requests(["Query"]):
+        estate = Estate.objects.prefetch_related("lots__remarks", "stakeholders").get(pk="acme~~7")
+        found = {lot.number: [remark.remark_id for remark in lot.remarks.all()] for lot in estate.lots.all()}
+        assert all(remark.about.estate is estate for lot in estate.lots.all() for remark in lot.remarks.all())
+    assert found == {1: ["a", "b"], 2: ["a", "b"], 10: ["a", "b"]}
+    text = Estate.objects.filter(pk="acme~~7").prefetch_related("lots__remarks").explain()
+    assert "the object is read together with its lots, lots__remarks" in text
+
+
+def test_children_without_children_of_their_own_have_none() -> None:
+    """An empty list, and no request for it."""
+    estate = Estate.objects.get(pk="acme~~7")
+    estate.lots.create(number=11, title="t")
+    with assert_requests(["Query"]):
+        estate = Estate.objects.prefetch_related("lots__remarks").get(pk="acme~~7")
+        assert [len(lot.remarks.all()) for lot in estate.lots.all()] == [2, 2, 2, 0]
+
+
+def test_a_queryset_of_ones_own_is_read_by_itself() -> None:
+    """It would be passed by otherwise."""
+    own = Prefetch("lots", queryset=Lot.objects.filter(number__gte=2))
+    with assert_requests(["GetItem", "Query"]):
+        estate = Estate.objects.prefetch_related(own).get(pk="acme~~7")
+        assert [lot.number for lot in estate.lots.all()] == [2, 10]
+    own = Prefetch("lots__remarks", queryset=LotRemark.objects.filter(remark_id="b"))
+    with assert_requests(["Query", "BatchGetItem"]):
+        estate = Estate.objects.prefetch_related("lots", own).get(pk="acme~~7")
+        assert [[each.remark_id for each in lot.remarks.all()] for lot in estate.lots.all()] == [["b"]] * 3
+
+
+def test_children_of_children_elsewhere_are_a_query_for_each() -> None:
+    """A part of the child's own in the partition keeps them from lying beside the root."""
+    club(2)
+    with assert_requests(["Query", "Query", "Query"]):
+        found = Club.objects.prefetch_related("teams__players").get(pk="c")
+        assert [[player.pk for player in team.players.all()] for team in found.teams.all()] == [[], ["c000", "c001"]]
+
+
+def test_a_whole_tree_is_deleted_by_one_transaction(table: Table) -> None:
+    """Children and theirs are found in the table itself, a Query for each parent, and looked for once more."""
+    before = {key for key in everything(table) if key[0] == "T#acme#E#p5017" and key[1].startswith(("#", "LOT"))}
+    assert len(before) == 10
+    estate = Estate.objects.get(pk="acme~~70")
+    looks = ["Query"] * 4
+    with assert_requests([*looks, "TransactWriteItems", *looks]) as sent:
+        estate.delete()
+    assert all(each.params.get("ConsistentRead") for each in sent if each.operation == "Query")
+    assert not before & everything(table).keys()
 
 
 def test_a_parent_in_the_middle_of_a_partition_is_one_query_with_its_own_children_only() -> None:
