@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
 import os
 import re
@@ -18,10 +19,13 @@ from django.utils.http import urlencode
 
 from dynamo_single import clock
 from dynamo_single.table import Table
-from dynamo_single.testing import assert_requests
+from dynamo_single.testing import assert_requests, intercept
+from project.chat import demo as chat_demo
 from project.chat.models import Member, Message, Profile, Server
 from project.directory.models import Company, Office, Person
+from project.records import demo as records_demo
 from project.records.models import Book
+from project.service import demo as service_demo
 from project.service.models import Beneficiary, Email, User
 from tests import children
 from tests.contract.tables import assert_consistent, everything
@@ -314,6 +318,26 @@ def test_the_demos_data_are_written_once(table: Table) -> None:
     with assert_requests(["Query", "GetItem", "GetItem", "Query"]):
         call_command("demo_data", stdout=said)
     assert said.getvalue().count("Loading") == 4
+
+
+@pytest.mark.parametrize("number", [20, 90, 210, 400])
+def test_data_that_were_half_written_are_completed(table: Table, number: int) -> None:
+    """Whatever the request was at which the command ended: the next one leaves what one alone leaves."""
+    sent = iter(range(number))
+
+    def ending(operation: str, params: Any) -> Any:
+        if operation in ("PutItem", "TransactWriteItems") and next(sent, None) is None:
+            raise KeyboardInterrupt
+        return None
+
+    for part in (records_demo, service_demo, chat_demo):
+        with contextlib.suppress(KeyboardInterrupt), intercept(ending):
+            part.load()
+        part.load()
+        assert part.is_loaded()
+    assert (Book.objects.count(), User.objects.count(), Message.objects.count()) == (40, 180, 197)
+    assert [server.member_count for server in Server.objects.order_by("name")] == [14, 30, 120, 8, 20, 4]
+    assert_consistent()
 
 
 def test_the_demos_data_are_for_a_local_engine_only() -> None:
