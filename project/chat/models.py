@@ -65,7 +65,7 @@ class Message(models.Model):
 
     server = models.ReferenceAttribute(Server, on_delete=models.CASCADE, immutable=True, related_name="messages")
     sent_at = models.TimestampAttribute(default=clock.now, immutable=True, editable=False)
-    message_id = models.IdAttribute(prefix="message")
+    message_id = models.IdAttribute(kind="ulid")
     #: As it was when this was written.
     author = models.UnicodeAttribute(max_length=150)
     text = models.UnicodeAttribute(max_length=1000, multiline=True)

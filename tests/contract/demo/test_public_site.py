@@ -19,7 +19,7 @@ from django.utils.http import urlencode
 
 from dynamo_single import clock
 from dynamo_single.table import Table
-from dynamo_single.testing import assert_requests, intercept
+from dynamo_single.testing import assert_requests, frozen_time, intercept
 from project.chat import demo as chat_demo
 from project.chat.models import Member, Message, Profile, Server
 from project.directory.models import Company, Office, Person
@@ -262,6 +262,15 @@ def test_a_message_is_one_item_and_comes_first(signed_in: Client) -> None:
     assert texts(page, r"<strong>(.*?)</strong>(?s:.*?)<p>(?s:.*?)</p>")[0] == "mike"
     assert "&lt;b&gt;you&lt;/b&gt;" in page
     assert_consistent()
+
+
+@pytest.mark.usefixtures("gaming")
+def test_two_messages_of_one_moment_keep_their_order(signed_in: Client) -> None:
+    with frozen_time(clock.now() + timedelta(minutes=1)):
+        for text in ("first", "second", "third"):
+            signed_in.post("/servers/gaming/post/", {"text": text})
+    page = signed_in.get("/servers/gaming/").content.decode()
+    assert texts(page, r"<p>(first|second|third)</p>") == ["third", "second", "first"]
 
 
 @pytest.mark.usefixtures("gaming")
