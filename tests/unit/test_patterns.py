@@ -17,6 +17,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes.references import ReferenceAttribute
 from dynamo_single.orm.schema.identities import some_value_of
 from project.directory.models import Company, Person
+from tests.catalog.queues import Dispatch
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 #: Two values of each kind of attribute that a key can have, the lower first.
@@ -78,6 +79,13 @@ def test_a_key_answers_what_it_is_listed_with(model: Any, key: str, answer: Answ
     assert plan.kind == ("get" if answer.method == "get" else "query")
     assert len(plan.conditions) <= 1
     assert plan.in_memory is None
+
+
+def test_a_key_with_a_condition_is_listed_with_it() -> None:
+    """It answers what asks for the condition."""
+    found = {pattern.name: [str(answer) for answer in pattern.answers] for pattern in patterns_of(Dispatch)}
+    assert found["waiting"][0] == "objects.filter(status='open').order_by(\"rank\")"
+    assert found["urgent"][0] == "objects.filter(owner=…, rank__gte=5, status='open').order_by(\"rank\")"
 
 
 def test_the_patterns_of_a_model() -> None:
