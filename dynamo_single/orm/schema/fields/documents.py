@@ -27,9 +27,12 @@ _MAX_LEVELS: Final = 250
 
 
 def document_text(value: object, *, marked: bool = True, indent: int | None = 2) -> str:
-    """A document as JSON text; what JSON lacks is ``marked``, unless it is stored as JSON and has none of it."""
+    """A document as JSON text, its keys sorted, since a stored map has no order.
+
+    What JSON lacks is ``marked``, unless the document is stored as JSON and has none of it.
+    """
     found = _as_json(value) if marked else value
-    return str(simplejson.dumps(found, use_decimal=True, ensure_ascii=False, indent=indent))
+    return str(simplejson.dumps(found, use_decimal=True, ensure_ascii=False, sort_keys=True, indent=indent))
 
 
 def document_of(text: str, *, marked: bool = True) -> Any:
