@@ -21,6 +21,7 @@ from django.utils.html import format_html
 from django.utils.text import capfirst
 
 from dynamo_single.admin import content_types, trash, versions
+from dynamo_single.admin.binary import ShowsBinary
 from dynamo_single.admin.errors import REFUSALS
 from dynamo_single.admin.forms import PermissionsFilter, in_lists_order, with_members
 from dynamo_single.admin.history import LoggedModelAdmin
@@ -59,6 +60,7 @@ REFUSED_LISTS = (NotSupported, UnknownField)
 class DynamoModelAdmin(
     RunsInBatches,
     SavesAtOnce,
+    ShowsBinary,
     MergesEdits,
     ShowsUnknown,
     LeadsToItem,
@@ -230,7 +232,8 @@ class DynamoModelAdmin(
         if obj is None:
             named = self._named_fields()
             automatic = [name for name in automatic if name in named]
-        return (*declared, *(name for name in automatic if name not in declared))
+        found: tuple[Any, ...] = self.with_sizes((*declared, *(name for name in automatic if name not in declared)))
+        return found
 
     def _automatic(self, obj: Any) -> list[str]:
         in_key = set() if obj is None else self._key()

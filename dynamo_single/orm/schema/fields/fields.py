@@ -24,6 +24,7 @@ from django.utils.translation import gettext_lazy as _
 from dynamo_single import clock
 from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.schema.encoding.keys import join_identity, split_identity
+from dynamo_single.orm.schema.fields.binary import BinaryFormField
 from dynamo_single.orm.schema.fields.columns import column_of
 from dynamo_single.orm.schema.fields.fetching import ForwardDescriptor
 from dynamo_single.orm.schema.fields.fixtures import FixtureDecoder, from_fixture, to_fixture
@@ -199,6 +200,10 @@ class DateField(DynamoField, models.DateField):  # type: ignore[type-arg]  # not
 
 class BinaryField(DynamoField, models.BinaryField):  # type: ignore[type-arg]  # not generic at run time
     """Bytes."""
+
+    def formfield(self, **kwargs: Any) -> Any:
+        """A file that is uploaded."""
+        return super().formfield(**{"form_class": BinaryFormField, **kwargs})
 
 
 class DocumentField(DynamoField, models.JSONField):
