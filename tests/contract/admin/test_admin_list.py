@@ -10,9 +10,9 @@ from django.contrib.admin.sites import AdminSite
 from django.test import RequestFactory
 
 from dynamo_single.admin import DynamoModelAdmin
-from dynamo_single.admin.log import LogEntry
 from dynamo_single.testing import assert_requests
 from project.directory.models import Company, Person
+from tests.catalog.models import Coupon
 from tests.contract.conftest import Pages, shown, text_of
 
 COMPANY = "directory/company/"
@@ -111,7 +111,7 @@ def test_a_model_without_a_listing_is_explained(pages: Pages) -> None:
     request = RequestFactory().get("/")
     request.user = pages.user
     with assert_requests([]):
-        response: Any = DynamoModelAdmin(LogEntry, AdminSite()).changelist_view(request)
+        response: Any = DynamoModelAdmin(Coupon, AdminSite()).changelist_view(request)
     assert response.status_code == 400
     assert "no key answers" in response.context_data["message"]
 
