@@ -52,7 +52,7 @@ class ShowsBinary(_Base):
         may_change = self.has_change_permission(request, obj) if obj is not None else self.has_add_permission(request)
         only = {*self._binary.values()} if not may_change else {*self.get_readonly_fields(request, obj)}
         return [
-            (title, {**described, "fields": self.with_sizes(described["fields"], only)})
+            (title, {**described, "fields": self._with_sizes(described["fields"], only)})
             for title, described in declared
         ]
 
@@ -82,7 +82,7 @@ class ShowsBinary(_Base):
         }
         return HttpResponse(bytes(value), content_type="application/octet-stream", headers=headers)
 
-    def with_sizes(self, fields: Any, only: Any = None) -> Any:
+    def _with_sizes(self, fields: Any, only: Any = None) -> Any:
         """Names of fields, with what shows the size in the place of bytes: of all, or of some."""
 
         def replaced(each: Any) -> Any:

@@ -232,7 +232,7 @@ class DynamoModelAdmin(
         if obj is None:
             named = self._named_fields()
             automatic = [name for name in automatic if name in named]
-        found: tuple[Any, ...] = self.with_sizes((*declared, *(name for name in automatic if name not in declared)))
+        found: tuple[Any, ...] = self._with_sizes((*declared, *(name for name in automatic if name not in declared)))
         return found
 
     def _automatic(self, obj: Any) -> list[str]:
