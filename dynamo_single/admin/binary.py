@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib.admin import ModelAdmin
 from django.contrib.admin.utils import flatten_fieldsets, quote, unquote
@@ -11,7 +12,6 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
-from django.utils.text import get_valid_filename
 
 from dynamo_single.orm.schema.fields.binary import BinaryWidget, size_in_words
 from dynamo_single.orm.schema.fields.fields import BinaryField
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     _Base = ModelAdmin[Any]
 else:
     _Base = object
+
+#: What stands in no name of a file.
+_NO_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
 class DownloadWidget(BinaryWidget):
@@ -77,7 +80,7 @@ class ShowsBinary(_Base):
             raise Http404
         # What the bytes are nobody knows: they are not for a browser to show.
         headers = {
-            "Content-Disposition": f'attachment; filename="{get_valid_filename(f"{obj.pk}-{name}.bin")}"',
+            "Content-Disposition": f'attachment; filename="{_NO_NAME.sub("_", f"{obj.pk}-{name}")}.bin"',
             "X-Content-Type-Options": "nosniff",
         }
         return HttpResponse(bytes(value), content_type="application/octet-stream", headers=headers)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.core.files.uploadedfile import UploadedFile
+from django.core.files import File
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
@@ -69,7 +69,7 @@ class BinaryFormField(forms.FileField):
     def clean(self, data: Any, initial: Any = None) -> Any:
         """The bytes of the file, or what is stored; ``None`` where it is cleared."""
         found: Any = super().clean(data, initial)
-        if not isinstance(found, UploadedFile):
+        if not isinstance(found, File):
             return found or None
         if found.size is not None and found.size > MAX_ITEM_SIZE:
             params = {"size": found.size, "limit": MAX_ITEM_SIZE}
