@@ -14,8 +14,9 @@ from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.model.bases import AuthoredModel, SoftDeleteModel, TimestampedModel
 from dynamo_single.orm.model.model import Abstract
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.attributes import IdAttribute, MapAttribute
+from dynamo_single.orm.schema.attributes import IdAttribute, MapAttribute, TimestampAttribute
 from dynamo_single.orm.schema.encoding.keys import IndexKey, Key
+from dynamo_single.table import names
 
 _PREFIX: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 #: The name of the key that lists all records.
@@ -36,6 +37,7 @@ class Record(TimestampedModel, AuthoredModel, SoftDeleteModel):
 
     id = IdAttribute(uuid_version=1)
     data = MapAttribute(default=dict, blank=True)
+    created_at = TimestampAttribute("created", auto_now_add=True, immutable=True, attr_name=names.CREATED_AT)
 
     class Keys:
         """What is declared here is not made."""

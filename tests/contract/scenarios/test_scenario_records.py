@@ -12,7 +12,7 @@ from django.contrib.auth import get_user_model
 
 from dynamo_single import clock, models
 from dynamo_single.authorship import acting_as
-from dynamo_single.exceptions import NotSupported
+from dynamo_single.exceptions import ImmutableAttribute, NotSupported
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests, moved_time
 from tests.contract.tables import assert_consistent, everything
@@ -190,6 +190,14 @@ def test_created_at_is_set_once_and_every_update_sets_updated_at(write: Any, boo
     item = item_of(table, book)
     assert item["createdAt"] == created
     assert int(item["updatedAt"]["N"]) - int(created["N"]) >= 3_600_000
+
+
+def test_created_at_cannot_be_set_to_another_moment(product: Any, book: Any) -> None:
+    with assert_requests(0), pytest.raises(ImmutableAttribute):
+        product.objects.filter(pk=book.pk).update(created_at=clock.now())
+    book.created_at = clock.now() - timedelta(days=1)
+    with assert_requests(0), pytest.raises(ImmutableAttribute):
+        book.save()
 
 
 def test_a_deletion_leaves_the_core_as_it_is(product: Any, book: Any, table: Table) -> None:

@@ -108,3 +108,14 @@ def test_a_schema_is_a_nested_class_or_an_option_and_not_both() -> None:
 def test_the_list_is_on_an_index_that_the_table_has() -> None:
     with override_settings(DYNAMO_SINGLE={"default": f"{URL}&indexes=abc"}), forgotten():
         assert keys(record())["listed"][0] == "abc"
+
+
+def test_the_keys_can_be_divided_into_shards_by_the_time_of_creation() -> None:
+    with forgotten():
+        declared = {
+            "shards": models.Shards("id", at="created_at"),
+            "listed": models.IndexKey("gs1", "GADGET", "{created_at}#{id}", sharded=True),
+        }
+        model = record(Keys=type("Keys", (models.Record.Keys,), declared))
+        assert messages(model) == []
+        assert registry.layout_of(model).sharding is not None

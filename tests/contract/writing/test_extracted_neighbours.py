@@ -1,0 +1,129 @@
+"""What else goes by an attribute goes by an extracted one too: upgrades, copies, counts, conditions of keys, masks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db.models import Q
+
+from dynamo_single import models, transactions
+from dynamo_single.inspection.masking import Masks
+from dynamo_single.table import Table
+from dynamo_single.testing import assert_requests
+from tests.contract.tables import assert_consistent, everything
+from tests.unit.declaring import declare, forgotten
+
+pytestmark = pytest.mark.usefixtures("table")
+
+
+def moved(values: dict[str, Any]) -> dict[str, Any]:
+    """Version 1 had the town beside the map."""
+    return {"data": {**values.get("data", {}), "town": values["place"]}, "place": None}
+
+
+def test_an_upgrade_of_the_document_lets_it_follow(table: Table) -> None:
+    with forgotten():
+        old = declare(
+            "Spot",
+            ("SPOT#{spot_id}", "#METADATA"),
+            spot_id=models.IdAttribute(),
+            place=models.UnicodeAttribute(),
+            data=models.MapAttribute(default=dict),
+        )
+        old.objects.create(spot_id="1", place="Bern")
+    with forgotten():
+        upgrade = models.Upgrade(moved, changes=["data", "place"])
+        new = declare(
+            "Spot",
+            ("SPOT#{spot_id}", "#METADATA"),
+            spot_id=models.IdAttribute(),
+            data=models.MapAttribute(default=dict),
+            town=models.ExtractedAttribute("data__town"),
+            options={"schema_version": 2, "upgrades": {1: upgrade}},
+        )
+        found = new.objects.get(pk="1")
+        assert found.town == "Bern"
+        found.data["zip"] = 3000
+        found.save()
+        (item,) = everything(table).values()
+        assert item["town"] == {"S": "Bern"}
+        assert "place" not in item
+        assert_consistent()
+
+
+def test_copies_and_counts_follow_what_is_extracted(table: Table) -> None:
+    with forgotten():
+        shelf = declare(
+            "Rack",
+            ("RACK#{rack_id}", "#METADATA"),
+            rack_id=models.IdAttribute(),
+            data=models.MapAttribute(default=dict),
+            title=models.ExtractedAttribute("data__label"),
+            tins=models.Children("catalog.Tin"),
+            red=models.CounterAttribute("tins", condition=Q(colour="red")),
+        )
+        tin = declare(
+            "Tin",
+            ("RACK#{rack_id}", "TIN#{tin_id}"),
+            tin_id=models.IdAttribute(),
+            rack=models.ReferenceAttribute(shelf),
+            rack_label=models.CopiedAttribute("rack", "title"),
+            data=models.MapAttribute(default=dict),
+            colour=models.ExtractedAttribute("data__colour"),
+        )
+        rack = shelf.objects.create(rack_id="r", data={"label": "A"})
+        one = tin.objects.create(tin_id="t", rack=rack, data={"colour": "red"})
+        assert (one.rack_label, shelf.objects.get(pk="r").red) == ("A", 1)
+        shelf.objects.filter(pk="r").update(data__label="B")
+        tin.objects.filter(pk=one.pk).update(data__colour="blue")
+        assert (tin.objects.get(pk=one.pk).rack_label, shelf.objects.get(pk="r").red) == ("B", 0)
+        assert_consistent()
+
+
+def test_the_condition_of_a_key_follows_what_is_extracted(table: Table) -> None:
+    with forgotten():
+        job = declare(
+            "Errand",
+            ("ERRAND#{errand_id}", "#METADATA"),
+            {"open": models.IndexKey("gs1", "ERRAND", "{errand_id}", condition=Q(status="open"))},
+            errand_id=models.IdAttribute(),
+            data=models.MapAttribute(default=dict),
+            status=models.ExtractedAttribute("data__status"),
+        )
+        one = job.objects.create(errand_id="1", data={"status": "open"})
+        with assert_requests(["Query"]):
+            assert [each.pk for each in job.objects.filter(status="open")] == ["1"]
+        job.objects.filter(pk=one.pk).update(data__status="done")
+        assert not job.objects.filter(status="open").exists()
+        assert_consistent()
+
+
+def test_several_changes_of_a_block_are_one_transaction(table: Table) -> None:
+    with forgotten():
+        model = declare(
+            "Errand",
+            ("ERRAND#{errand_id}", "#METADATA"),
+            errand_id=models.IdAttribute(),
+            data=models.MapAttribute(default=dict),
+            status=models.ExtractedAttribute("data__status"),
+        )
+        for number in "12":
+            model.objects.create(errand_id=number, data={"status": "open"})
+        with assert_requests(["GetItem", "GetItem", "TransactWriteItems"]), transactions.atomic():
+            for number in "12":
+                model.objects.filter(pk=number).update(data__status="done")
+        assert {item["status"]["S"] for item in everything(table).values()} == {"done"}
+
+
+def test_what_is_extracted_from_a_secret_place_is_a_secret() -> None:
+    with forgotten():
+        model = declare(
+            "Vault",
+            ("VAULT#{vault_id}", "#METADATA"),
+            vault_id=models.IdAttribute(),
+            data=models.MapAttribute(default=dict),
+            hint=models.ExtractedAttribute("data__password"),
+            town=models.ExtractedAttribute("data__town"),
+        )
+        assert Masks().attributes(model) == {"hint"}
