@@ -33,7 +33,10 @@ from tests.catalog.clubs import Club  # noqa: E402
 from tests.catalog.models import Member, Order  # noqa: E402
 from tests.catalog.seats import Seat  # noqa: E402
 from tests.catalog.stocks import Ledger, Stock  # noqa: E402
+from tests.deep import examples  # noqa: E402
 
+#: How often each process tries to have the same value, and how often it renames something.
+SAME, RENAMES = examples(16, 64), examples(30, 60)
 #: What a race may be lost by.
 LOST = (UniqueViolation, AlreadyExists, StaleObject, ConditionNotMet)
 
@@ -57,10 +60,10 @@ def loaded(model: Any, pk: str, **values: Any) -> Any:
 
 
 def same_value(process: int) -> int:
-    """Create 64 objects with one unique value; how many were created."""
+    """Create objects with one unique value; how many were created."""
     return sum(
         attempt(lambda: Member.objects.create(email="same@example.org", name=f"{process}"), UniqueViolation)
-        for _ in range(64)
+        for _ in range(SAME)
     )
 
 
@@ -90,7 +93,7 @@ def rotating(process: int) -> int:
         pk, value = str(chosen.randrange(8)), chosen.randrange(10)
         loaded(Member, pk, badge=value, email=f"{value}@example.org").save()
 
-    return sum(attempt(rename) for _ in range(60))
+    return sum(attempt(rename) for _ in range(RENAMES))
 
 
 def renamed_and_deleted(process: int) -> int:
