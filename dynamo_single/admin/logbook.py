@@ -6,6 +6,7 @@ from datetime import date, datetime, time, timedelta
 from typing import Any, Final
 
 from django.apps import apps
+from django.contrib.admin.utils import quote
 from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
 from django.forms import DateField
@@ -136,6 +137,6 @@ def _address(site: TableSite, entry: Any) -> str:
     try:
         options = model._meta
         name = f"admin:{options.app_label}_{options.model_name}_change"
-        return reverse(name, args=(entry.object_id,), current_app=site.name)
+        return reverse(name, args=(quote(entry.object_id),), current_app=site.name)
     except NoReverseMatch:
         return ""

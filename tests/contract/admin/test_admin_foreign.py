@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from typing import Any
 from urllib.parse import quote
 
@@ -166,3 +168,18 @@ def test_whatever_stands_for_the_key_of_an_object(pages: Pages, value: str) -> N
     answers = {path: (pages.get(path).status_code, pages.post(path).status_code) for path in paths}
     known = {200, 302, 301, 400, 403, 404, 405}
     assert {path: answer for path, answer in answers.items() if not known.issuperset(answer)} == {}
+
+
+@pytest.mark.parametrize("key", ["a_3Ab", "a/b?c=d", "ä b", "50%", "a+b", '"', "<b>", "a\\b", "add"])
+def test_an_object_is_found_whatever_its_key_looks_like(pages: Pages, key: str) -> None:
+    """From its list to its page, its history, the question, the trash and back."""
+    Company.objects.create(company_id=key, name="Acme")
+    (address,) = re.findall(r'class="field-name"><a href="([^"]*)">Acme', pages.get(COMPANY).content.decode())
+    page = address.removesuffix("change/")
+    assert [pages.client.get(f"{page}{each}/").status_code for each in ("change", "history", "delete")] == [200] * 3
+    pages.client.post(f"{page}delete/", {"post": "yes"})
+    (restore,) = re.findall(r'formaction="([^"]*restore/)"', pages.client.get(address).content.decode())
+    pages.client.post(html.unescape(restore))
+    assert [company.pk for company in Company.objects.all()] == [key]
+    pages.post(COMPANY, {"action": "delete_selected", "_selected_action": [key], "post": "yes"})
+    assert not Company.objects.exists()

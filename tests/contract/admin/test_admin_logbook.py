@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from io import StringIO
@@ -176,3 +177,11 @@ def test_the_log_of_a_users_own_code(pages: Pages, three: Any) -> None:
     with assert_requests(["Query"]):
         found = list(LogEntry.objects.order_by("-action_time")[:2])
     assert [entry.object_repr for entry in found] == ["third", "second"]
+
+
+def test_an_entry_leads_to_an_object_whose_key_looks_like_an_escaped_one(pages: Pages) -> None:
+    """As the admin escapes keys in its addresses."""
+    company = Company.objects.create(company_id="a_3Ab", name="Acme")
+    LogEntry.objects.log_actions(pages.user.pk, [company], 2, "Touched.")
+    (address,) = re.findall(r'href="([^"]*/change/)"', pages.get(LOG).content.decode().split("<tbody>")[1])
+    assert "Acme" in text_of(pages.client.get(address))

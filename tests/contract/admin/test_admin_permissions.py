@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from dynamo_single.admin.jobs.models import AdminJob
 from dynamo_single.admin.log import LogEntry
+from dynamo_single.table import Request, Table
 from project.directory.models import Company, Person
 from tests.contract.conftest import NO_INLINES, Pages, text_of
 
@@ -33,11 +34,13 @@ class World(Struct):
 
 
 @pytest.fixture
-def world(table: object) -> World:
+def world(table: Table) -> World:
     """What the pages are about."""
     found = World(*(Company.objects.create(name=f"A {name}") for name in World.__struct_fields__))
     for each in (found.binned, found.binned_too, found.lost, found.lost_too):
         each.delete()
+    # Of no type that is known: whoever may see the table may see it.
+    table.send(Request("PutItem", {"Item": {"pk": {"S": "SOME"}, "sk": {"S": "ITEM"}, "itemType": {"S": "Other"}}}))
     return found
 
 
@@ -164,6 +167,8 @@ THINGS: Mapping[str, Callable[[Pages, World], bool]] = {
     "picture": opens("dynamodb/patterns.svg"),
     "health": opens("dynamodb/health/"),
     "check": opens("dynamodb/health/?check="),
+    "item": opens("dynamodb/item/?pk=SOME&sk=ITEM"),
+    "log": opens("dynamodb/log/"),
     "adds": adds,
     "changes": changes,
     "changes in trash": changes_in_trash,
@@ -193,7 +198,8 @@ OPENED: Mapping[str, set[str]] = {
     "directory.hard_delete_company": {"question for good", "purges", "job purges"},
     "directory.view_person": {"app"},
     "directory.change_person": {"app"},
-    "dynamo_single.view_table": {"table", "partition", "beginnings"},
+    "dynamo_single.view_table": {"table", "partition", "beginnings", "item"},
+    "dynamo_single.view_logentry": {"log"},
     "dynamo_single.view_access_patterns": {"patterns", "picture"},
     "dynamo_single.view_health": {"health", "check"},
     "dynamo_single.view_costs": set(),
@@ -205,6 +211,16 @@ def test_a_permission_opens_its_own_pages_and_no_others(staff: Any, world: World
     """Everything that the admin has is tried."""
     pages = staff(*[permission] if permission else [])
     assert {name for name, thing in THINGS.items() if thing(pages, world)} == OPENED[permission]
+
+
+def test_no_page_of_the_site_is_left_out() -> None:
+    """A page that is added is tried above, or below by whoever may log in."""
+    tried = {"index", "login", "logout", "password_change", "password_change_done", "jsi18n", "view_on_site"}
+    tried |= {"autocomplete", "app_list", "dynamodb_table", "dynamodb_item", "dynamodb_patterns", "dynamodb_log"}
+    tried |= {"dynamodb_patterns_svg", "dynamodb_health", "dynamodb_job"}
+    assert {each.name for each in admin.site.get_urls() if getattr(each, "name", None)} == tried
+    tried = {f"directory_company_{page}" for page in ("changelist", "add", "change", "delete", "history", "restore")}
+    assert {each.name for each in admin.site.get_model_admin(Company).get_urls() if each.name} == tried
 
 
 #: A list's actions, and what they take beside the permission to see the list.
