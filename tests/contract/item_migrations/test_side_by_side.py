@@ -108,6 +108,35 @@ def test_a_condition_that_changes_is_kept_for_old_code(app: History) -> None:
         list(cheap.all())
 
 
+def test_a_condition_on_what_is_renamed_holds_for_old_and_new_code(app: History) -> None:
+    """Whichever of them writes, and under whichever name the state is read."""
+
+    def code(state: str) -> Any:
+        keys = {**BY_NAME, "queue": models.IndexKey("gs2", "QUEUE", "{shop_id}", condition=Q(**{state: "open"}))}
+        return shop(app, keys, **{state: models.UnicodeAttribute(default="open")})
+
+    def waiting(model: Any, state: str) -> list[str]:
+        return [each.pk for each in model.objects.using_index("queue").filter(**{state: "open"})]
+
+    code("state")
+    app.make()
+    app.migrate()
+    app.finish()
+    code("status")
+    app.make(answers=["y"])
+    app.migrate()
+    old, new = code("state"), code("status")
+    new.objects.filter(pk="a").update(status="done")
+    old.objects.filter(pk="b").update(state="done")
+    new.objects.filter(pk="b").update(status="open")
+    new.objects.create(shop_id="d", name="D")
+    old.objects.create(shop_id="e", name="E", state="done")
+    assert waiting(old, "state") == waiting(new, "status") == ["b", "d"]
+    app.finish()
+    assert waiting(code("status"), "status") == ["b", "d"]
+    assert list(verify()) == []
+
+
 def test_new_code_writes_a_key_no_more_once_it_goes(app: History, monkeypatch: pytest.MonkeyPatch) -> None:
     """While the items lose it, nobody writes it again."""
     new = shop(app)
