@@ -34,6 +34,7 @@ _CHECKS: Final = {
     "auth.check_admin_logs": checks.Tags.admin,
     "auth.check_admin_sites": checks.Tags.admin,
     "auth.check_backends": checks.Tags.security,
+    "migrations.check_applied": checks.Tags.database,
     "migrations.check_commands": checks.Tags.commands,
     "migrations.check_tables": checks.Tags.database,
     "migrations.check_versions": checks.Tags.models,

@@ -7,12 +7,16 @@ from typing import Final
 
 from django.apps import AppConfig
 from django.core.checks import CheckMessage, Error, Warning
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import get_commands, load_command_class
-from django.db import DEFAULT_DB_ALIAS
+from django.db import DEFAULT_DB_ALIAS, DatabaseError
 
 from dynamo_single.conf import aliases
 from dynamo_single.exceptions import DynamoSingleError, ForeignTable, FormNotApplied
+from dynamo_single.item_migrations.applying import is_responsible
 from dynamo_single.item_migrations.commands import MakemigrationsMixin, MigrateMixin
+from dynamo_single.item_migrations.finishing import unapplied
+from dynamo_single.item_migrations.run import is_running
 from dynamo_single.orm.filled import fitting, knowledge
 from dynamo_single.orm.filled.states import StoredForm, refuse_foreign
 from dynamo_single.orm.schema import registry
@@ -44,6 +48,27 @@ def check_tables(
     For ``check --database`` and ``migrate``: one strongly consistent GetItem for each table.
     """
     return [each for alias in aliases() for each in _found(get_table(alias))] if databases else []
+
+
+def check_applied(
+    app_configs: Sequence[AppConfig] | None = None, databases: Collection[str] | None = None, **kwargs: object
+) -> list[CheckMessage]:
+    """W910: migrations of items that are not applied, for ``check --database``; ``migrate`` is about to apply them."""
+    if is_running():
+        return []
+    return [
+        Warning(f"{name} is not applied, and changes stored items.", hint="manage.py migrate", id="dynamo_single.W910")
+        for alias in databases or ()
+        if is_responsible(alias)
+        for name in _unapplied(alias)
+    ]
+
+
+def _unapplied(alias: str) -> list[str]:
+    try:
+        return unapplied(alias)
+    except (DatabaseError, DynamoSingleError, ImproperlyConfigured):
+        return []  # what uses the database says so
 
 
 def _found(table: Table) -> Iterator[CheckMessage]:

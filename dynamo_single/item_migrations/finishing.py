@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import connections
+from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
@@ -36,6 +37,16 @@ class Opened:
 def has_items_to_change(migration: Any) -> bool:
     """Whether a migration has operations on items."""
     return any(getattr(operation, "changes_items", False) for operation in migration.operations)
+
+
+def unapplied(alias: str) -> list[str]:
+    """The migrations with operations on items that a database says are not applied: one query of its record.
+
+    Without SQL a Query, and none where no migration has such operations.
+    """
+    executor = MigrationExecutor(connections[alias])
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    return [str(migration) for migration, backwards in plan if has_items_to_change(migration) and not backwards]
 
 
 def loader() -> MigrationLoader:

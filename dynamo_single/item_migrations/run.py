@@ -72,6 +72,11 @@ def current() -> Run:
     return _current.get() or Run()
 
 
+def is_running() -> bool:
+    """Whether a ``migrate`` is under way here."""
+    return _current.get() is not None
+
+
 @contextmanager
 def running(run: Run) -> Iterator[Run]:
     """Within the block it is the run of this context."""

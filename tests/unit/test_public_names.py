@@ -90,6 +90,7 @@ CHECKS = {
     *(f"dynamo_single.E0{number:02}" for number in range(1, 25)),
     "dynamo_single.E030",
     *(f"dynamo_single.W90{number}" for number in range(1, 10)),
+    "dynamo_single.W910",
     "dynamo_single.E031",
     "dynamo_single.E032",
     "accounts.W001",

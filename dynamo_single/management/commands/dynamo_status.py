@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError, CommandParser
+from django.db import DatabaseError, connections
 
+from dynamo_single.item_migrations.applying import is_responsible
+from dynamo_single.item_migrations.finishing import unapplied
 from dynamo_single.management.base import TableCommand
 from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.schema.encoding.shards import Schedule
@@ -19,7 +23,10 @@ from dynamo_single.verification.findings import Subject
 
 
 class Command(TableCommand):
-    """Print endpoint, keys, indexes, time to live, billing and what is open: three requests, more with ``--count``."""
+    """Print endpoint, keys, indexes, time to live, billing, and which migrations are not applied or finished.
+
+    Three requests, four with migrations of items, and more with ``--count``.
+    """
 
     help = "Shows the table: endpoint, region, keys, indexes, time to live, billing mode; on request the item counts."
 
@@ -71,10 +78,18 @@ class Command(TableCommand):
             self._line("Owner", state.owner)
         for item_type, recorded in state.shards.items():
             self._line("Shards", f"{item_type}: {Schedule(recorded.entries)}")
+        for name in self._unapplied():
+            self.stdout.write(self.style.WARNING(f"{'Not applied':<14} {name}"))
         for form in state.forms.values():
             for change in form.opened:
                 said = f"{change.migration}: {change.parameters.get('label', '')}, until migrate --finish"
                 self.stdout.write(self.style.WARNING(f"{'Open change':<14} {said}"))
+
+    def _unapplied(self) -> list[str]:
+        try:
+            return [name for alias in connections if is_responsible(alias) for name in unapplied(alias)]
+        except (DatabaseError, ImproperlyConfigured) as error:
+            return [f"Which migrations are applied cannot be read: {error}"]
 
     def _count(self, table: Table) -> None:
         counts: Counter[str] = Counter()

@@ -13,6 +13,7 @@ from django.core.management import call_command
 from django.test import override_settings
 from msgspec.structs import replace
 
+from dynamo_single import models
 from dynamo_single.checks import migrations
 from dynamo_single.orm.filled import knowledge, present
 from dynamo_single.orm.filled.states import OpenChange
@@ -21,6 +22,7 @@ from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests
 from tests import children
 from tests.catalog.clubs import Club
+from tests.histories.app import History, history
 
 ROOT = Path(__file__).resolve().parents[3]
 CHANGE = OpenChange("AddKey", "catalog.0002_by_town", {"number": "0", "label": "Add key by_town to Club on gs2"})
@@ -60,6 +62,31 @@ def test_the_check_of_databases_names_what_is_open(opened: Table) -> None:
         (found,) = migrations.check_tables(databases=["default"])
     assert (found.id, found.obj) == ("dynamo_single.W905", "catalog.club")
     assert found.msg.startswith("catalog.0002_by_town is not finished in the table 'single-table': Add key by_town")
+
+
+@pytest.fixture
+def unapplied(tmp_path: Path, table: Table) -> Iterator[History]:
+    """An app whose second migration is not applied."""
+    with history(tmp_path) as app:
+        app.model()
+        app.make()
+        app.migrate()
+        app.model(town=models.UnicodeAttribute(null=True))
+        app.make()
+        yield app
+
+
+def test_what_is_not_applied_is_named(unapplied: History) -> None:
+    """By the status, and by the check of databases: W910, for one Query; ``migrate`` itself is silent about it."""
+    assert "Not applied    histories.0002_shop_town" in unapplied.run("dynamo_status")
+    with assert_requests(["Query"]):
+        (found,) = migrations.check_applied(databases=["default"])
+    assert (found.id, found.hint) == ("dynamo_single.W910", "manage.py migrate")
+    assert found.msg == "histories.0002_shop_town is not applied, and changes stored items."
+    assert "W910" not in unapplied.migrate()
+    assert "Not applied" not in unapplied.run("dynamo_status")
+    assert migrations.check_applied(databases=["default"]) == []
+    assert migrations.check_applied() == []
 
 
 def test_without_databases_nothing_is_sent(opened: Table) -> None:
