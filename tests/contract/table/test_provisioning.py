@@ -61,12 +61,12 @@ def test_a_second_setup_only_describes(table: Table, sent: list[SentRequest]) ->
 
 def test_indexes_are_added_one_at_a_time_and_old_items_are_in_them(table: Table, sent: list[SentRequest]) -> None:
     """Each missing index is a request of its own; items that have its keys are found through it."""
-    table.send(Request("PutItem", {"Item": {name: {"S": "a"} for name in ("pk", "sk", "gs3pk", "gs3sk")}}))
-    with override_settings(DYNAMO_SINGLE=url(table, indexes="gs1,gs2,gs3,gs4")):
+    table.send(Request("PutItem", {"Item": {name: {"S": "a"} for name in ("pk", "sk", "gs4pk", "gs4sk")}}))
+    with override_settings(DYNAMO_SINGLE=url(table, indexes="gs1,gs2,gs3,gs4,gs5")):
         larger = get_table()
-        assert [step.subject for step in provisioning.apply(larger)] == ["gs3", "gs4"]
+        assert [step.subject for step in provisioning.apply(larger)] == ["gs4", "gs5"]
         assert [request.operation for request in sent].count("UpdateTable") == 2
-        assert larger.send(Request("Scan", {"IndexName": "gs3"}))["Count"] == 1
+        assert larger.send(Request("Scan", {"IndexName": "gs4"}))["Count"] == 1
 
 
 def test_an_index_that_is_not_in_the_settings_stays(table: Table) -> None:
@@ -81,12 +81,12 @@ def test_check_prints_each_difference_and_changes_nothing(table: Table, sent: li
     """With a difference --check fails with status 1; only descriptions are read."""
     out = io.StringIO()
     with (
-        override_settings(DYNAMO_SINGLE=url(table, indexes="gs1,gs2,gs3")),
+        override_settings(DYNAMO_SINGLE=url(table, indexes="gs1,gs2,gs3,gs4")),
         pytest.raises(CommandError, match=r"is not as the settings say. Run dynamo_setup.") as caught,
     ):
         call_command("dynamo_setup", "--check", stdout=out)
     assert caught.value.returncode == 1
-    assert "The index 'gs3' is missing." in out.getvalue()
+    assert "The index 'gs4' is missing." in out.getvalue()
     assert {request.operation for request in sent} == {"DescribeTable", "DescribeTimeToLive"}
 
 
@@ -94,7 +94,7 @@ def test_dry_run_prints_what_would_be_done(table: Table) -> None:
     """--dry-run lists every step and takes none."""
     table.send(Request("DeleteTable"))
     said = run("dynamo_setup", "--dry-run")
-    assert "Would create the table 'single-table' with the indexes gs1, gs2." in said
+    assert "Would create the table 'single-table' with the indexes gs1, gs2, gs3." in said
     assert "Would enable time to live on 'expiresAt'." in said
     assert provisioning.observe(table).table is None
 
