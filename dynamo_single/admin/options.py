@@ -38,6 +38,7 @@ from dynamo_single.admin.table.objects import LeadsToItem
 from dynamo_single.admin.unknown import ShowsUnknown
 from dynamo_single.exceptions import NotSupported, TooManyMatches, UnknownField, UnreadableItem
 from dynamo_single.orm.schema.fields.fields import IdentityField
+from dynamo_single.orm.schema.fields.shaped import ShapedFormField
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.registry import layout_of
 from dynamo_single.permission_fields import PermissionsField
@@ -159,9 +160,12 @@ class DynamoModelAdmin(
         return search.by_keys(queryset, fields, text)[0], False
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: object) -> Any:
-        """Django's; permissions are chosen from two lists with a search, as ``filter_horizontal`` does."""
+        """Django's; permissions are chosen from two searched lists, and a map with a schema has a row for each place."""
         if isinstance(db_field, PermissionsField):
             kwargs = {"widget": PermissionsFilter(db_field.verbose_name), **kwargs}
+        shape = getattr(getattr(db_field, "attribute", None), "shape", None)
+        if shape is not None:
+            kwargs = {"form_class": functools.partial(ShapedFormField, shape=shape), **kwargs}
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
     def get_changelist_formset(self, request: HttpRequest, **kwargs: object) -> Any:

@@ -1,0 +1,137 @@
+"""A map that has a schema in the admin's forms: a row for each place, and all else as it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.contrib.admin.sites import all_sites
+from django.test import override_settings
+from django.urls import clear_url_caches, path
+
+from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
+from tests.catalog.records import Bundle
+from tests.contract.admin.test_admin_documents import form_of_text
+from tests.contract.conftest import Pages, text_of
+
+BUNDLE = "catalog/bundle/"
+#: Whatever such a map may hold: values of other types than the schema's came before it.
+HELD = [
+    {"title": "T", "receiver": {"name": "A"}},
+    {"title": " T ", "receiver": {"name": "A", "street": None, "more": {"x": {1, 2}}}, "price": Decimal("2.5")},
+    {"title": "T", "receiver": {"name": "A"}, "sent": "2026-01-31", "kind": "big", "stock": 10**37 + 1},
+    {"title": "T", "receiver": {"name": "A"}, "other": [], "empty": {}},
+]
+
+site = DynamoAdminSite()
+site.register(Bundle, type("BundleAdmin", (DynamoModelAdmin,), {}))
+all_sites.discard(site)  # the checks look at all of them, and report what this one is for
+urlpatterns = [path("admin/", site.urls)]
+
+
+@pytest.fixture
+def catalog(pages: Pages) -> Iterator[Pages]:
+    """The admin of records."""
+    with override_settings(ROOT_URLCONF=__name__):
+        clear_url_caches()
+        yield pages
+    clear_url_caches()
+
+
+def rows(page: Any) -> dict[str, str]:
+    """What the rows show, by their labels."""
+    content = page.content.decode()
+    sent = form_of_text(page)
+    return {
+        label: sent.get(f"data_{number}", "")
+        for number, label in enumerate(re.findall(r'<label for="id_data_\d+">([^<]*)</label>', content))
+    }
+
+
+def test_each_place_has_a_row_with_its_label(catalog: Pages) -> None:
+    """Places of maps within by the names on the way, and one row for all else."""
+    bundle = Bundle.objects.create(data={"title": "T", "receiver": {"name": "A"}, "kind": "big", "other": 1})
+    found = rows(catalog.get(f"{BUNDLE}{bundle.pk}/change/"))
+    assert found["Title"] == "T"
+    assert found["Receiver / Name"] == "A"
+    assert found["Kind"] == "big"
+    assert found["Further keys, as JSON"].split() == ["{", '"other":', "1", "}"]
+
+
+@pytest.mark.parametrize("held", HELD)
+def test_whoever_changes_nothing_changes_nothing(catalog: Pages, held: Any) -> None:
+    """Of any map: only the log is written."""
+    bundle = Bundle.objects.create(data=held)
+    address = f"{BUNDLE}{bundle.pk}/change/"
+    assert catalog.post(address, form_of_text(catalog.get(address))).status_code == 302
+    found = Bundle.objects.get(pk=bundle.pk)
+    assert (found.data, found._stored) == (held, bundle._stored)
+
+
+def test_a_row_changes_its_place_alone(catalog: Pages) -> None:
+    """By the type that the schema says; a row left empty takes the place away."""
+    bundle = Bundle.objects.create(
+        data={"title": "T", "price": 3, "receiver": {"name": "A", "street": "S"}, "other": {"kept": Decimal("0.10")}}
+    )
+    address = f"{BUNDLE}{bundle.pk}/change/"
+    page = catalog.get(address)
+    number = {label: f"data_{place}" for place, label in enumerate(rows(page))}
+    sent = {
+        **form_of_text(page),
+        number["Price"]: "12.25",
+        number["Receiver / Street"]: "",
+        number["Sent"]: "2026-01-31",
+    }
+    assert catalog.post(address, sent).status_code == 302
+    assert Bundle.objects.get(pk=bundle.pk).data == {
+        "title": "T",
+        "price": Decimal("12.25"),
+        "sent": "2026-01-31",
+        "receiver": {"name": "A"},
+        "other": {"kept": Decimal("0.10")},
+    }
+
+
+@pytest.mark.parametrize(
+    ("label", "text", "message"),
+    [
+        ("Price", "dear", "Price: Enter a number."),
+        ("Price", "1.234", "Price: Ensure that there are no more than 2 decimal places."),
+        ("Sent", "soon", "Sent: Enter a valid date."),
+        ("Receiver / Name", "", "data__receiver__name is missing"),
+        ("Further keys, as JSON", "{", "Enter valid JSON: see line 1, column 2."),
+    ],
+)
+def test_an_error_names_its_row(catalog: Pages, label: str, text: str, message: str) -> None:
+    """What was typed stays."""
+    bundle = Bundle.objects.create(data={"title": "T", "receiver": {"name": "A"}})
+    address = f"{BUNDLE}{bundle.pk}/change/"
+    page = catalog.get(address)
+    place = [*rows(page)].index(label)
+    answer = catalog.post(address, {**form_of_text(page), f"data_{place}": text})
+    assert answer.status_code == 200
+    assert message in text_of(answer)
+    assert rows(answer)[label].strip() == text
+
+
+def test_a_record_is_added_by_its_rows(catalog: Pages) -> None:
+    """The empty form has them too."""
+    page = catalog.get(f"{BUNDLE}add/")
+    number = {label: f"data_{place}" for place, label in enumerate(rows(page))}
+    sent = {**form_of_text(page), number["Title"]: "T", number["Receiver / Name"]: "A"}
+    assert catalog.post(f"{BUNDLE}add/", sent).status_code == 302
+    assert Bundle.objects.get().data == {"title": "T", "receiver": {"name": "A"}}
+
+
+def test_somebody_elses_change_of_the_map_is_noticed(catalog: Pages) -> None:
+    """As that of any field."""
+    bundle = Bundle.objects.create(data={"title": "T", "receiver": {"name": "A"}})
+    address = f"{BUNDLE}{bundle.pk}/change/"
+    page = catalog.get(address)
+    place = [*rows(page)].index("Title")
+    Bundle.objects.filter(pk=bundle.pk).update(data={"title": "Theirs", "receiver": {"name": "A"}})
+    answer = catalog.post(address, {**form_of_text(page), f"data_{place}": "Mine"})
+    assert "Somebody has changed this to" in text_of(answer)
