@@ -160,7 +160,7 @@ class DynamoModelAdmin(
         return search.by_keys(queryset, fields, text)[0], False
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: object) -> Any:
-        """Django's; permissions are chosen from two searched lists, and a map with a schema has a row for each place."""
+        """Django's; permissions are chosen from two searched lists, a map with a schema has a row a place."""
         if isinstance(db_field, PermissionsField):
             kwargs = {"widget": PermissionsFilter(db_field.verbose_name), **kwargs}
         shape = getattr(getattr(db_field, "attribute", None), "shape", None)
