@@ -62,3 +62,25 @@ class EstateLetter(models.Model):
 
     class Keys:
         primary = models.Key("LETTERS#{estate_id}", "{letter_id}")
+
+
+class Plot(models.Model):
+    """A parent in a partition of its own, which is made of its own parent's key and more."""
+
+    estate = models.ReferenceAttribute(Estate)
+    number = models.IntegerAttribute()
+
+    notes = models.Children("PlotNote")
+
+    class Keys:
+        primary = models.Key("PLOT#{estate.tenant}#{estate.code}#{number}", "#PLOT")
+
+
+class PlotNote(models.Model):
+    """Its child."""
+
+    plot = models.ReferenceAttribute(Plot)
+    note_id = models.UnicodeAttribute()
+
+    class Keys:
+        primary = models.Key("PLOT#{plot.estate.tenant}#{plot.estate.code}#{plot.number}", "NOTE#{note_id}")

@@ -309,7 +309,7 @@ def _implied(key: AccessKey, layout: ModelLayout, constraints: Constraints) -> t
 def _expressed(parts: Sequence[KeyPart], constraints: Constraints) -> tuple[Condition, ...]:
     """The conditions that equality of these parts expresses completely."""
     expressed: list[Condition] = []
-    whole = _wholly_written(parts) if any(part.path for part in parts) else ()
+    whole = wholly_written(parts) if any(part.path for part in parts) else ()
     for part in parts:
         for term in constraints.on(part.name):
             codec = part.bound
@@ -320,7 +320,7 @@ def _expressed(parts: Sequence[KeyPart], constraints: Constraints) -> tuple[Cond
     return tuple(expressed)
 
 
-def _wholly_written(parts: Sequence[KeyPart]) -> set[str]:
+def wholly_written(parts: Sequence[KeyPart]) -> set[str]:
     """The references of which the parts together write each single value of the identity that they hold."""
     written: dict[str, set[int]] = {}
     for part in parts:

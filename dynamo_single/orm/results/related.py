@@ -20,6 +20,7 @@ from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import ITEM_TYPE, Compare, Condition
 from dynamo_single.orm.items import hydration
+from dynamo_single.orm.plan.candidates import wholly_written
 from dynamo_single.orm.plan.constraints import gather
 from dynamo_single.orm.plan.plan import KeyCondition, Plan
 from dynamo_single.orm.plan.projection import attributes_of
@@ -184,7 +185,7 @@ def cost_of(state: QueryState, plan: Plan, lookup: object) -> str | None:
 def _is_own(layout: ModelLayout) -> bool:
     """Whether no two objects of a model lie in one partition, so that all that lies there is about the one."""
     parts = layout.primary.partition.parts
-    return {part.name for part in parts if part.bound.exact} >= {*layout.identity}
+    return {part.name for part in parts if part.bound.exact} | wholly_written(parts) >= {*layout.identity}
 
 
 def _is_below(plan: Plan, condition: KeyCondition) -> bool:

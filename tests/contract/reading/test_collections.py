@@ -9,7 +9,7 @@ from dynamo_single.exceptions import NoAccessPattern
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests
 from tests.catalog.clubs import Club
-from tests.catalog.tenants import Estate, EstateLetter, Lot, LotRemark, Stakeholder
+from tests.catalog.tenants import Estate, EstateLetter, Lot, LotRemark, Plot, Stakeholder
 from tests.contract.clubs import club
 from tests.contract.tables import assert_consistent, everything
 
@@ -132,6 +132,16 @@ def test_a_parent_in_the_middle_of_a_partition_is_one_query_with_its_own_childre
     assert found == ["a", "b"]
     assert sent[0].response is not None
     assert sent[0].response["ScannedCount"] == 3
+
+
+def test_a_nested_parent_in_a_partition_of_its_own_is_one_query_with_its_children() -> None:
+    """Its partition is made of its whole identity, part by part."""
+    plot = Plot.objects.create(estate_id="acme~~7", number=1)
+    plot.notes.create(note_id="n")
+    with assert_requests(["Query"]) as sent:
+        plot = Plot.objects.prefetch_related("notes").get(estate="acme~~7", number=1)
+        assert [note.note_id for note in plot.notes.all()] == ["n"]
+    assert sent[0].params["KeyConditionExpression"] == "#a0 = :v0"
 
 
 def test_a_queryset_of_children_is_one_query_by_the_parent() -> None:
