@@ -45,7 +45,10 @@ DECIDED = {
 }
 #: Django's options that only an SQL database can follow, and what there is instead.
 SQL_ONLY = {
-    "indexes": 'an index is declared in class Keys: by_name = models.IndexKey("gs1", ...)',
+    "indexes": (
+        'an index is declared in class Keys: by_name = models.IndexKey("gs1", ...), which names a value inside a '
+        "document by an ExtractedAttribute"
+    ),
     "order_with_respect_to": "keep the place in an attribute, and name it in a sort key",
     "db_table_comment": "the one table belongs to all models",
     "db_tablespace": "the one table belongs to all models",

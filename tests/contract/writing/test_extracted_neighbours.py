@@ -127,3 +127,20 @@ def test_what_is_extracted_from_a_secret_place_is_a_secret() -> None:
             town=models.ExtractedAttribute("data__town"),
         )
         assert Masks().attributes(model) == {"hint"}
+
+
+def test_whole_items_that_are_put_over_others_have_what_is_extracted(table: Table) -> None:
+    with forgotten():
+        model = declare(
+            "Errand",
+            ("ERRAND#{errand_id}", "#METADATA"),
+            errand_id=models.IdAttribute(),
+            data=models.MapAttribute(default=dict),
+            status=models.ExtractedAttribute("data__status"),
+        )
+        model.objects.create(errand_id="1", data={"status": "open"})
+        with assert_requests(["BatchWriteItem"]):
+            model.objects.bulk_create([model(errand_id="1", data={"status": "done"})], update_conflicts=True)
+        with model.batch_write() as batch:
+            batch.save(model(errand_id="2", data={"status": "new"}))
+        assert {item["status"]["S"] for item in everything(table).values()} == {"done", "new"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.db.models import Index, UniqueConstraint
 
 from dynamo_single import models
 from dynamo_single.exceptions import ConfigurationError, InvalidValue
@@ -121,3 +122,15 @@ def test_a_wrong_value_is_named_by_its_place_when_it_is_shown() -> None:
         obj = thing(author=models.ExtractedAttribute("data__author"))(data={"author": 5})
         with pytest.raises(InvalidValue, match=r"author takes text .* It is extracted from data__author"):
             _ = obj.author
+
+
+def test_an_index_of_djangos_on_a_place_is_refused_with_the_way_out() -> None:
+    with forgotten(), pytest.raises(ConfigurationError, match="a value inside a document by an ExtractedAttribute"):
+        thing(options={"indexes": [Index(fields=["data__author"], name="by_author")]})
+
+
+def test_a_unique_rule_on_a_place_is_refused_with_the_way_out() -> None:
+    constraint = UniqueConstraint(fields=["data__isbn"], name="isbn")
+    with forgotten():
+        found = messages(thing(options={"constraints": [constraint]}))
+    assert any('models.ExtractedAttribute("data__isbn")' in said for _, said in found)
