@@ -155,6 +155,12 @@ class MigrateMixin(WithAutodetector):
             "--grace", type=float, default=GRACE, help="seconds before --finish drops what went (%(default)s)"
         )
 
+    def execute(self, *args: Any, **options: Any) -> Any:
+        """Run the checks and the command: a check need not name what is about to be applied."""
+        command: Any = super()
+        with running(Run()):
+            return command.execute(*args, **options)
+
     def handle(self, *args: Any, **options: Any) -> Any:
         """Apply the migrations, and with ``--finish`` end what is open; otherwise say what is."""
         self.run, self.database = self._run(options), options["database"]

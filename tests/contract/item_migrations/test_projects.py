@@ -123,6 +123,14 @@ def test_sql_models_and_ours_migrate_together(project: Project, table: Table) ->
     assert "[X] 0002_second" in again[1]
 
 
+def test_what_migrate_is_about_to_apply_is_no_warning(project: Project) -> None:
+    """The check of databases has it, which ``migrate`` runs as well."""
+    made, checked, migrated = project.run("makemigrations shops", "check --database default", "migrate --fake-initial")
+    assert [each[0] for each in (made, checked, migrated)] == [0, 0, 0]
+    assert "W910) shops.0001_initial is not applied" in checked[2]
+    assert "W910" not in migrated[1] + migrated[2]
+
+
 def test_another_database_changes_no_items(project: Project, table: Table) -> None:
     """Whichever is migrated first: the table records what the database did along with which items are changed."""
     settings = project.folder / "project_settings.py"
