@@ -6,7 +6,8 @@ from copy import copy
 from itertools import islice
 from typing import Any
 
-from django.forms import Select, TextInput
+from django.contrib.admin.widgets import FilteredSelectMultiple
+from django.forms import Select, SelectMultiple, TextInput, Widget
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -69,6 +70,46 @@ class KeysInput(TextInput):
         return ",".join(str(key) for key in value or ())
 
 
+class BoundedSelectMultiple(SelectMultiple):
+    """A select of several of at most ``MAX_CHOICES`` objects; of more, nobody could choose, and keys are typed."""
+
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
+        """One Query for each megabyte of what there is to choose from, up to the bound."""
+        choices = list(islice(iter(self.choices), MAX_CHOICES + 1))
+        if len(choices) > MAX_CHOICES:
+            return _keys_input().render(_typed(name), value, attrs, renderer)
+        # Read once: Django's own would read them again.
+        shown = copy(self)
+        shown.choices = choices
+        return super(BoundedSelectMultiple, shown).render(name, value, attrs, renderer)
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> Any:
+        """The keys that were chosen, or typed."""
+        if _typed(name) in data:
+            return _keys_input().value_from_datadict(data, files, _typed(name))
+        return super().value_from_datadict(data, files, name)
+
+
+class BoundedFilteredSelect(BoundedSelectMultiple, FilteredSelectMultiple):
+    """The same as two lists with a search."""
+
+
+#: What takes the place of Django's widgets.
+_BOUNDED: dict[type[Widget], type[Widget]] = {
+    SelectMultiple: BoundedSelectMultiple,
+    FilteredSelectMultiple: BoundedFilteredSelect,
+}
+
+
+def _typed(name: str) -> str:
+    """The name of a field's keys as they are typed, which may themselves have commas where they are chosen."""
+    return f"{name}_keys"
+
+
+def _keys_input() -> KeysInput:
+    return KeysInput({"class": "vTextField"})
+
+
 class KnowsReferences:
     """What a ``ModelAdmin`` or an inline of a model that lives in DynamoDB is, in front of Django's class."""
 
@@ -118,8 +159,15 @@ class KnowsReferences:
         if not is_answered(queryset):
             queryset = queryset.order_by()
             if not is_answered(queryset) and "widget" not in kwargs:
-                kwargs["widget"] = KeysInput({"class": "vTextField"})
-        return django.formfield_for_manytomany(db_field, request, **{**kwargs, "queryset": queryset})
+                kwargs["widget"] = _keys_input()
+        field = django.formfield_for_manytomany(db_field, request, **{**kwargs, "queryset": queryset})
+        widget: Any = getattr(field, "widget", None)
+        bounded = _BOUNDED.get(type(widget))
+        if bounded is not None:
+            # With what Django has told it; the two have nothing else.
+            field.widget = copy(widget)
+            field.widget.__class__ = bounded
+        return field
 
     def get_view_on_site_url(self, obj: Any = None) -> str | None:
         """The object's own address, without the detour over content types."""

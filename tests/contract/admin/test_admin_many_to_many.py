@@ -158,3 +158,18 @@ def test_where_no_key_lists_what_to_choose_from_the_keys_are_typed(
     assert "links" in refused.context_data["adminform"].form.errors
     assert served.post("catalog/gameserver/1/change/", {"name": "Games", "links": "2"}).status_code == 302
     assert [server.pk for server in GameServer.objects.get(pk="1").links.all()] == ["2"]
+
+
+@pytest.mark.parametrize("options", [{}, {"filter_horizontal": ("links",)}])
+def test_of_more_than_a_select_offers_the_keys_are_typed(
+    served: Pages, settings: Any, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    """Nobody reads a million to show a form."""
+    monkeypatch.setattr(references, "MAX_CHOICES", 1)
+    _serve(settings, **options)
+    GameServer.objects.get(pk="1").links.add("1", "2")
+    page = served.get("catalog/gameserver/1/change/").content.decode()
+    assert "<option" not in page
+    assert re.findall(r'name="links_keys" value="([^"]*)"', page) == ["1,2"]
+    assert served.post("catalog/gameserver/1/change/", {"name": "Games", "links_keys": "2"}).status_code == 302
+    assert [server.pk for server in GameServer.objects.get(pk="1").links.all()] == ["2"]

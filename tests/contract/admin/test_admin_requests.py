@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from accounts.models import Group
 from dynamo_single.admin.jobs.models import AdminJob
+from dynamo_single.testing import assert_requests
 from project.directory.models import Company, Office, Person
 from tests.contract.conftest import NO_INLINES, Pages
 
@@ -136,3 +138,38 @@ def test_a_form_sends(pages: Pages, filled: dict[str, str], what: str) -> None:
     """To be answered."""
     path, data, sends = WRITTEN[what]
     pages.post(path.format(**filled), data, sends=sends)
+
+
+def test_the_login_page_sends_nothing(table: object) -> None:
+    """To a visitor."""
+    with assert_requests(0):
+        assert Client().get("/admin/login/").status_code == 200
+
+
+def test_a_visitor_is_sent_to_the_login_page_without_a_request(table: object) -> None:
+    """From any page."""
+    with assert_requests(0):
+        assert Client().get(f"/admin/{COMPANY}").status_code == 302
+
+
+#: How many attempts there were, this one, and whose name it is.
+ASKED = ["BatchGetItem", "UpdateItem", "Query", "GetItem"]
+
+
+@pytest.mark.parametrize(
+    ("password", "sends"),
+    [
+        ("secret", [*ASKED, "DeleteItem", "UpdateItem", "PutItem"]),
+        ("wrong", [*ASKED, "UpdateItem", "UpdateItem"]),
+    ],
+)
+def test_logging_in_sends(pages: Pages, password: str, sends: list[str]) -> None:
+    """The attempts are forgotten, the user has logged in, the session is stored; or the failure is counted."""
+    client = Client()
+    with assert_requests(sends):
+        client.post("/admin/login/", {"username": "admin@example.com", "password": password})
+
+
+def test_logging_out_takes_the_session_away(pages: Pages) -> None:
+    """Beside the session and the user."""
+    pages.post("logout/", sends=["DeleteItem"])
