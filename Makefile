@@ -95,7 +95,7 @@ install: .venv/installed node_modules/installed ## .venv, and the local engine
 
 # pip and npm beside each other: neither needs what the other one brings.
 install-dev:
-	@$(MAKE) --no-print-directory -j2 .venv/installed-dev node_modules/installed
+	@$(MAKE) --silent --no-print-directory -j2 .venv/installed-dev node_modules/installed
 
 .venv/bin/python:
 	@echo "Making .venv"
