@@ -21,7 +21,7 @@ define beside_checks
 	rm $$said; exit $$status
 endef
 
-.PHONY: help run test test-fast test-browser test-deep test-transports test-versions test-django docs bench bench-full bench-partition bench-shards bench-walks bench-tests bench-backfill bench-cpu check lint format install install-dev
+.PHONY: help run test test-fast test-browser test-deep test-transports test-versions test-django screenshots docs bench bench-full bench-partition bench-shards bench-walks bench-tests bench-backfill bench-cpu check lint format install install-dev
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -37,6 +37,9 @@ test-fast: install-dev ## the tests that need no engine (half a minute)
 
 test-browser: .venv/installed-browser node_modules/installed ## run the demo in headless Chromium (ARGS="-k lists"); Chromium is installed where that can be done
 	@$(BIN)/python -m tests.browser.run $(ARGS)
+
+screenshots: .venv/installed-browser node_modules/installed ## make the pictures of the docs again (docs/images), with the same tests
+	@TEST_SCREENSHOTS=1 $(BIN)/python -m tests.browser.run
 
 test-deep: install-dev ## all tests with their long cases and large numbers of examples, before a release (docs/reference/tests.md)
 	$(call beside_checks,TEST_DEEP=1 $(PYTEST))

@@ -1,6 +1,6 @@
-"""The demo in headless Chromium: a server in a thread of its own, a browser for all tests, and a page for each.
+"""The demo in headless Chromium: a server in a thread of its own and a browser for all tests, and a page for each.
 
-Collected by ``make test-browser`` only, which says where Chromium is.
+Collected by ``make test-browser`` and ``make screenshots`` only, which say where Chromium is.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 import pytest
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.staticfiles.handlers import StaticFilesHandler
 from django.core.wsgi import get_wsgi_application
-from django.test import override_settings
+from django.test import Client, override_settings
 
 from dynamo_single.table import Table
 
@@ -30,9 +31,20 @@ if CHROMIUM:
     # Playwright's synchronous calls run an event loop in the thread of the tests, which prepare their data there.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
 
+ROOT = Path(__file__).resolve().parents[2]
 #: Where pages are pictured, to be looked at.
-PICTURES = Path(__file__).resolve().parents[2] / "var" / "pictures"
+PICTURES = ROOT / "var" / "pictures"
+#: ``TEST_SCREENSHOTS=1`` runs only the tests that picture something for the docs, and keeps it there.
+SCREENSHOTS = ROOT / "docs" / "images" if os.environ.get("TEST_SCREENSHOTS") else None
+#: Seconds to wait for what a page is to show; more on a machine with much else to do.
+PATIENCE = float(os.environ.get("TEST_BROWSER_PATIENCE", "15"))
 PASSWORD = "a-good-password"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave those that picture something for the docs, if that is what is asked for."""
+    if SCREENSHOTS:
+        items[:] = [item for item in items if "screenshot" in getattr(item, "fixturenames", ())]
 
 
 class Server(ThreadingMixIn, WSGIServer):
@@ -48,9 +60,9 @@ class Quiet(WSGIRequestHandler):
         """Nothing."""
 
 
-@pytest.fixture
-def address(table: Table) -> Iterator[str]:
-    """The demo's address, with an empty table behind it."""
+@pytest.fixture(scope="session")
+def address(engine: Table) -> Iterator[str]:
+    """The demo's address."""
     with override_settings(ALLOWED_HOSTS=["127.0.0.1"]):
         server = make_server("127.0.0.1", 0, StaticFilesHandler(get_wsgi_application()), Server, Quiet)
         thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -64,8 +76,9 @@ def address(table: Table) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """One Chromium for all tests."""
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=PATIENCE * 1000)
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=CHROMIUM)
         yield chromium
@@ -73,10 +86,10 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def page(browser: Browser, address: str) -> Iterator[Page]:
-    """A page of a new visitor; an error of a script on it fails the test."""
+def page(browser: Browser, address: str, table: Table) -> Iterator[Page]:
+    """A page of a new visitor, with an empty table behind it; an error of a script on it fails the test."""
     context = browser.new_context(base_url=address, viewport={"width": 1280, "height": 900})
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(PATIENCE * 1000)
     page = context.new_page()
     errors: list[Any] = []
     page.on("pageerror", lambda error: errors.append(error))
@@ -92,13 +105,12 @@ def admin(table: Table) -> Any:
 
 
 @pytest.fixture
-def signed_in(page: Page, admin: Any) -> Page:
-    """The admin's index, as the superuser sees it."""
-    page.goto("/admin/")
-    page.fill("#id_username", "admin")
-    page.fill("#id_password", PASSWORD)
-    page.click("input[type=submit]")
-    page.wait_for_url("**/admin/")
+def signed_in(page: Page, admin: Any, address: str) -> Page:
+    """A page of the superuser, who has signed in already; the tests of the logins do it themselves."""
+    client = Client()
+    client.force_login(admin)
+    name = settings.SESSION_COOKIE_NAME
+    page.context.add_cookies([{"name": name, "value": client.cookies[name].value, "url": address}])
     return page
 
 
@@ -107,3 +119,16 @@ def picture(page: Page) -> Callable[[str], None]:
     """Keeps a picture of the page under a name."""
     PICTURES.mkdir(parents=True, exist_ok=True)
     return lambda name: page.screenshot(path=PICTURES / f"{name}.png", full_page=True) and None
+
+
+@pytest.fixture
+def screenshot(page: Page) -> Callable[[str, int], None]:
+    """Keeps a picture for the docs under a name, of a page so many pixels high."""
+    folder = SCREENSHOTS or PICTURES
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def keep(name: str, height: int) -> None:
+        page.set_viewport_size({"width": 1120, "height": height})
+        page.screenshot(path=folder / f"{name}.png")
+
+    return keep

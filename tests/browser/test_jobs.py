@@ -1,0 +1,72 @@
+"""An action on many objects: a page that does it in batches, and can be left and opened again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from dynamo_single.admin.jobs import carrying
+from project.directory.models import Company
+
+#: Batches that are answered before the page is opened again.
+ANSWERED = 4
+
+
+@pytest.fixture
+def job(signed_in: Page, monkeypatch: pytest.MonkeyPatch) -> Page:
+    """The question of a job that deletes 500 companies, all that the list found; a request is one batch of it."""
+    monkeypatch.setattr(carrying, "SECONDS", 0)
+    Company.objects.bulk_create(Company(name=f"Company {number:03}") for number in range(500))
+    page = signed_in
+    page.goto("/admin/directory/company/")
+    page.locator("#action-toggle").check()
+    page.get_by_role("button", name="Select all 500 companies").click()
+    page.select_option("select[name=action]", "delete_selected")
+    page.locator(".actions button[name=index]").click()
+    return page
+
+
+@pytest.fixture
+def reloaded(job: Page) -> Page:
+    """The page of the same job, opened again while a batch was on its way."""
+    batches = 0
+
+    def answer(route: Route) -> None:
+        nonlocal batches
+        batches += route.request.method == "POST"
+        # The one after these is left without an answer, so that it is known how far the job is.
+        if route.request.method != "POST" or batches <= ANSWERED:
+            route.continue_()
+
+    job.route("**/jobs/*/", answer)
+    job.locator("#job-form [type=submit]").click()
+    expect(job.locator("#job-done")).to_have_text(str(ANSWERED * carrying.BATCH))
+    job.reload()
+    job.unroute("**/jobs/*/", answer)
+    return job
+
+
+def test_many_selected_objects_become_a_job(job: Page) -> None:
+    """It says what it would do before it does it."""
+    expect(job.locator("#content h1")).to_have_text("Delete 500 companies")
+
+
+def test_both_answers_to_the_question_are_buttons_of_one_height(job: Page) -> None:
+    """The way back is not smaller than the way on."""
+    buttons = job.locator("#job-form [type=submit], #job-form .cancel-link")
+    assert len({*buttons.evaluate_all("found => found.map(each => each.offsetHeight)")}) == 1
+
+
+def test_a_job_that_is_opened_again_shows_how_far_it_is(reloaded: Page, picture: Callable[[str], None]) -> None:
+    """What was done stays done."""
+    picture("job")
+    expect(reloaded.locator("#job-progress")).to_have_js_property("value", 100)
+
+
+def test_a_job_that_is_opened_again_is_carried_on_to_its_end(reloaded: Page) -> None:
+    """No company is left but in the trash."""
+    reloaded.get_by_role("button", name="Carry on").click()
+    expect(reloaded.locator("#content")).to_contain_text("All of it is done.")
+    assert (Company.objects.count(), Company.deleted_objects.count()) == (0, 500)
