@@ -16,7 +16,7 @@ from django.db.models.base import ModelBase
 from pynamodb.attributes import Attribute as PynamoDBAttribute
 
 from dynamo_single.checks.collisions import check_collisions
-from dynamo_single.checks.relations import check_many_to_many, check_on_delete, lists
+from dynamo_single.checks.relations import check_many_to_many, check_on_delete, check_partitions, lists
 from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.effects import child_counters, spreading, together
@@ -77,6 +77,7 @@ def check_model(model: type[DynamoModel]) -> list[CheckMessage]:
             *_check_children(model),
             *check_on_delete(model),
             *check_many_to_many(model),
+            *check_partitions(model),
             *_check_copies(model),
             *_check_counters(model),
             *_check_stored(model),

@@ -1,17 +1,21 @@
-"""E030: references whose ``on_delete`` could not be carried out; E031: many-to-many relations without edges to ask."""
+"""E030: references whose ``on_delete`` could not be carried out; E031: many-to-many relations without edges to ask.
+
+W911: a partition that is written as that of another model's objects, but for the format of a value.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from django.core.checks import Error
+from django.core.checks import Error, Warning
 from django.db.models import CASCADE, SET_DEFAULT, SET_NULL
 
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import declared
+from dynamo_single.orm.schema.encoding.keys import KeyPart, Template
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 from dynamo_single.orm.schema.referrers import Referrers, references
@@ -39,6 +43,61 @@ def check_many_to_many(model: type[DynamoModel]) -> Iterator[Error]:
             for message, hint in _edge_problems(relation):
                 text = f"{relation.name}: {message}"
                 yield Error(text, hint=hint, obj=model, id="dynamo_single.E031")
+
+
+def check_partitions(model: type[DynamoModel]) -> Iterator[Warning]:
+    """W911: a partition that is the one of what a reference leads to, but for the format of a value.
+
+    Both keys work, so that nothing else would say that the objects lie elsewhere.
+    """
+    fields: list[Any] = [field for field in model._meta.concrete_fields if field.is_relation]
+    for field in fields:
+        try:
+            layout = registry.layout_of(model)
+            if not is_stored_in_dynamodb(field.related_model):
+                continue
+            target = registry.layout_of(field.related_model)
+        except ConfigurationError:
+            continue  # E003 says so
+        own, theirs = layout.primary.partition, target.primary.partition
+        differing = _differing(own, theirs, field, len(target.identity) == 1) if layout.alias == target.alias else []
+        if differing:
+            written = " and ".join(_written(part, other.spec) for part, other in differing)
+            yield Warning(
+                f"The partition {own.source!r} is not that of {target.label}, {theirs.source!r}: the formats differ, "
+                f"so that objects of {layout.label} do not lie beside their {field.name}.",
+                hint=f"Write {written} for one partition, or another literal for a partition of their own. Stored "
+                "objects move by a migration.",
+                obj=model,
+                id="dynamo_single.W911",
+            )
+
+
+def _differing(own: Template, theirs: Template, field: Any, alone: bool) -> list[tuple[KeyPart, KeyPart]]:
+    """The values that two templates write in different formats; none unless all else is the same.
+
+    ``alone`` says that a single value is the whole identity of what the reference leads to.
+    """
+    if own.pattern != theirs.pattern:
+        return []
+    pairs = list(zip(own.parts, theirs.parts, strict=True))
+    if not all(part.name == field.attname and _is_of(part, other, alone) for part, other in pairs):
+        return []
+    return [(part, other) for part, other in pairs if part.spec != other.spec]
+
+
+def _is_of(part: KeyPart, other: KeyPart, alone: bool) -> bool:
+    """Whether a part of a reference has the value that another has in the keys of what it leads to."""
+    return _steps(part.path) == _steps((other.name, *other.path)) if part.path else alone
+
+
+def _steps(names: Iterable[str]) -> list[str]:
+    """A path in which each reference is called by its name, whether it is written so or by what it stores."""
+    return [name.removesuffix("_id") for name in names]
+
+
+def _written(part: KeyPart, spec: str) -> str:
+    return f"{{{part.shown}:{spec}}}" if spec else f"{{{part.shown}}}"
 
 
 def _edge_problems(relation: Any) -> Iterator[tuple[str, str]]:

@@ -91,6 +91,7 @@ CHECKS = {
     "dynamo_single.E030",
     *(f"dynamo_single.W90{number}" for number in range(1, 10)),
     "dynamo_single.W910",
+    "dynamo_single.W911",
     "dynamo_single.E031",
     "dynamo_single.E032",
     "accounts.W001",
