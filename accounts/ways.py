@@ -143,6 +143,8 @@ class Ways(_Manager):
         least = account_settings().secrets.get(kind)
         if least is None:
             raise InvalidValue(f"{kind!r} has no secret of its own: ACCOUNTS['SECRETS'] does not have it.")
+        if secret is not None and not isinstance(secret, str):
+            raise InvalidValue(f"The secret of {kind!r} is text (str), not {type(secret).__name__}.")
         if secret is not None and not least <= len(secret) <= LONGEST_SECRET:
             raise InvalidValue(f"The secret of {kind!r} has {least} to {LONGEST_SECRET} characters.")
         user, encoded = self.instance, None if secret is None else make_password(secret)

@@ -34,7 +34,7 @@ def read(model: Any, name: str, given: object) -> IndexCondition:
         raise ConfigurationError(f"{where} is {given!r}, as a migration has it: declare a Q, as in Q(status='open').")
     try:
         condition = preconditions.read_declared(model, given)
-    except (DynamoSingleError, FieldError) as error:
+    except (DynamoSingleError, FieldError, TypeError, ValueError) as error:  # Django's own of lookups are the last two
         raise ConfigurationError(f"{where}: {error}") from error
     if condition == EVERYTHING or isinstance(condition, Nothing):
         which = "every object meets it" if condition == EVERYTHING else "no object can meet it"

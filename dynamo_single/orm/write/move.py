@@ -100,7 +100,8 @@ async def move(obj: Any, changes: Mapping[str, object], pending: Block | None, *
         raise ValueError(f"{model._meta.object_name} object can't be moved because it is not stored.")
     unknown = sorted(changes.keys() - model._settable())
     if unknown:
-        raise TypeError(f"{model._meta.object_name}.move() got an unexpected keyword argument {unknown[0]!r}.")
+        called = "move_tree" if tree else "move"
+        raise TypeError(f"{model._meta.object_name}.{called}() got an unexpected keyword argument {unknown[0]!r}.")
     if isinstance(obj._stored, PartialItem):
         await completed(obj)
     if tree and pending is None:

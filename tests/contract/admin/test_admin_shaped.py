@@ -117,6 +117,33 @@ def test_an_error_names_its_row(catalog: Pages, label: str, text: str, message: 
     assert rows(answer)[label].strip() == text
 
 
+@pytest.mark.parametrize(
+    ("rest", "message"),
+    [
+        ('{"title": "Other"}', "Title: the JSON has another value of title. Take it out there"),
+        ('{"receiver": "Bob"}', "Receiver / Name: the JSON has another value of receiver.name. Take it out there"),
+    ],
+)
+def test_two_values_of_one_place_are_an_error(catalog: Pages, rest: str, message: str) -> None:
+    """Neither is dropped for the other without a word."""
+    page = catalog.get(f"{BUNDLE}add/")
+    number = {label: f"data_{place}" for place, label in enumerate(rows(page))}
+    values = {number["Title"]: "T", number["Receiver / Name"]: "A", number["Further keys, as JSON"]: rest}
+    answer = catalog.post(f"{BUNDLE}add/", {**form_of_text(page), **values})
+    assert message in text_of(answer)
+
+
+def test_the_same_value_in_a_row_and_in_the_json_is_fine(catalog: Pages) -> None:
+    """Nothing is lost, and null is no value."""
+    page = catalog.get(f"{BUNDLE}add/")
+    number = {label: f"data_{place}" for place, label in enumerate(rows(page))}
+    rest = '{"title": "T", "receiver": null, "price": null}'
+    values = {number["Title"]: "T", number["Receiver / Name"]: "A", number["Price"]: "1"}
+    sent = {**form_of_text(page), **values, number["Further keys, as JSON"]: rest}
+    assert catalog.post(f"{BUNDLE}add/", sent).status_code == 302
+    assert Bundle.objects.get().data == {"title": "T", "receiver": {"name": "A"}, "price": 1}
+
+
 def test_a_record_is_added_by_its_rows(catalog: Pages) -> None:
     """The empty form has them too."""
     page = catalog.get(f"{BUNDLE}add/")

@@ -305,8 +305,10 @@ def test_add_refuses_what_decides(table: Table) -> None:
         (Q(deleted_at__isnull=True), "own attributes; what is in the trash has a key of its own"),
         (Q(status__in=[]), "no object can meet it"),
         (Q(name__icontains="x"), "not supported|cannot"),
+        (Q(status__gt=None), "Cannot use None as a query value"),
+        (Q(3), "of the key some: cannot unpack"),
     ],
-    ids=["unknown", "version", "trash", "nobody", "in Python"],
+    ids=["unknown", "version", "trash", "nobody", "in Python", "none", "no lookup"],
 )
 def test_a_condition_that_cannot_work_is_an_error_of_the_checks(condition: Q, why: str) -> None:
     with forgotten():

@@ -99,6 +99,12 @@ def test_it_is_stored_as_one_value(output: Any) -> None:
         models.ExtractedAttribute("data__x", output=output)
 
 
+@pytest.mark.parametrize("path", [None, 5, ["data", "x"]])
+def test_its_path_is_a_text(path: Any) -> None:
+    with pytest.raises(ConfigurationError, match="the path is a text that names a place of a document"):
+        models.ExtractedAttribute(path)
+
+
 def test_it_has_the_kind_the_lookups_and_the_choices_of_its_output() -> None:
     with forgotten():
         output = models.DecimalAttribute("cost", max_digits=5, decimal_places=2, choices=[(1, "One")])

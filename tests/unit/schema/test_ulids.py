@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -57,6 +58,13 @@ def test_another_process_goes_on_from_nobody(monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setattr(ulids.os, "getpid", lambda: -1)
         ulids.make()
     assert abs(ulids._last.random - before) > 2**33
+
+
+@pytest.mark.parametrize("moment", ["2025-01-01", None, datetime(2025, 1, 1).date(), 0])
+def test_what_is_no_moment_has_none(moment: Any) -> None:
+    """It is refused with what a moment is."""
+    with pytest.raises(InvalidValue, match="is not a moment: give a datetime"):
+        ulids.first_at(moment)
 
 
 def test_a_moment_before_1970_has_none() -> None:

@@ -68,6 +68,11 @@ class ExtractedAttribute(FollowingAttribute, StandIn[Any]):
         error_messages: dict[str, Any] | None = None,
         attr_name: str | None = None,
     ) -> None:
+        if not isinstance(path, str):
+            raise ConfigurationError(
+                f"ExtractedAttribute({path!r}): the path is a text that names a place of a document, such as "
+                "'data__author__lastname'."
+            )
         if output is None:
             output = UnicodeAttribute()
         is_plain = isinstance(output, Attribute) and not (isinstance(output, StandIn) or output.computed)

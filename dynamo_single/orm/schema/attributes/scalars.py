@@ -114,7 +114,8 @@ class IdAttribute(UnicodeAttribute[Null]):
     def first_at(self, moment: datetime.datetime) -> str:
         """The least identifier of the kind ``"ulid"`` that can be made from a moment on, for ``__gte`` and ``__lt``.
 
-        Sends nothing. Raises ``NotSupported`` for other kinds, whose identifiers say nothing of when they were made.
+        Sends nothing. Raises ``NotSupported`` for other kinds, whose identifiers say nothing of when they were made,
+        and ``InvalidValue`` for what is no moment since 1970.
         """
         if self.kind != "ulid":
             raise NotSupported(

@@ -14,6 +14,7 @@ from typing import Final
 
 from dynamo_single import clock
 from dynamo_single.exceptions import InvalidValue
+from dynamo_single.orm.schema.encoding.shown import shown
 
 _DIGITS: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _LENGTH: Final = 26
@@ -50,7 +51,9 @@ def make() -> str:
 
 
 def first_at(moment: datetime) -> str:
-    """The least one that can be made from a moment on; raises ``InvalidValue`` for a moment before 1970."""
+    """The least one that can be made from a moment on; raises ``InvalidValue`` for what is none, or before 1970."""
+    if not isinstance(moment, datetime):
+        raise InvalidValue(f"{shown(moment)} is not a moment: give a datetime, such as timezone.now().")
     return _text(_milliseconds(clock.in_utc(moment)), 0)
 
 

@@ -17,6 +17,7 @@ from dynamo_single.orm.schema.fields.documents import document_text
 from dynamo_single.orm.schema.fields.forms import DocumentFormField
 
 _EMPTY: Final = (None, "")
+_TWICE: Final = _("%(row)s: the JSON has another value of %(key)s. Take it out there, or leave this row empty.")
 
 
 class Place:
@@ -110,7 +111,8 @@ class ShapedWidget(forms.MultiWidget):
 class ShapedFormField(forms.MultiValueField):
     """A map that has a schema. A row left empty leaves its place out, unless the rest has it.
 
-    What a row cannot show as it is, such as a value of another type than the declared one, stays in the rest.
+    What a row cannot show as it is, such as a value of another type than the declared one, stays in the rest. Two
+    values of one place, in its row and in the rest, are an error.
     """
 
     def __init__(self, *, shape: Any, **kwargs: Any) -> None:
@@ -136,9 +138,14 @@ class ShapedFormField(forms.MultiValueField):
             if cleaned in _EMPTY:
                 continue
             try:
-                found = _with(found or {}, place.path, place.held(cleaned))
+                held = place.held(cleaned)
             except InvalidValue as error:
                 errors.append(ValidationError(f"{place.label}: {error}", "invalid"))
+                continue
+            if _in_the_way(found, place.path, held):
+                errors.append(ValidationError(_TWICE % {"row": place.label, "key": ".".join(place.path)}, "invalid"))
+            else:
+                found = _with(found or {}, place.path, held)
         if errors:
             raise ValidationError(errors)
         return found
@@ -166,6 +173,17 @@ def _at(value: Any, path: Sequence[str]) -> Any:
     for step in path:
         value = value.get(step) if isinstance(value, dict) else None
     return value
+
+
+def _in_the_way(value: object, path: Sequence[str], held: object) -> bool:
+    """Whether a place, or one on the way to it, has a value that would be lost if this one were put there."""
+    for step in path:
+        if not isinstance(value, dict):
+            break
+        value = value.get(step)
+    else:
+        return value is not None and value != held
+    return value is not None
 
 
 def _take(value: dict[str, Any], path: Sequence[str]) -> None:
