@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from decimal import Decimal
+from html import unescape
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ from django.test import override_settings
 from django.urls import clear_url_caches, path
 
 from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
-from tests.catalog.records import Bundle
+from dynamo_single.admin.log import LogEntry
+from tests.catalog.records import Bundle, Treatise
 from tests.contract.admin.test_admin_documents import form_of_text
 from tests.contract.conftest import Pages, text_of
 
@@ -28,6 +30,7 @@ HELD = [
 
 site = DynamoAdminSite()
 site.register(Bundle, type("BundleAdmin", (DynamoModelAdmin,), {}))
+site.register(Treatise, type("TreatiseAdmin", (DynamoModelAdmin,), {}))
 all_sites.discard(site)  # the checks look at all of them, and report what this one is for
 urlpatterns = [path("admin/", site.urls)]
 
@@ -69,6 +72,18 @@ def test_whoever_changes_nothing_changes_nothing(catalog: Pages, held: Any) -> N
     assert catalog.post(address, form_of_text(catalog.get(address))).status_code == 302
     found = Bundle.objects.get(pk=bundle.pk)
     assert (found.data, found._stored) == (held, bundle._stored)
+
+
+@pytest.mark.parametrize("model", [Bundle, Treatise])
+def test_the_log_says_that_nothing_has_changed(catalog: Pages, model: Any) -> None:
+    """A map that is sent as it was shown is not a changed field, with a schema or without one."""
+    record = model.objects.create(data={"title": "T", "receiver": {"name": "A"}, "price": Decimal("2.5"), "more": [1]})
+    address = f"catalog/{model._meta.model_name}/{record.pk}/change/"
+    page = catalog.get(address)
+    hidden = re.findall(r'name="(initial-data)" value="([^"]*)"', page.content.decode())
+    catalog.post(address, {**form_of_text(page), **{name: unescape(value) for name, value in hidden}})
+    (entry,) = LogEntry.objects.filter(object_type=model._meta.label_lower, object_id=record.pk)
+    assert entry.get_change_message() == "No fields changed."
 
 
 def test_a_row_changes_its_place_alone(catalog: Pages) -> None:

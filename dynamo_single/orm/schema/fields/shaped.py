@@ -121,6 +121,8 @@ class ShapedFormField(forms.MultiValueField):
         self.places = places_of(shape)
         rest = DocumentFormField(holds=dict, required=False)
         kwargs["widget"] = ShapedWidget(self.places, rest.widget)
+        # Django asks for it where a default is a function. The hidden text of a map is Python's, which equals no map.
+        kwargs["show_hidden_initial"] = False
         fields = [*(place.field for place in self.places), rest]
         super().__init__(fields, require_all_fields=False, **{**kwargs, "required": False})
 
