@@ -335,7 +335,8 @@ def _check_unique(model: type[DynamoModel]) -> Iterator[Error]:
                 "Leave unique=True out, or keep the value in a text, number or moment of its own.",
             )
             return
-    try:
-        unique_rules.rules_of(model)
-    except ConfigurationError as error:
-        yield _error(model, "E009", str(error))
+    with suppress(ValueError):  # the same; rules of several attributes look at each of them
+        try:
+            unique_rules.rules_of(model)
+        except ConfigurationError as error:
+            yield _error(model, "E009", str(error))

@@ -185,6 +185,22 @@ def test_a_reference_to_an_unknown_model() -> None:
     assert "fields.E300" in [message.id for message in lost.check()]
 
 
+def test_a_part_of_the_identity_of_an_unknown_model() -> None:
+    """E003 names the model; the other checks go on."""
+    lost = declare(
+        "Lost",
+        ("LOST#{target.tenant}", "{lost_id}"),
+        lost_id=models.IdAttribute(),
+        target=models.ReferenceAttribute("catalog.Nowhere"),
+    )
+    assert messages(lost) == [
+        (
+            "dynamo_single.E003",
+            "catalog.Lost: target_id refers to 'catalog.Nowhere', which is no model of an installed app.",
+        )
+    ]
+
+
 def test_primary_keys_that_refer_to_each_other() -> None:
     """Two models whose identities are each other's have none; E003 names both."""
     one = declare("One", ("ONE#{other_id}", "#X"), other=models.ReferenceAttribute("catalog.Other"))

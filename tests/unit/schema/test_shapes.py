@@ -115,6 +115,12 @@ def test_what_a_map_cannot_keep_is_refused(place: Any, message: str) -> None:
         models.MapAttribute(schema=type("Wrong", (), {"place": place}))
 
 
+@pytest.mark.parametrize("schema", [3, {"title": models.UnicodeAttribute()}, [models.UnicodeAttribute()]])
+def test_a_schema_is_a_class(schema: Any) -> None:
+    with pytest.raises(ConfigurationError, match="The schema of a map is a class that declares its places"):
+        models.MapAttribute(schema=schema)
+
+
 def test_a_schema_declares_something() -> None:
     with pytest.raises(ConfigurationError, match="Empty declares no places"):
         models.MapAttribute(schema=type("Empty", (), {}))

@@ -25,6 +25,10 @@ class Shape:
     """
 
     def __init__(self, declared: type) -> None:
+        if not isinstance(declared, type):
+            raise ConfigurationError(
+                f"The schema of a map is a class that declares its places by attributes, not {shown(declared)}."
+            )
         self.members: dict[str, Attribute | Shape] = dict(_members(declared))
         if not self.members:
             raise ConfigurationError(f"{declared.__qualname__} declares no places: give it attributes.")
