@@ -189,8 +189,8 @@ def test_a_part_of_the_identity_of_an_unknown_model() -> None:
     """E003 names the model; the other checks go on."""
     lost = declare(
         "Lost",
-        ("LOST#{target.tenant}", "{lost_id}"),
-        lost_id=models.IdAttribute(),
+        ("LOST#{target.tenant}", "x#{name}"),
+        name=models.UnicodeAttribute(),
         target=models.ReferenceAttribute("catalog.Nowhere"),
     )
     assert messages(lost) == [
