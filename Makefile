@@ -21,7 +21,7 @@ define beside_checks
 	rm $$said; exit $$status
 endef
 
-.PHONY: help run test test-fast test-browser test-deep test-transports test-versions test-django screenshots docs bench bench-full bench-partition bench-shards bench-walks bench-tests bench-backfill bench-cpu check lint format install install-dev
+.PHONY: help run test test-fast test-browser test-deep test-migrations test-transports test-versions test-django screenshots docs bench bench-full bench-partition bench-shards bench-walks bench-tests bench-backfill bench-cpu check lint format install install-dev
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -43,6 +43,10 @@ screenshots: .venv/installed-browser node_modules/installed ## make the pictures
 
 test-deep: install-dev ## all tests with their long cases and large numbers of examples, before a release (docs/reference/tests.md)
 	$(call beside_checks,TEST_DEEP=1 $(PYTEST))
+
+test-migrations: install-dev ## each operation on 100,000 items, killed three times, with writers of old and new code (hours; ARGS="-k move")
+	@TEST_DEEP=1 TEST_PATIENCE=300 MIGRATION_ITEMS=100000 MIGRATION_KILLS=3 MIGRATION_KILLED_WITHIN=8000 MIGRATION_PAGE=1000 \
+		$(PYTEST) -n 0 tests/contract/item_migrations/test_killed.py::test_processes_that_are_killed_while_old_and_new_code_writes $(ARGS)
 
 test-transports: install-dev ## run the tests on botocore's request path, as `make test` runs them on our own (a quarter of an hour)
 	@TEST_TRANSPORT=botocore $(PYTEST) tests/contract tests/docs

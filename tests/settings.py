@@ -5,12 +5,15 @@ from project.settings import *  # noqa: F403 - settings modules build on each ot
 INSTALLED_APPS = [*INSTALLED_APPS, "tests.catalog", "tests.histories"]  # noqa: F405 - the demo's
 #: ``TEST_TRANSPORT=botocore`` runs the same tests on botocore's request path.
 TRANSPORT = env.str("TEST_TRANSPORT", "direct")  # noqa: F405 - the demo's
+#: ``TEST_PATIENCE`` is how many seconds a request of a test with very many items may take.
+PATIENCE = env.int("TEST_PATIENCE", 10)  # noqa: F405 - the demo's
 # Port 1 is never in use: a test that forgot to ask for an engine fails at once.
 # Processes that a test starts are told where its engine is.
 DYNAMO_SINGLE = {
     "default": env.str(  # noqa: F405 - the demo's
         "DYNAMO_TEST_URL",
-        f"dynamodb://127.0.0.1:1/single-table?region=us-east-1&indexes=gs1,gs2,gs3&transport={TRANSPORT}",
+        f"dynamodb://127.0.0.1:1/single-table?region=us-east-1&indexes=gs1,gs2,gs3&transport={TRANSPORT}"
+        f"&read_timeout={PATIENCE}",
     ),
     # The user service has a key of each user on three indexes.
     "service": f"dynamodb://127.0.0.1:1/service?region=us-east-1&indexes=gs1,gs2,gs3&transport={TRANSPORT}",

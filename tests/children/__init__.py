@@ -23,7 +23,8 @@ from typing import IO, TextIO
 ROOT = Path(__file__).resolve().parents[2]
 #: Names the server to a child that starts children of its own, which are forked from there: see ``address()``.
 SERVER = "TEST_CHILDREN"
-SECONDS = 120
+#: How long a child is waited for; ``TEST_PATIENCE`` is for one request of the cases with very many items.
+SECONDS = 120 if "TEST_PATIENCE" not in os.environ else 7200
 
 
 class Child:

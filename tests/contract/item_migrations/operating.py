@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -16,6 +17,9 @@ from dynamo_single.testing import intercept  # noqa: E402
 from tests.contract.item_migrations.cases import CASES  # noqa: E402
 from tests.contract.item_migrations.test_operations import works  # noqa: E402
 
+#: How many items are read at once.
+PAGE = int(os.environ.get("MIGRATION_PAGE", "10"))
+
 
 def main(name: str, *phases: str) -> None:
     """Begin, or go on where another process was killed."""
@@ -27,7 +31,7 @@ def main(name: str, *phases: str) -> None:
     with intercept(tell):
         for number in map(int, phases or range(len(case.phases))):
             for work in works(case, number):
-                carry_out(work, get_table(), Options(segments=4, page=10, take_over=True))
+                carry_out(work, get_table(), Options(segments=4, page=PAGE, take_over=True))
     print("done", flush=True)
 
 

@@ -25,6 +25,8 @@ USUAL = {"move", "add_unique"}
 #: The case of a normal run whose writers are at work meanwhile.
 BESIDE = {"rename_unique"}
 ITEMS = examples(60, 500, "MIGRATION_ITEMS")
+#: Within how many requests a process is killed that works while others write.
+WITHIN = int(os.environ.get("MIGRATION_KILLED_WITHIN", ITEMS))
 
 
 def operator(table: Table, name: str, *phases: int) -> children.Dialogue:
@@ -33,7 +35,7 @@ def operator(table: Table, name: str, *phases: int) -> children.Dialogue:
     environment = {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "tests.settings",
-        "DYNAMO_TEST_URL": f"{url}/{table.name}?region=us-east-1",
+        "DYNAMO_TEST_URL": f"{url}/{table.name}?region=us-east-1&read_timeout={table.settings.read_timeout}",
     }
     arguments = ["-m", "tests.contract.item_migrations.operating", name, *map(str, phases)]
     return children.Dialogue(arguments, cwd=ROOT, env=environment, stderr=sys.__stderr__)
@@ -78,7 +80,7 @@ def test_processes_that_are_killed_while_old_and_new_code_writes(table: Table, n
         with at_work(world, case, number):
             for _ in range(KILLS if phase.tasks else 0):
                 process = operator(table, name, number)
-                requests(process, most=chance.randrange(1, ITEMS))
+                requests(process, most=chance.randrange(1, WITHIN))
                 process.kill()
                 process.close()
             process = operator(table, name, number)
