@@ -141,21 +141,13 @@ class RelatedManager:
         return obj
 
     def get_or_create(
-        self,
-        defaults: Defaults = None,
-        *,
-        through_defaults: Defaults = None,
-        **kwargs: object,
+        self, defaults: Defaults = None, *, through_defaults: Defaults = None, **kwargs: object
     ) -> tuple[DynamoModel, bool]:
         """The object among those here that matches; if there is none, a new one that is added."""
         return run(self.aget_or_create(defaults, through_defaults=through_defaults, **kwargs))
 
     async def aget_or_create(
-        self,
-        defaults: Defaults = None,
-        *,
-        through_defaults: Defaults = None,
-        **kwargs: object,
+        self, defaults: Defaults = None, *, through_defaults: Defaults = None, **kwargs: object
     ) -> tuple[DynamoModel, bool]:
         """See ``get_or_create()``."""
         _refuse_defaults(through_defaults)

@@ -168,11 +168,7 @@ class EdgesManager:
         return obj
 
     def get_or_create(
-        self,
-        defaults: Defaults = None,
-        *,
-        through_defaults: Defaults = None,
-        **kwargs: object,
+        self, defaults: Defaults = None, *, through_defaults: Defaults = None, **kwargs: object
     ) -> tuple[DynamoModel, bool]:
         """The object among those here that matches; if there is none, a new one with an edge to it."""
         behind: Any = super()
