@@ -310,3 +310,16 @@ def test_the_log_shows_nobody_what_others_have_done(pages: Pages, staff: Any, wo
     """Recent actions are one's own."""
     LogEntry.objects.log_actions(pages.user.pk, [world.live], 2, "Something secret.", single_object=True)
     assert b"Something secret." not in staff("directory.view_company").get("").content
+
+
+@pytest.mark.parametrize(("permission", "status"), [("view", 403), ("add", 403), ("delete", 403), ("change", 302)])
+def test_a_password_is_set_by_those_who_may_change_users(staff: Any, permission: str, status: int) -> None:
+    """The page of a user's password asks for the permission to change users, as in Django."""
+    user = get_user_model().objects.create_user("Mike", "mike@example.com", "Old-Good-9")
+    data = {"usable_password": "true", "password1": "Another-Good-9", "password2": "Another-Good-9"}
+    response = staff(f"accounts.{permission}_user").post(
+        f"accounts/user/{user.pk}/password/", data | {"set-password": "1"}
+    )
+    assert response.status_code == status
+    fresh = get_user_model().objects.get(pk=user.pk)
+    assert fresh.check_password("Another-Good-9") == (status == 302)
