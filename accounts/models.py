@@ -63,7 +63,7 @@ class User(AbstractUser):
     #: Somebody who signed up and has not confirmed the address yet.
     must_confirm = models.BooleanAttribute(null=True, editable=False, attr_name="mustConfirm")
     #: When somebody who signed up and neither confirmed the address nor logged in gives name and address up.
-    expires = models.TTLAttribute(editable=False)
+    expires = models.TTLAttribute(editable=False, provisional=True)
 
     logins = models.Children("Login", manager=Ways)
     groups = Groups("Membership")

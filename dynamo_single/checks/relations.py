@@ -140,7 +140,7 @@ def _problems(field: Any, layout: ModelLayout) -> Iterator[tuple[str, str]]:
     if target._options.alias != layout.alias:
         yield f"is about {label}, which is in another table: one transaction has one table here.", _LEAVE_OUT
         return
-    if target._options.purge_after is not None or registry.layout_of(target).expires is not None:
+    if target._options.purge_after is not None or _expires(target):
         yield f"is about {label}, whose objects expire: DynamoDB deletes them, and nobody hears of it.", _LEAVE_OUT
     for children in declared(target):
         if children.problem() is None and children.field == field and children.cascade not in (None, _goes(field)):
@@ -153,6 +153,12 @@ def _problems(field: Any, layout: ModelLayout) -> Iterator[tuple[str, str]]:
     if field.attribute.checked and layout.expires is not None:
         yield "is checked, and the objects with it expire: nobody counts what DynamoDB deletes.", "Leave checked out."
     yield from _key_problems(field, layout)
+
+
+def _expires(model: Any) -> bool:
+    """Whether objects expire to which others refer."""
+    name = registry.layout_of(model).expires
+    return name is not None and not model._meta.get_field(name).attribute.provisional
 
 
 def _goes(field: Any) -> bool:

@@ -54,10 +54,35 @@ IN_OWNER = ("OWNER#{owner_id}", "SHIRT#{shirt_id}")
         {"on_delete": models.SET_NULL, "null": True},
         {"on_delete": models.SET_DEFAULT, "default": "nobody"},
         {"bases": (models.SoftDeleteModel,)},
+        {"target": {"expires_at": models.TTLAttribute(provisional=True)}},
     ],
 )
 def test_references_that_a_key_finds_are_fine(options: dict[str, Any]) -> None:
     assert messages(pair(**options)) == []
+
+
+def test_users_may_be_referred_to_with_an_on_delete() -> None:
+    """They expire only as sign-ups that nobody has confirmed."""
+    keys = {"by_user": models.IndexKey("gs1", "USERS-SHIRTS#{user_id}", "{shirt_id}")}
+    shirt = declare(
+        "Shirt",
+        ("SHIRT#{shirt_id}", "#METADATA"),
+        keys,
+        shirt_id=models.IdAttribute(),
+        user=models.ReferenceAttribute("accounts.User", on_delete=models.CASCADE, related_name="+"),
+    )
+    assert messages(shirt) == []
+
+
+def test_a_many_to_many_relation_to_users_needs_no_edge_model() -> None:
+    """The edges that are made for it go with a user as with the other side."""
+    club = declare(
+        "Guild",
+        ("GUILD#{guild_id}", "#METADATA"),
+        guild_id=models.IdAttribute(),
+        people=models.ManyToMany("accounts.User", related_name="+"),
+    )
+    assert messages(club) + messages(club.people.through) == []
 
 
 @pytest.mark.parametrize(

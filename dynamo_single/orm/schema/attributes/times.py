@@ -123,6 +123,9 @@ class TTLAttribute(TimestampAttribute[Absent]):
 
     Expired items are never returned, also before DynamoDB deletes them, which it does within a few days:
     https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html
+
+    ``provisional=True`` says that an object expires only before others refer to it, such as a sign-up that nobody
+    confirmed: references to the model may have an ``on_delete``. Those to an object that expires all the same stay.
     """
 
     unit = datetime.timedelta(seconds=1)
@@ -131,10 +134,12 @@ class TTLAttribute(TimestampAttribute[Absent]):
         self,
         verbose_name: Label | None = None,
         *,
+        provisional: bool = False,
         null: Absent = True,  # type: ignore[assignment]  # see Attribute
         **options: Any,
     ) -> None:
         super().__init__(verbose_name, **{"attr_name": names.EXPIRES_AT, "null": null, **options})
+        self.provisional = provisional
         if self.attr_name != names.EXPIRES_AT:
             raise ConfigurationError(
                 f"A TTLAttribute is stored as {names.EXPIRES_AT!r}, the one attribute that the table's time to live "
