@@ -125,7 +125,7 @@ def test_children_that_the_user_may_not_view_are_counted_only(staff: Any) -> Non
 
 
 def test_the_page_of_a_live_object_has_nothing_of_a_deletion(pages: Pages) -> None:
-    """When, with what and until when are said of what is in the trash only."""
+    """Only what is in the trash shows when, with what and until when."""
     Company.objects.create(company_id="acme", name="Acme")
     shown = text_of(pages.get("directory/company/acme/change/"))
     assert "Name" in shown
