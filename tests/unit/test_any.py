@@ -13,7 +13,6 @@ import pytest
 from django.contrib.admin import AdminSite, ModelAdmin
 from django.contrib.admin.options import InlineModelAdmin
 from django.contrib.auth.backends import ModelBackend
-from django.forms.models import BaseModelForm
 from django.forms.widgets import ChoiceWidget
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,8 +29,13 @@ PUBLIC = (
     "dynamo_single/orm/schema/children.py",
     "dynamo_single/item_migrations/operations/*.py",
 )
-#: Whose signatures bind those of a class that has them among its bases, or is mixed into them.
-MIXED_INTO = (ModelAdmin, InlineModelAdmin, AdminSite, BaseModelForm, ChoiceWidget, ModelBackend)
+#: What the classes of a module are mixed into, which have none of it among their bases.
+MIXED_INTO = {
+    "dynamo_single.admin": (ModelAdmin, InlineModelAdmin, AdminSite),
+    "dynamo_single.permissions": (ModelBackend,),
+    "dynamo_single.permission_fields": (ChoiceWidget,),
+}
+#: Whose signatures bind those of a class that has theirs among its bases.
 THEIRS = ("django.", "pynamodb.", "asgiref.")
 #: What a signature may say of ``Any`` besides, and why; found in ``Class.method(name: annotation)`` or ``(-> ...)``.
 REASONS = {
@@ -101,10 +105,8 @@ def is_theirs(module: ModuleType, classes: str, function: str) -> bool:
         found = getattr(found, name)
     bases = found.__mro__ if isinstance(found, type) else ()
     theirs = [base for base in bases if base.__module__.startswith(THEIRS)]
-    # What is mixed into their classes has none of them among its bases.
-    return any(function in vars(base) for base in theirs) or (
-        bool(classes) and any(hasattr(each, function) for each in MIXED_INTO)
-    )
+    into = [each for name, classes_of in MIXED_INTO.items() if module.__name__.startswith(name) for each in classes_of]
+    return any(function in vars(base) for base in theirs) or any(hasattr(each, function) for each in into if classes)
 
 
 def without_reason(path: Path) -> list[str]:
