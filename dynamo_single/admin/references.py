@@ -125,17 +125,13 @@ class KnowsReferences:
         model: Any = db_field.remote_field.model
         if "queryset" in kwargs or not is_stored_in_dynamodb(model):
             return django.formfield_for_foreignkey(db_field, request, **kwargs)
-        queryset: Any = self.get_field_queryset(kwargs.get("using"), db_field, request)
-        if queryset is None:
-            queryset = model._default_manager.all()
-        if not is_answered(queryset):
-            queryset = queryset.order_by()
-            if not is_answered(queryset) and "widget" not in kwargs:
-                kwargs["widget"] = _key_input()
-                text = _("There is no %(name)s with this key.") % {"name": model._meta.verbose_name}
-                kwargs.setdefault("error_messages", {"invalid_choice": text})
-                if not db_field.help_text:
-                    kwargs.setdefault("help_text", _("The key of the %(name)s.") % {"name": model._meta.verbose_name})
+        queryset, is_listed = self._offered(db_field, request, kwargs.get("using"))
+        if not is_listed and "widget" not in kwargs:
+            kwargs["widget"] = _key_input()
+            text = _("There is no %(name)s with this key.") % {"name": model._meta.verbose_name}
+            kwargs.setdefault("error_messages", {"invalid_choice": text})
+            if not db_field.help_text:
+                kwargs.setdefault("help_text", _("The key of the %(name)s.") % {"name": model._meta.verbose_name})
         field = django.formfield_for_foreignkey(db_field, request, **{**kwargs, "queryset": queryset})
         if type(getattr(field, "widget", None)) is Select:
             # Choices are read when they are shown, so that a form that is sent reads none.
@@ -153,13 +149,9 @@ class KnowsReferences:
         model: Any = db_field.remote_field.model
         if "queryset" in kwargs or not is_stored_in_dynamodb(model):
             return django.formfield_for_manytomany(db_field, request, **kwargs)
-        queryset: Any = self.get_field_queryset(kwargs.get("using"), db_field, request)
-        if queryset is None:
-            queryset = model._default_manager.all()
-        if not is_answered(queryset):
-            queryset = queryset.order_by()
-            if not is_answered(queryset) and "widget" not in kwargs:
-                kwargs["widget"] = _keys_input()
+        queryset, is_listed = self._offered(db_field, request, kwargs.get("using"))
+        if not is_listed and "widget" not in kwargs:
+            kwargs["widget"] = _keys_input()
         field = django.formfield_for_manytomany(db_field, request, **{**kwargs, "queryset": queryset})
         widget: Any = getattr(field, "widget", None)
         bounded = _BOUNDED.get(type(widget))
@@ -168,6 +160,19 @@ class KnowsReferences:
             field.widget = copy(widget)
             field.widget.__class__ = bounded
         return field
+
+    def _offered(self, db_field: Any, request: HttpRequest, using: object) -> tuple[Any, bool]:
+        """The objects to choose from, and whether a key lists them; sends nothing.
+
+        In the order of their own admin if a key serves it, else in that of the key that lists them.
+        """
+        queryset: Any = self.get_field_queryset(using, db_field, request)
+        if queryset is None:
+            queryset = db_field.remote_field.model._default_manager.all()
+        if is_answered(queryset):
+            return queryset, True
+        unordered = queryset.order_by()
+        return unordered, is_answered(unordered)
 
     def get_view_on_site_url(self, obj: Any = None) -> str | None:
         """The object's own address, without the detour over content types."""
