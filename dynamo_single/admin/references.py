@@ -32,6 +32,14 @@ def is_answered(queryset: QuerySet[DynamoModel]) -> bool:
     return True
 
 
+def as_listed(queryset: QuerySet[DynamoModel]) -> tuple[QuerySet[DynamoModel], bool]:
+    """A queryset in its order if a key serves it, else in that of the key that lists it, and whether there is one."""
+    if is_answered(queryset):
+        return queryset, True
+    unordered = queryset.order_by()
+    return unordered, is_answered(unordered)
+
+
 def is_exact(queryset: QuerySet[DynamoModel]) -> bool:
     """Whether keys express all that a queryset asks, so that nothing is read but what it gives; sends nothing."""
     try:
@@ -169,10 +177,7 @@ class KnowsReferences:
         queryset: Any = self.get_field_queryset(using, db_field, request)
         if queryset is None:
             queryset = db_field.remote_field.model._default_manager.all()
-        if is_answered(queryset):
-            return queryset, True
-        unordered = queryset.order_by()
-        return unordered, is_answered(unordered)
+        return as_listed(queryset)
 
     def get_view_on_site_url(self, obj: Any = None) -> str | None:
         """The object's own address, without the detour over content types."""

@@ -18,7 +18,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from dynamo_single.admin.lists import holding
-from dynamo_single.admin.references import is_answered
+from dynamo_single.admin.references import as_listed
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.orm.schema.fields.fields import ReferenceField, SetField
 from dynamo_single.orm.schema.kinds import ModelField
@@ -128,11 +128,11 @@ class ReferenceListFilter(RelatedFieldListFilter):
         """One Query; no choices, and so no filter, where that is not enough."""
         queryset = field.remote_field.model._default_manager.all()
         ordered = queryset.order_by(*self.field_admin_ordering(field, request, model_admin))
-        queryset = ordered if is_answered(ordered) else queryset.order_by()
-        limit = holding.limit_of(model_admin)
-        if not is_answered(queryset):
+        listed, is_listed = as_listed(ordered)
+        if not is_listed:
             return []
-        found = list(queryset[: limit + 1])
+        limit = holding.limit_of(model_admin)
+        found = list(listed[: limit + 1])
         attribute = field.target_field.attname
         return [(getattr(each, attribute), str(each)) for each in found] if len(found) <= limit else []
 
