@@ -6,12 +6,13 @@ It must not know the trash: an object there is deleted like any other. What send
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db.models.signals import post_delete, pre_delete
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import MissingReference, StaleObject
+from dynamo_single.later import Later
 from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Stored
@@ -34,10 +35,16 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.referrers import checked
-from dynamo_single.orm.write import cascade, following, on_delete
+from dynamo_single.orm.write import cascade, on_delete
 from dynamo_single.orm.write.cascade import Cascade, Listing, Step
 from dynamo_single.orm.write.save import only_if, without
+from dynamo_single.table import names
 from dynamo_single.table.flow import pause
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.write import following
+else:
+    following = Later("dynamo_single.orm.write.following")
 
 #: How often the children are looked for, if other writers change them meanwhile.
 ATTEMPTS = 3
@@ -55,7 +62,7 @@ async def delete(
     """
     if obj._stored is None:
         raise ValueError(f"{obj._meta.object_name} object can't be deleted because it is not stored.")
-    if pending is None:
+    if pending is None and names.MOVED_FROM in obj._stored:
         # What refers to the identity that it had goes along too.
         await following.complete(obj)
     done: list[Any] = []

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from asgiref.sync import sync_to_async
 from django.db.models.signals import post_save, pre_save
 
 from dynamo_single.exceptions import AlreadyExists, MissingReference, NotSupported, StaleObject
+from dynamo_single.later import Later
 from dynamo_single.orm.effects import sending
 from dynamo_single.orm.effects.compose import compose_move
 from dynamo_single.orm.effects.effect import Subject
@@ -33,9 +34,8 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.columns import relations_from_sql
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.owners import are_plain
-from dynamo_single.orm.write import assignments, following
+from dynamo_single.orm.write import assignments
 from dynamo_single.orm.write.cascade import Cascade, Step
-from dynamo_single.orm.write.following import new_item, uncounted
 from dynamo_single.orm.write.intentions import SAVE
 from dynamo_single.orm.write.referring import found_by, references_to, refuse_rows
 from dynamo_single.orm.write.save import begun_anew, remember, save, without
@@ -43,6 +43,11 @@ from dynamo_single.table import names
 from dynamo_single.table.flow import local, run
 from dynamo_single.table.limits import MAX_ACTIONS
 from dynamo_single.table.table import get_table
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.write import following
+else:
+    following = Later("dynamo_single.orm.write.following")
 
 #: What an object's attributes and its related objects are.
 _State = tuple[dict[str, Any], dict[str, Any]]
@@ -155,7 +160,7 @@ async def _move(obj: DynamoModel, wanted: _State, as_it_was: _State, pending: Bl
 async def _drafted(obj: DynamoModel, wanted: _State, as_it_was: _State, pending: Block | None) -> _Move:
     model = type(obj)
     _set_state(obj, wanted)
-    values, item = await new_item(obj, effects_of(model), pending)
+    values, item = await following.new_item(obj, effects_of(model), pending)
     # What is reported of the old item has its ``pk``, and a block that is discarded leaves the object as it was.
     _set_state(obj, as_it_was)
     if relations_from_sql(model):
@@ -175,7 +180,7 @@ class _Move(Step):
     def marked(self, mark: hydration.Item) -> _Move:
         """The same of an item with a mark, and without its counts."""
         model = type(self.obj)
-        target = hydration.instance(model, {**uncounted(model, self.target._stored), **mark})
+        target = hydration.instance(model, {**following.uncounted(model, self.target._stored), **mark})
         return _Move(self.obj, target, self.values, self.wanted)
 
     async def send(self, pending: Block | None) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.dispatch import Signal
 from msgspec import Struct
@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from dynamo_single import clock
 from dynamo_single.exceptions import MissingReference, ParentInTrash, StaleObject, UniqueViolation
+from dynamo_single.later import Later
 from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Stored
@@ -41,11 +42,16 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.referrers import checked
-from dynamo_single.orm.write import cascade, following, on_delete
+from dynamo_single.orm.write import cascade, on_delete
 from dynamo_single.orm.write.cascade import Cascade, Listing, Step
 from dynamo_single.orm.write.save import assign, remember
 from dynamo_single.signals import post_restore, post_soft_delete
 from dynamo_single.table import names
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.write import following
+else:
+    following = Later("dynamo_single.orm.write.following")
 
 #: How often a step is begun again because another writer was faster.
 ATTEMPTS = 3
@@ -101,7 +107,7 @@ async def delete(obj: DynamoModel, terms: Terms, pending: Block | None) -> tuple
     """
     done: list[Any] = []
     _check_stored(obj, "deleted")
-    if pending is None:
+    if pending is None and names.MOVED_FROM in obj._stored:
         # What refers to the identity that it had goes along too.
         await following.complete(obj)
     try:
