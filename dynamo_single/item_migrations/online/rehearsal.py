@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.item_migrations.online.checkpoints import Failure, Segment
 from dynamo_single.item_migrations.online.items import Sender
-from dynamo_single.item_migrations.online.segments import read_with, scan
+from dynamo_single.item_migrations.online.segments import read, scan
 from dynamo_single.item_migrations.online.work import Options, Others, Task
 from dynamo_single.orm.requests.actions import Action, Check, Delete, Item, ItemKey, Put, key_of
 from dynamo_single.table import names
@@ -101,19 +101,19 @@ class _Trial:
 
     def page(self, items: Sequence[Item]) -> None:
         """Try the items of a page."""
-        others = read_with(self.sender, self.task, items)
-        for item in items:
+        # Asked once for each item: a change that counts sends a Query for it.
+        wanted = [frozenset(self.task.wanted(item)) for item in items]
+        others = read(self.sender, frozenset[ItemKey]().union(*wanted))
+        for item, keys in zip(items, wanted, strict=True):
             self.found.matched += 1
             try:
-                self._item(item, others)
+                self._item(item, self._with_imagined(others, keys) if self.imagined else others)
             except InvalidValue as error:
                 self.found.failing += 1
                 if len(self.found.failures) < self.refused:
                     self.found.failures.append(Failure(key_of(item), str(error)))
 
     def _item(self, item: Item, others: Others) -> None:
-        if self.imagined:
-            others = self._with_imagined(others, self.task.wanted(item))
         actions = self.task.change(item, others)
         if not actions:
             return

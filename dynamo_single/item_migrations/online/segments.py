@@ -6,7 +6,7 @@ module must not know threads, or what is done to an item.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -105,9 +105,13 @@ class Walk:
 
 def read_with(sender: Sender, task: Task, items: Sequence[Item]) -> dict[ItemKey, Item]:
     """What the items of a page have to do with, by key: a BatchGetItem for each hundred others."""
-    wanted = sorted({key for item in items for key in task.wanted(item)})
+    return read(sender, {key for item in items for key in task.wanted(item)})
+
+
+def read(sender: Sender, keys: Collection[ItemKey]) -> dict[ItemKey, Item]:
+    """The items under some keys, by key: a BatchGetItem for each hundred."""
     found: dict[ItemKey, Item] = {}
-    for request in compile_batches(wanted, sender.table.name):
+    for request in compile_batches(sorted(keys), sender.table.name):
         sender.pace.before(request.operation)
         found |= {key_of(item): item for item in run(get_batch(sender.table, request))}
     return found

@@ -15,8 +15,10 @@ from django.db.models import Q
 
 from dynamo_single import models
 from dynamo_single.exceptions import KeyNotFilled
+from dynamo_single.item_migrations.online import rehearse
 from dynamo_single.item_migrations.online.changes import counts
 from dynamo_single.table import Request, Table
+from dynamo_single.testing import assert_requests
 from dynamo_single.verification import verify
 from tests.contract.item_migrations.test_migrate import fill, form, item, shop
 from tests.contract.robustness.crashing import Crash, crash_behind
@@ -235,6 +237,21 @@ def test_a_rehearsal_counts_what_it_can(app: History, table: Table) -> None:
     assert "Add key by_home to Member on gs2, at --finish\n    0 of 1 items would change" in said
     app.finish()
     assert numbers("refs:Member.home_id") == ["1", None, None]
+
+
+def test_a_rehearsal_after_others_counts_as_often(app: History, table: Table) -> None:
+    """What earlier tasks would have written is looked at without another Query for each item."""
+    fill(shop(app))
+    new = shop_with_members(app)
+    people = member(app, HOME_KEYS)
+    app.make()
+    app.migrate()
+    app.finish()
+    join(people, "m")
+    task = counts.counted_items("Shop", lambda: counts.Counting(new, "member_count", new.members))
+    two_looks = ["Query"] * 3 + ["GetItem", "Query", "GetItem"] * 3
+    with assert_requests(["Scan", *two_looks]):
+        rehearse(task, table, imagined={("CLAIM#1", "CLAIM"): None})
 
 
 def test_the_requests_that_count_are_printed(app: History) -> None:
