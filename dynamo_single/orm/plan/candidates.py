@@ -17,7 +17,7 @@ from dynamo_single.orm.conditions import indexes
 from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.implication import gives_value, implies
 from dynamo_single.orm.conditions.lowering import lower
-from dynamo_single.orm.conditions.terms import DELETED_AT, EVERYTHING, IDENTITY, MAX_MEMBERS, Compare, Condition
+from dynamo_single.orm.conditions.terms import DELETED_AT, IDENTITY, MAX_MEMBERS, Compare, Condition
 from dynamo_single.orm.plan.constraints import Constraints
 from dynamo_single.orm.plan.neighbours import KEY, PARTITION, KeyRange, Shape
 from dynamo_single.orm.plan.ordering import Served, Unfit, merged, serve, serve_in_memory
@@ -26,7 +26,7 @@ from dynamo_single.orm.plan.ranges import Narrowing, narrow
 from dynamo_single.orm.plan.shards import in_shard, places, possible_keys
 from dynamo_single.orm.schema.encoding.codecs import LAST
 from dynamo_single.orm.schema.encoding.keys import KeyPart, NoIdentity, prefix_end
-from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
+from dynamo_single.orm.schema.layout import AccessKey, IndexCondition, ModelLayout
 from dynamo_single.table.limits import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
 
 #: How many partitions, or single items, one query may be spread over. Each partition is a Query of its own, as is each
@@ -63,8 +63,10 @@ def weigh(
     ``shares`` tells whether other items than the model's can lie in a range of the key.
     """
     _check_given(key.partition.parts, constraints, key)
-    condition = EVERYTHING if key.condition is None else indexes.stored(key.condition, query.layout)
-    _check_condition(key, condition, query, constraints)
+    condition = None
+    if key.condition is not None:
+        condition = indexes.stored(key.condition, query.layout)
+        _check_condition(key.condition, condition, query, constraints)
     _check_complete(key, condition, query, constraints)
     if key.index is None and all(_values(part, constraints) for part in key.sort.parts):
         return _by_primary_key(key, query, constraints)
@@ -94,20 +96,18 @@ def _check_given(parts: Sequence[KeyPart], constraints: Constraints, key: Access
     raise Unfit(f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not given")
 
 
-def _check_condition(key: AccessKey, condition: Condition, query: Query, constraints: Constraints) -> None:
+def _check_condition(given: IndexCondition, condition: Condition, query: Query, constraints: Constraints) -> None:
     """A query that does not ask for the condition of an index can be after items that are not in it."""
-    if key.condition is None:
-        return
     asked = (term for term in constraints.terms if not _is_identity(term))
     if not implies(join(lower(term, query.layout) for term in asked), condition):
-        raise Unfit(f"it need not hold all that is asked for: ask for {indexes.worded(key.condition)} too")
+        raise Unfit(f"it need not hold all that is asked for: ask for {indexes.worded(given)} too")
 
 
 def _is_identity(term: Condition) -> bool:
     return isinstance(term, Compare) and term.attribute == IDENTITY
 
 
-def _check_complete(key: AccessKey, condition: Condition, query: Query, constraints: Constraints) -> None:
+def _check_complete(key: AccessKey, condition: Condition | None, query: Query, constraints: Constraints) -> None:
     """An item of which a part is missing or empty is not in an index, so it would silently be left out."""
     layout = query.layout
     if key.index is None:
@@ -116,7 +116,7 @@ def _check_complete(key: AccessKey, condition: Condition, query: Query, constrai
         info = layout.attributes[name]
         deleted = key is layout.trash and name == DELETED_AT
         present = info.required or deleted or constraints.excludes_empty(name, text=info.is_text)
-        if not (present or gives_value(condition, info.stored, text=info.is_text)):
+        if not (present or (condition is not None and gives_value(condition, info.stored, text=info.is_text))):
             # An empty text is not in an index either.
             remedy = f"{name}__gt=''" if info.is_text else f"{name}__isnull=False"
             raise Unfit(f"items without {name} are not in it, and the query does not leave them out; {remedy} does")
