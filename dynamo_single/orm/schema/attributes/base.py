@@ -146,7 +146,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
         field.attribute = self
         cls.add_to_class(name, field)
 
-    def __set_name__(self, owner: type[DynamoModel], name: str) -> None:
+    def __set_name__(self, owner: type, name: str) -> None:  # a model, or the class of a map's schema
         self.name = name
         super().__set_name__(owner, name)
 

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 from weakref import ref
 
 import django
-from django.db.models import prefetch_related_objects
+from django.db.models import Model, prefetch_related_objects
 from django.db.models.base import ModelState
 from django.db.models.fields.related_descriptors import ForwardManyToOneDescriptor, ForwardOneToOneDescriptor
 
 from dynamo_single.conf import default_fetch_mode
 from dynamo_single.exceptions import FetchBlocked, NotSupported, PendingWrite
-from dynamo_single.orm.schema.kinds import DynamoModel
 
 if TYPE_CHECKING or django.VERSION >= (6, 1):
     from django.db.models import FETCH_ONE as FETCH_ONE
@@ -76,8 +75,8 @@ def default_mode() -> FetchMode:
     return _BY_NAME[default_fetch_mode()]
 
 
-def mode_of(instance: DynamoModel) -> FetchMode:
-    """The mode of an object."""
+def mode_of(instance: Model) -> FetchMode:
+    """The mode of an object, or of a row in SQL that objects refer to; a row has one since Django 6.1."""
     mode: FetchMode = getattr(instance._state, "fetch_mode", FETCH_ONE)
     return mode
 
@@ -99,7 +98,7 @@ def mark(objects: Sequence[Any], mode: FetchMode | None) -> None:
             state.peers = peers
 
 
-def fetch(fetcher: Fetcher, instance: DynamoModel) -> None:
+def fetch(fetcher: Fetcher, instance: Model) -> None:
     """Read something for an object, by its mode; raises ``FetchBlocked`` where that says so.
 
     Where peers cannot be read in an ``atomic()`` block, since a write is pending for one of them, it is for one alone.
