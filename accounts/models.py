@@ -145,10 +145,12 @@ class User(AbstractUser):
     def _secrets_kept(self) -> Iterator[None]:
         # Those that were left out of reading stay so.
         held = {name: self.__dict__[name] for name in SECRETS.values() if name in self.__dict__}
-        yield
-        for name in SECRETS.values():
-            self.__dict__.pop(name, None)
-        self.__dict__.update(held)
+        try:
+            yield
+        finally:
+            for name in SECRETS.values():
+                self.__dict__.pop(name, None)
+            self.__dict__.update(held)
 
     def get_session_auth_hash(self) -> str:
         """Django's; a changed secret ends sessions too."""

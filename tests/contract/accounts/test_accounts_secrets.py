@@ -15,9 +15,9 @@ from django.test import Client
 
 from accounts.models import User
 from accounts.ways import LastWay
-from dynamo_single.exceptions import ConfigurationError, InvalidValue
+from dynamo_single.exceptions import ConfigurationError, InvalidValue, TableUnavailable
 from dynamo_single.table import Table
-from dynamo_single.testing import assert_requests, intercept
+from dynamo_single.testing import assert_requests, fault, intercept
 from tests.contract.accounts.account_pages import is_in
 from tests.contract.tables import assert_consistent, everything
 
@@ -141,6 +141,15 @@ def test_hashes_that_are_renewed_leave_it(mike: User, settings: Any) -> None:
     assert mike.phone_secret.startswith("pbkdf2_sha256$")
     assert (opens(PHONE), opens("Mike")) == ("secret", "password")
     assert_consistent()
+
+
+def test_a_hash_that_cannot_be_renewed_leaves_it(mike: User, settings: Any) -> None:
+    """The object has it as before, so that no later save of it takes it away."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.PBKDF2PasswordHasher", *settings.PASSWORD_HASHERS]
+    with fault("denied", operation="UpdateItem"), pytest.raises(TableUnavailable):
+        mike.check_password(PASSWORD)
+    mike.save()
+    assert opens(PHONE) == "secret"
 
 
 def opens_with(typed: str, password: str) -> bool:
