@@ -23,7 +23,25 @@ from dynamo_single.orm.schema.kinds import DynamoModel, ModelField
 from dynamo_single.permission_fields import ShowsAllChosen
 
 
-class KeyModelFormSet(BaseModelFormSet):  # type: ignore[type-arg]  # not generic at run time
+class _FindsRows:
+    """Finds the row of a hidden key among those read, where Django would ask for each by itself."""
+
+    get_queryset: Any
+
+    @cached_property
+    def _stored(self) -> dict[str, Any]:
+        return {str(row.pk): row for row in self.get_queryset()}
+
+    def _row(self, field: Any, value: Any) -> Any:
+        if value in field.empty_values:
+            return None
+        row = self._stored.get(str(getattr(value, "pk", value)))
+        if row is None:
+            raise ValidationError(field.error_messages["invalid_choice"], "invalid_choice", {"value": value})
+        return row
+
+
+class KeyModelFormSet(_FindsRows, BaseModelFormSet):  # type: ignore[type-arg]  # not generic at run time
     """Takes its rows as they come: Django would sort them by ``pk``, which few keys serve."""
 
     def get_queryset(self) -> Any:
@@ -40,17 +58,8 @@ class KeyModelFormSet(BaseModelFormSet):  # type: ignore[type-arg]  # not generi
             if isinstance(field, ModelChoiceField) and isinstance(field.widget, HiddenInput):
                 field.to_python = partial(self._row, field)  # type: ignore[method-assign]  # of this form's field
 
-    def _row(self, field: Any, value: Any) -> Any:
-        if value in field.empty_values:
-            return None
-        rows = {str(row.pk): row for row in self.get_queryset()}
-        key = str(getattr(value, "pk", value))
-        if key not in rows:
-            raise ValidationError(field.error_messages["invalid_choice"], "invalid_choice", {"value": value})
-        return rows[key]
 
-
-class KeyInlineFormSet(BaseInlineFormSet):  # type: ignore[type-arg]  # not generic at run time
+class KeyInlineFormSet(_FindsRows, BaseInlineFormSet):  # type: ignore[type-arg]  # not generic at run time
     """An inline's rows, read once: Django would ask for each sent row by itself.
 
     Rows that were deleted since the form was shown are left out of what was sent, and the form is not valid once, with
@@ -90,14 +99,10 @@ class KeyInlineFormSet(BaseInlineFormSet):  # type: ignore[type-arg]  # not gene
         model: Any = self.model
         return str(model._meta.pk.name)
 
-    def _stored(self) -> dict[str, Any]:
-        return {str(row.pk): row for row in self.get_queryset()}
-
     def _rows_sent(self) -> list[Any]:
         """The row of each sent form; ``None`` for one that is gone, and ``False`` where no key was sent."""
-        stored = self._stored()
         keys = [self.data.get(f"{self.add_prefix(index)}-{self._key}") for index in range(self.initial_form_count())]
-        return [stored.get(key) if key else False for key in keys]
+        return [self._stored.get(key) if key else False for key in keys]
 
     def _keep(self, rows: list[Any]) -> None:
         gone = {index for index, row in enumerate(rows) if row is None}
@@ -108,6 +113,7 @@ class KeyInlineFormSet(BaseInlineFormSet):  # type: ignore[type-arg]  # not gene
         if all(row is not False for row in rows):
             # The page shows each form beside the object in its place.
             self._queryset = [row for row in rows if row is not None]
+            self.__dict__.pop("_stored", None)
 
     def _name_of(self, index: int) -> str:
         """What a row is called that is gone: the first text that was sent for it; nothing if it was to be deleted."""
@@ -140,14 +146,6 @@ class KeyInlineFormSet(BaseInlineFormSet):  # type: ignore[type-arg]  # not gene
             if f"{self.prefix}-{name}" in left:
                 left[f"{self.prefix}-{name}"] = str(count - len(gone))
         return left
-
-    def _row(self, field: Any, value: Any) -> Any:
-        if value in field.empty_values:
-            return None
-        row = self._stored().get(str(getattr(value, "pk", value)))
-        if row is None:
-            raise ValidationError(field.error_messages["invalid_choice"], "invalid_choice", {"value": value})
-        return row
 
 
 #: A form's part of the name of a field: its number, and the field.
