@@ -6,20 +6,19 @@ Both are kept by every way to write and never set. This module must not know how
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from django.db.models import Q
-from django.utils.functional import Promise
 
 from dynamo_single.exceptions import ConfigurationError, NotSupported
 from dynamo_single.orm.schema.attributes.base import Attribute, Label
-from dynamo_single.orm.schema.attributes.references import ReferenceAttribute, StandIn
+from dynamo_single.orm.schema.attributes.references import ReferenceAttribute, StoredAgain
 from dynamo_single.orm.schema.attributes.scalars import IntegerAttribute
 from dynamo_single.orm.schema.attributes.version import VersionAttribute
 from dynamo_single.orm.schema.fields import fields
 
 
-class CopiedAttribute(StandIn[Any]):
+class CopiedAttribute(StoredAgain[Any]):
     """An attribute of the object that a reference leads to: ``username = CopiedAttribute("user", "username")``.
 
     It has the source's type and can stand in the keys of indexes. Creating an object, or changing its reference, reads
@@ -32,6 +31,7 @@ class CopiedAttribute(StandIn[Any]):
 
     computed = True
     field_class = fields.CopiedField
+    looked_up = ("reference_field", "source", "target")
 
     def __init__(
         self,
@@ -112,13 +112,6 @@ class CopiedAttribute(StandIn[Any]):
         duplicate.name = self.name
         return duplicate
 
-    def copy(self) -> Self:
-        """One whose source is looked up again."""
-        duplicate = super().copy()
-        for name in ("reference_field", "source", "target"):
-            duplicate.__dict__.pop(name, None)
-        return duplicate
-
     def __set__(self, instance: object, value: object) -> None:
         if value == instance.__dict__.get(self.name):
             return  # Django's validation sets every value that it has looked at
@@ -128,29 +121,10 @@ class CopiedAttribute(StandIn[Any]):
         )
 
     @property
-    def rounds(self) -> bool:  # type: ignore[override]  # see attr_type
-        """As the source does."""
-        rounds: bool = self.target.rounds
-        return rounds
-
-    @property
     def expects(self) -> str:  # type: ignore[override]  # see attr_type
         """What the source takes."""
         expects: str = self.target.expects
         return expects
-
-    def floor(self, value: object) -> object:
-        """As the source rounds."""
-        target: Any = self.target
-        return target.floor(value)
-
-    def prepare(self, value: object) -> Any:
-        """As the source does."""
-        return super().prepare(str(value) if isinstance(value, Promise) else value)
-
-    def lookup_value(self, value: object) -> object:
-        """As the source does."""
-        return self.target.lookup_value(value)
 
 
 class CounterAttribute(IntegerAttribute):

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, Self
-
-from django.utils.functional import Promise
+from typing import Any
 
 from dynamo_single.exceptions import ConfigurationError, InvalidValue
 from dynamo_single.orm.schema.attributes.base import Attribute, Label
 from dynamo_single.orm.schema.attributes.following import FollowingAttribute
-from dynamo_single.orm.schema.attributes.references import StandIn
+from dynamo_single.orm.schema.attributes.references import StandIn, StoredAgain
 from dynamo_single.orm.schema.attributes.scalars import UnicodeAttribute
 
 #: A place inside a document: keys of maps, and numbers of lists' elements.
@@ -41,7 +39,7 @@ def value_at(document: object, steps: Steps) -> Any:
     return found
 
 
-class ExtractedAttribute(FollowingAttribute, StandIn[Any]):
+class ExtractedAttribute(FollowingAttribute, StoredAgain[Any]):
     """A value out of a document of the same model once more: ``author = ExtractedAttribute("data__author__lastname")``.
 
     It follows the document on every write path and is never set. It can stand in the keys of indexes and in unique
@@ -55,6 +53,7 @@ class ExtractedAttribute(FollowingAttribute, StandIn[Any]):
     """
 
     made = "extracted"
+    looked_up = ("steps", "target")
 
     def __init__(
         self,
@@ -129,13 +128,6 @@ class ExtractedAttribute(FollowingAttribute, StandIn[Any]):
         duplicate.name = self.name
         return duplicate
 
-    def copy(self) -> Self:
-        """One whose source is looked up again."""
-        duplicate = super().copy()
-        for name in ("steps", "target"):
-            duplicate.__dict__.pop(name, None)
-        return duplicate
-
     def current(self, values: Mapping[str, object]) -> Any:
         """What lies at the place now, in its stored Python form; ``None`` where nothing does.
 
@@ -144,27 +136,13 @@ class ExtractedAttribute(FollowingAttribute, StandIn[Any]):
         return self.prepare(value_at(values.get(self.source), self.steps))
 
     @property
-    def rounds(self) -> bool:  # type: ignore[override]  # see attr_type
-        """As what it is stored as does."""
-        return bool(self.target.rounds)
-
-    @property
     def expects(self) -> str:  # type: ignore[override]  # see attr_type
         """What messages say that it takes."""
         return f"{self.target.expects} at {self.path}"
 
-    def floor(self, value: object) -> object:
-        """As what it is stored as rounds."""
-        target: Any = self.target
-        return target.floor(value)
-
     def prepare(self, value: object) -> Any:
         """As what it is stored as does; a value of another kind is named by its place."""
         try:
-            return self.target.prepare(str(value) if isinstance(value, Promise) else value)
+            return super().prepare(value)
         except InvalidValue as error:
             raise InvalidValue(f"{error} It is extracted from {self.path}.") from error
-
-    def lookup_value(self, value: object) -> object:
-        """As what it is stored as does."""
-        return self.target.lookup_value(value)

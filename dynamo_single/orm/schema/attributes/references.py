@@ -46,6 +46,15 @@ class StandIn(Attribute[T, Null]):
 
     #: The attribute that it stands in for; a subclass finds it when it is first asked for.
     target: Any
+    #: All that is found so, which a copy of the attribute looks up again.
+    looked_up: ClassVar[tuple[str, ...]] = ("target",)
+
+    def copy(self) -> Self:
+        """One whose target is looked up again."""
+        duplicate = super().copy()
+        for name in self.looked_up:
+            duplicate.__dict__.pop(name, None)
+        return duplicate
 
     @property
     def attr_type(self) -> str:  # type: ignore[override]  # a plain class attribute elsewhere
@@ -78,6 +87,27 @@ class StandIn(Attribute[T, Null]):
     def from_text(self, text: str) -> Any:
         """As the target's value is read."""
         return self.target.from_text(text)
+
+
+class StoredAgain(StandIn[T, Null]):
+    """One whose value lies elsewhere too: it is also rounded and compared as its ``target`` is."""
+
+    @property
+    def rounds(self) -> bool:  # type: ignore[override]  # see attr_type
+        """As the target does."""
+        return bool(self.target.rounds)
+
+    def floor(self, value: object) -> object:
+        """As the target rounds."""
+        return self.target.floor(value)
+
+    def prepare(self, value: object) -> Any:
+        """As the target does; a text that is translated only when it is asked for is one."""
+        return super().prepare(str(value) if isinstance(value, Promise) else value)
+
+    def lookup_value(self, value: object) -> object:
+        """As the target does."""
+        return self.target.lookup_value(value)
 
 
 class ReferenceAttribute(StandIn[M, Nullable]):
@@ -149,12 +179,6 @@ class ReferenceAttribute(StandIn[M, Nullable]):
             )
         duplicate = target.copy()
         duplicate.name = self.name
-        return duplicate
-
-    def copy(self) -> Self:
-        """One whose target is looked up again."""
-        duplicate = super().copy()
-        duplicate.__dict__.pop("target", None)
         return duplicate
 
     def __set__(self, instance: object, value: object) -> None:
