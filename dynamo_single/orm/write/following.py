@@ -197,21 +197,28 @@ async def all_below(way: Way, most: int) -> list[Follower] | None:
     steps: dict[ItemKey, Follower] = {}
     ways = [way]
     for each in ways:
-        for field, always in references_to(each.model):
-            async with aclosing(_referring(each, field, always)) as found:
-                async for some in found:
-                    for step in followers(each, field, some, left=False):
-                        known = steps.setdefault(key_of(step.obj._stored), step)
-                        before = known.new
-                        known.values |= step.values
-                        is_new = known is step
-                        if not is_new and known.new != before and any(references_to(type(step.obj))):
-                            return None
-                        if is_new and step.moves:
-                            ways.append(Way.of(type(step.obj), step.old, step.new, each.marks))
-                    if len(steps) > most:
+        async with aclosing(_all_referring(each)) as found:
+            async for field, some in found:
+                for step in followers(each, field, some, left=False):
+                    known = steps.setdefault(key_of(step.obj._stored), step)
+                    before = known.new
+                    known.values |= step.values
+                    is_new = known is step
+                    if not is_new and known.new != before and any(references_to(type(step.obj))):
                         return None
+                    if is_new and step.moves:
+                        ways.append(Way.of(type(step.obj), step.old, step.new, each.marks))
+                if len(steps) > most:
+                    return None
     return [*steps.values()]
+
+
+async def _all_referring(way: Way) -> AsyncGenerator[tuple[Any, list[Any]], None]:
+    """What refers to the identity that an object had, by one reference after the other, each with the reference."""
+    for field, always in references_to(way.model):
+        async with aclosing(_referring(way, field, always)) as found:
+            async for some in found:
+                yield field, some
 
 
 async def _referring(way: Way, field: Any, always: bool) -> AsyncGenerator[list[Any], None]:
@@ -229,13 +236,12 @@ async def _referring(way: Way, field: Any, always: bool) -> AsyncGenerator[list[
 
 async def is_left(way: Way, steps: Sequence[Follower]) -> bool:
     """Whether something refers still to what has moved: an index did not show it yet, or it was created meanwhile."""
-    moved = (step for step in steps if step.moves and any(references_to(type(step.obj))))
+    moved = (step for step in steps if step.moves)
     for each in (way, *(Way.of(type(step.obj), step.old, step.new, {}) for step in moved)):
-        for field, always in references_to(each.model):
-            async with aclosing(_referring(each, field, always)) as found:
-                async for some in found:
-                    if await _still_referring(field, each.old, some):
-                        return True
+        async with aclosing(_all_referring(each)) as found:
+            async for field, some in found:
+                if await _still_referring(field, each.old, some):
+                    return True
     return False
 
 
@@ -286,10 +292,9 @@ class Following:
         for _ in range(ATTEMPTS):
             count = 0
             for way in ways:
-                for field, always in references_to(way.model):
-                    async with aclosing(_referring(way, field, always)) as found:
-                        async for some in found:
-                            count += await self._follow(way, field, some, ways)
+                async with aclosing(_all_referring(way)) as found:
+                    async for field, some in found:
+                        count += await self._follow(way, field, some, ways)
             if not count:
                 await self._finish()
                 return
