@@ -22,6 +22,18 @@ def moved(values: dict[str, Any]) -> dict[str, Any]:
     return {"data": {**values.get("data", {}), "town": values["place"]}, "place": None}
 
 
+def errand(keys: dict[str, models.IndexKey] | None = None) -> Any:
+    """A model whose status is extracted from its document."""
+    return declare(
+        "Errand",
+        ("ERRAND#{errand_id}", "#METADATA"),
+        keys,
+        errand_id=models.IdAttribute(),
+        data=models.MapAttribute(default=dict),
+        status=models.ExtractedAttribute("data__status"),
+    )
+
+
 def test_an_upgrade_of_the_document_lets_it_follow(table: Table) -> None:
     with forgotten():
         old = declare(
@@ -83,14 +95,7 @@ def test_copies_and_counts_follow_what_is_extracted(table: Table) -> None:
 
 def test_the_condition_of_a_key_follows_what_is_extracted(table: Table) -> None:
     with forgotten():
-        job = declare(
-            "Errand",
-            ("ERRAND#{errand_id}", "#METADATA"),
-            {"open": models.IndexKey("gs1", "ERRAND", "{errand_id}", condition=Q(status="open"))},
-            errand_id=models.IdAttribute(),
-            data=models.MapAttribute(default=dict),
-            status=models.ExtractedAttribute("data__status"),
-        )
+        job = errand({"open": models.IndexKey("gs1", "ERRAND", "{errand_id}", condition=Q(status="open"))})
         one = job.objects.create(errand_id="1", data={"status": "open"})
         with assert_requests(["Query"]):
             assert [each.pk for each in job.objects.filter(status="open")] == ["1"]
@@ -101,13 +106,7 @@ def test_the_condition_of_a_key_follows_what_is_extracted(table: Table) -> None:
 
 def test_several_changes_of_a_block_are_one_transaction(table: Table) -> None:
     with forgotten():
-        model = declare(
-            "Errand",
-            ("ERRAND#{errand_id}", "#METADATA"),
-            errand_id=models.IdAttribute(),
-            data=models.MapAttribute(default=dict),
-            status=models.ExtractedAttribute("data__status"),
-        )
+        model = errand()
         for number in "12":
             model.objects.create(errand_id=number, data={"status": "open"})
         with assert_requests(["GetItem", "GetItem", "TransactWriteItems"]), transactions.atomic():
@@ -131,13 +130,7 @@ def test_what_is_extracted_from_a_secret_place_is_a_secret() -> None:
 
 def test_whole_items_that_are_put_over_others_have_what_is_extracted(table: Table) -> None:
     with forgotten():
-        model = declare(
-            "Errand",
-            ("ERRAND#{errand_id}", "#METADATA"),
-            errand_id=models.IdAttribute(),
-            data=models.MapAttribute(default=dict),
-            status=models.ExtractedAttribute("data__status"),
-        )
+        model = errand()
         model.objects.create(errand_id="1", data={"status": "open"})
         with assert_requests(["BatchWriteItem"]):
             model.objects.bulk_create([model(errand_id="1", data={"status": "done"})], update_conflicts=True)
