@@ -6,11 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from dynamo_single.orm.conditions.algebra import conjuncts, names_in, simplify
 from dynamo_single.orm.conditions.lowering import ORDERED_TYPES, absent, order_value
-from dynamo_single.orm.conditions.matching import matches
+from dynamo_single.orm.conditions.matching import ORDERINGS, matches
 from dynamo_single.orm.conditions.terms import And, Condition, Not, Nothing, Or, Stored
 from dynamo_single.table.items import StoredValue
 
@@ -62,11 +61,7 @@ def _prefix_follows(fact: Stored, wanted: Stored) -> bool:
     if wanted.operator == "begins_with":
         return bool(prefix.startswith(other))
     one, bound = order_value(fact.operands[0])[1], order_value(wanted.operands[0])[1]
-    return _compared(one, wanted.operator, bound)
-
-
-def _compared(one: Any, operator: str, other: Any) -> bool:
-    return bool({">": one > other, ">=": one >= other, "<": one < other, "<=": one <= other}[operator])
+    return ORDERINGS[wanted.operator](one, bound)
 
 
 #: A lower and an upper bound, each with whether it is met itself; ``None`` for none.
@@ -103,4 +98,4 @@ def _reaches(inner: _Bound, outer: _Bound, operator: str) -> bool:
     if inner is None:
         return False
     one, other = order_value(inner[0])[1], order_value(outer[0])[1]
-    return _compared(one, operator, other) or (one == other and (outer[1] or not inner[1]))
+    return ORDERINGS[operator](one, other) or (one == other and (outer[1] or not inner[1]))

@@ -51,7 +51,7 @@ def _compare_pair(pair: StoredPair, item: Item) -> bool:
         return False
     if pair.operator == "=":
         return bool(normal(one) == normal(other))
-    return one.keys() <= ORDERED_TYPES and _ordered(_ORDERINGS[pair.operator], one, other)
+    return one.keys() <= ORDERED_TYPES and _ordered(ORDERINGS[pair.operator], one, other)
 
 
 def _compare(stored: Stored, item: Item) -> bool:
@@ -65,9 +65,9 @@ def _compare(stored: Stored, item: Item) -> bool:
     operator = stored.operator
     if operator.startswith("size"):
         size = _size(value)
-        return size is not None and _ORDERINGS[operator[4:]](size, Decimal(stored.operands[0]["N"]))
-    if operator in _ORDERINGS and operator != "=":
-        return _ordered(_ORDERINGS[operator], value, stored.operands[0])
+        return size is not None and ORDERINGS[operator[4:]](size, Decimal(stored.operands[0]["N"]))
+    if operator in ORDERINGS and operator != "=":
+        return _ordered(ORDERINGS[operator], value, stored.operands[0])
     try:
         return _COMPARISONS[operator](value, stored.operands)
     except KeyError:
@@ -144,7 +144,8 @@ def _of_text(compare: Callable[[str, str], bool], *, folds: bool = True) -> _Com
     return compared
 
 
-_ORDERINGS: dict[str, Callable[[Any, Any], bool]] = {
+#: What DynamoDB's signs say of two values in the form in which they are compared.
+ORDERINGS: dict[str, Callable[[Any, Any], bool]] = {
     "=": lambda value, operand: bool(value == operand),
     "<": lambda value, operand: bool(value < operand),
     "<=": lambda value, operand: bool(value <= operand),
@@ -156,7 +157,7 @@ _COMPARISONS: dict[str, _Comparison] = {
     "=": lambda value, operands: bool(normal(value) == normal(operands[0])),
     "in": lambda value, operands: normal(value) in map(normal, operands),
     "between": lambda value, operands: (
-        _ordered(_ORDERINGS[">="], value, operands[0]) and _ordered(_ORDERINGS["<="], value, operands[1])
+        _ordered(ORDERINGS[">="], value, operands[0]) and _ordered(ORDERINGS["<="], value, operands[1])
     ),
     "begins_with": lambda value, operands: bool(
         value.keys() == operands[0].keys() and next(iter(value.values())).startswith(next(iter(operands[0].values())))
