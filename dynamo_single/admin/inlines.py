@@ -9,8 +9,8 @@ from django.contrib.admin.options import StackedInline, TabularInline
 from django.http import HttpRequest
 
 from dynamo_single.admin import trash
+from dynamo_single.admin.editing.merging import MergesEdits
 from dynamo_single.admin.forms import KeyInlineFormSet
-from dynamo_single.admin.merging import MergesEdits
 from dynamo_single.admin.references import KnowsReferences
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.orm.query.queryset import QuerySet

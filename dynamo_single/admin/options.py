@@ -20,8 +20,12 @@ from django.urls import NoReverseMatch, URLPattern, path
 from django.utils.html import format_html
 from django.utils.text import capfirst
 
-from dynamo_single.admin import content_types, trash, versions
+from dynamo_single.admin import content_types, trash
 from dynamo_single.admin.binary import ShowsBinary
+from dynamo_single.admin.editing import versions
+from dynamo_single.admin.editing.merging import MergesEdits
+from dynamo_single.admin.editing.saving import SavesAtOnce
+from dynamo_single.admin.editing.unknown import ShowsUnknown
 from dynamo_single.admin.errors import REFUSALS
 from dynamo_single.admin.forms import PermissionsFilter, in_lists_order, with_members
 from dynamo_single.admin.history import LoggedModelAdmin
@@ -30,12 +34,9 @@ from dynamo_single.admin.jobs.batching import RunsInBatches, in_batches
 from dynamo_single.admin.lists import holding, search, unanswered
 from dynamo_single.admin.lists.changelist import KeyChangeList, KeyPaginator
 from dynamo_single.admin.lists.filters import TrashFilter, shows_trash
-from dynamo_single.admin.merging import MergesEdits
 from dynamo_single.admin.references import KnowsReferences
 from dynamo_single.admin.responses import answered_by
-from dynamo_single.admin.saving import SavesAtOnce
 from dynamo_single.admin.table.objects import LeadsToItem
-from dynamo_single.admin.unknown import ShowsUnknown
 from dynamo_single.exceptions import NotSupported, TooManyMatches, UnknownField, UnreadableItem
 from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.fields.shaped import ShapedFormField

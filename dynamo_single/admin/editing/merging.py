@@ -8,7 +8,7 @@ from django.contrib.admin import ModelAdmin
 from django.forms import BaseModelForm
 from django.http import HttpRequest
 
-from dynamo_single.admin import versions
+from dynamo_single.admin.editing import versions
 from dynamo_single.forms import AS_SHOWN, MergingModelForm
 from dynamo_single.orm.schema.kinds import DynamoModel
 
