@@ -248,6 +248,14 @@ def _identity_of(model: type[DynamoModel], pk: object) -> Values:
     return field.split(str(pk)) if isinstance(field, IdentityField) else {field.attname: pk}
 
 
+def pk_of(model: type[DynamoModel], values: Mapping[str, Any]) -> Any:
+    """The ``pk`` that the attributes of an identity give."""
+    field: Any = model._meta.pk
+    if isinstance(field, IdentityField):
+        return field.joined(values[name] for name in field.names)
+    return values[field.attname]
+
+
 def primary_key(obj: DynamoModel) -> dict[str, str]:
     """The object's key as its values give it, by physical name."""
     partition, sort = computed_key(type(obj), obj.__dict__)

@@ -20,6 +20,7 @@ from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import ITEM_TYPE, Compare, Condition
 from dynamo_single.orm.items import hydration
+from dynamo_single.orm.items.serialization import pk_of
 from dynamo_single.orm.plan.candidates import wholly_written
 from dynamo_single.orm.plan.constraints import gather
 from dynamo_single.orm.plan.plan import KeyCondition, Plan
@@ -30,7 +31,6 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.encoding.keys import SEPARATOR, prefix_end
 from dynamo_single.orm.schema.fields.fetching import mark
-from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.identities import some_value_of
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import ModelLayout
@@ -100,16 +100,10 @@ def _pk_of(plan: Plan) -> Any:
     """The ``pk`` of the object that a plan reads by its key; ``None`` where its values are not given as they are."""
     constraints = gather(plan.query.where, plan.layout)
     allowed = {} if constraints is None else constraints.allowed
-    given = [allowed.get(name, ()) for name in plan.layout.identity]
-    if any(len(values) != 1 for values in given):
+    given = {name: allowed.get(name, ()) for name in plan.layout.identity}
+    if any(len(values) != 1 for values in given.values()):
         return None
-    return _joined(registry.model_of(plan.layout), [values[0] for values in given])
-
-
-def _joined(model: Any, values: Sequence[object]) -> Any:
-    """The ``pk`` that the values of an identity make."""
-    field = model._meta.pk
-    return field.joined(values) if isinstance(field, IdentityField) else values[0]
+    return pk_of(registry.model_of(plan.layout), {name: values[0] for name, values in given.items()})
 
 
 def _member(plan: Plan, children: Children, pk: object) -> Member | None:
@@ -131,8 +125,8 @@ def _member_below(plan: Plan, above: Member, children: Children, pk: object) -> 
         return None
     attributes = registry.attributes_of(model)
     # Of the others any value does: the partition is not made of them.
-    given = [pk if name == above.field.attname else some_value_of(attributes[name]) for name in model._identity]
-    listing = _listing(plan, children, _joined(model, given))
+    given = {name: pk if name == above.field.attname else some_value_of(attributes[name]) for name in model._identity}
+    listing = _listing(plan, children, pk_of(model, given))
     if listing is None or children.field.attname in attributes_of(listing.filter):
         return None
     for part in listing.layout.primary.partition.parts:

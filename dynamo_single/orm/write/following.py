@@ -29,7 +29,7 @@ from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.held import values_held
-from dynamo_single.orm.items.serialization import Values, computed_key, key_of_pk, twinned
+from dynamo_single.orm.items.serialization import Values, computed_key, key_of_pk, pk_of, twinned
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, ITEM_MISSING, Action, Check, Item, ItemKey, Update, key_of
 from dynamo_single.orm.requests.block import Block, Entry
 from dynamo_single.orm.requests.changes import as_stored
@@ -163,14 +163,6 @@ class Follower(Step):
     async def remember(self, write: Write, stored: Item) -> None:
         """The object has them now."""
         await remember(self.obj, write, stored)
-
-
-def pk_of(model: Any, values: Mapping[str, Any]) -> Any:
-    """The ``pk`` that the attributes of an identity give."""
-    field = model._meta.pk
-    if isinstance(field, IdentityField):
-        return field.joined(values[name] for name in field.names)
-    return values[field.attname]
 
 
 def followers(way: Way, field: Any, objects: Sequence[Any], *, left: bool) -> list[Follower]:

@@ -17,10 +17,10 @@ from dynamo_single.exceptions import ConfigurationError, InvalidValue, KeyNotFil
 from dynamo_single.item_migrations.online.changes.rewriting import rewriting, with_value
 from dynamo_single.item_migrations.online.work import Others, Task, of_type
 from dynamo_single.orm.effects import child_counters
+from dynamo_single.orm.items.serialization import pk_of
 from dynamo_single.orm.reading import single
 from dynamo_single.orm.reading.single import has_expired
 from dynamo_single.orm.requests.actions import Action, Item, ItemKey, key_of
-from dynamo_single.orm.schema.fields.fields import IdentityField
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table.flow import pause, run
 from dynamo_single.table.table import get_table
@@ -115,9 +115,8 @@ def _number(found: Counting, item: Item) -> int:
 
 def _pk(model: Any, item: Item) -> object:
     """The ``pk`` of the object that a model's item is."""
-    attributes = [model._meta.get_field(name).attribute for name in model._identity]
-    if lacking := [each.attr_name for each in attributes if each.attr_name not in item]:
+    attributes = {name: model._meta.get_field(name).attribute for name in model._identity}
+    if lacking := [each.attr_name for each in attributes.values() if each.attr_name not in item]:
         raise InvalidValue(f"{', '.join(lacking)} is missing, and is in the primary key of {model._meta.label}.")
-    values = [each.from_attribute_value(dict(item[each.attr_name])) for each in attributes]
-    field = model._meta.pk
-    return field.joined(values) if isinstance(field, IdentityField) else values[0]
+    stored = {name: each.from_attribute_value(dict(item[each.attr_name])) for name, each in attributes.items()}
+    return pk_of(model, stored)
