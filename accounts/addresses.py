@@ -6,7 +6,6 @@ are sent once the block is in the table. This module must not know forms or page
 
 from __future__ import annotations
 
-from datetime import timedelta
 from functools import partial
 
 from django.core.mail import send_mail
@@ -16,9 +15,9 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 
 from accounts import tokens, ways
-from accounts.conf import EMAIL, account_settings
+from accounts.conf import EMAIL
 from accounts.models import User
-from dynamo_single import clock, transactions
+from dynamo_single import transactions
 from dynamo_single.exceptions import ConditionNotMet, InvalidValue, StaleObject, UniqueViolation
 from dynamo_single.keys import canonical
 
@@ -31,22 +30,33 @@ def sign_up(request: HttpRequest, user: User) -> None:
 
     Whoever neither confirms it nor logs in expires after ``UNCONFIRMED_LIFETIME``, with the name and the address.
 
-    One transaction, and two GetItems more if the address is taken. Raises ``UniqueViolation`` if the user name is.
+    One transaction, and two GetItems more if the address is taken; two transactions more if whoever has it did not
+    confirm it in time. Raises ``UniqueViolation`` if the user name is.
     Within the caller's ``atomic()`` the block raises it, for either, and nobody gets a mail.
     """
-    user.must_confirm = True
-    lifetime = account_settings().unconfirmed_lifetime
-    if lifetime is not None:
-        user.expires = clock.now() + timedelta(seconds=lifetime)
+    user.await_confirmation()
     address = str(user.email)
+    if _is_stored(user, address):
+        _send_link(request, user, address)
+        return
+    holder = _holder(address)
+    if holder is None or not ways.give_up_overdue(holder):
+        _tell_holder(request, address, holder)
+    elif _is_stored(user, address):
+        _send_link(request, user, address)
+    else:  # somebody else was faster
+        _tell_holder(request, address)
+
+
+def _is_stored(user: User, address: str) -> bool:
+    """Store a new user, unless the address is taken."""
     try:
         user.save(force_insert=True)
     except UniqueViolation as error:
         if error.field != "email":
             raise
-        _tell_holder(request, address)
-    else:
-        _send_link(request, user, address)
+        return False
+    return True
 
 
 def keep(sender: object, user: object, **kwargs: object) -> None:
@@ -69,7 +79,7 @@ def request_change(request: HttpRequest, user: User, address: str, *, is_more: b
     A holder gets another mail.
     """
     holder = _holder(address)
-    if holder is None or holder.pk == user.pk:
+    if holder is None or holder.pk == user.pk or holder.is_overdue:
         _send_link(request, user, address, is_more=is_more)
     else:
         _tell_holder(request, address, holder)
@@ -89,7 +99,10 @@ def confirm(request: HttpRequest, token: str) -> User | None:
             return None
         try:
             return _confirmed(request, user, said)
-        except (UniqueViolation, InvalidValue):  # the latter for one address too many
+        except UniqueViolation:
+            if attempt == ATTEMPTS - 1 or not User.objects.release_overdue(said.address):
+                return None
+        except InvalidValue:  # one address too many
             return None
         except (ConditionNotMet, StaleObject):  # whoever was faster may have followed the same link
             if attempt == ATTEMPTS - 1:

@@ -309,6 +309,9 @@ class ResetPasswordForm(auth_forms.SetPasswordForm):  # type: ignore[type-arg]  
     def save(self, commit: bool = True) -> User:
         """Write password and confirmation together."""
         user: User = self.user
+        if not user.has_confirmed_email:
+            # Whoever signed up with another's address may have linked an account, which asks for no password.
+            user.identities = None
         user.confirm_email()
         super().save(commit)
         return user

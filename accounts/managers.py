@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any, TypeVar, cast
 
+from asgiref.sync import sync_to_async
+
 from accounts.identifiers import ATTRIBUTES, Identified, Identifying, member_of, phone_of, read, refuse_unused
+from accounts.ways import give_up_overdue
 from dynamo_single import models
-from dynamo_single.auth import AbstractUser
+from dynamo_single.auth import AbstractUser, UserExists
 from dynamo_single.auth import UserManager as BaseUserManager
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.keys import canonical
@@ -36,6 +39,47 @@ class LoginManager(models.Manager[L]):
 
 class UserManager(BaseUserManager[U]):
     """Makes users, and finds them by what they log in with."""
+
+    def create_user(
+        self, username: str, email: str | None = None, password: str | None = None, **extra_fields: Any
+    ) -> U:
+        """Django's: one transaction. ``confirmed`` says what is known of the address, also for ``create_superuser()``.
+
+        - Nothing said: whoever calls answers for it. The user logs in at once, and stays.
+        - ``confirmed=False``: somebody typed it, to sign up. Nobody logs in before it is confirmed, and the user
+          expires with name and address after ``UNCONFIRMED_LIFETIME``.
+        - ``confirmed=True``: it is known to be the user's, so that an account elsewhere may be linked by it.
+
+        Where somebody else did not confirm the address in time, a GetItem or two and two transactions more.
+        """
+        try:
+            return super().create_user(username, email, password, **extra_fields)
+        except UserExists as error:
+            if error.field != "email" or not self.release_overdue(str(error.value)):
+                raise
+        return super().create_user(username, email, password, **extra_fields)
+
+    async def acreate_user(
+        self, username: str, email: str | None = None, password: str | None = None, **extra_fields: Any
+    ) -> U:
+        """See ``create_user()``."""
+        try:
+            return await super().acreate_user(username, email, password, **extra_fields)
+        except UserExists as error:
+            if error.field != "email" or not await sync_to_async(self.release_overdue)(str(error.value)):
+                raise
+        return await super().acreate_user(username, email, password, **extra_fields)
+
+    def release_overdue(self, address: str) -> bool:
+        """Take an address from whoever signed up with it, logged in, and did not confirm it in time.
+
+        Two GetItems, and one transaction if it is so. ``True`` if the address may be free now: try once more.
+        """
+        try:
+            holder = self.get_by_unique("email", address)
+        except self.model.DoesNotExist:
+            return True
+        return give_up_overdue(holder)
 
     def get_by_identifier(self, identifier: str) -> U:
         """The user of an e-mail address, a user name or a telephone number, whatever its case; raises ``DoesNotExist``.
@@ -84,12 +128,18 @@ class UserManager(BaseUserManager[U]):
         return await logins.found(kind, identifier)
 
     # Private to Django.
-    def _create_user_object(self, username: str, email: str | None, password: str | None, **extra_fields: Any) -> U:
+    def _create_user_object(
+        self, username: str, email: str | None, password: str | None, confirmed: bool | None = None, **extra_fields: Any
+    ) -> U:
         if username and "@" in username:
             raise InvalidValue(
                 f"A user name cannot contain an @, as {username!r} does: it could be taken for an e-mail address."
             )
         if username and phone_of(username) is not None:
             raise InvalidValue(f"A user name cannot be a telephone number, as {username!r} is: it could be another's.")
-        user: U = super()._create_user_object(username, email, password, **extra_fields)  # type: ignore[misc]  # not in the stubs
-        return user
+        if confirmed is not None and not email:
+            raise InvalidValue(f"confirmed={confirmed!r} says something of an e-mail address, and there is none.")
+        user: Any = super()._create_user_object(username, email, password, **extra_fields)  # type: ignore[misc]  # not in the stubs
+        if confirmed is not None:
+            (user.confirm_email if confirmed else user.await_confirmation)()
+        return cast("U", user)

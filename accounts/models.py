@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import ClassVar
 
 from django.contrib.auth.hashers import check_password, make_password
@@ -72,7 +73,7 @@ class User(AbstractUser):
 
     derived_from: ClassVar[tuple[str, ...]] = (
         *(*ATTRIBUTES.values(), "more_emails", "identities"),
-        *("confirmed_email", "group_ids", *SECRETS.values()),
+        *("confirmed_email", "must_confirm", "group_ids", *SECRETS.values()),
     )
     unique_members: ClassVar[Mapping[str, str]] = {"more_emails": "email"}
 
@@ -91,7 +92,7 @@ class User(AbstractUser):
         for kind, attribute in ATTRIBUTES.items():
             identifier = getattr(self, attribute)
             if identifier:
-                confirmed = self.has_confirmed_email if kind == EMAIL else None
+                confirmed = self._is_confirmed if kind == EMAIL else None
                 secret = getattr(self, SECRETS[kind]) if kind in SECRETS else None
                 yield Login(
                     user_id=self.user_id, kind=kind, identifier=identifier, confirmed=confirmed, password=secret
@@ -191,6 +192,11 @@ class User(AbstractUser):
         """Whether the user's present address is known to be the user's."""
         return self.confirmed_email is not None and self.has_mailbox(self.confirmed_email)
 
+    @property
+    def _is_confirmed(self) -> bool | None:
+        """What the login of the present address says; ``None`` where nobody is asked to confirm it."""
+        return True if self.has_confirmed_email else False if self.must_confirm else None
+
     def has_mailbox(self, address: str) -> bool:
         """Whether mail to an address goes where mail to the user goes. Sends nothing.
 
@@ -207,6 +213,30 @@ class User(AbstractUser):
         self.must_confirm = None
         self.expires = None
 
+    def await_confirmation(self) -> None:
+        """Let a new user wait for a confirmation, as whoever signs up does; ``save()`` writes it.
+
+        Until then nobody logs in with it, and after ``UNCONFIRMED_LIFETIME`` it expires, with the name and the address.
+        """
+        self.must_confirm = True
+        lifetime = account_settings().unconfirmed_lifetime
+        self.expires = None if lifetime is None else clock.now() + timedelta(seconds=lifetime)
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether the address waits for a confirmation for longer than ``UNCONFIRMED_LIFETIME``: it may be another's.
+
+        Somebody who may log in before the confirmation, and did, has an account that does not expire.
+        """
+        lifetime = account_settings().unconfirmed_lifetime
+        if not self.must_confirm or lifetime is None:
+            return False
+        return clock.now() - self.date_joined > timedelta(seconds=lifetime)
+
+    def is_opened_by(self, kind: str, identifier: str) -> bool:
+        """Whether an identifier of the user opens the account: any but an address that is overdue. Sends nothing."""
+        return not (self.is_overdue and kind == EMAIL and canonical(identifier) == canonical(self.email or ""))
+
 
 def _kinds() -> list[tuple[str, str]]:
     """The kinds that the settings have: what a key in a user's partition may begin with beside other children's."""
@@ -218,8 +248,9 @@ class Login(models.Model):
     """One way for a user to log in: what is typed to say who one is.
 
     The password is the user's, unless the kind has a secret of its own: ``password`` is its hash then. ``confirmed``
-    says whether an e-mail address is known to be the user's. A further way (an account elsewhere, a telephone number)
-    is a further ``kind``, found by the same index.
+    says whether an e-mail address is known to be the user's: ``False`` waits for that, and ``None`` is what nobody is
+    asked to confirm, since whoever made the user answers for it. A further way (an account elsewhere, a telephone
+    number) is a further ``kind``, found by the same index.
     """
 
     user = models.ReferenceAttribute(User, attr_name="userId")

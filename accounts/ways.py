@@ -20,7 +20,7 @@ from django.db.models import Q
 from accounts.conf import EMAIL, LONGEST_SECRET, PHONE, account_settings
 from accounts.identifiers import ATTRIBUTES, SECRETS, member_of, parted, phone_of, refuse_unused
 from dynamo_single import clock
-from dynamo_single.exceptions import ConditionNotMet, DynamoSingleError, InvalidValue, StaleObject
+from dynamo_single.exceptions import ConditionNotMet, DynamoSingleError, InvalidValue, StaleObject, UniqueViolation
 from dynamo_single.keys import canonical
 
 #: As many further addresses as a user can have.
@@ -179,7 +179,12 @@ class Ways(_Manager):
             else:  # also where another writer just removed the first one
                 change(user, EMAIL, address, confirmed_at=clock.now())
 
-        _again(user, write)
+        try:
+            _again(user, write)
+        except UniqueViolation:
+            if not type(user).objects.release_overdue(address):
+                raise
+            _again(user, write)
 
     def _change_identities(self, provider: str, subject: str, combined: _Combined) -> None:
         refuse_unused(provider)
@@ -215,6 +220,28 @@ def add_to(user: Any, kind: str, identifier: str) -> None:
     """``user.logins.add()``, whatever the manager is to a type checker."""
     logins: Ways = user.logins
     logins.add(kind, identifier)
+
+
+def give_up_overdue(user: Any) -> bool:
+    """Take the address from somebody who did not confirm it in time: one transaction. ``False`` if that is not so.
+
+    A further address takes its place, which is confirmed. Without one the user name and the other ways are left.
+    """
+    if not user.is_overdue:
+        return False
+    held = user.email
+    further = sorted(user.more_emails or ())
+    values = {EMAIL: further[0], "more_emails": set(further[1:]) or None} if further else {EMAIL: None}
+    try:
+        with _kept(user, _ADDRESSES):
+            for name, value in values.items():
+                setattr(user, name, value)
+            if further:
+                user.confirm_email()
+            user.save(update_fields=[*_ADDRESSES], condition=Q(email=held, must_confirm=True))
+    except (ConditionNotMet, StaleObject):
+        return False
+    return True
 
 
 def left(user: Any, *, kind: str = "", member: str = "") -> Q:

@@ -80,7 +80,6 @@ def test_the_items_lie_as_in_the_pattern(mike: User, table: Table) -> None:
         "userId": {"S": "1"},
         "kind": {"S": "EMAIL"},
         "identifier": {"S": "user1@example.com"},
-        "confirmed": {"BOOL": False},
     }
     assert items["USER#1", "USERNAME#Mike"] == {
         "pk": {"S": "USER#1"},

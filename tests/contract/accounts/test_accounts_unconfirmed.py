@@ -3,25 +3,44 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from io import StringIO
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
+from django.contrib.auth import authenticate
+from django.core import serializers
 from django.core.management import call_command
 from django.test import Client
 
+from accounts.forms import UserCreationForm as AdminForm
 from accounts.models import Login, User
 from dynamo_single import clock
-from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.auth import UserExists
+from dynamo_single.exceptions import ConfigurationError, InvalidValue, UniqueViolation
 from dynamo_single.table import Request, Table
-from dynamo_single.testing import moved_time
-from tests.contract.accounts.account_pages import is_in, link, sign_up, void
+from dynamo_single.testing import intercept, moved_time
+from tests.contract.accounts.account_pages import PASSWORD, is_in, link, log_in, sign_up, void
+from tests.contract.accounts.test_accounts_stock_forms import CreationForm as UserCreationForm
 
 pytestmark = pytest.mark.urls("project.urls")
+
+MIKE = "user1@example.com"
 
 
 @pytest.fixture(autouse=True)
 def _table(table: Table) -> None:
     """An empty table."""
+
+
+def set_new_password(mailoutbox: Any) -> None:
+    """By the link in a mail."""
+    browser = Client()
+    browser.post("/accounts/password_reset/", {"email": MIKE})
+    address = next(line for line in mailoutbox[-1].body.split() if "/accounts/reset/" in line)
+    page = browser.get(address.removeprefix("http://testserver"), follow=True)
+    passwords = {"new_password1": "Other-Good-9", "new_password2": "Other-Good-9"}
+    browser.post(page.request["PATH_INFO"], passwords)
 
 
 def test_name_and_address_are_free_again(mailoutbox: Any) -> None:
@@ -59,12 +78,7 @@ def test_who_confirms_or_logs_in_stays(way: str, mailoutbox: Any, settings: Any,
     if way == "confirm":
         Client().post(link(mailoutbox[0]))
     elif way == "reset":
-        browser = Client()
-        browser.post("/accounts/password_reset/", {"email": "user1@example.com"})
-        address = next(line for line in mailoutbox[-1].body.split() if "/accounts/reset/" in line)
-        page = browser.get(address.removeprefix("http://testserver"), follow=True)
-        passwords = {"new_password1": "Other-Good-9", "new_password2": "Other-Good-9"}
-        browser.post(page.request["PATH_INFO"], passwords)
+        set_new_password(mailoutbox)
     else:
         assert is_in(Client(), "Mike")
     with moved_time(timedelta(days=400)):
@@ -94,3 +108,198 @@ def test_a_link_does_not_outlive_its_account(settings: Any) -> None:
     settings.ACCOUNTS = {"UNCONFIRMED_LIFETIME": 3600}
     with pytest.raises(ConfigurationError, match="'UNCONFIRMED_LIFETIME'] is 3600 seconds, less than"):
         sign_up(Client())
+
+
+# made by code
+
+
+def test_code_answers_for_whom_it_makes(table: Table) -> None:
+    """Nothing of the account expires, it opens at once, and its item does not say that anybody has to confirm it."""
+    User.objects.create_user("Mike", MIKE, PASSWORD)
+    User.objects.create_superuser("Boss", "boss@example.com", PASSWORD)
+    assert all(authenticate(username=typed, password=PASSWORD) for typed in ("Mike", MIKE, "Boss", "boss@example.com"))
+    with moved_time(timedelta(days=400)):
+        assert User.objects.count() == 2
+    assert Login.objects.find("EMAIL", MIKE).confirmed is None
+
+
+def made(way: str) -> None:
+    """Somebody who has to confirm an address, by code of a project."""
+    if way == "create":
+        User.objects.create_user("Mike", MIKE, PASSWORD, confirmed=False)
+    elif way == "async":
+        async_to_sync(User.objects.acreate_user)("Mike", MIKE, PASSWORD, confirmed=False)
+    elif way == "save":
+        mike = User(username="Mike", email=MIKE)
+        mike.set_password(PASSWORD)
+        mike.await_confirmation()
+        mike.save()
+    else:
+        made("create")
+        out = StringIO()
+        call_command("dumpdata", "accounts.User", stdout=out)
+        User.objects.get().delete()
+        for each in serializers.deserialize("json", out.getvalue()):
+            each.save()
+
+
+@pytest.mark.parametrize("way", ["create", "async", "save", "fixture"])
+def test_who_is_made_unconfirmed_is_as_who_signs_up(way: str, table: Table) -> None:
+    """No identifier opens the account, and name and address are anybody's after a week."""
+    made(way)
+    assert Login.objects.find("EMAIL", MIKE).confirmed is False
+    assert [authenticate(username=typed, password=PASSWORD) for typed in ("Mike", MIKE)] == [None, None]
+    with moved_time(timedelta(days=6)), pytest.raises(UserExists):
+        User.objects.create_user("Eve", MIKE)
+    with moved_time(timedelta(days=8)):
+        User.objects.create_user("Mike", MIKE)
+
+
+def test_who_is_made_confirmed_is_known(table: Table) -> None:
+    """As after a link from a mail."""
+    mike = User.objects.create_user("Mike", MIKE, confirmed=True)
+    assert mike.has_confirmed_email
+    assert Login.objects.find("EMAIL", MIKE).confirmed is True
+
+
+@pytest.mark.parametrize("confirmed", [True, False])
+def test_nothing_is_known_of_an_address_that_is_not_there(confirmed: bool, table: Table) -> None:
+    with pytest.raises(InvalidValue, match="says something of an e-mail address, and there is none"):
+        User.objects.create_user("Mike", None, confirmed=confirmed)
+    assert User.objects.count() == 0
+
+
+@pytest.mark.parametrize("form_class", [UserCreationForm, AdminForm])
+def test_forms_of_the_staff_answer_for_the_address(form_class: Any, table: Table) -> None:
+    """As the admin's page and Django's form do: who is made so logs in, and stays."""
+    passwords = {"usable_password": "true", "password1": PASSWORD, "password2": PASSWORD}
+    form = form_class({"username": "Mike", "email": MIKE, **passwords})
+    form.save()
+    assert authenticate(username=MIKE, password=PASSWORD).expires is None
+
+
+# let in before they confirm
+
+
+@pytest.fixture
+def squatter(settings: Any) -> Client:
+    """Somebody who signed up with another's address, and is let in before confirming it."""
+    settings.ACCOUNTS = {"UNCONFIRMED_MAY_LOG_IN": True}
+    browser = Client()
+    sign_up(browser)
+    assert is_in(browser, MIKE)
+    return browser
+
+
+def test_an_address_that_nobody_confirms_opens_nothing_past_its_time(squatter: Client) -> None:
+    """The account stays, by its name, and a link that is sent then still confirms the address."""
+    with moved_time(timedelta(days=6)):
+        assert is_in(Client(), MIKE)
+    with moved_time(timedelta(days=8)):
+        answer = log_in(Client(), MIKE)
+        assert "Please confirm your e-mail address first" in answer.content.decode()
+        assert is_in(Client(), "Mike")
+
+
+def test_an_address_is_confirmed_past_its_time_too(squatter: Client, mailoutbox: Any) -> None:
+    """As long as nobody else wants it."""
+    with moved_time(timedelta(days=8)):
+        Client().post("/accounts/sign_up/again/", {"email": MIKE})
+        assert Client().post(link(mailoutbox[-1])).url == "/accounts/confirm/done/"
+        assert is_in(Client(), MIKE)
+
+
+def owner_of_the_address() -> str:
+    """Whose the address is, as the claim has it."""
+    return str(User.objects.get(email=MIKE).username)
+
+
+def take(way: str, mailoutbox: Any) -> None:
+    """Take the address, in one of the ways in which somebody else may come to it."""
+    if way == "sign up":
+        sign_up(Client(), "Owner")
+        assert Client().post(link(mailoutbox[-1])).url == "/accounts/confirm/done/"
+        return
+    if way in ("create", "async"):
+        create = User.objects.create_user if way == "create" else async_to_sync(User.objects.acreate_user)
+        create("Owner", MIKE, PASSWORD)
+        return
+    owner = User.objects.create_user("Owner", None if way == "add first" else "o@example.com", PASSWORD)
+    if way in ("add", "add first"):
+        owner.logins.add("email", MIKE)
+        return
+    browser = Client()
+    browser.force_login(owner)
+    browser.post("/accounts/email_change/", {"email": MIKE, "password": PASSWORD})
+    assert mailoutbox[-1].to == [MIKE]
+    assert Client().post(link(mailoutbox[-1])).url == "/accounts/confirm/done/"
+
+
+@pytest.mark.parametrize("way", ["sign up", "create", "async", "add", "add first", "change"])
+def test_an_address_that_nobody_confirms_keeps_nobody_from_it_past_its_time(
+    squatter: Client, way: str, mailoutbox: Any
+) -> None:
+    """Who comes with it gets it, and the account that had it is left with its name."""
+    with moved_time(timedelta(days=6)), pytest.raises((UniqueViolation, AssertionError)):
+        take(way, mailoutbox)
+    User.objects.exclude(username="Mike").allow_in_memory(10).delete()
+    with moved_time(timedelta(days=8)):
+        take(way, mailoutbox)
+        assert User.objects.get_by_identifier(MIKE).username == "Owner"
+        assert is_in(Client(), MIKE)
+        assert not User.objects.get_by_identifier("Mike").email
+        call_command("dynamo_verify")
+
+
+def test_a_further_address_takes_the_place_of_one_that_is_given_up(squatter: Client) -> None:
+    mike = User.objects.get_by_identifier("Mike")
+    mike.logins.add("email", "second@example.com")
+    with moved_time(timedelta(days=8)):
+        User.objects.create_user("Owner", MIKE)
+    mike.refresh_from_db()
+    assert (mike.email, mike.more_emails, mike.has_confirmed_email) == ("second@example.com", None, True)
+
+
+def test_an_address_that_is_confirmed_meanwhile_is_not_given_up(squatter: Client, table: Table) -> None:
+    """Who confirmed it between the look and the write keeps it."""
+
+    faster: list[User] = []
+
+    def confirming(operation: str, params: Any) -> None:
+        if operation == "TransactWriteItems" and "Owner" not in str(params) and not faster:
+            faster.append(User.objects.get_by_identifier("Mike"))
+            faster[0].confirm_email()
+            faster[0].save()
+
+    with moved_time(timedelta(days=8)), intercept(confirming), pytest.raises(UserExists):
+        User.objects.create_user("Owner", MIKE)
+    assert User.objects.get_by_identifier(MIKE).username == "Mike"
+
+
+def test_without_a_lifetime_an_address_is_held_for_ever(settings: Any) -> None:
+    settings.ACCOUNTS = {"UNCONFIRMED_MAY_LOG_IN": True, "UNCONFIRMED_LIFETIME": None}
+    sign_up(Client())
+    with moved_time(timedelta(days=400)):
+        assert is_in(Client(), MIKE)
+        with pytest.raises(UserExists):
+            User.objects.create_user("Owner", MIKE)
+
+
+def test_who_takes_an_unconfirmed_account_over_by_mail_is_alone_in_it(
+    squatter: Client, settings: Any, mailoutbox: Any
+) -> None:
+    """Whoever signed up with another's address and linked an account elsewhere does not get in by that any more."""
+    settings.ACCOUNTS = {"UNCONFIRMED_MAY_LOG_IN": True, "LOGIN_WITH": ["email", "username", "google"]}
+    User.objects.get_by_identifier("Mike").logins.add("google", "1089")
+    set_new_password(mailoutbox)
+    mike = User.objects.get_by_identifier(MIKE)
+    assert (mike.identities, mike.has_confirmed_email) == (None, True)
+    with pytest.raises(User.DoesNotExist):
+        User.objects.get_by_identity("google", "1089")
+
+
+def test_who_confirmed_the_address_keeps_accounts_elsewhere_with_a_new_password(settings: Any, mailoutbox: Any) -> None:
+    settings.ACCOUNTS = {"LOGIN_WITH": ["email", "username", "google"]}
+    User.objects.create_user("Mike", MIKE, PASSWORD, confirmed=True).logins.add("google", "1089")
+    set_new_password(mailoutbox)
+    assert User.objects.get_by_identity("google", "1089").username == "Mike"

@@ -184,7 +184,7 @@ def test_adding_and_removing_a_way_is_one_transaction_each(
 
 
 def test_confirming_an_address_is_one_transaction_of_the_user_and_the_login(table: Table) -> None:
-    mike = User.objects.create_user("Mike", OLD, PASSWORD, user_id="1")
+    mike = User.objects.create_user("Mike", OLD, PASSWORD, user_id="1", confirmed=False)
     assert own(table)["USER#1", f"EMAIL#{OLD}"]["confirmed"] == {"BOOL": False}
     mike.confirm_email()
     with sends(["TransactWriteItems"]):
