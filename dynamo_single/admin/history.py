@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -76,15 +77,16 @@ def entries() -> Any:
     return LogEntry.objects.all()
 
 
-def deletion_of(obj: models.Model) -> Any:
-    """The latest entry of an object's deletion, with its user; ``None`` if the admin has none, or the log is in SQL.
+def deletion_of(model: type[models.Model], pk: str, moment: datetime) -> Any:
+    """The entry of the deletion of an object that is in the trash since a moment; ``None`` if the admin did not do it.
 
-    One Query of the ten latest entries, and one GetItem of the user.
+    One Query of the ten latest entries. An older entry is of a deletion that was taken back. ``None`` too if the log is
+    in SQL.
     """
     if not is_in_dynamodb():
         return None
-    found = entries().filter(object_type=obj._meta.label_lower, object_id=str(obj.pk)).order_by("-action_time")
-    return next((entry for entry in found[:10] if entry.is_deletion()), None)
+    found = entries().filter(object_type=model._meta.label_lower, object_id=pk).order_by("-action_time")
+    return next((entry for entry in found[:10] if entry.is_deletion() and entry.action_time >= moment), None)
 
 
 def write(request: HttpRequest, obj: models.Model, action_flag: int, message: object = "") -> Any:

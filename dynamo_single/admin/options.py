@@ -20,7 +20,7 @@ from django.urls import NoReverseMatch, URLPattern, path
 from django.utils.html import format_html
 from django.utils.text import capfirst
 
-from dynamo_single.admin import content_types, trash
+from dynamo_single.admin import content_types, in_trash, trash
 from dynamo_single.admin.binary import ShowsBinary
 from dynamo_single.admin.editing import versions
 from dynamo_single.admin.editing.merging import MergesEdits
@@ -29,11 +29,12 @@ from dynamo_single.admin.editing.unknown import ShowsUnknown
 from dynamo_single.admin.errors import REFUSALS
 from dynamo_single.admin.forms import PermissionsFilter, in_lists_order, with_members
 from dynamo_single.admin.history import LoggedModelAdmin
+from dynamo_single.admin.in_trash import ShowsTrash
 from dynamo_single.admin.inlines import ReadsInlinesTogether, of_parent
 from dynamo_single.admin.jobs.batching import RunsInBatches, in_batches
 from dynamo_single.admin.lists import holding, search, unanswered
 from dynamo_single.admin.lists.changelist import KeyChangeList, KeyPaginator
-from dynamo_single.admin.lists.filters import TrashFilter, shows_trash
+from dynamo_single.admin.lists.filters import shows_trash
 from dynamo_single.admin.references import KnowsReferences
 from dynamo_single.admin.responses import answered_by
 from dynamo_single.admin.table.objects import LeadsToItem
@@ -61,6 +62,7 @@ REFUSED_LISTS = (NotSupported, UnknownField)
 
 class DynamoModelAdmin(
     RunsInBatches,
+    ShowsTrash,
     SavesAtOnce,
     ShowsBinary,
     MergesEdits,
@@ -110,11 +112,6 @@ class DynamoModelAdmin(
     def get_changelist(self, request: HttpRequest, **kwargs: object) -> type[KeyChangeList]:
         """The list page's class."""
         return KeyChangeList
-
-    def get_list_filter(self, request: HttpRequest) -> Any:
-        """The declared filters, and the trash where the model has soft delete."""
-        declared = super().get_list_filter(request)
-        return (*declared, TrashFilter) if trash.has_trash(self.model) else declared
 
     def get_actions(self, request: HttpRequest, action_location: object = None) -> Any:
         """In the list of the trash: restore, and delete for good; elsewhere what is declared.
@@ -237,7 +234,10 @@ class DynamoModelAdmin(
         if obj is None:
             named = self._named_fields()
             automatic = [name for name in automatic if name in named]
-        found: tuple[Any, ...] = self._with_sizes((*declared, *(name for name in automatic if name not in declared)))
+        more: list[Any] = [name for name in automatic if name not in declared]
+        found: tuple[Any, ...] = self._with_sizes(
+            (*declared, *(more if self._named_fields() else in_trash.named(more)))
+        )
         return found
 
     def _automatic(self, obj: Any) -> list[str]:
@@ -312,7 +312,7 @@ class DynamoModelAdmin(
         context["dynamo_has_times"] = settings.USE_TZ and any(_has_times(each) for each in shown)
         response: Any = super().render_change_form(request, context, add, change, form_url, obj)
         if trash.is_deleted(obj) and self.change_form_template is None:
-            trash.show_in_trash(self, request, obj, response)
+            in_trash.show(self, request, obj, response)
         return response
 
     def get_urls(self) -> list[URLPattern]:

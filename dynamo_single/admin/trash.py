@@ -16,9 +16,7 @@ from django.urls import reverse
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from msgspec import Struct
 
-from dynamo_single.admin import history
 from dynamo_single.admin.errors import REFUSALS
 from dynamo_single.orm.model.sql_references import rows_along
 from dynamo_single.orm.query.queryset import QuerySet
@@ -62,7 +60,7 @@ def deleted_objects(
     modeladmin: Any, request: HttpRequest, objs: Iterable[DynamoModel]
 ) -> tuple[list[Any], dict[str, int], set[str], list[Any]]:
     """What a deletion takes, as Django's confirmation shows it: names, counts, what permission is lacking for."""
-    shown: list[Any] = []
+    named: list[Any] = []
     counts: dict[str, int] = {}
     lacking: set[str] = set()
     protecting: list[Any] = []
@@ -74,18 +72,16 @@ def deleted_objects(
                 rows, kept = rows_along(obj)
                 below = [*below, *(row for row in rows if row not in below)]
                 protecting += kept
-        shown += (
-            [_shown(modeladmin, root), [_shown(modeladmin, obj) for obj in below]]
-            if below
-            else [_shown(modeladmin, root)]
+        named += (
+            [shown(modeladmin, root), [shown(modeladmin, obj) for obj in below]] if below else [shown(modeladmin, root)]
         )
         for obj in (root, *below):
             plural = str(obj._meta.verbose_name_plural)
             counts[plural] = counts.get(plural, 0) + 1
-            responsible = _responsible(modeladmin, obj)
+            responsible = responsible_for(modeladmin, obj)
             if responsible is not None and not responsible.has_delete_permission(request, obj):
                 lacking.add(str(obj._meta.verbose_name))
-    return shown, counts, lacking, [_shown(modeladmin, obj) for obj in protecting]
+    return named, counts, lacking, [shown(modeladmin, obj) for obj in protecting]
 
 
 def _goes_to_trash(obj: DynamoModel) -> bool:
@@ -102,7 +98,7 @@ def _kept_by(objects: list[DynamoModel]) -> list[DynamoModel]:
     return run(on_delete.kept_by(objects, trash.live if _goes_to_trash(objects[0]) else purging.listings))
 
 
-def _responsible(modeladmin: Any, obj: DynamoModel) -> Any:
+def responsible_for(modeladmin: Any, obj: DynamoModel) -> Any:
     """The admin of an object's model; none for children that are not registered, as in Django."""
     if isinstance(obj, modeladmin.model):
         return modeladmin
@@ -110,49 +106,12 @@ def _responsible(modeladmin: Any, obj: DynamoModel) -> Any:
     return site.get_model_admin(type(obj)) if site.is_registered(type(obj)) else None
 
 
-def _shown(modeladmin: Any, obj: DynamoModel) -> str:
-    responsible = _responsible(modeladmin, obj)
+def shown(modeladmin: Any, obj: DynamoModel) -> str:
+    responsible = responsible_for(modeladmin, obj)
     if responsible is None:
         return f"{capfirst(obj._meta.verbose_name)}: {obj}"
     shown = getattr(responsible, "shown_in_list", None)
     return f"{capfirst(obj._meta.verbose_name)}: {obj}" if shown is None else str(shown(obj))
-
-
-#: Objects that the page of one in the trash names.
-_NAMED = 100
-
-
-def show_in_trash(modeladmin: Any, request: HttpRequest, obj: DynamoModel, response: Any) -> None:
-    """Make the page of an object one of what is in the trash: with a button to restore it, and none to save it."""
-    response.template_name = "dynamo_single/admin/in_trash.html"
-    # Django's actions work on what a list shows, where an object in the trash is not.
-    response.context_data.pop("action_form", None)
-    response.context_data["may_restore"] = modeladmin.has_restore_permission(request, obj)
-    response.context_data["in_trash"] = described(modeladmin, request, obj)
-
-
-class InTrash(Struct, frozen=True):
-    """What the page of an object in the trash says: what comes back with it, and who deleted it, as far as is known."""
-
-    returning: tuple[str, ...]
-    unnamed: int
-    deletion: Any
-
-
-def described(modeladmin: Any, request: HttpRequest, obj: DynamoModel) -> InTrash:
-    """A Query for each kind of children that go along with the object, and one of its log, with a batch of users.
-
-    Children that the user may not view are counted only. Who deleted an object outside of the admin is not known.
-    """
-    found = run(trash.coming_back_with(obj))
-    seen = [each for each in found if _may_view(modeladmin, request, each)]
-    named = tuple(_shown(modeladmin, each) for each in seen[:_NAMED])
-    return InTrash(named, len(found) - len(named), history.deletion_of(obj))
-
-
-def _may_view(modeladmin: Any, request: HttpRequest, obj: DynamoModel) -> bool:
-    responsible = _responsible(modeladmin, obj)
-    return responsible is None or bool(responsible.has_view_permission(request, obj))
 
 
 def delete(request: HttpRequest, obj: DynamoModel) -> None:

@@ -94,7 +94,7 @@ def _of_admin(model_admin: Any) -> Iterator[Warning]:
         refused = _refused(partial(_searched, queryset, name))
         if refused:
             yield _warning(model_admin, f"search_fields: {name!r}", refused, "Search by texts, numbers or dates.")
-    for name in model_admin.list_filter if own.get_list_filter.__qualname__.startswith("DynamoModelAdmin.") else ():
+    for name in model_admin.list_filter if own.get_list_filter.__qualname__.startswith("ShowsTrash.") else ():
         refused = _refused_filter(queryset, name) if isinstance(name, str) else ""
         if refused:
             hint = "Filter by the model's own texts, numbers, dates and references, or write a SimpleListFilter."

@@ -57,6 +57,7 @@ REASONS = {
     r"\(\*\*?(args|kwargs|options|more|identifiers|answer|objs|querysets): ": "handed on to what checks it, by name",
     r"\.(prepare|encode|decode|clean|current|value_at|from_text|missing_value)\(-> ": "a value of an attribute",
     r"\.(attribute_values|content_type|id|reference_field)\(-> ": "what an attribute of that name holds",
+    r"^\.responsible_for\(-> ": "the admin of a model that is known at run time only",
     r"\.make_field\(-> ": "a field of Django's, whatever it takes and gives",
     r"\.(read|aread_along|aggregate|by_pk|check|total|current_author)\(-> ": "values, rows or objects that are read",
     r"\.(read_values|signed|items|values|get_decoded)\(-> ": "values by name, of any type",

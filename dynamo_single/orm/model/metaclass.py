@@ -249,7 +249,7 @@ def _declare_purging(name: str, namespace: dict[str, Any], parents: list[Any], m
             f"{name} has a TTLAttribute and Meta.purge_after, and an item expires at one time only: the first deletion "
             "would lose it. Leave one of them out."
         )
-    namespace[registry.PURGE_AT] = TTLAttribute("deleted for good", editable=False)
+    namespace[registry.PURGE_AT] = TTLAttribute("kept until", editable=False)
 
 
 def _check_paths(cls: Any) -> None:

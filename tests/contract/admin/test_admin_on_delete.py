@@ -54,6 +54,15 @@ def test_the_page_names_what_protects_and_deletes_nothing(client: Client) -> Non
     assert Artist.objects.filter(pk="ann").exists()
 
 
+def test_an_action_names_what_protects(client: Client) -> None:
+    """It asks nothing, since nothing could be done."""
+    gallery = Gallery.objects.create(gallery_id="g")
+    Loan.objects.create(loan_id="l", gallery=gallery)
+    data = {"action": "delete_selected", "_selected_action": [gallery.pk]}
+    page = text_of(client.post("/admin/catalog/gallery/", data))
+    assert "would require deleting the following protected related objects: Loan: Loan object (l)" in page
+
+
 @pytest.mark.filterwarnings("ignore::dynamo_single.exceptions.NotRolledBackWarning")  # the other writer's
 def test_what_comes_to_protect_after_the_page_was_shown_is_a_message(client: Client) -> None:
     Gallery.objects.create(gallery_id="g")
