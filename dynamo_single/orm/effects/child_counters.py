@@ -12,14 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from dynamo_single.exceptions import (
-    InvalidValue,
-    MissingReference,
-    NoAccessPattern,
-    NotSupported,
-    SourceChanged,
-    UnknownField,
-)
+from dynamo_single.exceptions import DynamoSingleError, MissingReference, NoAccessPattern, SourceChanged
 from dynamo_single.orm.conditions.algebra import join, names_in
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Stored
@@ -241,7 +234,7 @@ def problem(counter: CounterAttribute) -> tuple[str, str] | None:
         return str(error), f"Add a key whose partition is made of {{{children.field.attname}}} alone."
     try:
         preconditions.read_declared(child, counter.condition)
-    except (NotSupported, InvalidValue, UnknownField) as error:
+    except DynamoSingleError as error:
         return (
             f"the condition cannot be asked of {child._meta.label}. {error}",
             "Compare its own attributes with values.",

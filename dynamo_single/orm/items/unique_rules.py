@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from django.core.exceptions import FieldDoesNotExist, FieldError
+from django.core.exceptions import FieldDoesNotExist
 from django.db.models import UniqueConstraint
 from msgspec import Struct
 
@@ -321,7 +321,7 @@ def _attributes(model: type[DynamoModel], fields: Sequence[str], where: str) -> 
 def _condition(model: type[DynamoModel], constraint: UniqueConstraint) -> Condition:
     try:
         return preconditions.read_declared(model, constraint.condition)
-    except (DynamoSingleError, FieldError) as error:
+    except DynamoSingleError as error:
         raise ConfigurationError(f"{model._meta.label}: the condition of {constraint.name}: {error}") from error
 
 

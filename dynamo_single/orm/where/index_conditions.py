@@ -9,7 +9,6 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
-from django.core.exceptions import FieldError
 from django.db.models import Q
 
 from dynamo_single.exceptions import ConfigurationError, DynamoSingleError
@@ -17,7 +16,6 @@ from dynamo_single.orm.conditions import indexes
 from dynamo_single.orm.conditions.algebra import names_in, with_names
 from dynamo_single.orm.conditions.terms import EVERYTHING, Nothing
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.attributes import CounterAttribute, VersionAttribute
 from dynamo_single.orm.schema.layout import IndexCondition
 from dynamo_single.orm.where import preconditions
 
@@ -34,7 +32,7 @@ def read(model: Any, name: str, given: object) -> IndexCondition:
         raise ConfigurationError(f"{where} is {given!r}, as a migration has it: declare a Q, as in Q(status='open').")
     try:
         condition = preconditions.read_declared(model, given)
-    except (DynamoSingleError, FieldError, TypeError, ValueError) as error:  # Django's own of lookups are the last two
+    except DynamoSingleError as error:
         raise ConfigurationError(f"{where}: {error}") from error
     if condition == EVERYTHING or isinstance(condition, Nothing):
         which = "every object meets it" if condition == EVERYTHING else "no object can meet it"
@@ -47,10 +45,5 @@ def read(model: Any, name: str, given: object) -> IndexCondition:
             raise ConfigurationError(
                 f"{where} asks for {python.get(stored, stored)!r}. It can ask for the model's own attributes; what is "
                 "in the trash has a key of its own."
-            )
-        if isinstance(attribute, CounterAttribute | VersionAttribute):
-            raise ConfigurationError(
-                f"{where} asks for {attribute.name!r}, which counts without reading or writing the object, so that no "
-                "key can follow it."
             )
     return indexes.of(with_names(condition, python))

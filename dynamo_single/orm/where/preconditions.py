@@ -9,16 +9,18 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from django.core.exceptions import FieldError
 from django.db.models import Q
 from django.utils import timezone
 from pynamodb.expressions import condition as pynamodb
 from pynamodb.expressions.operand import Path, Value, _Size
 
-from dynamo_single.exceptions import InvalidValue, NotSupported
-from dynamo_single.orm.conditions.algebra import join, simplify
+from dynamo_single.exceptions import DynamoSingleError, InvalidValue, NotSupported
+from dynamo_single.orm.conditions.algebra import join, names_in, simplify
 from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.terms import EVERYTHING, And, Condition, Not, Or, Stored, StoredPair
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes import CounterAttribute, VersionAttribute
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.where.tree import read_where
 
@@ -48,9 +50,24 @@ def read(model: Any, condition: object) -> Condition:
 
 
 def read_declared(model: Any, condition: object) -> Condition:
-    """The condition of a declaration, which is read once: a day in it is one of the settings' time zone."""
-    with timezone.override(None):
-        return read(model, condition)
+    """The condition of a declaration, which is read once: a day in it is one of the settings' time zone.
+
+    ``NotSupported`` for one that asks for a counter or a version: these change without anybody reading the object.
+    """
+    try:
+        with timezone.override(None):
+            found = read(model, condition)
+    except DynamoSingleError:
+        raise
+    except (FieldError, TypeError, ValueError) as error:  # Django's own of names and lookups
+        raise InvalidValue(str(error)) from error
+    for attribute in registry.attributes_of(model).values():
+        if isinstance(attribute, CounterAttribute | VersionAttribute) and attribute.attr_name in names_in(found):
+            raise NotSupported(
+                f"It asks for {attribute.name!r}, which counts without reading or writing the object, so that what "
+                "follows from the condition would not follow."
+            )
+    return found
 
 
 def _of_pynamodb(condition: pynamodb.Condition) -> Condition:

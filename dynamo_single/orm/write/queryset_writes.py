@@ -259,7 +259,9 @@ async def at_once(matches: Matches, assigned: Assigned) -> int | None:
     layout = registry.layout_of(model)
     if matches.pending is not None or matches.is_empty or layout.schema is not None or layout.twins:
         return None  # of an earlier schema version, or of a name that changes hands, an item has to be read first
-    if not computed_changes.is_left_to_dynamodb(model, assigned.changes, assigned.values, alone=True):
+    # A moment that sets itself is written too, and what follows from it has to go along.
+    changed = {*assigned.values, *form_of(model).automatic}
+    if not computed_changes.is_left_to_dynamodb(model, assigned.changes, changed, alone=True):
         return None
     plan = planner.plan(matches.query, now=clock.instant())
     condition = simplify(lower(plan.filter, plan.layout))

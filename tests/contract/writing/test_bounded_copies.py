@@ -97,7 +97,16 @@ def test_a_second_change_before_the_job_is_what_the_job_copies() -> None:
     assert copies("imprint_motto") == {"newer"}
 
 
-@pytest.mark.parametrize("options", [{"max_holders": 0}, {"max_holders": True}, {"max_holders": 1, "beyond": "wait"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"max_holders": 0},
+        {"max_holders": True},
+        {"max_holders": "3"},
+        {"max_holders": 1, "beyond": "wait"},
+        {"beyond": "job"},
+    ],
+)
 def test_a_bound_is_a_number(options: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError):
         models.CopiedAttribute("imprint", "name", **options)

@@ -135,7 +135,18 @@ def test_a_wrong_number_is_found_and_counted_again(venture: Any, table: Table) -
     assert counts() == (1, 1, 0)
 
 
-@pytest.mark.parametrize("condition", [Q(nothing=1), Q(venture__venture_id="v"), Q(rank="x")])
+@pytest.mark.parametrize(
+    "condition",
+    [
+        Q(nothing=1),
+        Q(venture__venture_id="v"),
+        Q(rank="x"),
+        Q(rank__gt=None),
+        Q(step_count__gt=0),
+        Q(version__gt=1),
+    ],
+    ids=str,
+)
 def test_a_condition_that_cannot_be_asked_is_found(condition: Any) -> None:
     with forgotten():
         made = declare(
@@ -151,6 +162,15 @@ def test_a_condition_that_cannot_be_asked_is_found(condition: Any) -> None:
             errand_id=models.IdAttribute(),
             boss=models.ReferenceAttribute(made),
             rank=models.IntegerAttribute(),
+            steps=models.Children("catalog.Step"),
+            step_count=models.CounterAttribute("steps"),
+            version=models.VersionAttribute(),
+        )
+        declare(
+            "Step",
+            ("ERRAND#{errand_id}", "STEP#{step_id}"),
+            step_id=models.IdAttribute(),
+            errand=models.ReferenceAttribute("catalog.Errand"),
         )
         ((id, text),) = messages(made)
     assert id == "dynamo_single.E016"

@@ -129,6 +129,7 @@ def with_constraint(constraint: Any) -> Any:
         s=models.IdAttribute(),
         t=models.UnicodeAttribute(),
         m=models.MapAttribute(null=True),
+        v=models.VersionAttribute(),
         options={"constraints": [constraint]},
     )
 
@@ -143,10 +144,15 @@ def test_what_claims_cannot_follow_is_refused_when_it_is_declared(constraint: An
 @pytest.mark.parametrize(
     ("constraint", "message"),
     [
-        (UniqueConstraint(fields=["nothing"], name="c"), "c names 'nothing', which is no attribute. It has s, t, m."),
+        (
+            UniqueConstraint(fields=["nothing"], name="c"),
+            "c names 'nothing', which is no attribute. It has s, t",
+        ),
         (UniqueConstraint(fields=["t", "m"], name="c"), "Single.m cannot be unique: a MapAttribute cannot be in a key"),
         (UniqueConstraint(fields=["t"], condition=Q(nothing=1), name="c"), "the condition of c: "),
         (UniqueConstraint(fields=["t"], condition=Q(t=F("m")), name="c"), "the condition of c: "),
+        (UniqueConstraint(fields=["t"], condition=Q(t__gt=None), name="c"), "the condition of c: Cannot use None"),
+        (UniqueConstraint(fields=["t"], condition=Q(v__gt=1), name="c"), "the condition of c: It asks for 'v', which"),
     ],
 )
 def test_a_check_tells_what_names_no_attribute(constraint: Any, message: str) -> None:

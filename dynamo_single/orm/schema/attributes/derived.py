@@ -45,10 +45,12 @@ class CopiedAttribute(StoredAgain[Any]):
         beyond: Literal["refuse", "job"] = "refuse",
     ) -> None:
         super().__init__(verbose_name, null=True, blank=True, editable=False, help_text=help_text, attr_name=attr_name)
-        if max_holders is not None and (isinstance(max_holders, bool) or max_holders < 1):
+        if max_holders is not None and (type(max_holders) is not int or max_holders < 1):
             raise ConfigurationError(f"max_holders={max_holders!r} is no number of objects, from 1 up.")
         if beyond not in ("refuse", "job"):
             raise ConfigurationError(f'beyond={beyond!r}: it can be "refuse", or "job" for manage.py dynamo_rebuild.')
+        if beyond == "job" and max_holders is None:
+            raise ConfigurationError('beyond="job" has no effect without max_holders, which says when it begins.')
         self.max_holders = max_holders
         self.beyond = beyond
         self.reference = reference

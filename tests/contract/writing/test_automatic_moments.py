@@ -1,0 +1,118 @@
+"""What follows from a moment that sets itself is written with it, also by a queryset's ``update()``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db.models import F, Q, UniqueConstraint
+
+from dynamo_single import clock, models
+from dynamo_single.exceptions import UniqueViolation
+from dynamo_single.testing import assert_requests, moved_time
+from tests.contract.tables import assert_consistent
+from tests.unit.declaring import declare, forgotten
+
+pytestmark = pytest.mark.usefixtures("table")
+
+LATER = timedelta(days=2)
+UPDATES: list[Callable[[Any], int]] = [
+    lambda found: found.update(text="b"),
+    lambda found: found.update(number=F("number") + 1),
+    lambda found: found.update(data__place=1),
+]
+
+
+def letter(keys: dict[str, Any] | None = None, **options: Any) -> Any:
+    """A model whose ``updated_at`` sets itself."""
+    return declare(
+        "Letter",
+        ("LETTER#{letter_id}", "#METADATA"),
+        keys,
+        bases=(models.TimestampedModel,),
+        options=options,
+        letter_id=models.UnicodeAttribute(),
+        text=models.UnicodeAttribute(default="a"),
+        number=models.IntegerAttribute(default=0),
+        data=models.MapAttribute(default=dict),
+    )
+
+
+def recent(**options: Any) -> dict[str, Any]:
+    """A key by what was changed last."""
+    return {"recent": models.IndexKey("gs1", "LETTERS", "{updated_at}#{letter_id}", **options)}
+
+
+@pytest.mark.parametrize("update", UPDATES, ids=["value", "sum", "place"])
+def test_a_key_follows_the_moment_of_an_update(update: Callable[[Any], int]) -> None:
+    with forgotten():
+        model = letter(recent())
+        for letter_id in ("1", "2"):
+            model.objects.create(letter_id=letter_id)
+        with moved_time(LATER), assert_requests(["GetItem", "UpdateItem"]):
+            assert update(model.objects.filter(pk="1")) == 1
+        assert [each.pk for each in model.objects.order_by("-updated_at")] == ["1", "2"]
+        assert_consistent()
+
+
+@pytest.mark.parametrize("update", UPDATES, ids=["value", "sum", "place"])
+def test_a_keys_condition_follows_it(update: Callable[[Any], int]) -> None:
+    with forgotten():
+        tomorrow = clock.now() + timedelta(days=1)
+        model = letter(recent(condition=Q(updated_at__gte=tomorrow)))
+        model.objects.create(letter_id="1")
+        with moved_time(LATER):
+            update(model.objects.filter(pk="1"))
+        assert model.objects.filter(updated_at__gte=tomorrow).count() == 1
+        assert_consistent()
+
+
+def test_a_rule_of_what_is_unique_follows_it() -> None:
+    with forgotten():
+        rule = UniqueConstraint(fields=["text"], condition=Q(updated_at__gte=clock.now() + timedelta(days=1)), name="u")
+        model = letter(constraints=[rule])
+        for letter_id in ("1", "2"):
+            model.objects.create(letter_id=letter_id)
+        with moved_time(LATER):
+            model.objects.filter(pk="1").update(number=1)
+            with pytest.raises(UniqueViolation):
+                model.objects.filter(pk="2").update(number=1)
+        assert_consistent()
+
+
+def test_a_number_of_children_follows_it() -> None:
+    with forgotten():
+        tomorrow = clock.now() + timedelta(days=1)
+        parent = declare(
+            "Desk",
+            ("DESK#{desk_id}", "#METADATA"),
+            desk_id=models.UnicodeAttribute(),
+            papers=models.Children("Paper"),
+            fresh=models.CounterAttribute("papers", condition=Q(updated_at__gte=tomorrow)),
+        )
+        child = declare(
+            "Paper",
+            ("DESK#{desk_id}", "PAPER#{paper_id}"),
+            bases=(models.TimestampedModel,),
+            desk=models.ReferenceAttribute(parent),
+            paper_id=models.UnicodeAttribute(),
+            text=models.UnicodeAttribute(default=""),
+        )
+        desk = parent.objects.create(desk_id="1")
+        child.objects.create(desk=desk, paper_id="1")
+        with moved_time(LATER):
+            child.objects.filter(pk="1~~1").update(text="b")
+        desk.refresh_from_db()
+        assert desk.fresh == 1
+        assert_consistent()
+
+
+def test_where_nothing_follows_from_it_an_update_is_one_request() -> None:
+    with forgotten():
+        model = letter()
+        model.objects.create(letter_id="1")
+        for update in UPDATES:
+            with assert_requests(["UpdateItem"]):
+                update(model.objects.filter(pk="1"))
