@@ -33,3 +33,28 @@ class Bundle(models.Record):
         class receiver:
             name = models.UnicodeAttribute()
             street = models.UnicodeAttribute(null=True)
+
+
+class Line:
+    """What an element of a list of maps has to hold."""
+
+    name = models.UnicodeAttribute(max_length=20)
+    price = models.DecimalAttribute(null=True, max_digits=8, decimal_places=2, validators=[MinValueValidator(0)])
+    marks = models.ListAttribute(of=models.UnicodeAttribute(), null=True)
+
+
+class Receipt(models.Model):
+    """Lists that are held to schemas: of maps, of numbers, and within a map."""
+
+    class Data:
+        note = models.UnicodeAttribute(null=True)
+        steps = models.ListAttribute(schema=Line, null=True)
+
+    receipt_id = models.UnicodeAttribute()
+    lines = models.ListAttribute(default=list, blank=True, schema=Line)
+    points = models.ListAttribute(null=True, of=models.NumberAttribute(validators=[MinValueValidator(0)]))
+    other = models.ListAttribute(null=True)
+    data = models.MapAttribute(default=dict, blank=True, schema=Data)
+
+    class Keys:
+        primary = models.Key("RECEIPT#{receipt_id}", "#METADATA")

@@ -25,7 +25,7 @@ from dynamo_single.orm.schema.attributes import Attribute, IntegerAttribute, Tim
 from dynamo_single.orm.schema.attributes.documents import SetAttribute
 from dynamo_single.orm.schema.attributes.extracted import steps_into
 from dynamo_single.orm.schema.attributes.operations import AddToSet, Append, Operation, Prepend, Removal, RemoveFromSet
-from dynamo_single.orm.schema.attributes.shapes import Shape, sums_stay_right
+from dynamo_single.orm.schema.attributes.shapes import Elements, Shape, is_element, sums_stay_right
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.encoding.values import checked_text, from_attribute_value, to_attribute_value
 from dynamo_single.orm.schema.kinds import DynamoModel
@@ -87,13 +87,19 @@ def refuse_changes(obj: DynamoModel, why: str) -> None:
 def settled(target: Target, value: object) -> Any:
     """A ``Change``, or the value itself as Python has it; a change of a place is held to what was declared of it."""
     result = _settled(target, value)
-    shape: Shape | None = getattr(target.attribute, "shape", None)
-    if shape is None or not (target.place.path and isinstance(result, Change)):
+    shape: Shape | Elements | None = getattr(target.attribute, "shape", None)
+    if shape is None or not isinstance(result, Change):
         return result
+    given = None if result.operand is None else from_attribute_value(result.operand)
+    if not target.place.path:
+        if result.operator in ("append", "prepend"):
+            shape.check(given, target.label)
+        # What another attribute holds need not be as declared of this one.
+        return replace(result, computed=True) if result.operator == "copy" else result
     member = shape.at(target.place.path, target.label)
     if result.operator in ("set", "remove"):
-        given = None if result.operand is None else from_attribute_value(result.operand)
-        shape.check_at(target.place.path, given, target.label)
+        if result.operator == "set" or not is_element(target.place.path):
+            shape.check_at(target.place.path, given, target.label)
         return result
     # What DynamoDB would make of it is not known before.
     leaves_right = result.operator == "sum" and sums_stay_right(member)

@@ -1,4 +1,4 @@
-"""A schema for a map: which declarations there are, and which values they take."""
+"""A schema for a map or a list: which declarations there are, and which values they take."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.core.validators import MinValueValidator
 
 from dynamo_single import models
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, MissingValue
-from dynamo_single.orm.schema.attributes.shapes import Shape
+from dynamo_single.orm.schema.attributes.shapes import Elements, Shape
 
 
 class Base:
@@ -124,3 +124,89 @@ def test_a_schema_is_a_class(schema: Any) -> None:
 def test_a_schema_declares_something() -> None:
     with pytest.raises(ConfigurationError, match="Empty declares no places"):
         models.MapAttribute(schema=type("Empty", (), {}))
+
+
+LINES = Elements(Declared, None)
+NUMBERS = Elements(None, models.NumberAttribute(validators=[MinValueValidator(0)]))
+HOLES = Elements(None, models.NumberAttribute(null=True))
+NESTED = Elements(None, models.ListAttribute(schema=Declared))
+
+
+@pytest.mark.parametrize(
+    ("declared", "value"),
+    [
+        (LINES, []),
+        (LINES, [{"title": "T"}, {"title": "U", "price": 5, "other": [1]}]),
+        (NUMBERS, [1, Decimal("2.5")]),
+        (HOLES, [1, None]),
+        (NESTED, [[{"title": "T"}], [{"title": "U"}, {"title": "V"}]]),
+    ],
+)
+def test_elements_that_fit_are_taken(declared: Elements, value: Any) -> None:
+    declared.check(value, "lines")
+
+
+@pytest.mark.parametrize(
+    ("declared", "value", "message"),
+    [
+        (LINES, {"title": "T"}, "lines is a list, and cannot be dict"),
+        (LINES, [{"title": "T"}, {"title": 5}], r"lines__1__title takes text \(str\), not int 5"),
+        (LINES, [{"title": "T"}, {}], "lines__1__title is missing"),
+        (LINES, [None], "lines__0 is a map, and cannot be NoneType None"),
+        (LINES, ["T"], "lines__0 is a map, and cannot be str 'T'"),
+        (NUMBERS, [1, "2"], "lines__1 takes a number"),
+        (NUMBERS, [1, -2], "lines__1: Ensure this value is greater than or equal to 0"),
+        (NUMBERS, [None], "lines__0 is missing: it takes a number"),
+        (NESTED, [[{"title": "T"}, {"title": 5}]], "lines__0__1__title takes text"),
+    ],
+)
+def test_elements_that_do_not_fit_are_refused_by_their_place(declared: Elements, value: Any, message: str) -> None:
+    with pytest.raises(InvalidValue, match=message):
+        declared.check(value, "lines")
+
+
+@pytest.mark.parametrize(
+    ("steps", "value", "message"),
+    [
+        ((0,), {"title": 5}, "said__title takes text"),
+        ((0,), None, "said is a map, and cannot be NoneType"),
+        ((3, "title"), 5, "said takes text"),
+        ((3, "title"), None, "said is missing"),
+        ((3, "title", "x"), 5, "title takes text .str., which has no places inside"),
+        (("title",), 5, "said: the places of a list are numbers from 0 up, not 'title'"),
+    ],
+)
+def test_a_place_in_an_element_is_held_to_what_was_declared_of_it(steps: Any, value: Any, message: str) -> None:
+    with pytest.raises(InvalidValue, match=message):
+        LINES.check_at(steps, value, "said")
+
+
+@pytest.mark.parametrize("steps", [(0, "other"), (0, "author", "age"), (0, "tags", 3)])
+def test_a_place_in_an_element_of_which_nothing_was_declared_takes_anything(steps: Any) -> None:
+    LINES.check_at(steps, 5, "said")
+
+
+def test_a_message_from_deep_inside_names_the_whole_path() -> None:
+    inner = type("Inner", (), {"day": models.DateAttribute(null=True)})
+    outer = type("Outer", (), {"stay": models.MapAttribute(schema=inner), "days": models.ListAttribute(schema=inner)})
+    with pytest.raises(InvalidValue, match="data__stay__day takes"):
+        Shape(outer).check({"stay": {"day": "soon"}, "days": [{}]}, "data")
+    with pytest.raises(InvalidValue, match="data__days__1__day takes"):
+        Shape(outer).check({"stay": {"a": 1}, "days": [{}, {"day": "soon"}]}, "data")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"schema": Base, "of": models.NumberAttribute()}, "A list has either schema=.* or of="),
+        ({"of": models.NumberAttribute}, "of=.*: the elements of a list are declared by an attribute, such as"),
+        ({"of": int}, "of=.*: the elements of a list are declared by an attribute, such as"),
+        ({"of": models.NumberAttribute(default=1)}, r"of=NumberAttribute\(\) cannot be given a default"),
+        ({"of": models.NumberAttribute(unique=True)}, "cannot be unique"),
+        ({"of": models.ReferenceAttribute("catalog.Company")}, "cannot be a reference"),
+        ({"schema": 3}, "The schema of a map is a class that declares its places"),
+    ],
+)
+def test_what_elements_cannot_be_is_refused(given: Any, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        models.ListAttribute(**given)

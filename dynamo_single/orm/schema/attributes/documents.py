@@ -11,7 +11,7 @@ from django.db import models
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.later import Later
 from dynamo_single.orm.schema.attributes.base import Absent, Attribute, Label, Null, T
-from dynamo_single.orm.schema.attributes.shapes import Shape
+from dynamo_single.orm.schema.attributes.shapes import Elements, Shape
 from dynamo_single.orm.schema.encoding import values
 from dynamo_single.orm.schema.fields import fields
 from dynamo_single.orm.schema.fields.forms import number_member
@@ -34,6 +34,13 @@ class DocumentAttribute(Attribute[T, Null]):
     field_class = fields.DocumentField
     document = True
     python_types: tuple[type, ...] = ()
+    #: What is declared of what lies inside.
+    shape: Shape | Elements | None = None
+
+    def check_whole(self, value: object) -> None:
+        """Hold a map or a list to what is declared of what lies inside."""
+        if self.shape is not None and value is not None:
+            self.shape.check(value, self.name)
 
     def clean(self, value: object) -> Any:
         """The value in the types that reading it back gives."""
@@ -73,18 +80,30 @@ class MapAttribute(DocumentAttribute[dict[str, Any], Null]):
         super().__init__(verbose_name, **options | {"null": null})
         self.shape = None if schema is None else Shape(schema)
 
-    def check_whole(self, value: object) -> None:
-        """Hold a map to its ``schema``."""
-        if self.shape is not None and value is not None:
-            self.shape.check(value, self.name)
-
 
 class ListAttribute(DocumentAttribute[list[Any], Null]):
-    """A list with values of any DynamoDB type."""
+    """A list with values of any DynamoDB type.
+
+    Elements that are maps can have a ``schema``, a class as ``MapAttribute`` takes it; elements of one kind are declared
+    by an attribute, ``of=models.NumberAttribute()``. Every write that changes the list, an element or a place in one is
+    held to it. Nothing is converted, and nothing that is stored is checked.
+    """
 
     attr_type = "L"
     expects = "a list"
     python_types = (list, tuple)
+
+    def __init__(
+        self,
+        verbose_name: Label | None = None,
+        *,
+        schema: type | None = None,
+        of: Attribute | None = None,
+        null: Null = False,  # type: ignore[assignment]  # see Attribute
+        **options: Any,
+    ) -> None:
+        super().__init__(verbose_name, **options | {"null": null})
+        self.shape = None if schema is None and of is None else Elements(schema, of)
 
 
 class JSONAttribute(Attribute[Any, Null]):

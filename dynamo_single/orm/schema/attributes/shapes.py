@@ -1,4 +1,4 @@
-"""What the places of a map have to hold, where a model says so: each is declared as an attribute would be.
+"""What the places of a map and the elements of a list have to hold, where a model says so: as attributes would.
 
 A shape looks at values and changes none. This module must not know how or when items are written.
 """
@@ -6,9 +6,11 @@ A shape looks at values and changes none. This module must not know how or when 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from django.core.exceptions import ValidationError
+from django.db.models import Field
 
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, MissingValue
 from dynamo_single.orm.schema.attributes.base import NOT_PROVIDED, Attribute
@@ -49,17 +51,81 @@ class Shape:
 
     def at(self, steps: Steps, said: str) -> Attribute | Shape | None:
         """What is declared of a place; ``None`` for nothing. Raises ``InvalidValue`` for a place inside of a value."""
-        found: Attribute | Shape | None = self
-        for number, step in enumerate(steps):
-            if isinstance(found, Attribute):
-                within = getattr(found, "shape", None)
-                if found.attr_type not in ("M", "L"):
-                    raise InvalidValue(f"{said}: {found.name} takes {found.expects}, which has no places inside.")
-                if within is None:
-                    return None
-                return within.at(steps[number:], said)  # type: ignore[no-any-return]  # of a MapAttribute
-            found = found.members.get(step) if found is not None and isinstance(step, str) else None
-        return found
+        if not steps:
+            return self
+        return _within(self.members.get(str(steps[0])), steps[1:], said)
+
+
+class Elements:
+    """What is declared of each element of one list: the same attribute, or a map with declared places.
+
+    ``schema`` is the class of such a map, ``of`` an attribute; one of the two is given.
+    """
+
+    def __init__(self, schema: type | None, of: object) -> None:
+        if schema is not None and of is not None:
+            raise ConfigurationError(
+                "A list has either schema=, for elements that are maps with declared places, or of=, for elements of "
+                "one kind: leave one of them out."
+            )
+        self.member: Attribute | Shape
+        if schema is not None:
+            self.member = Shape(schema)
+        elif isinstance(of, Attribute):
+            self.member = _as_declared(f"of={type(of).__name__}()", "element", of)
+        else:
+            raise ConfigurationError(
+                f"of={shown(of)}: the elements of a list are declared by an attribute, such as "
+                "of=models.NumberAttribute(), or by schema= and a class if they are maps with declared places."
+            )
+
+    def check(self, value: object, said: str) -> None:
+        """Raise ``InvalidValue`` or ``MissingValue`` for the first element that is not as declared; ``said`` is what
+        messages call the list."""
+        if not isinstance(value, list | tuple):
+            raise InvalidValue(f"{said} is a list, and cannot be {type(value).__name__} {shown(value)}.")
+        for number, each in enumerate(value):
+            self._check(each, f"{said}__{number}")
+
+    def check_at(self, steps: Steps, value: object, said: str) -> None:
+        """The same of a value for an element, or for a place inside of one."""
+        if len(steps) == 1 and isinstance(steps[0], int):
+            self._check(value, said)
+            return
+        member = self.at(steps, said)
+        if member is not None:
+            _check(member, value, said)
+
+    def at(self, steps: Steps, said: str) -> Attribute | Shape | None:
+        """What is declared of an element, or of a place inside of one; ``None`` for nothing.
+
+        Raises ``InvalidValue`` for a place inside of a value, and for one of a list that is no number.
+        """
+        if not isinstance(steps[0], int):
+            raise InvalidValue(f"{said}: the places of a list are numbers from 0 up, not {steps[0]!r}.")
+        return _within(self.member, steps[1:], said)
+
+    def _check(self, value: object, said: str) -> None:
+        if isinstance(self.member, Shape):
+            self.member.check(value, said)  # no element is absent: what is None is no map
+        else:
+            _check(self.member, value, said)
+
+
+def is_element(steps: Steps) -> bool:
+    """Whether a place is an element of a list: without it, the others close up, and nothing is missing."""
+    return bool(steps) and isinstance(steps[-1], int)
+
+
+def _within(member: Attribute | Shape | None, steps: Steps, said: str) -> Attribute | Shape | None:
+    if not steps or member is None:
+        return member
+    if isinstance(member, Shape):
+        return member.at(steps, said)
+    if member.attr_type not in ("M", "L"):
+        raise InvalidValue(f"{said}: {member.name} takes {member.expects}, which has no places inside.")
+    shape: Shape | Elements | None = getattr(member, "shape", None)
+    return None if shape is None else shape.at(steps, said)
 
 
 def sums_stay_right(member: Attribute | Shape | None) -> bool:
@@ -85,11 +151,17 @@ def _members(declared: type) -> Iterator[tuple[str, Attribute | Shape]]:
                 "models.DecimalAttribute(null=True), or by a class for a map with places of its own."
             )
         else:
-            _check_declaration(f"{declared.__qualname__}.{name}", each)
-            each.field = each.make_field()
-            each.field.attribute = each
-            each.field.set_attributes_from_name(name)
-            yield name, each
+            yield name, _as_declared(f"{declared.__qualname__}.{name}", name, each)
+
+
+def _as_declared(said: str, name: str, attribute: Attribute) -> Attribute:
+    """An attribute of a place, with a field of its own that no model has."""
+    _check_declaration(said, attribute)
+    attribute.name = attribute.name or name
+    attribute.field = attribute.make_field()
+    attribute.field.attribute = attribute
+    attribute.field.set_attributes_from_name(name)
+    return attribute
 
 
 def _check_declaration(said: str, attribute: Attribute) -> None:
@@ -104,7 +176,7 @@ def _check_declaration(said: str, attribute: Attribute) -> None:
         if given:
             raise ConfigurationError(
                 f"{said} cannot be {what}: what it declares is checked, and nothing is made of it. Give such a value "
-                "an attribute of its own beside the map, or the map itself a default."
+                "an attribute of its own beside the map or the list, or the map or the list itself a default."
             )
 
 
@@ -118,9 +190,13 @@ def _check(member: Attribute | Shape, value: object, said: str) -> None:
         return
     if not _is_stored_alike(member, value, said):
         raise InvalidValue(f"{said} takes {member.expects}, not {type(value).__name__} {shown(value)}.")
+    within: Shape | Elements | None = getattr(member, "shape", None)
+    if within is not None:
+        within.check(value, said)
     try:
         prepared = member.prepare(value)
-        member.field.validate(prepared, None)
+        # What is inside was looked at above, where messages know the whole path.
+        (member.field.validate if within is None else partial(Field.validate, member.field))(prepared, None)
         member.field.run_validators(prepared)
     except ValidationError as error:
         raise InvalidValue(f"{said}: {' '.join(error.messages)}") from error
