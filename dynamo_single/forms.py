@@ -255,7 +255,7 @@ class MergingModelForm(forms.ModelForm):  # type: ignore[type-arg]  # not generi
         prepared = field.prepare_value(value)
         # The admin wraps the widget of a reference, to put buttons beside it.
         widget: Any = getattr(field.widget, "widget", field.widget)
-        if isinstance(widget, forms.MultiWidget):
+        if isinstance(widget, forms.MultiWidget) and not hasattr(widget, "put"):
             parts: Any = widget.decompress(prepared)
             names: Any = widget.widgets_names  # type: ignore[attr-defined]  # the stubs lack it
             for suffix, each, part in zip(names, widget.widgets, parts, strict=True):
@@ -283,6 +283,9 @@ def in_words(field: Any, value: Any) -> str:
 
 
 def _set(data: Any, name: str, widget: Any, value: Any) -> None:
+    if hasattr(widget, "put"):  # of several inputs, which it knows itself
+        widget.put(data, name, value, _set)
+        return
     data.pop(name, None)
     if isinstance(widget, forms.CheckboxInput):
         if value:

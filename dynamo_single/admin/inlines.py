@@ -10,6 +10,7 @@ from django.http import HttpRequest
 
 from dynamo_single.admin import trash
 from dynamo_single.admin.editing.merging import MergesEdits
+from dynamo_single.admin.editing.rows import HasRows
 from dynamo_single.admin.forms import KeyInlineFormSet
 from dynamo_single.admin.references import KnowsReferences
 from dynamo_single.backend.errors import is_stored_in_dynamodb
@@ -17,7 +18,7 @@ from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.schema.kinds import DynamoModel
 
 
-class _Children(MergesEdits, KnowsReferences):
+class _Children(MergesEdits, HasRows, KnowsReferences):
     """What the two kinds of inlines share."""
 
     formset = KeyInlineFormSet

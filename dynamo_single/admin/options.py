@@ -24,6 +24,7 @@ from dynamo_single.admin import content_types, in_trash, trash
 from dynamo_single.admin.binary import ShowsBinary
 from dynamo_single.admin.editing import versions
 from dynamo_single.admin.editing.merging import MergesEdits
+from dynamo_single.admin.editing.rows import HasRows
 from dynamo_single.admin.editing.saving import SavesAtOnce
 from dynamo_single.admin.editing.unknown import ShowsUnknown
 from dynamo_single.admin.errors import REFUSALS
@@ -40,7 +41,6 @@ from dynamo_single.admin.responses import answered_by
 from dynamo_single.admin.table.objects import LeadsToItem
 from dynamo_single.exceptions import NotSupported, TooManyMatches, UnknownField, UnreadableItem
 from dynamo_single.orm.schema.fields.fields import IdentityField
-from dynamo_single.orm.schema.fields.shaped import ShapedFormField
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.registry import layout_of
 from dynamo_single.permission_fields import PermissionsField
@@ -69,6 +69,7 @@ class DynamoModelAdmin(
     ShowsUnknown,
     LeadsToItem,
     ReadsInlinesTogether,
+    HasRows,
     KnowsReferences,
     LoggedModelAdmin[M],
 ):
@@ -158,12 +159,9 @@ class DynamoModelAdmin(
         return search.by_keys(queryset, fields, text)[0], False
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: object) -> Any:
-        """Django's; permissions are chosen from two searched lists, a map with a schema has a row a place."""
+        """Django's; permissions are chosen from two searched lists."""
         if isinstance(db_field, PermissionsField):
             kwargs = {"widget": PermissionsFilter(db_field.verbose_name), **kwargs}
-        shape = getattr(getattr(db_field, "attribute", None), "shape", None)
-        if shape is not None:
-            kwargs = {"form_class": functools.partial(ShapedFormField, shape=shape), **kwargs}
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
     def get_changelist_formset(self, request: HttpRequest, **kwargs: object) -> Any:

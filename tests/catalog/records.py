@@ -58,3 +58,24 @@ class Receipt(models.Model):
 
     class Keys:
         primary = models.Key("RECEIPT#{receipt_id}", "#METADATA")
+
+
+class Till(models.Model):
+    """What slips lie in."""
+
+    till_id = models.UnicodeAttribute()
+
+    class Keys:
+        primary = models.Key("TILL#{till_id}", "#METADATA")
+
+
+class Slip(models.Model):
+    """A child with maps and lists that have schemas."""
+
+    till = models.ReferenceAttribute(Till)
+    slip_id = models.UnicodeAttribute()
+    lines = models.ListAttribute(default=list, blank=True, schema=Line)
+    data = models.MapAttribute(default=dict, blank=True, schema=Receipt.Data)
+
+    class Keys:
+        primary = models.Key("TILL#{till_id}", "SLIP#{slip_id}")

@@ -31,10 +31,10 @@ def form_of(response: Any) -> dict[str, Any]:
         if "name" in found and found.get("type") not in {"submit", "button"}:
             data[found["name"]] = found.get("value", "")
     for name, chosen in re.findall(
-        r'<select name="([\w-]+)".*?<option value="([^"]*)" selected', form, flags=re.DOTALL
+        r'<select name="([\w.-]+)".*?<option value="([^"]*)" selected', form, flags=re.DOTALL
     ):
         data[name] = chosen
-    for name, text in re.findall(r'<textarea name="([\w-]+)"[^>]*>\s*(.*?)</textarea>', form, flags=re.DOTALL):
+    for name, text in re.findall(r'<textarea name="([\w.-]+)"[^>]*>\s*(.*?)</textarea>', form, flags=re.DOTALL):
         data[name] = text
     data.pop("csrfmiddlewaretoken", None)
     return {name: value for name, value in data.items() if not name.startswith("_")}

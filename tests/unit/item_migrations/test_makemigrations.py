@@ -372,3 +372,20 @@ def test_the_edges_of_a_relation_are_a_model_that_is_made(app: History) -> None:
     assert "primary=dynamo_single.models.Key('Shop_tags#{shop_id}', '{tag_id}')" in text
     assert "'tags'" not in text
     assert app.make() == NOTHING
+
+
+def test_a_schema_of_a_map_or_of_a_list_is_no_change(app: History) -> None:
+    """It says what is written from now on, and nothing of how it is stored."""
+    declared = type("Line", (), {"price": models.NumberAttribute()})
+    app.model(
+        data=models.MapAttribute(default=dict),
+        lines=models.ListAttribute(null=True),
+        marks=models.ListAttribute(null=True),
+    )
+    app.make()
+    app.model(
+        data=models.MapAttribute(default=dict, schema=declared),
+        lines=models.ListAttribute(null=True, schema=declared),
+        marks=models.ListAttribute(null=True, of=models.UnicodeAttribute()),
+    )
+    assert app.make() == NOTHING

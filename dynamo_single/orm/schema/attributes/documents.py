@@ -84,9 +84,9 @@ class MapAttribute(DocumentAttribute[dict[str, Any], Null]):
 class ListAttribute(DocumentAttribute[list[Any], Null]):
     """A list with values of any DynamoDB type.
 
-    Elements that are maps can have a ``schema``, a class as ``MapAttribute`` takes it; elements of one kind are declared
-    by an attribute, ``of=models.NumberAttribute()``. Every write that changes the list, an element or a place in one is
-    held to it. Nothing is converted, and nothing that is stored is checked.
+    Elements that are maps can have a ``schema``, a class as ``MapAttribute`` takes it; elements of one kind are
+    declared by an attribute, ``of=models.NumberAttribute()``. Every write that changes the list, an element or a place
+    in one is held to it. Nothing is converted, and nothing that is stored is checked.
     """
 
     attr_type = "L"

@@ -1,0 +1,286 @@
+"""A list whose elements are declared, in a form: a row for each element, which can be changed, moved and taken out.
+
+This module knows an element by the form field of its row, and must not know what declares it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
+from msgspec import Struct
+
+from dynamo_single.exceptions import InvalidValue
+from dynamo_single.orm.schema.fields.documents import document_text
+from dynamo_single.orm.schema.fields.forms import DocumentFormField
+
+#: Values of a row that is left out.
+EMPTY: Final = (None, "")
+#: How many inputs the rows of one list may have; a longer list is JSON. Django takes 1,000 of a request unless
+#: ``DATA_UPLOAD_MAX_NUMBER_FIELDS`` says otherwise.
+MAX_INPUTS: Final = 400
+_TWICE: Final = _("The JSON has another list than the rows. Take it out there, or leave the rows empty.")
+
+
+class SentRow(Struct, frozen=True):
+    """A row as it was sent: what its field takes, the place that was typed for it, and whether it goes."""
+
+    value: Any
+    position: str
+    is_removed: bool
+
+
+class SentRows(Struct, frozen=True):
+    """A list as it was sent. ``is_whole`` is false where the number of rows is none."""
+
+    rows: tuple[SentRow, ...] = ()
+    rest: str | None = None
+    is_whole: bool = True
+
+    def __str__(self) -> str:
+        """As one text, which differs where what was sent does."""
+        return "\x00".join(
+            (*(_as_text([each.value, each.position, each.is_removed]) for each in self.rows), self.rest or "")
+        )
+
+
+def _as_text(value: object) -> str:
+    return "\x01".join(map(_as_text, value)) if isinstance(value, list | tuple) else "" if value is None else str(value)
+
+
+class Elements(Struct, frozen=True):
+    """What a list's form knows of its elements.
+
+    ``shown`` is what a row's widget takes for a stored element, ``None`` where it would not give the same one back;
+    ``held`` is a cleaned value as a document holds it. ``extra`` is the number of empty rows.
+    """
+
+    field: Any
+    shown: Callable[[Any], Any]
+    held: Callable[[Any], Any]
+    extra: int
+
+    def fits(self, value: object) -> bool:
+        """Whether rows show a list, and give it back as it is."""
+        if not isinstance(value, list):
+            return False
+        return self.inputs(value) <= MAX_INPUTS and all(self.shown(each) is not None for each in value)
+
+    def inputs(self, value: Any) -> int:
+        """The number of inputs that a list's rows have."""
+        rows = [*(value if isinstance(value, list) else ()), *([None] * self.extra)]
+        return sum(inputs_of(self.field, each) + 2 for each in rows) + 2
+
+
+def inputs_of(field: Any, value: object) -> int:
+    """The number of inputs that a form field has for a value."""
+    return int(field.inputs(value)) if hasattr(field, "inputs") else 1
+
+
+class ListedWidget(forms.Widget):
+    """The rows of a list; takes the whole list as JSON under its own name as well."""
+
+    template_name = "dynamo_single/forms/listed.html"
+    use_fieldset = True
+
+    def __init__(self, elements: Elements, rest: Any, attrs: Any = None) -> None:
+        super().__init__(attrs)
+        self.elements, self.rest = elements, rest
+
+    @property
+    def media(self) -> Any:
+        """What the widgets in it need."""
+        return self.elements.field.widget.media + self.rest.media
+
+    def id_for_label(self, id_: str) -> str:
+        """None: each input has a label of its own."""
+        return ""
+
+    def use_required_attribute(self, initial: object) -> bool:
+        """No: a row that is left empty is left out."""
+        return False
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> SentRows:
+        """The rows as they were sent; a list that was sent as one text has none."""
+        if name in data:
+            return SentRows(rest=data[name])
+        try:
+            count = int(data.get(_part(name, "count")) or 0)
+        except ValueError:
+            count = -1
+        if not 0 <= count <= MAX_INPUTS:
+            return SentRows(is_whole=False)
+        widget = self.elements.field.widget
+        rows = (
+            SentRow(
+                widget.value_from_datadict(data, files, _part(name, number)),
+                str(data.get(_part(name, number, "position"), "")).strip(),
+                bool(data.get(_part(name, number, "remove"))),
+            )
+            for number in range(count)
+        )
+        return SentRows(tuple(rows), data.get(_part(name, "json")))
+
+    def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:
+        """Whether neither the list nor its rows were sent."""
+        return name not in data and _part(name, "count") not in data
+
+    def put(self, data: Any, name: str, value: Any, put: Callable[[Any, str, Any, Any], None]) -> None:
+        """Give data what this widget would send for a list; ``put`` does so for the widget of an input."""
+        sent, _is_listed = self._rows(value)
+        data.pop(name, None)
+        data[_part(name, "count")] = str(len(sent.rows))
+        data[_part(name, "json")] = sent.rest or ""
+        for number, row in enumerate(sent.rows):
+            put(data, _part(name, number), self.elements.field.widget, row.value)
+            data[_part(name, number, "position")] = row.position
+            data.pop(_part(name, number, "remove"), None)
+
+    def format_value(self, value: object) -> object:
+        """As it is: the rows are made of it."""
+        return value
+
+    def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
+        """Django's, with the rows."""
+        context: dict[str, Any] = super().get_context(name, value, attrs)
+        sent, is_listed = self._rows(value)
+        shared = {"disabled": True} if context["widget"]["attrs"].get("disabled") else {}
+        stem = context["widget"]["attrs"].get("id") or f"id_{name}"
+        found = []
+        for number, row in enumerate(sent.rows):
+            text = _("Row %(number)d") if row.position else _("Row %(number)d, new")
+            label = text % {"number": number + 1}
+            place = {**shared, "id": f"{stem}-{number}", "aria-label": label}
+            shown = self.elements.field.widget.get_context(_part(name, number), row.value, place)["widget"]
+            shown["attrs"].pop("required", None)
+            found.append({"label": label, "widget": shown, "sent": row, "name": _part(name, number), "id": place["id"]})
+        rest = self.rest.get_context(_part(name, "json"), sent.rest, {**shared, "id": f"{stem}-json"})["widget"]
+        rest["attrs"].pop("required", None)
+        context["widget"] |= {
+            "rows": found,
+            "rest": rest,
+            "count_name": _part(name, "count"),
+            "is_listed": is_listed,
+            "is_disabled": bool(shared),
+        }
+        return context
+
+    def _rows(self, value: Any) -> tuple[SentRows, bool]:
+        """What is shown of a value, as it would be sent, and whether rows show it."""
+        if isinstance(value, SentRows):
+            return value, bool(value.rows) or not value.rest
+        if value is not None and not self.elements.fits(value):
+            return SentRows(rest=document_text(value)), False
+        shown = [SentRow(self.elements.shown(each), str(number), False) for number, each in enumerate(value or (), 1)]
+        rows = (*shown, *([SentRow(None, "", False)] * self.elements.extra))
+        return SentRows(rows, "[]" if value == [] else ""), True
+
+
+class ListedFormField(forms.Field):
+    """A list whose elements are declared. An empty row is left out, and so is one that is to be removed.
+
+    Rows come in the order of their places. A list that rows cannot show as it is, since it is too long or holds what
+    was not declared, is JSON.
+    """
+
+    default_error_messages = {  # noqa: RUF012 - as Django declares it
+        "broken": _("The rows of this list did not arrive as they were sent. Open the page again."),
+        "position": _("Enter the place of the row as a whole number."),
+        "twice": _TWICE,
+    }
+
+    def __init__(self, *, elements: Elements, is_inside: bool = False, empty: Any = None, **kwargs: Any) -> None:
+        for name in ("encoder", "decoder", "max_length", "holds"):
+            kwargs.pop(name, None)
+        self.rest = DocumentFormField(holds=list, required=False)
+        self.elements, self.empty = elements, empty
+        # Where the list lies in a map, the map's own JSON has what rows do not show.
+        kwargs["widget"] = ListedWidget(elements, forms.HiddenInput() if is_inside else self.rest.widget)
+        # Django asks for it where a default is a function.
+        kwargs["show_hidden_initial"] = False
+        super().__init__(**kwargs)
+
+    def inputs(self, value: object) -> int:
+        """The number of inputs that a list has."""
+        return self.elements.inputs(value)
+
+    def gives_back(self, value: object) -> bool:
+        """Whether rows show a list as it is."""
+        return self.elements.fits(value)
+
+    def clean(self, value: Any) -> Any:
+        """The list; an error names its row."""
+        if not isinstance(value, SentRows):
+            return value
+        if not value.is_whole:
+            raise ValidationError(self.error_messages["broken"], "broken")
+        errors: list[Any] = []
+        found: list[tuple[float, Any]] = []
+        for number, row in enumerate(value.rows, 1):
+            held = None if row.is_removed else self._held(row, number, errors)
+            if held not in EMPTY:
+                found.append((self._place(row, number, errors), held))
+        rest = tried(self.rest.clean, value.rest, "", errors)
+        if errors:
+            raise ValidationError(errors)
+        listed = [held for _place, held in sorted(found, key=_first)]
+        if listed and rest and rest != listed:
+            raise ValidationError(self.error_messages["twice"], "invalid")
+        cleaned = listed or (self.empty if rest is None else rest)
+        if self.required and not cleaned:
+            raise ValidationError(self.error_messages["required"], "required")
+        self.run_validators(cleaned)
+        return cleaned
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        """Compare lists."""
+        try:
+            return not self.disabled and bool(self.clean(data) != (self.empty if initial is None else initial))
+        except ValidationError:
+            return True
+
+    def in_words(self, value: object) -> str:
+        """The list on one line, for messages and the log."""
+        return "" if value is None else document_text(value, indent=None)
+
+    def _held(self, row: SentRow, number: int, errors: list[Any]) -> Any:
+        said = _("Row %(number)d") % {"number": number}
+        cleaned = None if row.value in EMPTY else tried(self.elements.field.clean, row.value, f"{said}: ", errors)
+        return None if cleaned in EMPTY else tried(self.elements.held, cleaned, f"{said}: ", errors)
+
+    def _place(self, row: SentRow, number: int, errors: list[Any]) -> float:
+        """Where a row comes: one that moves up comes in front of what is there, one that moves down after it."""
+        if not row.position:
+            return float("inf")
+        try:
+            wanted = int(row.position)
+        except ValueError:
+            said = _("Row %(number)d") % {"number": number}
+            errors.append(ValidationError(f"{said}: {self.error_messages['position']}", "invalid"))
+            return 0.0
+        # More than any row's: a float ends somewhere.
+        wanted = min(max(wanted, 0), MAX_INPUTS + 1)
+        return wanted + (0 if wanted == number else 0.5 if wanted > number else -0.5)
+
+
+def _part(name: str, *parts: object) -> str:
+    """The name of an input of a list, which no other field has: no attribute's name has a point in it."""
+    return ".".join(map(str, (name, *parts)))
+
+
+def _first(pair: Sequence[Any]) -> Any:
+    return pair[0]
+
+
+def tried(make: Callable[[Any], Any], given: Any, said: str, errors: list[Any]) -> Any:
+    """What is made of a value; ``None`` where it is refused, which goes to the errors after what they begin with."""
+    try:
+        return make(given)
+    except ValidationError as error:
+        errors += [ValidationError(f"{said}{message}", "invalid") for message in error.messages]
+    except InvalidValue as error:
+        errors.append(ValidationError(f"{said}{error}", "invalid"))
+    return None
