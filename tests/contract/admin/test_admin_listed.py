@@ -66,7 +66,7 @@ def lines(**given: Any) -> Any:
 
 @pytest.mark.parametrize("held", HELD)
 def test_whoever_changes_nothing_changes_nothing(catalog: Pages, held: Any) -> None:
-    """Of any list, and no field is said to have changed."""
+    """Of any list, and the log names no field."""
     before = receipt(**held)
     assert sent(catalog).status_code == 302
     assert Receipt.objects.get(pk="r")._stored == before._stored
