@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Warning
 
 from accounts.conf import PHONE, account_settings
-from accounts.identifiers import phone_of
+from accounts.identifiers import numbers_begin_with, phone_of
 from accounts.models import User
 
 #: How many names a message has.
@@ -57,13 +57,14 @@ def check_names(
 ) -> list[CheckMessage]:
     """W002: user names that read as telephone numbers, with which nobody logs in where numbers are a way to.
 
-    One Query a megabyte of the users whose names begin with a digit or ``+``, eleven at least.
+    One Query a megabyte of the users whose names begin as numbers do: with a plus or a parenthesis, four at least, and
+    with ``PHONE_REGION`` also with a digit, 24.
     """
     if not databases or PHONE not in account_settings().login_with:
         return []
     found = [
         user.username
-        for first in "+0123456789"
+        for first in numbers_begin_with()
         for user in User.objects.filter(username__startswith=first).iterator()
         if phone_of(user.username) is not None
     ]

@@ -48,10 +48,19 @@ def phone_of(typed: str) -> str | None:
     settings = conf.account_settings()
     if conf.PHONE not in settings.login_with:
         return None
-    # Not every project has the library that knows the world's numbers.
-    phones: Any = import_module("accounts.phones")
-    found: str | None = phones.normal(typed, settings.phone_region)
+    found: str | None = _phones().normal(typed, settings.phone_region)
     return found
+
+
+def numbers_begin_with() -> str:
+    """What a text begins with that reads as a telephone number, where people log in with these."""
+    found: str = _phones().beginnings(conf.account_settings().phone_region)
+    return found
+
+
+def _phones() -> Any:
+    # Not every project has the library that knows the world's numbers.
+    return import_module("accounts.phones")
 
 
 def refuse_unused(kind: str, *, elsewhere: bool = False) -> None:

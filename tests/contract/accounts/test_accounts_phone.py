@@ -226,6 +226,38 @@ def test_an_older_name_that_reads_as_a_number_is_no_way_in(john: User, settings:
     assert checks.check_names() == []
 
 
+@pytest.mark.parametrize("name", ["mike+15550100", "Mike5550100", "user_2025550100", "800flowers", ".2025550100"])
+def test_a_name_that_has_a_number_in_it_is_a_name(john: User, settings: Any, name: str) -> None:
+    """Also where numbers are read without their country: who has such a name signs up, and logs in by it."""
+    settings.ACCOUNTS = {"LOGIN_WITH": ["email", "username", "phone"], "PHONE_REGION": "US"}
+    add(john)
+    named = User(username=name)
+    named.set_password(PASSWORD)
+    named.full_clean()
+    named.save()
+    assert log_in(name) == named
+    with pytest.raises(InvalidValue, match="is no telephone number"):
+        add(named, name)
+    assert checks.check_names(databases=["default"]) == []
+
+
+@pytest.mark.parametrize("name", ["+1 555 0100", "202-555-0100", "(555) 0100", "\uff0b15550100", "\uff12\uff10\uff12 555-0100"])
+def test_each_older_name_that_reads_as_a_number_is_reported(john: User, settings: Any, name: str) -> None:
+    settings.ACCOUNTS = {"LOGIN_WITH": ["email", "username", "phone"], "PHONE_REGION": "US"}
+    User.objects.create(username=name)
+    (message,) = checks.check_names(databases=["default"])
+    assert f"1 user names read as telephone numbers: '{name}'." in message.msg
+
+
+@pytest.mark.parametrize(("region", "queries"), [(None, 4), ("US", 24)])
+def test_what_reads_as_a_number_is_looked_for_by_its_beginning(
+    john: User, settings: Any, region: str | None, queries: int
+) -> None:
+    settings.ACCOUNTS = {"LOGIN_WITH": ["phone"], "PHONE_REGION": region}
+    with assert_requests(["Query"] * queries):
+        checks.check_names(databases=["default"])
+
+
 def test_without_the_setting_a_number_is_a_text(john: User, settings: Any) -> None:
     """And nobody logs in with it, though it is stored."""
     add(john)
