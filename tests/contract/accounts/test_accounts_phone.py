@@ -241,7 +241,9 @@ def test_a_name_that_has_a_number_in_it_is_a_name(john: User, settings: Any, nam
     assert checks.check_names(databases=["default"]) == []
 
 
-@pytest.mark.parametrize("name", ["+1 555 0100", "202-555-0100", "(555) 0100", "\uff0b15550100", "\uff12\uff10\uff12 555-0100"])
+@pytest.mark.parametrize(
+    "name", ["+1 555 0100", "202-555-0100", "(555) 0100", "\uff0b15550100", "\uff12\uff10\uff12 555-0100"]
+)
 def test_each_older_name_that_reads_as_a_number_is_reported(john: User, settings: Any, name: str) -> None:
     settings.ACCOUNTS = {"LOGIN_WITH": ["email", "username", "phone"], "PHONE_REGION": "US"}
     User.objects.create(username=name)

@@ -18,13 +18,17 @@ import django
 django.setup()
 
 from django.db.models import F  # noqa: E402 - Django is set up first
+from django.test import override_settings  # noqa: E402
 
+from accounts.models import User  # noqa: E402
+from accounts.ways import LastWay  # noqa: E402
 from dynamo_single import models, transactions  # noqa: E402
 from dynamo_single.exceptions import (  # noqa: E402
     AlreadyExists,
     ConditionNotMet,
     Conflict,
     DynamoSingleError,
+    InvalidValue,
     StaleObject,
     UniqueViolation,
 )
@@ -35,6 +39,8 @@ from tests.catalog.seats import Seat  # noqa: E402
 from tests.catalog.stocks import Ledger, Stock  # noqa: E402
 from tests.deep import examples  # noqa: E402
 
+#: How people log in while they race for it.
+WAYS = {"LOGIN_WITH": ["email", "phone", "google"]}
 #: How often each process tries to have the same value, and how often it renames something.
 SAME, RENAMES = examples(16, 64), examples(30, 60)
 #: What a race may be lost by.
@@ -271,6 +277,32 @@ def endless(process: int) -> None:
             print("still here", flush=True)
 
 
+def ways_wanted(process: int) -> list[str]:
+    """Make a user who wants identifiers that all want; those that became this user's, in the order of getting them."""
+    chosen = random.Random(process)
+    wanted = [*(("email", f"{n}@example.org") for n in range(12)), *(("google", f"{n}") for n in range(12))]
+    chosen.shuffle(wanted)
+    with override_settings(ACCOUNTS=WAYS):
+        user: Any = User.objects.create_user(f"racer{process}", f"racer{process}@example.org", "secret")
+        add: Any = user.logins.add
+        won = [each for each in wanted if attempt(lambda each=each: add(*each), UniqueViolation, InvalidValue)]
+        for number in ("+15550100", "+15550101"):
+            if user.phone is None and attempt(lambda number=number: add("phone", number), UniqueViolation):
+                won.append(("phone", number))
+    return [identifier for _, identifier in won]
+
+
+def ways_removed(process: int) -> int:
+    """Take one of three ways from each of some users, another one than two other processes; how often that was done."""
+    done = 0
+    with override_settings(ACCOUNTS=WAYS):
+        for number in range(20):
+            way = (("email",), ("phone",), ("google", f"{number}"))[process % 3]
+            logins: Any = loaded(User, f"{number}").logins
+            done += attempt(lambda logins=logins, way=way: logins.remove(*way), LastWay, StaleObject, ConditionNotMet)
+    return done
+
+
 RACES: dict[str, Callable[[int], Any]] = {
     race.__name__: race
     for race in (
@@ -291,6 +323,8 @@ RACES: dict[str, Callable[[int], Any]] = {
         seats_taken,
         bulk_created,
         swapped,
+        ways_wanted,
+        ways_removed,
         endless,
     )
 }

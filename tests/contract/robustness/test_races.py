@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from accounts.models import User
 from dynamo_single.table import Table
 from tests.catalog.chat import ChatChannel, ChatMembership, ChatServer, ChatUser
 from tests.catalog.models import Member, Order
@@ -17,6 +18,8 @@ from tests.contract.robustness.race_processes import answer, started, tell
 from tests.contract.tables import assert_consistent, claims
 
 PROCESSES = 8
+#: As in ``race_worker``, which sets Django up.
+WAYS = {"LOGIN_WITH": ["email", "phone", "google"]}
 
 
 class Racers:
@@ -214,3 +217,30 @@ def test_transactions_move_amounts_without_losing_any(racers: Racers, table: Tab
         Ledger.objects.create(code=name, total=100)
     assert sum(racers.run("swapped")) > 0
     assert sum(each.total for each in Ledger.objects.all()) == 300
+
+
+def test_each_identifier_that_users_want_at_once_is_one_users(racers: Racers, table: Table, settings: Any) -> None:
+    """Addresses, accounts elsewhere and telephone numbers: whoever was told so has it, and its login leads there."""
+    settings.ACCOUNTS = WAYS
+    outcomes = racers.run("ways_wanted")
+    won = {identifier: f"racer{process}" for process, outcome in enumerate(outcomes) for identifier in outcome}
+    assert sum(map(len, outcomes)) == len(won) == 12 + 12 + 2
+    for identifier, name in won.items():
+        if identifier.isdigit():
+            assert User.objects.get_by_identity("google", identifier).username == name
+        else:
+            assert User.objects.get_by_identifier(identifier).username == name
+    assert_consistent()
+
+
+def test_ways_that_are_removed_at_once_leave_one_each(racers: Racers, table: Table, settings: Any) -> None:
+    """Three ways of each user, and processes that take one of each: nobody is left without any."""
+    settings.ACCOUNTS = WAYS
+    for number in range(20):
+        user = User.objects.create_user(f"u{number}", f"{number}@example.org", "x", user_id=f"{number}")
+        user.logins.add("phone", f"+155501{number:02}")
+        user.logins.add("google", f"{number}")
+    racers.run("ways_removed")
+    users = User.objects.consistent().in_bulk([f"{number}" for number in range(20)])
+    assert [len(user.ways) for user in users.values()] == [1] * 20
+    assert_consistent()
