@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 
 import pytest
 from django.contrib import admin
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
+from dynamo_single.admin.lists import scanning
 from project.directory.models import Company
 
 WORDS = ("Zeta", "Bakery", "harbour", "Works", "Kettle", "Zetaland")
@@ -133,3 +135,77 @@ def test_looking_through_a_large_list(signed_in: Page, picture: Callable[[str], 
     assert rows(page) == [f"{number:04} the harbour" for number in range(7, 5000, 500)]
     expect(page.locator("#scan-stop")).to_be_hidden()
     picture("list-looked-through")
+
+
+@pytest.fixture
+def fifty(table: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fifty companies, where twenty are as many as a list holds, and as a step looks at."""
+    monkeypatch.setattr(type(admin.site.get_model_admin(Company)), "list_max_in_memory", 20)
+    monkeypatch.setattr(scanning, "_CHUNK", 10)
+    Company.objects.bulk_create(Company(name=f"Company {number:04}") for number in range(50))
+
+
+@pytest.fixture
+def looking(signed_in: Page, fifty: None) -> Iterator[tuple[Page, list[Route]]]:
+    """A page that looks through them, and those of its further steps that are not let through yet."""
+    held: list[Route] = []
+    page = signed_in
+    page.goto("/admin/directory/company/?q=harbour")
+    page.route(re.compile(r"scan=.*"), lambda route: held.append(route) if is_step(route) else route.continue_())
+    follow(page, page.get_by_role("link", name="Look through all companies"))
+    expect(page.locator("#scan-stop")).to_be_visible()
+    yield page, held
+    page.unroute_all(behavior="ignoreErrors")
+
+
+def is_step(route: Route) -> bool:
+    """Whether the page's script asks for it, and not the browser for a page."""
+    return route.request.resource_type == "fetch"
+
+
+def let_through(page: Page, held: list[Route]) -> None:
+    """Answer the step that the page waits for."""
+    while not held:
+        page.wait_for_timeout(20)
+    held.pop(0).continue_()
+
+
+def test_a_look_through_a_list_is_stopped(looking: tuple[Page, list[Route]]) -> None:
+    """The step on its way is shown, and no other is asked for."""
+    page, held = looking
+    page.locator("#scan-stop").click()
+    let_through(page, held)
+    expect(page.locator("#scan-stop")).to_be_hidden()
+    expect(page.locator(".scan-progress")).to_contain_text("40 items looked through")
+    assert held == []
+
+
+def test_what_was_stopped_is_gone_on_with(looking: tuple[Page, list[Route]]) -> None:
+    """From where it was, by the link that is left; with the keyboard, which is there already."""
+    page, held = looking
+    page.locator("#scan-stop").focus()
+    page.keyboard.press("Enter")
+    let_through(page, held)
+    link = page.get_by_role("link", name="Look further")
+    expect(link).to_be_focused()
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    expect(page.locator(".scan-progress")).to_contain_text("Everything was looked through.")
+
+
+def test_a_look_through_a_list_that_fails_says_why(looking: tuple[Page, list[Route]]) -> None:
+    """Whose session ends meanwhile is shown the login."""
+    page, held = looking
+    page.context.clear_cookies()
+    let_through(page, held)
+    expect(page.locator("#id_username")).to_be_visible()
+
+
+@pytest.mark.usefixtures("fifty")
+def test_a_link_from_elsewhere_does_not_look_through_a_list(signed_in: Page) -> None:
+    """It waits for a click after the first step."""
+    page = signed_in
+    page.goto("/admin/directory/company/?q=harbour&scan=")
+    page.wait_for_load_state("networkidle")
+    expect(page.locator("#scan-stop")).to_be_hidden()
+    expect(page.locator(".scan-progress")).to_contain_text("20 items looked through")

@@ -154,7 +154,7 @@ class KeyChangeList(ChangeList):
             self.result_count = 0
             return
         if self._scan is not None and self.scan_budget:
-            self._look_through(scanning.begun(self._scan))
+            self._look_through(scanning.begun(request, self._scan))
             return
         if self._cursor is not None:
             self._read_by_keys(request)
@@ -268,8 +268,15 @@ class KeyChangeList(ChangeList):
         """The address of the next step through the list, or of the first one where keys did not answer all of it."""
         if self.progress is None:
             is_asked = self.scan_budget and (self.query or self.has_active_filters) and not self.is_complete
-            return self.get_query_string({scanning.SCAN_VAR: "", ORDER_VAR: None}) if is_asked else None
-        return None if self.progress.is_over else self.get_query_string({scanning.SCAN_VAR: str(self.progress)})
+            begin = {scanning.SCAN_VAR: scanning.place(self._request), ORDER_VAR: None}
+            return self.get_query_string(begin) if is_asked else None
+        further = {scanning.SCAN_VAR: scanning.place(self._request, self.progress)}
+        return None if self.progress.is_over else self.get_query_string(further)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the page asks for the next steps by itself: not where somebody followed a link from elsewhere."""
+        return bool(self._scan)
 
     def _ask_filters(self, request: HttpRequest) -> None:
         """Ask now what the template will ask: what cannot be answered is left out of the page, and said."""

@@ -1,7 +1,8 @@
 """Looking through a large list for what no key answers: step by step, by those who ask for it, within a budget.
 
 A step reads what the list's own key gives from where the last one ended, or the table where no key lists the model, and
-compares in Python. Where it ended, and what was read so far, goes along in the address, signed.
+compares in Python. Where it ended, and what was read so far, goes along in the address, signed for the user: nothing is
+stored, so that whoever stops asking has stopped it, and nobody can make others go on.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Any
 
 from django.core import signing
 from django.core.exceptions import SuspiciousOperation
+from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from msgspec import Struct
 
@@ -52,19 +54,29 @@ class Progress(Struct, frozen=True):
         """Whether everything was looked at."""
         return self.is_over and not self.cursor
 
-    def __str__(self) -> str:
-        """The progress as it stands in an address, signed."""
-        return signing.dumps([self.cursor, self.read, self.found, self.requests, self.units], salt=_SALT)
+
+def place(request: HttpRequest, progress: Progress | None = None) -> str:
+    """The progress as it stands in an address, signed for the user; without one, the place to begin at."""
+    values = progress or Progress()
+    found = [values.cursor, values.read, values.found, values.requests, values.units]
+    return signing.dumps(found, salt=_salt(request))
 
 
-def begun(text: str) -> Progress:
-    """The progress that an address holds; one that was changed is a wrong request."""
+def begun(request: HttpRequest, text: str) -> Progress:
+    """The progress that an address holds; one that was changed, or given to another user, is a wrong request.
+
+    Without one it is the first step, which anybody can link to. Only a place of ours goes on by itself.
+    """
     if not text:
         return Progress()
     try:
-        return Progress(*signing.loads(text, salt=_SALT))
+        return Progress(*signing.loads(text, salt=_salt(request)))
     except (signing.BadSignature, ValueError) as error:
         raise SuspiciousOperation("The place in a list is not one that this site gave.") from error
+
+
+def _salt(request: HttpRequest) -> str:
+    return f"{_SALT}:{request.user.pk}"
 
 
 def budget_of(model_admin: Any) -> int:

@@ -66,7 +66,7 @@ def _scan_link(model_admin: Any, request: HttpRequest, error: Exception) -> str:
     asked = request.GET.copy()
     for name in ("o", "p", "e", CURSOR_VAR):
         asked.pop(name, None)
-    asked[scanning.SCAN_VAR] = ""
+    asked[scanning.SCAN_VAR] = scanning.place(request)
     return f"?{asked.urlencode()}"
 
 

@@ -409,7 +409,7 @@ def test_looking_through_keeps_the_filters(large: Pages, monkeypatch: pytest.Mon
     for number in range(3):
         Person.objects.create(company=Company.objects.all()[0], name=f"P{number}")
     page = large.get(f"{PERSON}?q=P&o=1").content.decode()
-    assert 'href="?q=P&amp;scan="' in page
+    assert re.search(r'href="\?q=P&amp;scan=[^"&]+"', page)
 
 
 def test_rows_of_an_uncounted_page_are_edited(paged: Pages, monkeypatch: pytest.MonkeyPatch) -> None:

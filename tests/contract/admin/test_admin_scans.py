@@ -159,6 +159,37 @@ def test_a_place_in_another_list_is_a_wrong_request(large: Pages) -> None:
     assert large.get(f"{PERSON}?q=zeta&scan={place}").status_code == 400
 
 
+def test_a_place_that_another_user_was_given_is_a_wrong_request(large: Pages, staff: Any) -> None:
+    """Whoever began to look through a list is the only one who goes on."""
+    place = link(large.get(f"{COMPANY}?q=zeta&scan="), "next")
+    assert staff("directory.view_company").get(COMPANY + place).status_code == 400
+
+
+def test_what_the_page_offers_goes_on_by_itself(large: Pages) -> None:
+    """The place to begin at is signed for the user, too."""
+    begin = offered(large.get(f"{COMPANY}?q=0"))
+    assert "data-goes-on" in large.get(COMPANY + begin).content.decode()
+
+
+def test_what_another_site_links_to_is_one_step(large: Pages) -> None:
+    """It costs what any page of the list may; the next step takes a click."""
+    page = large.get(f"{COMPANY}?q=zeta&scan=", sends=["Query"]).content.decode()
+    assert "data-goes-on" not in page
+
+
+def test_what_another_site_offers_to_begin_with_is_a_wrong_request(large: Pages, staff: Any) -> None:
+    """A user's own link is of no use to make another user go on."""
+    begin = offered(staff("directory.view_company").get(f"{COMPANY}?q=0"))
+    assert large.get(COMPANY + begin).status_code == 400
+
+
+def test_a_step_stores_nothing(large: Pages) -> None:
+    """There is nothing to stop but asking: a page that is closed leaves nothing behind, and may be asked for again."""
+    second = COMPANY + link(large.get(f"{COMPANY}?q=zeta&scan="), "next")
+    first_time = shown(large.get(second, sends=["Query"]))
+    assert shown(large.get(second, sends=["Query"])) == first_time
+
+
 @pytest.mark.parametrize(("permission", "status"), [("directory.view_company", 200), ("directory.view_person", 403)])
 def test_who_may_see_the_list_may_look_through_it(large: Pages, staff: Any, permission: str, status: int) -> None:
     """Nobody else reads anything."""
