@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from socketserver import ThreadingMixIn
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,10 @@ from django.contrib.staticfiles.handlers import StaticFilesHandler
 from django.core.wsgi import get_wsgi_application
 from django.test import Client, override_settings
 
+from dynamo_single.admin.jobs.models import AdminJob
+from dynamo_single.clock import now
 from dynamo_single.table import Table
+from project.directory.models import Company, Office, Person
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -112,6 +116,42 @@ def signed_in(page: Page, admin: Any, address: str) -> Page:
     name = settings.SESSION_COOKIE_NAME
     page.context.add_cookies([{"name": name, "value": client.cookies[name].value, "url": address}])
     return page
+
+
+@pytest.fixture
+def acme(table: object) -> Company:
+    """A company with two people and an office."""
+    company = Company.objects.create(company_id="acme", name="Acme", stock="ACM")
+    Person.objects.create(company=company, person_id="ann", name="Ann Lee", email="ann@example.com", role="founder")
+    Person.objects.create(company=company, person_id="ben", name="Ben Ode", email="ben@example.com")
+    Office.objects.create(company=company, office_id="ghent", city="Ghent", address="1 Example Street")
+    return company
+
+
+@pytest.fixture
+def paths(signed_in: Page, admin: Any) -> list[str]:
+    """Addresses with something on them: lists, forms, the trash, a job, the pages of the table, health and the log."""
+    acme = Company.objects.create(company_id="acme", name="Acme " + "and Sons " * 8, stock="ACM")
+    Person.objects.create(company=acme, person_id="ann", name="Ann Lee", email=f"{'a' * 60}@example.com")
+    Office.objects.create(company=acme, office_id="ghent", city="Ghent", address="1 Example Street, " * 9)
+    Company.objects.create(company_id="old", name="Old").delete()
+    job = AdminJob.objects.create(
+        user_key=str(admin.pk),
+        label="directory.company",
+        action="delete",
+        keys=["acme"],
+        expires_at=now() + timedelta(hours=1),
+    )
+    return [
+        *("", "directory/company/", "directory/company/?trash=yes", "directory/company/?q=acme"),
+        *("directory/company/?q=acme&scan=", "directory/company/?nothing=1", "directory/company/old/delete/"),
+        *("password_change/", f"accounts/user/{admin.pk}/password/", "accounts/group/add/"),
+        *(f"directory/company/{path}/" for path in ("add", "acme/change", "acme/delete", "acme/history", "old/change")),
+        f"dynamodb/jobs/{job.job_id}/",
+        *("dynamodb/table/", "dynamodb/table/?pk=COMPANY%23acme", "dynamodb/table/?begins=COMP"),
+        "dynamodb/item/?pk=COMPANY%23acme&sk=PEOPLE%23ann",
+        *("dynamodb/patterns/", "dynamodb/health/?check=", "dynamodb/log/", "directory/person/add/"),
+    ]
 
 
 @pytest.fixture

@@ -7,20 +7,10 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from project.directory.models import Company, Office, Person
+from project.directory.models import Company, Person
 
 COMPANIES = "/admin/directory/company/"
 ACME = f"{COMPANIES}acme/change/"
-
-
-@pytest.fixture
-def acme(table: object) -> Company:
-    """A company with two people and an office."""
-    company = Company.objects.create(company_id="acme", name="Acme", stock="ACM")
-    Person.objects.create(company=company, person_id="ann", name="Ann Lee", email="ann@example.com", role="founder")
-    Person.objects.create(company=company, person_id="ben", name="Ben Ode", email="ben@example.com")
-    Office.objects.create(company=company, office_id="ghent", city="Ghent", address="1 Example Street")
-    return company
 
 
 @pytest.fixture
