@@ -19,7 +19,7 @@ from dynamo_single.checks.collisions import check_collisions
 from dynamo_single.checks.relations import check_many_to_many, check_on_delete, check_partitions, lists
 from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import ConfigurationError
-from dynamo_single.orm.effects import child_counters, spreading, together
+from dynamo_single.orm.effects import child_counters, holders, together
 from dynamo_single.orm.items import unique_rules
 from dynamo_single.orm.model.many_to_many import ManyToMany
 from dynamo_single.orm.model.model import Model
@@ -245,7 +245,7 @@ def _check_copies(model: type[DynamoModel]) -> Iterator[Error]:
     for copy in registry.copied_of(model):
         try:
             registry.layout_of(model)
-            problem = spreading.problem(copy)
+            problem = holders.problem(copy)
         except ConfigurationError:
             continue  # E003 says so
         if problem:

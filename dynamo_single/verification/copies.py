@@ -7,7 +7,7 @@ from typing import Any
 
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.conditions.matching import normal
-from dynamo_single.orm.effects import copies, spreading
+from dynamo_single.orm.effects import copies, holders
 from dynamo_single.orm.effects.compose import Draft, compose
 from dynamo_single.orm.effects.together import effects_of
 from dynamo_single.orm.items import hydration, serialization
@@ -51,9 +51,9 @@ def due(table: Table, subject: Subject) -> Iterator[Finding]:
     if names.COPIES_DUE not in subject.item:
         return
     model, item = subject.model, subject.item
-    found = spreading.marked(model, item)
+    found = holders.marked(model, item)
     pk = hydration.instance(model, {name: dict(value) for name, value in item.items()}).pk
-    left = any(next(each(group.stale()), None) is not None for group in spreading.groups(model, pk, item, found))
+    left = any(next(each(group.stale()), None) is not None for group in holders.groups(model, pk, item, found))
     mark = {names.COPIES_DUE: item[names.COPIES_DUE]}
     unchanged = as_read(item, {copy.source.attr_name for copy in found})
     repair = () if left else (Update(subject.key, discard=mark, condition=unchanged),)

@@ -14,22 +14,20 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dynamo_single.exceptions import CopiesDue, DynamoSingleError, NoAccessPattern, SourceChanged, TooManyHolders
+from dynamo_single.exceptions import CopiesDue, DynamoSingleError, SourceChanged, StaleObject, TooManyHolders
 from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.effects import sending
 from dynamo_single.orm.effects.compose import assigned, compose
-from dynamo_single.orm.effects.copies import value_in
 from dynamo_single.orm.effects.effect import Along, Effect, Effects, Subject, Transition
+from dynamo_single.orm.effects.holders import Group, groups, marked, marks
 from dynamo_single.orm.effects.write import Write
-from dynamo_single.orm.items.serialization import is_same
-from dynamo_single.orm.requests.actions import Action, Item, ItemKey, Update, key_of
-from dynamo_single.orm.requests.block import Block, combined
+from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, Update, key_of
+from dynamo_single.orm.requests.block import Block, combined, disputed
 from dynamo_single.orm.requests.changes import as_stored
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import CopiedAttribute
 from dynamo_single.orm.schema.encoding.values import item_size
-from dynamo_single.orm.schema.identities import some_value_of
-from dynamo_single.orm.schema.kinds import DynamoModel, ModelField
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.limits import MAX_ACTIONS
 
@@ -41,97 +39,16 @@ MAX_SIZE = 3 * 1024 * 1024
 ATTEMPTS = 5
 
 
-class Group(Struct, frozen=True):
-    """The copies of one source that the objects of one model hold by one reference, and what they are to be."""
-
-    holder: Any
-    field: Any
-    pk: Any
-    values: Mapping[str, Any]
-
-    @property
-    def bound(self) -> CopiedAttribute | None:
-        """The copy with the smallest ``max_holders``, if any of them has one."""
-        copies = [copy for copy in registry.copied_of(self.holder) if copy.name in self.values and copy.max_holders]
-        return min(copies, key=lambda copy: copy.max_holders or 0, default=None)
-
-    async def stale(self, *, deleted: bool = True) -> AsyncGenerator[Any, None]:
-        """The objects whose copies are otherwise: a Query by the key that the relation has; ``deleted`` ones too.
-
-        From the table itself, strongly consistent, if that has a key for them.
-        """
-        attributes = registry.attributes_of(self.holder)
-        # Planning asks for it.
-        await self.holder._base_manager.all()._know()
-        for queryset in _holders(self.holder, self.field, self.pk, deleted=deleted):
-            async with aclosing(queryset._pages()) as pages:
-                async for page in pages:
-                    for obj in page:
-                        held = obj.__dict__
-                        if not all(is_same(attributes[name], value, held[name]) for name, value in self.values.items()):
-                            yield obj
-
-
-def _holders(holder: Any, field: ModelField, pk: object, *, deleted: bool) -> list[Any]:
-    """The querysets that find the objects which refer to one; raises ``NoAccessPattern`` if no key does."""
-    # Without Meta.ordering, which no key may have.
-    every = holder._base_manager.order_by().filter(**{field.attname: pk})
-    querysets = [every]
-    if registry.layout_of(holder).soft_delete and not _is_one_reading(every):
-        # Deleted objects have left the live keys.
-        querysets = [every.with_visibility("live"), every.with_visibility("deleted")][: 1 + deleted]
-    return [_as_consistent_as_possible(queryset) for queryset in querysets]
-
-
-def _is_one_reading(queryset: Any) -> bool:
-    try:
-        return queryset._plan(ordered=False).kind in ("query", "get", "batch_get")
-    except NoAccessPattern:
-        return False
-
-
-def _as_consistent_as_possible(queryset: Any) -> Any:
-    plan = queryset._plan(ordered=False)
-    from_table = plan.kind == "query" and plan.key is not None and plan.key.index is None
-    return queryset.consistent() if from_table or plan.kind in ("get", "batch_get") else queryset
-
-
-def problem(copy: CopiedAttribute) -> str | None:
-    """What is wrong with how a copy's holders are found, if anything is."""
-    value = some_value_of(copy.reference_field.attribute)
-    try:
-        _holders(copy.field.model, copy.reference_field, value, deleted=True)
-    except NoAccessPattern as error:
-        return str(error)
-    return None
-
-
-def groups(model: type[DynamoModel], pk: object, item: Item, copies: Iterable[CopiedAttribute]) -> list[Group]:
-    """Some copies of an object's attributes, as its item says they are to be."""
-    values: dict[tuple[Any, Any], dict[str, Any]] = {}
-    for copy in copies:
-        at = values.setdefault((copy.field.model, copy.reference_field), {})
-        at[copy.name] = value_in(copy.source, item)
-    return [Group(holder, field, pk, found) for (holder, field), found in values.items()]
-
-
-def marks(copies: Iterable[CopiedAttribute]) -> list[str]:
-    """Copies as a source's mark names them."""
-    return sorted(f"{copy.field.model._options.item_type}.{copy.attr_name}" for copy in copies)
-
-
-def marked(model: type[DynamoModel], item: Item) -> list[CopiedAttribute]:
-    """The copies that an item's mark says have not followed yet."""
-    due = item.get(names.COPIES_DUE, {}).get("SS", ())
-    return [copy for copy in registry.copied_from(model) if set(marks([copy])) & set(due)]
-
-
 class _Spread(Struct, frozen=True):
-    """What a change of a source takes along: the holders' actions and items, or a mark, which a ``job`` takes away."""
+    """What a change of a source takes along: the holders' actions and items, or a mark, which a ``job`` takes away.
+
+    ``writes`` are those that the actions are made of.
+    """
 
     copies: tuple[CopiedAttribute, ...] = ()
     actions: tuple[Action, ...] = ()
     items: tuple[Item, ...] = ()
+    writes: tuple[Write, ...] = ()
     mark: tuple[str, ...] = ()
     job: bool = False
 
@@ -204,7 +121,7 @@ class Spreading(Effect):
                         break
         if room.is_full:
             return _Spread(copies, mark=tuple(marks(copies)))
-        return _Spread(copies, tuple(combined(room.actions())), tuple(room.items()))
+        return _Spread(copies, tuple(room.actions()), tuple(room.items()), tuple(room.writes.values()))
 
     async def _holder_write(
         self, holder: DynamoModel, values: Mapping[str, object], pending: Block | None
@@ -275,8 +192,9 @@ class Spreading(Effect):
             for group in groups(self.model, obj.pk, item, copies):
                 await self._follow_group(group, item, deleted=deleted)
         except DynamoSingleError as error:
+            why = str(error).replace("; nothing was written", "")  # of a holder: the source is
             raise CopiesDue(
-                f"{self.model._meta.label} with pk {obj.pk!r} is saved, but not every copy of it has followed: {error} "
+                f"{self.model._meta.label} with pk {obj.pk!r} is saved, but not every copy of it has followed: {why} "
                 "Save it again, or run manage.py dynamo_rebuild."
             ) from error
 
@@ -285,9 +203,9 @@ class Spreading(Effect):
         # all.
         for _ in range(ATTEMPTS):
             again = False
-            explain = partial(_changed, key_of(item))
             async with aclosing(self._batches(group, deleted=deleted)) as batches:
-                async for batch in batches:
+                async for batch, writes in batches:
+                    explain = partial(_changed, key_of(item), writes)
                     try:
                         await sending.carry_out(self.model._options.alias, [(action, explain) for action in batch])
                     except _HolderChanged:
@@ -298,20 +216,23 @@ class Spreading(Effect):
                 return
         raise SourceChanged(f"The copies in {group.holder._meta.label} are changed by others all the time.")
 
-    async def _batches(self, group: Group, *, deleted: bool) -> AsyncGenerator[list[Action], None]:
-        """The holders' actions in transactions, each with the check of the source."""
+    async def _batches(self, group: Group, *, deleted: bool) -> AsyncGenerator[tuple[list[Action], list[Write]], None]:
+        """The holders' actions in transactions, each with the check of the source, and the writes that they are of."""
         batch: list[Action] = []
+        writes: list[Write] = []
         async with aclosing(group.stale(deleted=deleted)) as holders:
             async for holder in holders:
                 write = await self._holder_write(holder, group.values, None)
-                more = [] if write is None else write.actions
-                larger = combined([*batch, *more])
-                if batch and len(larger) > MAX_ACTIONS:
-                    yield batch
-                    larger = combined(more)
-                batch = larger
+                if write is None:
+                    continue
+                larger = combined([*batch, *write.actions])
+                # Of two that come to one value the second one is refused by the table, once the first one has it.
+                if batch and (len(larger) > MAX_ACTIONS or disputed(larger)):
+                    yield batch, writes
+                    larger, writes = write.actions, []
+                batch, writes = larger, [*writes, write]
         if batch:
-            yield batch
+            yield batch, writes
 
 
 class _Room:
@@ -342,9 +263,15 @@ class _Room:
         """Whether the writes do not fit."""
         return self._size > MAX_SIZE or (len(self._times) > MAX_ALONG and len(+self._times) > MAX_ALONG)
 
-    def actions(self) -> Iterator[Action]:
-        """What the holders' writes do."""
-        return (action for write in self.writes.values() for action in _actions(write, self.own))
+    def actions(self) -> list[Action]:
+        """What the holders' writes do, each item once; raises ``UniqueViolation`` for two that come to one value."""
+        found = combined(action for write in self.writes.values() for action in _actions(write, self.own))
+        claims = disputed(found)
+        if claims is not None:
+            taken, refused = claims
+            later = [write for write in self.writes.values() if any(refused is each for each in write.actions)]
+            raise _meant(later, refused, taken.item) or _superseded(refused, taken.item)
+        return found
 
     def items(self) -> Iterator[Item]:
         """The holders, as they are and as they will be."""
@@ -352,8 +279,9 @@ class _Room:
 
 
 def _actions(write: Write, own: ItemKey) -> Iterator[Action]:
-    """What a holder's write does, but for the check of the source."""
-    return (action for action in write.actions if action.key != own)
+    """What a holder's write does, but for the check of the source; what it adds to a number of the source stays."""
+    every = (*write.own, *(each for along in write.along for each in along.actions))
+    return (action for action in every if action.key != own or not isinstance(action, Check))
 
 
 def _items(write: Write) -> Iterator[Item]:
@@ -382,7 +310,17 @@ def _with_mark(spread: _Spread, before: Item, update: Update) -> Update:
 
 def _explained(subject: Subject, spread: _Spread, action: Action, found: Item | None) -> Exception | None:
     if any(action.key == each.key for each in spread.actions):
-        return SourceChanged(f"{subject.name}: an object that copies from it was changed.")
+        changed = SourceChanged(f"{subject.name}: an object that copies from it was changed.")
+        return _meant(spread.writes, action, found) or changed
+    return None
+
+
+def _meant(writes: Iterable[Write], action: Action, found: Item | None) -> Exception | None:
+    """What a refused action means to the holder whose it is, where beginning again would not help: a value is taken."""
+    for write in writes:
+        if any(action.key == each.key for each in write.actions):
+            error = write.explain(action, found)
+            return None if isinstance(error, StaleObject) else error
     return None
 
 
@@ -394,7 +332,7 @@ class _HolderChanged(SourceChanged):
     """An object that holds a copy was changed since it was read."""
 
 
-def _changed(source: ItemKey, action: Action, found: Item | None) -> Exception:
+def _changed(source: ItemKey, writes: Sequence[Write], action: Action, found: Item | None) -> Exception:
     if action.key == source:
         return _superseded(action, found)
-    return _HolderChanged("An object that holds a copy was changed meanwhile.")
+    return _meant(writes, action, found) or _HolderChanged("An object that holds a copy was changed meanwhile.")

@@ -90,13 +90,16 @@ class Block(Struct, eq=False):
                 f"{entry.name} is in the table {alias!r}, and this block has written to {self.alias!r}: one "
                 "transaction has one table here. Use a block for each."
             )
-        collected = self._collected()
+        collected, own = self._collected(), dict[ItemKey, tuple[Action, Entry]]()
         for action in entry.actions:
-            other, earlier = collected.get(action.key, (None, None))
+            # An object can be written with others, of which two come to one value.
+            other, earlier = own.get(action.key) or collected.get(action.key) or (None, None)
+            own[action.key] = action, entry
             if other is not None and earlier is not None and merge(other, action) is None:
-                if isinstance(other, Put) and isinstance(action, Put) and _is_claim(other):
+                claims = disputed((other, action))
+                if claims is not None:
                     # The first one has it, once both are written.
-                    raise entry.explain(action, dict(other.item))
+                    raise entry.explain(action, dict(claims[0].item))
                 raise NotSupported(
                     f"{entry.name} cannot be written in this block: {earlier.name} is written in it, and both change "
                     f"the item pk={action.key[0]!r}, sk={action.key[1]!r}, which a transaction can do once. "
@@ -188,8 +191,15 @@ def combined(actions: Iterable[Action]) -> list[Action]:
     return found
 
 
-def _is_claim(action: Put) -> bool:
-    return action.item.get(names.ITEM_TYPE) == {"S": names.CLAIM_ITEM_TYPE}
+def disputed(actions: Iterable[Action]) -> tuple[Put, Put] | None:
+    """The first two actions that would take one claim, if there are two: only one object can have it."""
+    taken: dict[ItemKey, Put] = {}
+    for action in actions:
+        if isinstance(action, Put) and action.item.get(names.ITEM_TYPE) == {"S": names.CLAIM_ITEM_TYPE}:
+            if action.key in taken:
+                return taken[action.key], action
+            taken[action.key] = action
+    return None
 
 
 def _changes(action: Action, key: ItemKey) -> bool:

@@ -21,7 +21,17 @@ pytestmark = pytest.mark.usefixtures("table")
 
 PACKAGE = Path(dynamo_single.__file__).parent
 #: The modules of what follows from a write; ``claims`` stands for unique values.
-EFFECTS = {"claims", "unique_rules", "copies", "spreading", "child_counters", "derived", "version", "write_errors"}
+EFFECTS = {
+    "claims",
+    "unique_rules",
+    "copies",
+    "holders",
+    "spreading",
+    "child_counters",
+    "derived",
+    "version",
+    "write_errors",
+}
 
 
 def entered(work: Callable[[], object]) -> set[str]:
