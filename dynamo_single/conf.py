@@ -35,6 +35,8 @@ from dynamo_single.setting_values import (
 
 BillingMode = Literal["PAY_PER_REQUEST", "PROVISIONED"]
 Transport = Literal["direct", "botocore"]
+#: A table's key: ``pk`` with the sort key ``sk``, or ``id`` alone.
+KeyForm = Literal["pk", "id"]
 #: For whom something that was not read with an object is read, once it is touched.
 FetchModeName = Literal["one", "peers", "raise"]
 FETCH_MODES: Final = get_args(FetchModeName)
@@ -65,6 +67,7 @@ class TableSettings(Struct, frozen=True):
     region: str = LOCAL_REGION
     endpoint_url: str | None = None
     indexes: tuple[str, ...] = DEFAULT_INDEXES
+    key: KeyForm = "pk"
     billing_mode: BillingMode = "PAY_PER_REQUEST"
     read_capacity: int | None = None
     write_capacity: int | None = None
@@ -320,26 +323,17 @@ def _index_names(value: object) -> tuple[str, ...]:
     return names
 
 
-def _billing_mode(value: object) -> str:
-    if value not in ("PAY_PER_REQUEST", "PROVISIONED"):
-        raise ValueError
-    return str(value)
+def _one_of(*known: str) -> Reader:
+    def read(value: object) -> str:
+        if value not in known:
+            raise ValueError
+        return str(value)
 
-
-def _transport(value: object) -> str:
-    if value not in ("direct", "botocore"):
-        raise ValueError
-    return str(value)
-
-
-def _migrations(value: object) -> str:
-    if value not in ("check", "trust"):
-        raise ValueError
-    return str(value)
+    return read, " or ".join(map(repr, known))
 
 
 _READERS: dict[str, Reader] = {
-    "BILLING_MODE": (_billing_mode, "'PAY_PER_REQUEST' or 'PROVISIONED'"),
+    "BILLING_MODE": _one_of("PAY_PER_REQUEST", "PROVISIONED"),
     "CONNECT_TIMEOUT": SECONDS,
     "CONSUMED_CAPACITY": BOOLEAN,
     "ENDPOINT_URL": (_endpoint, "None or an address such as 'http://127.0.0.1:8001', without path or credentials"),
@@ -347,16 +341,17 @@ _READERS: dict[str, Reader] = {
         _index_names,
         f"a list of at most {MAX_INDEXES} different names, each a letter and then at least two letters, digits or '_'",
     ),
+    "KEY": _one_of("pk", "id"),
     "MAX_ATTEMPTS": POSITIVE,
     "MAX_POOL_CONNECTIONS": POSITIVE,
-    "MIGRATIONS": (_migrations, "'check' or 'trust'"),
+    "MIGRATIONS": _one_of("check", "trust"),
     "OWNER": (_text(_OWNER), "1 to 64 letters, digits, '_', '.' or '-'"),
     "PARALLEL_READS": POSITIVE,
     "READ_CAPACITY": POSITIVE,
     "READ_TIMEOUT": SECONDS,
     "REGION": (_text(_REGION), "an AWS region such as 'eu-west-1'"),
     "TABLE_NAME": (_text(_TABLE_NAME), "3 to 255 letters, digits, '_', '.' or '-'"),
-    "TRANSPORT": (_transport, "'direct' or 'botocore'"),
+    "TRANSPORT": _one_of("direct", "botocore"),
     "WRITE_CAPACITY": POSITIVE,
 }
 _URL_OPTIONS = frozenset({"TLS", *_READERS} - {"TABLE_NAME", "ENDPOINT_URL"})

@@ -209,6 +209,7 @@ def local_engine(*, alias: str = "default", root: Path | None = None, engine: En
             "TABLE_NAME": known.table_name,
             "REGION": known.region,
             "INDEXES": known.indexes,
+            "KEY": known.key,
             "ENDPOINT_URL": running.endpoint_url,
             "TRANSPORT": known.transport,
         }

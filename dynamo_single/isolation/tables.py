@@ -149,7 +149,7 @@ def _named(suffix: str) -> dict[TableSettings, TableSettings]:
     found = {}
     for declared in _declared():
         if (own := Place.of(declared)) not in known:
-            place = Place(_endpoint(declared), declared.region, _name(declared.table_name, suffix))
+            place = Place(_endpoint(declared), declared.region, _name(declared.table_name, suffix), declared.key)
             if place in known.values():
                 place = replace(place, name=_name(f"{declared.table_name}_{declared.alias}", suffix))
             known[own] = place

@@ -30,7 +30,7 @@ from dynamo_single.exceptions import (
 )
 from dynamo_single.table.items import Parameters
 from dynamo_single.table.limits import MAX_ITEM_SIZE
-from dynamo_single.table.names import PARTITION_KEY, SORT_KEY
+from dynamo_single.table.names import ID, PARTITION_KEY, SORT_KEY
 from dynamo_single.table.request import READS
 
 _ACCESS = frozenset(
@@ -172,10 +172,12 @@ class Refusal(Struct, frozen=True):
                 code=self.code,
             )
         if message.startswith(_MISMATCH):
+            setting = f"DYNAMO_SINGLE[{self.settings.alias!r}]"
+            wanted = repr(ID) if self.settings.key == "id" else f"{PARTITION_KEY!r} and {SORT_KEY!r}"
             return TableMismatch(
-                f"The table {table!r} at {self.settings.place} has other keys than {PARTITION_KEY!r} and {SORT_KEY!r}: "
-                f"{message}. Keys cannot be changed later: name another table in "
-                f"DYNAMO_SINGLE[{self.settings.alias!r}]; `manage.py dynamo_setup --check` shows what differs.",
+                f"The table {table!r} at {self.settings.place} has other keys than {wanted}: "
+                f"{message}. Keys cannot be changed later: name another table in {setting}, or say by {setting}['KEY'] "
+                f"whether its key is {ID!r} alone; `manage.py dynamo_setup --check` shows what differs.",
                 code=self.code,
             )
         return None

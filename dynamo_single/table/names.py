@@ -10,6 +10,8 @@ from functools import cache
 
 PARTITION_KEY = "pk"
 SORT_KEY = "sk"
+#: The whole key of a table whose ``KEY`` is ``id``; see ``table/single_key``.
+ID = "id"
 ITEM_TYPE = "itemType"
 CREATED_AT = "createdAt"
 UPDATED_AT = "updatedAt"

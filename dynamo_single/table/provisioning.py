@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from dynamo_single.conf import TableSettings
+from dynamo_single.conf import KeyForm, TableSettings
 from dynamo_single.exceptions import NotSupported, RequestFailed, TableMismatch, TableNotFound, TableUnavailable
 from dynamo_single.table import names as physical
 from dynamo_single.table.request import Request
@@ -34,9 +35,9 @@ class TableDefinition(Struct, frozen=True):
     settings: TableSettings
 
     @property
-    def keys(self) -> tuple[str, str]:
-        """Partition key and sort key of the table."""
-        return physical.PARTITION_KEY, physical.SORT_KEY
+    def keys(self) -> tuple[str, ...]:
+        """Partition key and sort key of the table, or its ``id`` alone."""
+        return (physical.ID,) if self.settings.key == "id" else (physical.PARTITION_KEY, physical.SORT_KEY)
 
     @property
     def indexes(self) -> dict[str, tuple[str, str]]:
@@ -211,9 +212,9 @@ def refuse(settings: TableSettings, found: Sequence[Difference]) -> None:
         )
 
 
-def key_schema(pair: tuple[str, str]) -> list[dict[str, str]]:
-    """A partition key and a sort key as DynamoDB's API takes them."""
-    return [{"AttributeName": pair[0], "KeyType": "HASH"}, {"AttributeName": pair[1], "KeyType": "RANGE"}]
+def key_schema(keys: Sequence[str]) -> list[dict[str, str]]:
+    """A partition key, and a sort key if there is one, as DynamoDB's API takes them."""
+    return [{"AttributeName": name, "KeyType": kind} for name, kind in zip(keys, ("HASH", "RANGE"), strict=False)]
 
 
 def _repair(table: Table, definition: TableDefinition, step: Difference, described: Description) -> None:
@@ -243,19 +244,26 @@ def _busy(described: Description | None) -> str:
 
 
 def _keys(definition: TableDefinition, described: Description) -> list[Difference]:
-    wanted = _typed(key_schema(definition.keys), _strings(*definition.keys))
+    wanted = _typed_keys(definition)
     present = _typed(described["KeySchema"], described["AttributeDefinitions"])
     if wanted == present:
         return []
     alias = definition.settings.alias
+    other: KeyForm = "pk" if definition.settings.key == "id" else "id"
+    is_other = present == _typed_keys(TableDefinition(replace(definition.settings, key=other)))
+    way_out = f"DYNAMO_SINGLE[{alias!r}]['KEY'] = {other!r} takes the table as it is. " if is_other else ""
     return [
         Difference(
             "keys",
-            f"Its keys are {_said(present)}, needed are {_said(wanted)}. Keys cannot be changed: name another table in "
-            f"DYNAMO_SINGLE[{alias!r}], and dynamo_setup creates it.",
+            f"Its keys are {_said(present)}, needed are {_said(wanted)}. {way_out}Keys cannot be changed: name another "
+            f"table in DYNAMO_SINGLE[{alias!r}], and dynamo_setup creates it.",
             "impossible",
         )
     ]
+
+
+def _typed_keys(definition: TableDefinition) -> list[tuple[str, str, str]]:
+    return _typed(key_schema(definition.keys), _strings(*definition.keys))
 
 
 def _billing(settings: TableSettings, described: Description) -> list[Difference]:

@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import astuple, replace
 
-from dynamo_single.conf import TableSettings
+from dynamo_single.conf import KeyForm, TableSettings
 from dynamo_single.exceptions import ConfigurationError
 
 #: JSON: the test tables of the process that started this one.
@@ -25,16 +25,17 @@ Guard = Callable[[TableSettings], None]
 
 
 class Place(Struct, frozen=True):
-    """Which table: where it is, and its name."""
+    """Which table: where it is, its name, and its key."""
 
     endpoint_url: str | None
     region: str
     name: str
+    key: KeyForm = "pk"
 
     @classmethod
     def of(cls, settings: TableSettings) -> Place:
         """The place of a table."""
-        return cls(settings.endpoint_url, settings.region, settings.table_name)
+        return cls(settings.endpoint_url, settings.region, settings.table_name, settings.key)
 
     def settings(self, like: TableSettings) -> TableSettings:
         """The settings of the table at this place, in all else those of another one; it is charged by the request."""
@@ -43,6 +44,7 @@ class Place(Struct, frozen=True):
             endpoint_url=self.endpoint_url,
             region=self.region,
             table_name=self.name,
+            key=self.key,
             billing_mode="PAY_PER_REQUEST",
             read_capacity=None,
             write_capacity=None,

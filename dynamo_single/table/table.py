@@ -21,7 +21,7 @@ from django.utils.asyncio import async_unsafe
 
 from dynamo_single.conf import TableSettings, table_settings
 from dynamo_single.exceptions import Conflict, TableUnavailable, Throttled
-from dynamo_single.table import errors, flow, listeners, redirects, transport
+from dynamo_single.table import errors, flow, listeners, redirects, single_key, transport
 from dynamo_single.table.items import Parameters
 from dynamo_single.table.listeners import HEARD, INTERCEPTING
 from dynamo_single.table.pages import PageForm, untyped
@@ -189,6 +189,32 @@ class Table:
         return answer
 
 
+class SingleKeyTable(Table):
+    """A table whose key is ``id`` alone: its callers know items by ``pk`` and ``sk``, and it sends them by ``id``.
+
+    Listeners hear what is sent. Pages come as dicts, whatever form they are asked for in.
+    """
+
+    def call(self, operation: str, params: Parameters, form: PageForm | None = None) -> dict[str, Any]:
+        """As ``Table.call()``."""
+        sent, translated = single_key.asked(operation, params)
+        try:
+            answer = super().call(sent, translated)
+        except transport.FAILURES as error:
+            transport.translate(error, partial(single_key.answered, operation))
+            raise
+        return single_key.answered(operation, answer)
+
+    async def _acall(self, operation: str, params: Parameters, form: PageForm | None = None) -> dict[str, object]:
+        sent, translated = single_key.asked(operation, params)
+        try:
+            answer = await super()._acall(sent, translated, None)
+        except transport.FAILURES as error:
+            transport.translate(error, partial(single_key.answered, operation))
+            raise
+        return single_key.answered(operation, answer)
+
+
 def _asked(operation: str, params: Parameters) -> Mapping[str, Any]:
     """The parameters, with the question what the request consumes."""
     if operation in _CONSUMING and params.get("ReturnConsumedCapacity") not in {"TOTAL", "INDEXES"}:
@@ -219,7 +245,7 @@ _tables: dict[str, Table] = {}
 @lru_cache(maxsize=64)
 def table_at(settings: TableSettings) -> Table:
     """The table of settings as they are, whatever stands in for it. Sends nothing."""
-    return Table(settings)
+    return SingleKeyTable(settings) if settings.key == "id" else Table(settings)
 
 
 def _forget(*, setting: str, **kwargs: object) -> None:

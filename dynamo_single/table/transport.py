@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -86,6 +86,13 @@ def code_of(error: BaseException) -> str:
     if isinstance(error, ClientError):
         return str(error.response.get("Error", {}).get("Code", ""))
     return type(error).__name__
+
+
+def translate(error: BaseException, read: Callable[[Mapping[str, Any]], dict[str, Any]]) -> None:
+    """Let DynamoDB's refusal say its items as ``read`` has them; a failure of another kind says none."""
+    if isinstance(error, ClientError):
+        response: Any = error.response
+        response.update(read(response))
 
 
 def refusal(operation: str, code: str, message: str = "Injected by a test.", **answer: object) -> Exception:

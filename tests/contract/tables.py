@@ -18,6 +18,12 @@ def everything(table: Table) -> dict[tuple[str, str], dict[str, Any]]:
     return {(item["pk"]["S"], item["sk"]["S"]): item for item in table.send(Request("Scan"))["Items"]}
 
 
+def as_stored(table: Table) -> list[dict[str, Any]]:
+    """Every item as it lies in the table, whatever its key is."""
+    items: list[dict[str, Any]] = Table(table.settings).send(Request("Scan"))["Items"]
+    return items
+
+
 def claims(table: Table) -> dict[str, str]:
     """The unique claims in the table: each one's key, and its owner's partition key."""
     return {key: item["ownerPk"]["S"] for key, item in stored(table).items() if key.startswith("UNIQUE#")}

@@ -8,17 +8,19 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.test import override_settings
 
 from dynamo_single import clock, models
 from dynamo_single.authorship import acting_as
 from dynamo_single.exceptions import ImmutableAttribute, NotSupported
 from dynamo_single.table import Table
-from dynamo_single.testing import assert_requests, moved_time
-from tests.contract.tables import assert_consistent, everything
+from dynamo_single.testing import assert_requests, moved_time, setup_table
+from tests.contract.tables import as_stored, assert_consistent
 from tests.unit.declaring import forgotten, messages
 
-pytestmark = pytest.mark.usefixtures("table")
+pytestmark = pytest.mark.usefixtures("table", "place")
 
 BOOK = {
     "title": "A Title",
@@ -35,12 +37,32 @@ STORED = {
     "publisher": {"S": "Press"},
 }
 PERSON = {"firstname": "Mike", "lastname": "Example", "email": "mike@example.com", "age": 40}
-#: What the app itself needs of an item besides the scenario's attributes: the table's key, the type, the indexes' keys.
-OWN = {"pk", "sk", "itemType", "gs1pk", "gs1sk", "gs2pk", "gs2sk"}
+#: What the app itself needs of an item besides the scenario's attributes: the type, and the indexes' keys.
+OWN = {"itemType", "gs1pk", "gs1sk", "gs2pk", "gs2sk"}
+#: A table's key, where it is none of the scenario's attributes.
+KEY = {"pk", "sk"}
+
+
+@pytest.fixture(params=["pk", "id"], ids=["a key of two parts", "id alone"], scope="module")
+def place(request: Any, engine: Table) -> Iterator[str]:
+    """The alias of the records' table, in each form that its key can have; it is empty for each test."""
+    declared = settings.DYNAMO_SINGLE
+    if request.param == "pk":
+        yield "default"
+        return
+    own = {**declared["default"], "TABLE_NAME": "products", "INDEXES": ["gs1", "gs2"], "KEY": "id"}
+    with override_settings(DYNAMO_SINGLE={**declared, "products": own}):
+        yield "products"
+
+
+@pytest.fixture
+def kept(place: str, table: Table) -> Table:
+    """The records' table, empty."""
+    return table if place == "default" else setup_table(place)
 
 
 @pytest.fixture(scope="module")
-def product() -> Iterator[Any]:
+def product(place: str) -> Iterator[Any]:
     """The product as the scenario's user writes it."""
     with forgotten():
 
@@ -53,12 +75,13 @@ def product() -> Iterator[Any]:
             class Meta:
                 app_label = "catalog"
                 id_prefix = "product"
+                table = place
 
         yield Goods
 
 
 @pytest.fixture
-def user(table: Table) -> Any:
+def user(kept: Table) -> Any:
     """The author."""
     return get_user_model()._default_manager.create_user("mike", "mike@example.com", "secret")
 
@@ -70,9 +93,9 @@ def book(product: Any, user: Any) -> Any:
         return product.objects.create(data=BOOK)
 
 
-def item_of(table: Table, obj: Any) -> dict[str, Any]:
-    """The object's item."""
-    return next(item for (partition, _), item in everything(table).items() if partition == obj.id)
+def item_of(kept: Table, obj: Any) -> dict[str, Any]:
+    """The object's item as it lies in the table."""
+    return next(item for item in as_stored(kept) if item.get("id") == {"S": obj.id})
 
 
 def milliseconds(moment: Any) -> dict[str, str]:
@@ -80,8 +103,10 @@ def milliseconds(moment: Any) -> dict[str, str]:
     return {"N": str((moment - clock.EPOCH) // timedelta(milliseconds=1))}
 
 
-def test_the_item_equals_the_scenarios(book: Any, user: Any, table: Table) -> None:
-    item = item_of(table, book)
+def test_the_item_equals_the_scenarios(book: Any, user: Any, kept: Table, place: str) -> None:
+    item = item_of(kept, book)
+    key = {name: item.pop(name)["S"] for name in KEY & item.keys()}
+    assert key == ({"pk": book.id, "sk": "#PRODUCT"} if place == "default" else {})
     assert {name: value for name, value in item.items() if name not in OWN} == {
         "id": {"S": book.id},
         "data": {"M": STORED},
@@ -91,8 +116,6 @@ def test_the_item_equals_the_scenarios(book: Any, user: Any, table: Table) -> No
         "createdBy": {"S": user.pk},
     }
     assert {name: item[name]["S"] for name in OWN - {"gs2sk"}} == {
-        "pk": book.id,
-        "sk": "#PRODUCT",
         "itemType": "Goods",
         "gs1pk": "PRODUCT#Example",
         "gs1sk": book.id,
@@ -102,18 +125,21 @@ def test_the_item_equals_the_scenarios(book: Any, user: Any, table: Table) -> No
     assert (kind, uuid[2][0], len("-".join(uuid))) == ("product", "1", 36)
 
 
-def test_a_record_that_nobody_made_has_no_author_and_one_of_another_type_another_prefix(table: Table) -> None:
+def test_a_record_that_nobody_made_has_no_author_and_one_of_another_type_another_prefix(
+    kept: Table, place: str
+) -> None:
     with forgotten():
 
         class Persona(models.Record):
             class Meta:
                 app_label = "catalog"
                 id_prefix = "user"
+                table = place
 
         with assert_requests(["PutItem"]):
             person = Persona.objects.create(data=PERSON)
-        item = item_of(table, person)
-        assert item.keys() - OWN == {"id", "data", "createdAt", "updatedAt"}
+        item = item_of(kept, person)
+        assert item.keys() - OWN - KEY == {"id", "data", "createdAt", "updatedAt"}
         assert person.id.startswith("user-")
         assert item["data"]["M"]["age"] == {"N": "40"}
 
@@ -139,21 +165,24 @@ def test_each_operation_is_one_request(product: Any, user: Any) -> None:
         book.hard_delete()
 
 
-def test_a_nested_value_is_updated_in_place_under_conditions(product: Any, book: Any, user: Any, table: Table) -> None:
+def test_a_nested_value_is_updated_in_place_under_conditions(
+    product: Any, book: Any, user: Any, kept: Table, place: str
+) -> None:
     """``SET data.price``, if the record is there and its author is me; nothing else of the map is sent."""
     mine = product.objects.filter(pk=book.pk, created_by=user)
     with assert_requests(["UpdateItem"]) as sent:
         assert mine.update(data__price=Decimal("389.50")) == 1
     params = sent[0].params
     places = params["ExpressionAttributeNames"]
-    assert sorted(places.values()) == ["createdBy", "data", "deletedAt", "itemType", "pk", "price", "updatedAt"]
+    key = "pk" if place == "default" else "id"
+    assert sorted(places.values()) == sorted(["createdBy", "data", "deletedAt", "itemType", key, "price", "updatedAt"])
     assert {"M": STORED} not in params["ExpressionAttributeValues"].values()
-    assert item_of(table, book)["data"] == {"M": {**STORED, "price": {"N": "389.5"}}}
+    assert item_of(kept, book)["data"] == {"M": {**STORED, "price": {"N": "389.5"}}}
     with assert_requests(["UpdateItem"]):
         assert product.objects.filter(pk=book.pk, created_by_id="somebody").update(data__price=0) == 0
     with assert_requests(["UpdateItem"]):
         assert product.objects.filter(pk="product-none", created_by=user).update(data__price=0) == 0
-    assert item_of(table, book)["data"]["M"]["price"] == {"N": "389.5"}
+    assert item_of(kept, book)["data"]["M"]["price"] == {"N": "389.5"}
 
 
 def test_saving_sends_the_places_that_differ(product: Any, book: Any) -> None:
@@ -164,12 +193,12 @@ def test_saving_sends_the_places_that_differ(product: Any, book: Any) -> None:
     assert product.objects.get(pk=book.pk).data == {**BOOK, "price": Decimal("1.1")}
 
 
-def test_what_a_key_is_made_of_is_read_before_it_changes(product: Any, book: Any, table: Table) -> None:
+def test_what_a_key_is_made_of_is_read_before_it_changes(product: Any, book: Any, kept: Table, place: str) -> None:
     with assert_requests(["GetItem", "UpdateItem"]):
         product.objects.filter(pk=book.pk).update(data__author__lastname="Writer")
-    item = item_of(table, book)
+    item = item_of(kept, book)
     assert (item["author"], item["gs1pk"]) == ({"S": "Writer"}, {"S": "PRODUCT#Writer"})
-    assert_consistent()
+    assert_consistent(place)
 
 
 @pytest.mark.parametrize(
@@ -183,11 +212,11 @@ def test_what_a_key_is_made_of_is_read_before_it_changes(product: Any, book: Any
     ],
     ids=["save", "update of a place", "update", "bulk_update", "delete"],
 )
-def test_created_at_is_set_once_and_every_update_sets_updated_at(write: Any, book: Any, table: Table) -> None:
-    created = item_of(table, book)["createdAt"]
+def test_created_at_is_set_once_and_every_update_sets_updated_at(write: Any, book: Any, kept: Table) -> None:
+    created = item_of(kept, book)["createdAt"]
     with moved_time(timedelta(hours=1)):
         write(book)
-    item = item_of(table, book)
+    item = item_of(kept, book)
     assert item["createdAt"] == created
     assert int(item["updatedAt"]["N"]) - int(created["N"]) >= 3_600_000
 
@@ -200,9 +229,9 @@ def test_created_at_cannot_be_set_to_another_moment(product: Any, book: Any) -> 
         book.save()
 
 
-def test_a_deletion_leaves_the_core_as_it_is(product: Any, book: Any, table: Table) -> None:
+def test_a_deletion_leaves_the_core_as_it_is(product: Any, book: Any, kept: Table) -> None:
     book.delete()
-    item = item_of(table, book)
+    item = item_of(kept, book)
     assert item["deletedAt"] == milliseconds(book.deleted_at)
     assert item["data"] == {"M": STORED}
     with assert_requests(["Query"]):
