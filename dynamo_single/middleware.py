@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from dynamo_single.conf import CostSettings, cost_settings
 from dynamo_single.costs import Cost, Costs
-from dynamo_single.table import names
+from dynamo_single.table import names, single_key
 from dynamo_single.table.items import Parameters
 from dynamo_single.table.listeners import SentRequest, listening
 
@@ -215,8 +215,7 @@ def _listed(found: Mapping[str, int]) -> str:
 
 
 def _key(table: str, values: Mapping[str, Any]) -> _Key:
-    partition, sort = (values.get(name, {}).get("S", "") for name in (names.PARTITION_KEY, names.SORT_KEY))
-    return _Key(table, partition, sort)
+    return _Key(table, *single_key.key_of(values))
 
 
 def _written(operation: str, params: Parameters) -> Iterator[_Key]:

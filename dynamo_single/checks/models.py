@@ -17,6 +17,7 @@ from pynamodb.attributes import Attribute as PynamoDBAttribute
 
 from dynamo_single.checks.collisions import check_collisions
 from dynamo_single.checks.relations import check_many_to_many, check_on_delete, check_partitions, lists
+from dynamo_single.checks.single_key import check_single_key
 from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.effects import child_counters, holders, together
@@ -85,6 +86,7 @@ def check_model(model: type[DynamoModel]) -> list[CheckMessage]:
             *_check_upgrades(model),
             *_check_managers(model),
             *_check_shards(model),
+            *check_single_key(model),
         ]
 
 

@@ -11,7 +11,7 @@ from dynamo_single.exceptions import InvalidCursor
 from dynamo_single.orm.reading import cursors
 from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.orm.requests.compiler import item_key
-from dynamo_single.table import names
+from dynamo_single.table import names, single_key
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table
 
@@ -61,8 +61,11 @@ def item_at(table: Table, key: ItemKey) -> Item | None:
 def partition(table: Table, index: str | None, value: str, *, after: str = "", newest: bool = False) -> Page:
     """A page of a partition in the order of its sort keys: one Query of ``PAGE`` items, eventually consistent.
 
-    ``newest`` reads it from its end.
+    ``newest`` reads it from its end. Of a table whose key is ``id`` alone it is the record of that ``id``: one GetItem.
     """
+    if index is None and table.settings.key == "id":
+        item = item_at(table, single_key.record_key(value))
+        return Page(() if item is None else (item,), 1, 0.0, None)
     asked = ("partition", table.settings.alias, index or "", value, "newest" if newest else "")
     name = names.PARTITION_KEY if index is None else names.index_partition(index)
     params: dict[str, Any] = {

@@ -11,7 +11,7 @@ from msgspec import Struct
 from dynamo_single.costs import Cost
 from dynamo_single.inspection.masking import MASK, Masks
 from dynamo_single.inspection.secrets import masked_text
-from dynamo_single.table import names
+from dynamo_single.table import single_key
 from dynamo_single.table.listeners import SentRequest
 
 #: Keys of one request that are shown before the rest is only counted.
@@ -66,7 +66,7 @@ def _written(action: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _key(alias: str, key: Mapping[str, Any], masks: Masks) -> str:
-    partition, sort = (key.get(name, {}).get("S", "") for name in (names.PARTITION_KEY, names.SORT_KEY))
+    partition, sort = single_key.key_of(key)
     shown = masked_text(alias, partition, masks)
     return f"{shown} / {sort if shown == partition else MASK}"
 

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct
 
+from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import InvalidValue, UnexpectedItem
 from dynamo_single.inspection.colors import number_of
 from dynamo_single.inspection.masking import CACHE_TYPES, MASK, Masks, masked_cache_key, masked_claim, masked_key
@@ -24,7 +25,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.encoding.values import item_size
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import AccessKey
-from dynamo_single.table import names
+from dynamo_single.table import names, single_key
 
 #: Characters of a value that a list of items shows.
 SHORT: Final = 60
@@ -93,7 +94,7 @@ def shown(alias: str, item: Item, indexes: Iterable[str], masks: Masks) -> Shown
         size=item_size(item),
         keys=keys,
         attributes=tuple((name, short(value)) for name, value in sorted(visible.items()) if name != names.ITEM_TYPE),
-        text=as_text({**_as_shown(keys), **visible}),
+        text=as_text({**_as_shown(alias, keys), **visible}),
         key=key,
         pk=None if key is None else _identity(alias, item),
         in_trash=names.DELETED_AT in item,
@@ -174,9 +175,13 @@ def _made_by(own: Sequence[AccessKey], index: str | None, partition: str, sort: 
     return None
 
 
-def _as_shown(keys: Iterable[ShownKey]) -> dict[str, object]:
+def _as_shown(alias: str, keys: Iterable[ShownKey]) -> dict[str, object]:
     found: dict[str, Any] = {}
+    is_single = table_settings(alias).key == "id"
     for key in keys:
+        if key.index is None and is_single:
+            found[names.ID] = {"S": MASK if key.place is None else single_key.joined(key.partition, key.sort)}
+            continue
         pair = (names.PARTITION_KEY, names.SORT_KEY)
         if key.index is not None:
             pair = (names.index_partition(key.index), names.index_sort(key.index))

@@ -62,6 +62,17 @@ def parted(identifier: str) -> tuple[str, str]:
     return partition, sort
 
 
+def record_key(partition: str) -> tuple[str, str]:
+    """The key of the one item of a partition that may be a record."""
+    return partition, _sort_of(partition)
+
+
+def key_of(item: Mapping[str, Any]) -> tuple[str, str]:
+    """``pk`` and ``sk`` of an item, or a key, of either form of table; empty texts where it has neither."""
+    found = read(item) if PARTITION_KEY not in item else item
+    return found.get(PARTITION_KEY, {}).get("S", ""), found.get(SORT_KEY, {}).get("S", "")
+
+
 def _is_joined(text: str) -> bool:
     return text.startswith(_MARK) and _BETWEEN in text
 

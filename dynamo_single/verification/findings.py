@@ -7,13 +7,16 @@ from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
+from dynamo_single.conf import table_settings
 from dynamo_single.orm.reading.single import has_expired
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Check, Item, ItemKey, as_read, key_of
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
 
 Kind = Literal[
     "unknown item",
+    "record without type",
     "unreadable item",
     "primary key",
     "half index key",
@@ -72,7 +75,9 @@ class Subject(Struct, frozen=True):
     def of(cls, alias: str, item: Item) -> Subject:
         """The item with its model."""
         item_type = item.get(names.ITEM_TYPE, {}).get("S")
-        return cls(alias, item, None if item_type is None else registry.model_of_type(alias, item_type))
+        return cls(
+            alias, item, _untyped(alias, item) if item_type is None else registry.model_of_type(alias, item_type)
+        )
 
     @property
     def key(self) -> ItemKey:
@@ -95,6 +100,18 @@ class Subject(Struct, frozen=True):
     def is_claim(self) -> bool:
         """Whether the item is a claim."""
         return self.item.get(names.ITEM_TYPE, {}).get("S") == names.CLAIM_ITEM_TYPE
+
+
+def _untyped(alias: str, item: Item) -> type[DynamoModel] | None:
+    """The model of an item without a type, which a record of a table whose key is ``id`` may have been written as.
+
+    Its identifier says which record it is.
+    """
+    if table_settings(alias).key == "pk" or names.SORT_KEY not in item:
+        return None
+    sort = item[names.SORT_KEY]["S"]
+    of_table = (model for model in registry.all_models() if model._options.alias == alias)
+    return next((each for each in of_table if registry.layout_of(each).primary.sort.source == sort), None)
 
 
 class Checks(Protocol):

@@ -59,11 +59,30 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
         return
     if primary != subject.key:
         yield Finding("primary key", subject.key, f"Its attributes give {primary[0]} / {primary[1]}.")
+    if names.ITEM_TYPE not in subject.item:
+        yield _without_type(subject, values, expected)
+        return
     # What upgrades change of an earlier version is as it was then, with its keys and folded copies.
     waits = subject.waits
     yield from _copies(subject, values, waits)
     for index in _indexes(subject, waits):
         yield from _index(subject, index, expected)
+
+
+def _without_type(subject: Subject, values: dict[str, object], expected: NewItem) -> Finding:
+    """A record that something else has written: its type, and all that follows from its attributes, in one write."""
+    attributes, copies = registry.attributes_of(subject.model), registry.copies_of(subject.model)
+    held = {copy.attr_name: (copy, values[copy.name]) for copy in copies}
+    made = {name: copy.to_attribute_value(value) for name, (copy, value) in held.items() if value is not None}
+    change = {names.ITEM_TYPE: {"S": subject.model._options.item_type}, **made, **expected}
+    removed = tuple(name for name in held if name in subject.item and name not in made)
+    deciding = {names.ITEM_TYPE, names.DELETED_AT, *(attributes[copy.source].attr_name for copy in copies)}
+    deciding = deciding.union(
+        *(_deciding(subject.model, key.index) for key in registry.layout_of(subject.model).indexes)
+    )
+    repair = Update(subject.key, set=change, remove=removed, condition=as_read(subject.item, deciding))
+    text = f"It has no itemType, and by its id it is a record of {subject.model._meta.label}."
+    return Finding("record without type", subject.key, text, (repair,))
 
 
 def _is_unfilled(subject: Subject, copy: Any) -> bool:
@@ -124,7 +143,7 @@ def _said(pair: tuple[str, str], found: dict[str, Any]) -> str:
     return " / ".join(found[name].get("S", "?") if name in found else "nothing" for name in pair) if found else "no key"
 
 
-def _deciding(model: type[DynamoModel], index: str) -> set[str]:
+def _deciding(model: type[DynamoModel], index: str | None) -> set[str]:
     """The physical names of the attributes that the keys on an index follow from; of a folded copy, its source's."""
     layout = registry.layout_of(model)
     sources = {copy.name: copy.source for copy in registry.copies_of(model)}

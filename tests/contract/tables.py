@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+
+from django.conf import settings
+from django.test import override_settings
 
 from dynamo_single.table import Request, Table
 from dynamo_single.verification import verify
@@ -16,6 +21,15 @@ def stored(table: Table) -> dict[str, dict[str, Any]]:
 def everything(table: Table) -> dict[tuple[str, str], dict[str, Any]]:
     """Every item of the table by its whole key."""
     return {(item["pk"]["S"], item["sk"]["S"]): item for item in table.send(Request("Scan"))["Items"]}
+
+
+@contextmanager
+def single_key_table(**changes: Any) -> Iterator[str]:
+    """The alias of a table beside the default one whose key is ``id`` alone; ``setup_table()`` makes it."""
+    declared = settings.DYNAMO_SINGLE
+    own = {**declared["default"], "TABLE_NAME": "products", "INDEXES": ["gs1", "gs2"], "KEY": "id", **changes}
+    with override_settings(DYNAMO_SINGLE={**declared, "products": own}):
+        yield "products"
 
 
 def as_stored(table: Table) -> list[dict[str, Any]]:

@@ -94,6 +94,7 @@ CHECKS = {
     "dynamo_single.W911",
     "dynamo_single.E031",
     "dynamo_single.E032",
+    "dynamo_single.E033",
     "accounts.W001",
     "accounts.W002",
     "accounts.W003",

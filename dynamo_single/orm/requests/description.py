@@ -5,13 +5,14 @@ This module turns finished plans into text and must not make or change any.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from dynamo_single.conf import table_settings
 from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.conditions.wording import word, word_order
 from dynamo_single.orm.plan.advice import describe_key, word_query
 from dynamo_single.orm.plan.plan import KeyCondition, Plan
-from dynamo_single.table import names
+from dynamo_single.table import names, single_key
 from dynamo_single.table.limits import MAX_BATCH_KEYS
 from dynamo_single.table.request import Request
 
@@ -25,13 +26,20 @@ def describe(plan: Plan, requests: Sequence[Request] = (), *, afterwards: Iterab
     lines = [f"{plan.layout.label}: {word_query(plan.query)}"]
     lines += (f"  {label:<9} {text}" for label, text in _lines(plan))
     lines += (f"  {'not used':<9} {describe_key(each.key)}: {each.reason}." for each in plan.rejected)
-    for request in requests[:_SHOWN]:
+    for request in map(_sent(plan), requests[:_SHOWN]):
         lines.append(f"  {'sends':<9} {request.operation}")
         lines += (f"  {'':<9}   {name}: {_plain(value)}" for name, value in request.params.items())
     if len(requests) > _SHOWN:
         lines.append(f"  {'sends':<9} … and {len(requests) - _SHOWN} more like these")
     lines += (f"  {label:<9} {text}" for label, text in afterwards)
     return "\n".join(lines)
+
+
+def _sent(plan: Plan) -> Callable[[Request], Request]:
+    """What makes of a request the one that the table takes."""
+    if table_settings(plan.layout.alias).key == "pk":
+        return lambda request: request
+    return lambda request: Request(*single_key.asked(request.operation, request.params))
 
 
 def _lines(plan: Plan) -> Iterable[tuple[str, str]]:
@@ -85,7 +93,13 @@ def _union(plan: Plan) -> Iterable[tuple[str, str]]:
 
 
 def _keys(plan: Plan) -> Iterable[str]:
-    texts = [f"{names.PARTITION_KEY} = {pk!r}, {names.SORT_KEY} = {sk!r}" for pk, sk in plan.keys[:_SHOWN]]
+    is_single = table_settings(plan.layout.alias).key == "id"
+    texts = [
+        f"{names.ID} = {single_key.joined(pk, sk)!r}"
+        if is_single
+        else f"{names.PARTITION_KEY} = {pk!r}, {names.SORT_KEY} = {sk!r}"
+        for pk, sk in plan.keys[:_SHOWN]
+    ]
     texts += [_key_condition(condition, plan.index) for condition in plan.conditions[:_SHOWN]]
     yield from texts
     rest = len(plan.keys) + len(plan.conditions) - len(texts)

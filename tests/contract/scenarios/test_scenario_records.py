@@ -8,19 +8,17 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.test import override_settings
 
 from dynamo_single import clock, models
 from dynamo_single.authorship import acting_as
 from dynamo_single.exceptions import ImmutableAttribute, NotSupported
 from dynamo_single.table import Table
-from dynamo_single.testing import assert_requests, moved_time, setup_table
+from dynamo_single.testing import assert_requests, moved_time
 from tests.contract.tables import as_stored, assert_consistent
 from tests.unit.declaring import forgotten, messages
 
-pytestmark = pytest.mark.usefixtures("table", "place")
+pytestmark = pytest.mark.usefixtures("kept")
 
 BOOK = {
     "title": "A Title",
@@ -41,24 +39,6 @@ PERSON = {"firstname": "Mike", "lastname": "Example", "email": "mike@example.com
 OWN = {"itemType", "gs1pk", "gs1sk", "gs2pk", "gs2sk"}
 #: A table's key, where it is none of the scenario's attributes.
 KEY = {"pk", "sk"}
-
-
-@pytest.fixture(params=["pk", "id"], ids=["a key of two parts", "id alone"], scope="module")
-def place(request: Any, engine: Table) -> Iterator[str]:
-    """The alias of the records' table, in each form that its key can have; it is empty for each test."""
-    declared = settings.DYNAMO_SINGLE
-    if request.param == "pk":
-        yield "default"
-        return
-    own = {**declared["default"], "TABLE_NAME": "products", "INDEXES": ["gs1", "gs2"], "KEY": "id"}
-    with override_settings(DYNAMO_SINGLE={**declared, "products": own}):
-        yield "products"
-
-
-@pytest.fixture
-def kept(place: str, table: Table) -> Table:
-    """The records' table, empty."""
-    return table if place == "default" else setup_table(place)
 
 
 @pytest.fixture(scope="module")

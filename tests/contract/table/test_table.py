@@ -236,6 +236,7 @@ def test_a_table_with_other_keys_is_named(table: Table, operation: str, params: 
     error = refused(table, operation, **params)
     assert isinstance(error, exceptions.TableMismatch)
     assert "has other keys than 'pk' and 'sk'" in str(error)
+    assert "DYNAMO_SINGLE['default']['KEY']" in str(error)
 
 
 def test_another_refusal_keeps_dynamodbs_words(table: Table) -> None:

@@ -191,6 +191,36 @@ def test_a_new_index_keeps_the_known_attribute_definitions() -> None:
     assert [update["Create"]["IndexName"] for update in params["GlobalSecondaryIndexUpdates"]] == ["gs2"]
 
 
+SINGLE = TableSettings(alias="default", table_name="single-table", indexes=("gs1",), key="id")
+SINGLE_TABLE = {
+    "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+    "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in ("id", "gs1pk", "gs1sk")],
+}
+
+
+def test_a_table_whose_key_is_id_alone_is_made_and_found_right() -> None:
+    params = TableDefinition(SINGLE).create().params
+    assert {name: params[name] for name in SINGLE_TABLE} == SINGLE_TABLE
+    assert differences(SINGLE, Observed(changed(**SINGLE_TABLE), TTL)) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "described", "other"),
+    [(SETTINGS, changed(**SINGLE_TABLE), "id"), (SINGLE, changed(), "pk")],
+    ids=["id alone", "a pair"],
+)
+def test_a_key_of_the_other_form_names_the_setting(settings: TableSettings, described: Any, other: str) -> None:
+    (found,) = differences(settings, Observed(described, TTL))
+    assert found.repair == "impossible"
+    assert f"DYNAMO_SINGLE['default']['KEY'] = {other!r} takes the table as it is." in found.sentence
+
+
+def test_any_other_key_does_not() -> None:
+    keys = [{"AttributeName": "gs1pk", "KeyType": "HASH"}]
+    (found,) = differences(SINGLE, Observed(changed(KeySchema=keys), TTL))
+    assert "'KEY'" not in found.sentence
+
+
 def test_what_cannot_be_repaired_is_refused_as_one_error() -> None:
     """TableMismatch holds every sentence that has no automatic remedy."""
     table = changed(GlobalSecondaryIndexes=[index(Projection={"ProjectionType": "KEYS_ONLY"})])

@@ -1,0 +1,220 @@
+"""A key of two parts as one: every pair has an id of its own, a record's is its identifier, and requests go by it."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from dynamo_single.conf import parse
+from dynamo_single.exceptions import ConfigurationError, InvalidValue, NotSupported, UnexpectedItem
+from dynamo_single.table.single_key import answered, asked, joined, parted
+
+#: Parts of keys, full of what joining means something by.
+PARTS = st.lists(st.sampled_from(["#", "|", "~", "~0", "~1", "-", "A", "b", "é", "\U0001f600"]), max_size=6).map(
+    "".join
+)
+PREFIXES = st.from_regex(r"[A-Za-z][A-Za-z0-9_-]{0,8}", fullmatch=True)
+RECORD = "product-0e6b9a52-c8a4-11f0-9b4e-0242ac120002"
+KEY = {"pk": {"S": RECORD}, "sk": {"S": "#PRODUCT"}}
+CLAIM = {"pk": {"S": "UNIQUE#Goods#isbn#1"}, "sk": {"S": "#CLAIM"}}
+CLAIMED = {"id": {"S": "#UNIQUE#Goods#isbn#1|#CLAIM"}}
+OF_RECORD = {"id": {"S": RECORD}}
+
+
+@given(PARTS, PARTS)
+@example("#a|b", "#")
+@example("a", "#")
+@example("", "#")
+@example("#", "|")
+def test_every_pair_comes_back(partition: str, sort: str) -> None:
+    assert parted(joined(partition, sort)) == (partition, sort)
+
+
+@given(PARTS, PARTS, PARTS, PARTS)
+def test_no_two_pairs_have_one_id(partition: str, sort: str, another: str, other: str) -> None:
+    assume((partition, sort) != (another, other))
+    assert joined(partition, sort) != joined(another, other)
+
+
+@given(PREFIXES, st.uuids())
+def test_a_record_has_its_identifier_and_nothing_else_has_it(prefix: str, made: uuid.UUID) -> None:
+    identifier = f"{prefix}-{made}"
+    assert joined(identifier, f"#{prefix.upper()}") == identifier
+    assert parted(identifier) == (identifier, f"#{prefix.upper()}")
+    assert joined(identifier, "#METADATA") != identifier or prefix.upper() == "METADATA"
+
+
+@given(PREFIXES, st.from_regex(r"[A-Za-z0-9_]+", fullmatch=True))
+def test_so_has_one_whose_identifier_has_a_word_after_its_prefix(prefix: str, word: str) -> None:
+    assert joined(f"{prefix}-{word}", f"#{prefix.upper()}") == f"{prefix}-{word}"
+
+
+@given(st.text(min_size=1, max_size=20))
+def test_an_id_of_anybody_is_read_as_the_key_that_writes_it_or_refused(identifier: str) -> None:
+    try:
+        key = parted(identifier)
+    except UnexpectedItem:
+        assert identifier.startswith("#")
+        return
+    assert joined(*key) == identifier
+
+
+def test_an_id_that_looks_joined_and_is_not_is_refused() -> None:
+    with pytest.raises(UnexpectedItem, match="give it another id"):
+        parted(f"#{RECORD}|#PRODUCT")
+
+
+def test_a_key_that_is_too_long_as_one_is_refused() -> None:
+    with pytest.raises(InvalidValue, match="2049 bytes"):
+        joined("a" * 2038, "b" * 9)
+
+
+def test_an_item_with_another_id_than_its_key_is_refused() -> None:
+    with pytest.raises(InvalidValue, match="'x' cannot be the id"):
+        asked("PutItem", {"Item": {"pk": {"S": "x"}, "sk": {"S": "#PRODUCT"}, "id": {"S": "x"}}})
+
+
+@pytest.mark.parametrize(
+    ("operation", "params", "expected"),
+    [
+        ("GetItem", {"Key": KEY}, {"Key": OF_RECORD}),
+        ("DeleteItem", {"Key": CLAIM}, {"Key": CLAIMED}),
+        ("PutItem", {"Item": {**KEY, **OF_RECORD, "n": {"N": "1"}}}, {"Item": {**OF_RECORD, "n": {"N": "1"}}}),
+        ("Scan", {"ExclusiveStartKey": CLAIM}, {"ExclusiveStartKey": CLAIMED}),
+        (
+            "Query",
+            {"IndexName": "gs1", "ExclusiveStartKey": {**KEY, "gs1pk": {"S": "a"}, "gs1sk": {"S": "b"}}},
+            {"IndexName": "gs1", "ExclusiveStartKey": {**OF_RECORD, "gs1pk": {"S": "a"}, "gs1sk": {"S": "b"}}},
+        ),
+        ("BatchGetItem", {"RequestItems": {"t": {"Keys": [KEY]}}}, {"RequestItems": {"t": {"Keys": [OF_RECORD]}}}),
+        (
+            "BatchWriteItem",
+            {"RequestItems": {"t": [{"PutRequest": {"Item": CLAIM}}, {"DeleteRequest": {"Key": KEY}}]}},
+            {"RequestItems": {"t": [{"PutRequest": {"Item": CLAIMED}}, {"DeleteRequest": {"Key": OF_RECORD}}]}},
+        ),
+        (
+            "TransactGetItems",
+            {"TransactItems": [{"Get": {"TableName": "t", "Key": KEY}}]},
+            {"TransactItems": [{"Get": {"TableName": "t", "Key": OF_RECORD}}]},
+        ),
+        ("DescribeTable", {}, {}),
+    ],
+)
+def test_every_key_of_a_request_is_one(operation: str, params: Any, expected: Any) -> None:
+    assert asked(operation, params) == (operation, expected)
+    assert asked(operation, expected) == (operation, expected)
+
+
+@pytest.mark.parametrize(
+    ("expression", "names", "expected"),
+    [
+        ("attribute_exists(#a0) AND #a1 = :v0", {"#a0": "pk", "#a1": "n"}, "attribute_exists(#key) AND #a1 = :v0"),
+        ("attribute_not_exists(#a0)", {"#a0": "pk"}, "attribute_not_exists(#key)"),
+        # A place inside a document may be called as a key is.
+        ("#a1.#a0 = :v0 AND attribute_exists(#a0)", {"#a0": "pk", "#a1": "n"}, None),
+    ],
+)
+def test_a_condition_on_the_key_is_one_on_the_id(expression: str, names: dict[str, str], expected: str | None) -> None:
+    _, params = asked("UpdateItem", {"Key": KEY, "ConditionExpression": expression, "ExpressionAttributeNames": names})
+    assert params["ConditionExpression"] == (expected or "#a1.#a0 = :v0 AND attribute_exists(#key)")
+    kept = {each: name for each, name in names.items() if name == "n" or expected is None}
+    assert params["ExpressionAttributeNames"] == {**kept, "#key": "id"}
+
+
+def test_what_is_read_of_an_item_has_the_id_once() -> None:
+    names = {"#a0": "pk", "#a1": "sk", "#a2": "id", "#a3": "n"}
+    given = {"ProjectionExpression": "#a0, #a1, #a2, #a3", "ExpressionAttributeNames": names}
+    _, params = asked("GetItem", {"Key": KEY, **given})
+    assert params["ProjectionExpression"] == "#key, #a3"
+    assert params["ExpressionAttributeNames"] == {"#key": "id", "#a3": "n"}
+
+
+def test_a_range_of_partitions_is_one_of_ids() -> None:
+    given = {
+        "FilterExpression": "#a0 = :v0 AND #a1 BETWEEN :v1 AND :v2",
+        "ExpressionAttributeNames": {"#a0": "itemType", "#a1": "pk"},
+        "ExpressionAttributeValues": {":v0": {"S": "x"}, ":v1": {"S": "UNIQUE#A|"}, ":v2": {"S": "UNIQUE#A|z"}},
+    }
+    _, params = asked("Scan", given)
+    values = {":v0": {"S": "x"}, ":v1": {"S": "#UNIQUE#A~1"}, ":v2": {"S": "#UNIQUE#A~1z"}}
+    assert params["FilterExpression"] == "#a0 = :v0 AND #key BETWEEN :v1 AND :v2"
+    assert params["ExpressionAttributeValues"] == values
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"FilterExpression": "#a0 = :v0"},
+        {"ConditionExpression": "begins_with(#a0, :v0)"},
+        {"UpdateExpression": "SET #a0 = :v0"},
+    ],
+)
+@pytest.mark.parametrize("name", ["pk", "sk"])
+def test_any_other_comparison_of_a_key_is_refused(params: Any, name: str) -> None:
+    with pytest.raises(NotSupported, match="compare the id"):
+        asked("Scan", {**params, "ExpressionAttributeNames": {"#a0": name}})
+
+
+@pytest.mark.parametrize("condition", ["#p = :p", "#p = :p AND #s = :s", "#p = :p AND begins_with(#s, :s)"])
+def test_a_query_of_a_partition_is_refused(condition: str) -> None:
+    values = {":p": {"S": RECORD}, ":s": {"S": "#"}}
+    with pytest.raises(NotSupported, match="no partitions to query"):
+        asked("Query", {"KeyConditionExpression": condition, "ExpressionAttributeValues": values})
+
+
+def test_but_for_that_of_migrations_which_is_a_scan() -> None:
+    given = {
+        "KeyConditionExpression": "#p = :p AND begins_with(#s, :s)",
+        "ExpressionAttributeNames": {"#p": "pk", "#s": "sk"},
+        "ExpressionAttributeValues": {":p": {"S": "MIGRATIONS"}, ":s": {"S": "WORK#"}},
+        "ConsistentRead": True,
+    }
+    assert asked("Query", given) == (
+        "Scan",
+        {
+            "FilterExpression": "begins_with(#key, :beginning)",
+            "ExpressionAttributeNames": {"#key": "id"},
+            "ExpressionAttributeValues": {":beginning": {"S": "#MIGRATIONS|WORK#"}},
+            "ConsistentRead": True,
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    ("operation", "answer", "expected"),
+    [
+        ("GetItem", {"Item": OF_RECORD}, {"Item": {**KEY, **OF_RECORD}}),
+        ("GetItem", {"Item": {"n": {"N": "1"}}}, {"Item": {"n": {"N": "1"}}}),
+        ("Scan", {"Items": [CLAIMED], "LastEvaluatedKey": CLAIMED}, {"Items": [CLAIM], "LastEvaluatedKey": CLAIM}),
+        ("UpdateItem", {"Attributes": OF_RECORD}, {"Attributes": {**KEY, **OF_RECORD}}),
+        (
+            "BatchGetItem",
+            {"Responses": {"t": [CLAIMED]}, "UnprocessedKeys": {"t": {"Keys": [CLAIMED]}}},
+            {"Responses": {"t": [CLAIM]}, "UnprocessedKeys": {"t": {"Keys": [CLAIM]}}},
+        ),
+        (
+            "BatchWriteItem",
+            {"UnprocessedItems": {"t": [{"DeleteRequest": {"Key": CLAIMED}}]}},
+            {"UnprocessedItems": {"t": [{"DeleteRequest": {"Key": CLAIM}}]}},
+        ),
+        ("TransactGetItems", {"Responses": [{}, {"Item": CLAIMED}]}, {"Responses": [{}, {"Item": CLAIM}]}),
+        (
+            "TransactWriteItems",
+            {"CancellationReasons": [{"Code": "None"}, {"Code": "x", "Item": CLAIMED}]},
+            {"CancellationReasons": [{"Code": "None"}, {"Code": "x", "Item": CLAIM}]},
+        ),
+    ],
+)
+def test_every_item_of_an_answer_has_a_key_of_two_parts(operation: str, answer: Any, expected: Any) -> None:
+    assert answered(operation, answer) == expected
+
+
+def test_the_setting_is_one_of_two() -> None:
+    place = "dynamodb://127.0.0.1:8001/single-table?key="
+    assert parse("default", f"{place}id").key == "id"
+    with pytest.raises(ConfigurationError, match=r"\['KEY'\] must be 'pk' or 'id', not 'uuid'"):
+        parse("default", f"{place}uuid")
