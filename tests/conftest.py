@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from _pytest.runner import runtestprotocol
@@ -39,6 +40,14 @@ ENGINE = os.environ.get("TEST_ENGINE", DYNOXIDE)
 FIRST = ("tests/upstream", "tests/benchmarks")
 
 
+#: Fixtures of pytest-django that every test asks for, and that look for a mark: they took a twentieth of a short test.
+FOR_MARKS = {
+    "_django_db_marker": "django_db",
+    "_django_set_urlconf": "urls",
+    "_django_isolate_apps": "django_isolate_apps",
+    "_template_string_if_invalid_marker": "ignore_template_errors",
+}
+
 #: What ``--durations`` lists of setting up and tearing down, in seconds.
 SLOW_FIXTURE = 0.05
 
@@ -58,6 +67,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item.get_closest_marker("deep") is None]
     items.sort(key=lambda item: not item.nodeid.startswith(FIRST))
+    for item in items:
+        leave_out_fixtures(item)
+
+
+def leave_out_fixtures(item: Any) -> None:
+    """Let a test do without the fixtures of pytest-django that look for a mark which it does not have."""
+    marks = {mark.name for mark in item.iter_markers()}
+    needless = {name for name, mark in FOR_MARKS.items() if mark not in marks}
+    item.fixturenames = [name for name in item.fixturenames if name not in needless]
 
 
 def pytest_collection() -> None:

@@ -90,7 +90,8 @@ class History:
     def _unload(self) -> None:
         """Let the files be read as they are now: another command is another process."""
         importlib.invalidate_caches()
-        for name in [each for each in sys.modules if each.startswith(f"{self.folder.name}.")]:
+        begins = f"{self.folder.name}."
+        for name in [each for each in sys.modules if each.startswith(begins)]:
             del sys.modules[name]
 
     def text(self, name: str = "") -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.unit import foreign_names
+
 #: What carries coroutines and streams out in a thread.
 DRIVERS = {"run", "each", "iterate"}
 #: Where the mapping and the table do so: methods of Django's, of ours that are public, and what these are made of.
@@ -41,13 +41,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 @cache
 def modules() -> list[tuple[str, list[tuple[Function | None, str, bool]]]]:
     """The calls of the package's modules, but for the driver itself, and of the ``accounts`` that come with it."""
-    found = []
-    for folder in ("dynamo_single", "accounts"):
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            name = path.relative_to(ROOT / "dynamo_single" if folder == "dynamo_single" else ROOT)
-            if str(name) != "table/flow.py":
-                found.append((str(name.with_suffix("")), list(calls(ast.parse(path.read_text())))))
-    return found
+    return [(name, list(calls(tree))) for name, tree in foreign_names.sources().items() if name != "table/flow"]
 
 
 def calls(tree: ast.Module) -> Iterator[tuple[Function | None, str, bool]]:
@@ -61,8 +55,9 @@ def calls(tree: ast.Module) -> Iterator[tuple[Function | None, str, bool]]:
     }
 
     awaited: set[ast.AST] = set()
-
-    def found(node: ast.AST, function: Function | None) -> Iterator[tuple[Function | None, str, bool]]:
+    left: list[tuple[ast.AST, Function | None]] = [(tree, None)]
+    while left:
+        node, function = left.pop()
         if isinstance(node, Function):
             function = node
         # What is awaited is a coroutine of the same name.
@@ -74,10 +69,7 @@ def calls(tree: ast.Module) -> Iterator[tuple[Function | None, str, bool]]:
             elif isinstance(called, ast.Attribute):
                 of_flow = isinstance(called.value, ast.Name) and called.value.id == "flow" and called.attr in DRIVERS
                 yield function, called.attr, of_flow
-        for child in ast.iter_child_nodes(node):
-            yield from found(child, function)
-
-    return found(tree, None)
+        left += [(child, function) for child in ast.iter_child_nodes(node)]
 
 
 def driven() -> dict[str, set[str]]:

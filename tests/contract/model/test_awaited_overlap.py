@@ -1,4 +1,4 @@
-"""Of each twin: twenty at once are under way together, and give and send what their synchronous methods do."""
+"""Of each twin: several at once are under way together, and give and send what their synchronous methods do."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from dynamo_single.testing import capture_requests, setup_table
 from project.directory.models import Company, Office, Person
 from tests.catalog.boards import Board, Note
 from tests.contract.model.awaiting import awaited, gathering, result
+from tests.deep import examples
 
-CALLS = 20
+CALLS = examples(8, 20)
 
 
 @dataclass(frozen=True)
@@ -235,7 +236,7 @@ CALLS_OF: dict[str, Call] = {
 
 @pytest.mark.parametrize("name", CALLS_OF)
 def test_calls_overlap_and_do_the_same(filled: Filled, name: str) -> None:
-    """No request of twenty calls is answered before all twenty have one under way; nothing is sent by a thread."""
+    """No request of several calls is answered before each has one under way; nothing is sent by a thread."""
     call = CALLS_OF[name]
     filled.put_back()
     with capture_requests() as sent:

@@ -143,10 +143,11 @@ def test_a_day_is_as_long_as_it_is(zone: str, day: date, hours: float) -> None:
     minutes = [begin + count * tick for count in range(4 * 24 * 60)]
     inside = [moment for moment in minutes if moment.astimezone(info).date() == day]
     assert len(inside) / 60 == pytest.approx(hours)
-    edges = {minute for minute in minutes if (minute in inside[:1]) or (minute in inside[-1:])}
+    edges = {*inside[:1], *inside[-1:]}
     edges |= {each + step for each in set(edges) for step in (-tick, tick, -SECOND, SECOND)}
     edges |= set(minutes[:: 24 * 20])
-    edges |= {each for each, after in pairwise(minutes) if (each in inside) != (after in inside)}
+    within = {*inside}
+    edges |= {each for each, after in pairwise(minutes) if (each in within) != (after in within)}
     chosen = sorted(edges)
     place(*chosen)
     with timezone.override(info):

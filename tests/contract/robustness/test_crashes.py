@@ -37,11 +37,12 @@ from tests.contract.robustness.crashing import (
     timeless,
     user,
 )
+from tests.deep import examples
 
 pytestmark = pytest.mark.usefixtures("table", "small_transactions")
 
 #: Members that are written in bulk: more than are written at the same time.
-BULK = [f"m{number:02}" for number in range(14)]
+BULK = [f"m{number:02}" for number in range(examples(10, 14))]
 
 
 @dataclass(frozen=True, slots=True)

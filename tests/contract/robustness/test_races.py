@@ -16,8 +16,9 @@ from tests.catalog.seats import Seat
 from tests.catalog.stocks import Ledger, Stock
 from tests.contract.robustness.race_processes import answer, started, tell
 from tests.contract.tables import assert_consistent, claims
+from tests.deep import examples
 
-PROCESSES = 8
+PROCESSES = examples(4, 8)
 #: As in ``race_worker``, which sets Django up.
 WAYS = {"LOGIN_WITH": ["email", "phone", "google"]}
 
