@@ -111,8 +111,13 @@ class DynamoAdminSite(TableSite):
             return HttpResponseBadRequest(str(error) if settings.DEBUG else "", content_type="text/plain")
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:
-        """Django's wrapper of every view; 503 with a page of its own while DynamoDB cannot be reached."""
-        return with_panel(self, or_unavailable(super().admin_view(view, cacheable)))
+        """Django's wrapper of every view; 503 with a page of its own while DynamoDB cannot be reached.
+
+        404 for models that cannot be stored, such as ``auth.Group`` where there is no SQL.
+        """
+        model = getattr(getattr(view, "__self__", None), "model", None)
+        shown = view if model is None or _is_stored(model) else _missing
+        return with_panel(self, or_unavailable(super().admin_view(shown, cacheable)))
 
     @method_decorator(login_not_required)  # overriding drops the mark, and LoginRequiredMiddleware asks for it
     def login(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> Any:
@@ -149,4 +154,12 @@ def _logged(admin_class: Any) -> Any:
 def _is_of_use(model: type[models.Model]) -> bool:
     if model._meta.label == "auth.Group" and is_in_dynamodb():
         return False
+    return _is_stored(model)
+
+
+def _is_stored(model: type[models.Model]) -> bool:
     return is_stored_in_dynamodb(model) or not uses_engine(router.db_for_read(model))
+
+
+def _missing(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
+    raise Http404(_("Objects of this kind cannot be stored here."))

@@ -1,0 +1,157 @@
+"""Every address of the demo's admin by its name, and what its page sends: a page that is new has to be counted here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.urls import NoReverseMatch, URLPattern, reverse
+
+from accounts.models import Group
+from dynamo_single.admin.jobs.models import AdminJob
+from project.chat.models import Member, Message, Profile, Server
+from project.directory.models import Company, Office, Person
+from project.records.models import Book
+from project.service.models import Beneficiary, Email, User
+from tests.contract.conftest import Pages
+
+pytestmark = pytest.mark.urls("project.urls")
+
+
+@pytest.fixture
+def stored(pages: Pages) -> dict[str, str]:
+    """The keys of an object of each model, and of a job."""
+    company = Company.objects.create(company_id="c", name="Acme")
+    server = Server.objects.create(server_id="s", name="Chess")
+    profile = Profile.objects.create(profile_id="p", username="pip")
+    beneficiary = Beneficiary.objects.create(beneficiary_id="b", name="School")
+    user = User.objects.create(user_id="u", beneficiary=beneficiary, first_name="Inés", last_name="Gómez")
+    objects = [
+        company,
+        Person.objects.create(company=company, person_id="p", name="Anna"),
+        Office.objects.create(company=company, office_id="o", city="Ulm"),
+        Book.objects.create(id="book-1", data={"title": "A", "author": {"lastname": "Bee"}, "price": 3}),
+        server,
+        profile,
+        Member.objects.create(server=server, user=profile),
+        Message.objects.create(server=server, author="pip", text="Hello"),
+        beneficiary,
+        user,
+        Email.objects.create(email="ines@example.com", user=user),
+        Group.objects.create(name="Editors"),
+    ]
+    job = AdminJob.objects.create(
+        user_key=str(pages.user.pk),
+        label="directory.company",
+        action="delete",
+        keys=["c"],
+        expires_at="2099-01-01T00:00:00Z",
+    )
+    return {
+        **{obj._meta.label_lower: obj.pk for obj in objects},
+        "accounts.user": pages.user.pk,
+        "auth.user": pages.user.pk,
+        "auth.group": "1",
+        "dynamodb.job": job.job_id,
+        "app.list": "directory",
+    }
+
+
+READ = ["GetItem"]
+LOGGED = ["GetItem", "Query"]
+#: What each page sends beside the session and the user.
+SENT: dict[str, list[str]] = {
+    "index": ["Query"],
+    "login": [],
+    "password_change": [],
+    "password_change_done": [],
+    "jsi18n": [],
+    "autocomplete": ["Query"],
+    "view_on_site": [],
+    "app_list": [],
+    "dynamodb_table": ["Query"],
+    "dynamodb_item": READ,
+    "dynamodb_patterns": [],
+    "dynamodb_patterns_svg": [],
+    "dynamodb_health": ["DescribeTable", "DescribeTimeToLive", "GetItem"],
+    "dynamodb_log": ["Query"],
+    "dynamodb_job": READ,
+    "auth_user_password_change": READ,
+}
+#: What those of each model send: its list, the page to add, an object's page, and the question before its deletion.
+OF_MODELS: dict[str, tuple[list[str], list[str], list[str], list[str]]] = {
+    "auth_group": ([], [], [], []),
+    "accounts_group": (["Query"], [], READ, READ),
+    "accounts_user": (["Query"], [], ["GetItem", "Query"], READ),
+    "directory_company": (["Query"], [], ["GetItem", "Query"], ["GetItem", "Query"]),
+    "directory_person": (["Query", "GetItem"], [], ["GetItem", "GetItem"], READ),
+    "directory_office": (["Query", "GetItem"], [], ["GetItem", "GetItem"], READ),
+    "records_book": (["Query"], [], READ, READ),
+    "service_user": (["Query", "Query", "GetItem"], ["Query"], ["GetItem", "Query", "Query"], READ),
+    "service_email": (["Query", "GetItem"], [], ["GetItem", "GetItem"], READ),
+    "service_beneficiary": (["Query"], [], READ, READ),
+    "chat_server": (["Query"], [], READ, ["GetItem", "Query", "Query"]),
+    "chat_profile": (["Query"], [], ["GetItem", "Query", "GetItem"], ["GetItem", "Query"]),
+    "chat_member": (["Query", "Query", "GetItem"], [], ["GetItem", "GetItem", "GetItem"], READ),
+    "chat_message": (["Query", "Query", "GetItem"], [], ["GetItem", "GetItem"], READ),
+}
+PAGES = {
+    **SENT,
+    **{
+        f"{model}_{page}": sent
+        for model, counts in OF_MODELS.items()
+        for page, sent in zip(("changelist", "add", "change", "delete"), counts, strict=True)
+    },
+    **{f"{model}_history": LOGGED if model != "auth_group" else [] for model in OF_MODELS},
+}
+#: Those that take a form only: what they send is asserted where their forms are.
+FORMS = {"logout", *(f"{model}_restore" for model in OF_MODELS if model.startswith(("directory_", "records_")))}
+#: What some pages are asked.
+ASKED = {
+    "autocomplete": "?app_label=directory&model_name=person&field_name=company&term=A",
+    "dynamodb_table": "?pk=COMPANY%23c",
+    "dynamodb_item": "?pk=COMPANY%23c&sk=%23METADATA",
+}
+#: What is answered otherwise than with 200: nobody who is logged in needs the login, and there is no SQL.
+STATUS = {"login": 302, "view_on_site": 404}
+
+
+def names(patterns: Any = None) -> Iterator[str]:
+    """The names of the admin's addresses."""
+    for pattern in admin.site.get_urls() if patterns is None else patterns:
+        if not isinstance(pattern, URLPattern):
+            yield from names(pattern.url_patterns)
+        elif pattern.name is not None:
+            yield pattern.name
+
+
+def address(name: str, stored: dict[str, str]) -> str:
+    """The address of a page, of the object that is stored if it is about one."""
+    key = stored.get(".".join(name.split("_")[:2]), "")
+    for given in ([], [key], ["1", "x"]):
+        try:
+            return reverse(f"admin:{name}", args=given) + ASKED.get(name, "")
+        except NoReverseMatch:
+            continue
+    raise AssertionError(f"{name} takes other arguments.")
+
+
+def test_every_address_is_counted() -> None:
+    """A page that is new, or of a model that is new, has its requests in this file."""
+    assert {*names()} == {*PAGES, *FORMS}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_sends(pages: Pages, stored: dict[str, str], name: str) -> None:
+    """To be shown."""
+    path = address(name, stored).removeprefix("/admin/")
+    expected = 404 if name.startswith("auth_group") else STATUS.get(name, 200)
+    assert pages.get(path, sends=PAGES[name]).status_code == expected
+
+
+@pytest.mark.parametrize("name", sorted(FORMS))
+def test_a_form_is_not_asked_for(pages: Pages, stored: dict[str, str], name: str) -> None:
+    """Following a link to it does nothing, and sends nothing."""
+    assert pages.get(address(name, stored).removeprefix("/admin/"), sends=[]).status_code == 405
