@@ -6,6 +6,7 @@ Past ``list_max_in_memory`` rows nothing is held: the page shows what keys answe
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib.admin import AllValuesFieldListFilter
@@ -16,7 +17,7 @@ from django.db.models import ForeignKey
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
-from dynamo_single.admin.lists import holding, scanning, search
+from dynamo_single.admin.lists import holding, lacking, scanning, search
 from dynamo_single.admin.lists.filters import MembersListFilter, counter_of
 from dynamo_single.admin.references import is_answered, is_exact
 from dynamo_single.costs import Costs, measure_requests
@@ -36,8 +37,9 @@ class KeyChangeList(ChangeList):
     """Django's list. Keys answer what they express; the rest is worked out of held rows, if there are few enough.
 
     ``held_rows`` says of how many rows the list was made in memory, ``costs`` what reading it took, ``left_out`` what
-    the page does without, ``is_counted`` whether it is known how many rows there are, ``is_complete`` whether keys
-    found all that a search asks for, and ``progress`` how far somebody looked through the list.
+    the page does without, ``missing_keys`` for developers which key would answer that, ``is_counted`` whether it is
+    known how many rows there are, ``is_complete`` whether keys found all that a search asks for, and ``progress`` how
+    far somebody looked through the list.
     """
 
     held_rows: int | None = None
@@ -45,6 +47,7 @@ class KeyChangeList(ChangeList):
     is_complete = True
     progress: scanning.Progress | None = None
     progress_text = ""
+    missing_keys: Sequence[tuple[str, str]] = ()
     _filters: Any = None
     costs = Costs()
     found_by_keys = ""
@@ -52,8 +55,9 @@ class KeyChangeList(ChangeList):
     previous_cursor: str | None = None
 
     def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
-        self.left_out: list[str] = []
-        self._request = request
+        self.lacking: list[lacking.Lacking] = []
+        self.unserved: list[Any] = []
+        self.request = request
         self._cursor = request.GET.get(CURSOR_VAR)
         self._scan = request.GET.get(scanning.SCAN_VAR)
         holding.begin_unless_begun(request)
@@ -131,16 +135,24 @@ class KeyChangeList(ChangeList):
             return ordering
         if is_exact(queryset.order_by(*ordering)) or not is_exact(queryset.order_by()):
             return ordering
-        self._leave_out(_("the order that it is set to"))
+        self._leave_out(_("the order that it is set to"), lacking.ordered(*ordering))
         return []
 
     def _get_deterministic_ordering(self, ordering: Any) -> list[str]:
         # Django adds "-pk", which few keys serve; a key's own order is total already (private to Django).
         return list(ordering)
 
-    def _leave_out(self, what: Any) -> None:
+    @property
+    def left_out(self) -> list[str]:
+        """What the page does without."""
+        return [each.what for each in self.lacking]
+
+    def _leave_out(self, what: Any, asked: Any = None, *, is_counted: bool = False) -> None:
         if str(what) not in self.left_out:
-            self.left_out.append(str(what))
+            self.lacking.append(lacking.Lacking(str(what), asked, is_counted))
+
+    def _example(self, name: str, operator: str) -> Any:
+        return lacking.filtered(f"{name}__{operator}", lacking.value_in(self.result_list, name))
 
     def get_results(self, request: HttpRequest) -> None:
         """Read the page: by a key one Query, and one that counts if there is more than one page; else the held rows."""
@@ -181,11 +193,11 @@ class KeyChangeList(ChangeList):
 
     def without_search(self) -> Any:
         """The rows that the filters leave."""
-        asked, self.query = self.query, ""
+        before, self.query = dict(self.__dict__), ""
         try:
-            return self.get_queryset(self._request)
+            return self.get_queryset(self.request)
         finally:
-            self.query = asked
+            self.__dict__.update(before)  # what the page shows of its filters is decided already
 
     def _look_through(self, before: scanning.Progress) -> None:
         self.is_counted = False
@@ -193,7 +205,7 @@ class KeyChangeList(ChangeList):
         self.result_list, self.progress = scanning.step(self, self.list_per_page, before)
         self.progress_text = scanning.words_for(self.progress, self.opts.verbose_name_plural)
         self.result_count = len(self.result_list)
-        self.paginator = self.model_admin.get_paginator(self._request, self.result_list, self.list_per_page)
+        self.paginator = self.model_admin.get_paginator(self.request, self.result_list, self.list_per_page)
 
     def _explain_search(self, request: HttpRequest) -> None:
         fields = [str(name) for name in self.model_admin.get_search_fields(request)]
@@ -225,7 +237,7 @@ class KeyChangeList(ChangeList):
                 known["count"] = holding.count(self.model_admin, self.queryset)
             return int(known["count"])
         except TooManyMatches:
-            if holding.is_exceeded(self._request):
+            if holding.is_exceeded(self.request):
                 raise
             self._give_pages(page)
             return len(self.result_list)
@@ -281,15 +293,17 @@ class KeyChangeList(ChangeList):
     def _ask_filters(self, request: HttpRequest) -> None:
         """Ask now what the template will ask: what cannot be answered is left out of the page, and said."""
         if self.date_hierarchy and not self._is_held():
-            self._leave_out(_("the dates"))
+            self._leave_out(_("the dates"), self._example(self.date_hierarchy, "gte"), is_counted=True)
             self.date_hierarchy = None
         if self.add_facets and not self._is_held():
-            self._leave_out(_("the numbers beside the filters"))
+            self._leave_out(_("the numbers beside the filters"), is_counted=True)
             self.add_facets = False
         shown = []
         for spec in self.filter_specs:
             if _asks_rows(spec) and not self._is_held():
-                self._leave_out(_("the filter by %(title)s") % {"title": spec.title})
+                operator = "contains" if isinstance(spec, MembersListFilter) else "exact"
+                asked = self._example(getattr(spec, "field_path", ""), operator)
+                self._leave_out(_("the filter by %(title)s") % {"title": spec.title}, asked, is_counted=True)
                 continue
             counter = counter_of(spec) if self.add_facets else None
             if counter is not None:
@@ -314,7 +328,9 @@ class KeyChangeList(ChangeList):
         limit = holding.limit_of(self.model_admin)
         is_small = self.is_counted and self.result_count <= limit and not holding.is_exceeded(request)
         unordered = (self.queryset if is_small else holding.detached(self.queryset)).order_by()
-        self.sortable_by = [name for name in self.sortable_by or () if self._is_served(unordered, name)]
+        sortable = [name for name in self.sortable_by or () if self.get_ordering_field(name) is not None]
+        self.sortable_by = [name for name in sortable if self._is_served(unordered, name)]
+        self.unserved = [name for name in sortable if name not in self.sortable_by]
         self.list_max_in_memory = limit
         self.held_rows = holding.rows_held(request)
         self.can_show_all = self.is_counted and self.result_count <= self.list_max_show_all
@@ -323,6 +339,9 @@ class KeyChangeList(ChangeList):
         is_narrowed = self.progress is None and (self.query or self.has_active_filters)
         self.full_result_count = None if is_narrowed else self.result_count
         self.show_admin_actions = bool(self.result_list)
+        is_part = self.lacking or not is_small
+        if is_part and self.progress is None and not _is_action(request) and lacking.is_developer(request.user):
+            self.missing_keys = lacking.advice(self)
 
 
 def _is_action(request: HttpRequest) -> bool:

@@ -82,7 +82,7 @@ def by_keys(queryset: Any, fields: Sequence[str], text: str) -> tuple[Any, list[
     """
     found, used = None, []
     for name in fields:
-        for lookup in _served(queryset, name, text):
+        for lookup in served(queryset, name, text):
             narrowed = queryset.filter(**{lookup: text})
             joined = narrowed if found is None else found | narrowed
             if is_exact(joined.order_by()):
@@ -93,7 +93,7 @@ def by_keys(queryset: Any, fields: Sequence[str], text: str) -> tuple[Any, list[
     return found, used
 
 
-def _served(queryset: QuerySet[DynamoModel], name: str, text: str) -> list[str]:
+def served(queryset: QuerySet[DynamoModel], name: str, text: str) -> list[str]:
     """The first lookup of a search field that a key answers, in any case if there is a copy for that."""
     path = lookups(queryset.model, name)[0].rpartition("__")[0]
     whole = name.startswith("=") or name.endswith(("__exact", "__iexact"))

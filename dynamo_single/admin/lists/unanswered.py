@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
@@ -13,6 +12,7 @@ from django.utils.translation import gettext as _
 
 from dynamo_single.admin.lists import holding, scanning
 from dynamo_single.admin.lists.changelist import CURSOR_VAR, KeyChangeList
+from dynamo_single.admin.lists.lacking import is_developer
 from dynamo_single.exceptions import KeyNotFilled, NoAccessPattern, TooManyMatches, TooManyReads
 
 logger = logging.getLogger("dynamo_single.admin")
@@ -43,14 +43,13 @@ def page(model_admin: Any, request: HttpRequest, error: Exception) -> HttpRespon
     message = explanation(error)
     logger.warning("The list %s cannot be shown: %s", request.get_full_path(), message)
     request.current_app = model_admin.admin_site.name
-    user: Any = request.user
     context = {
         **model_admin.admin_site.each_context(request),
         "title": _("This list cannot be shown"),
         "opts": model_admin.opts,
         "reason": _reason(model_admin, request, error),
         # It names keys and settings.
-        "message": message if settings.DEBUG or user.is_superuser else "",
+        "message": message if is_developer(request.user) else "",
         "is_narrowed": bool(request.GET),
         "scan_link": _scan_link(model_admin, request, error),
         "scan_budget": scanning.budget_of(model_admin),

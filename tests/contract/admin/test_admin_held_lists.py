@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import html
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -272,6 +273,60 @@ def test_a_large_list_in_the_order_of_its_admin(large: Pages, monkeypatch: pytes
     response = large.get(COMPANY)
     assert shown(response) == ["Bolt", "Zeta Works", "acme of zetaland"]
     assert "the order that it is set to" in text_of(response)
+
+
+def missing_keys(response: Any) -> dict[str, str]:
+    """What the page does without, and what it says of it to developers."""
+    found = re.findall(r"<dt>(.*?)</dt><dd><pre>(.*?)</pre>", response.content.decode(), flags=re.DOTALL)
+    return {what: html.unescape(advice) for what, advice in found}
+
+
+def test_a_large_list_names_the_keys_that_would_answer_the_rest(large: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By questions with values of its rows; what no key counts is told from it. No request more is sent for it."""
+    monkeypatch.setattr(CompanyAdmin, "ordering", ("stock",))
+    found = missing_keys(large.get(f"{COMPANY}?_facets=True&q=Zeta"))
+    by = 'for directory.Company.Keys:\n  by_{0} = models.IndexKey("gs2", "COMPANY", "{{{1}}}#{{company_id}}")'
+    all_rows = "It is worked out of all rows, which no key does: raise list_max_in_memory (2), or leave it out."
+    date = "filter(founded__gte=datetime.date(2020, 5, 1))"
+    assert found == {
+        "the order that it is set to": f"A key that answers all().order_by(stock), {by.format('stock', 'stock:last')}",
+        "the dates": f"{all_rows} A key that answers {date}, {by.format('founded', 'founded')}",
+        "the numbers beside the filters": all_rows,
+        "the filter by ticker": f"{all_rows} A key that answers filter(stock='ZW'), {by.format('stock', 'stock')}",
+        "the search in ticker": f"A key that answers filter(stock__startswith='Zeta'), {by.format('stock', 'stock')}",
+        "the order by ticker": f"A key that answers all().order_by(stock), {by.format('stock', 'stock:last')}",
+        "the order by founded": f"A key that answers all().order_by(founded), {by.format('founded', 'founded:last')}",
+        "the order by publicly traded": f"A key that answers all().order_by(public), {by.format('public', 'public')}",
+    }
+
+
+def test_a_key_that_is_there_already_is_named(large: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the filter asks for it answers, and not its choices."""
+    monkeypatch.setattr(CompanyAdmin, "list_filter", ("name",))
+    said = missing_keys(large.get(COMPANY))["the filter by name"]
+    assert said.startswith("It is worked out of all rows, which no key does:")
+    assert said.endswith("filter(name='Bolt') is answered by by_name (gs1) 'COMPANY' / '{name}#{company_id}'.")
+
+
+@pytest.mark.parametrize("values", [{"words": {"a"}}, {}])
+def test_what_no_key_can_answer_is_not_promised_one(large: Pages, values: Any) -> None:
+    """Members of sets, and what a list without any value can give no example of."""
+    for number in range(3):
+        Sample.objects.create(sample_id=str(number), text=f"t{number}", **values)
+    said = missing_keys(large.get(SAMPLE))["the filter by words"]
+    assert "A key that answers" not in said
+
+
+def test_keys_are_named_to_developers_alone(large: Pages, staff: Any) -> None:
+    """As on the page in the place of a list that cannot be shown."""
+    page = staff("directory.view_company").get(COMPANY)
+    assert "this page does without the dates" in text_of(page)
+    assert not missing_keys(page)
+
+
+def test_a_small_list_names_no_keys(lists: Pages) -> None:
+    """All that is asked of it is answered."""
+    assert not missing_keys(lists.get(COMPANY))
 
 
 def test_a_search_of_a_large_list_finds_what_keys_find(large: Pages) -> None:

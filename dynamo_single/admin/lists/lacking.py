@@ -1,0 +1,109 @@
+"""The keys that would answer what the page of a large list does without: for developers. Sends nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from django.conf import settings
+from django.contrib.admin.utils import label_for_field
+from django.utils.translation import gettext as _
+from msgspec import Struct
+
+from dynamo_single.admin.lists import holding, search
+from dynamo_single.admin.references import is_exact
+from dynamo_single.exceptions import DynamoSingleError, NotSupported, UnknownField
+from dynamo_single.orm.plan.advice import describe_key, propose, word_query
+from dynamo_single.orm.plan.constraints import gather
+from dynamo_single.orm.query.queryset import QuerySet
+from dynamo_single.orm.query.state import state_of
+from dynamo_single.orm.results import objects
+from dynamo_single.orm.schema.kinds import DynamoModel
+
+Rows = QuerySet[DynamoModel]
+
+
+class Lacking(Struct, frozen=True):
+    """Something that a page does without: what it is called, and the question that a key would have to answer.
+
+    What is ``counted`` is worked out of all rows, key or no key.
+    """
+
+    what: str
+    asked: Callable[[Rows], Rows] | None
+    is_counted: bool = False
+
+
+def is_developer(user: Any) -> bool:
+    """Whether somebody is shown the names of keys and settings."""
+    return bool(settings.DEBUG or user.is_superuser)
+
+
+def advice(changelist: Any) -> list[tuple[str, str]]:
+    """What a page does without, and what a developer can do about it; nothing of what is held in memory."""
+    rows = holding.detached(changelist.without_search()).order_by()
+    limit = holding.limit_of(changelist.model_admin)
+    found = []
+    for each in (*changelist.lacking, *_searched(changelist), *_columns(changelist)):
+        counted = (
+            f"It is worked out of all rows, which no key does: raise list_max_in_memory ({limit}), or leave it out."
+            if each.is_counted
+            else ""
+        )
+        key = "" if each.asked is None else key_for(each.asked, rows)
+        found.append((each.what, " ".join(filter(None, (counted, key)))))
+    return found
+
+
+def key_for(asked: Callable[[Rows], Rows], rows: Rows) -> str:
+    """The key that answers a question, the one that would, or that none can."""
+    try:
+        queryset = asked(rows)
+        state = state_of(queryset)
+        query = state.query()
+    except (NotSupported, UnknownField, DynamoSingleError) as error:
+        return str(error)
+    words = word_query(query)
+    if is_exact(queryset):
+        key = objects.plan(state).key
+        return f"{words} is answered by {describe_key(key)}." if key is not None else f"{words} is answered by keys."
+    constraints = gather(query.where, query.layout)
+    proposal = propose(query, constraints) if constraints is not None else None
+    if proposal is None:
+        return f"No key can answer {words}."
+    return f"A key that answers {words}, for {state.layout.label}.Keys:\n  {proposal}"
+
+
+def ordered(*names: Any) -> Callable[[Rows], Rows]:
+    """The question for rows in an order."""
+    return lambda rows: rows.order_by(*names)
+
+
+def filtered(lookup: str, value: object) -> Callable[[Rows], Rows]:
+    """The question for rows with a value; of a value that is none, for those without one."""
+    name, _separator, operator = lookup.rpartition("__")
+    return lambda rows: rows.filter(**({f"{name}__isnull": True} if value is None else {f"{name}__{operator}": value}))
+
+
+def value_in(rows: Any, name: str) -> Any:
+    """A value of an attribute that a row of the page has, as an example; ``None`` if none has."""
+    return next((found for row in rows if (found := getattr(row, name, None)) is not None), None)
+
+
+def _searched(changelist: Any) -> Iterator[Lacking]:
+    """The fields of a search that no key looks through."""
+    text = changelist.query.strip()
+    fields = changelist.model_admin.get_search_fields(changelist.request) if text else ()
+    plain = holding.detached(changelist.without_search())
+    for name in map(str, fields):
+        path = search.lookups(plain.model, name)[0].rpartition("__")[0]
+        if not search.served(plain, name, text):
+            shown = label_for_field(path, plain.model, changelist.model_admin)
+            yield Lacking(_("the search in %(column)s") % {"column": shown}, filtered(f"{path}__startswith", text))
+
+
+def _columns(changelist: Any) -> Iterator[Lacking]:
+    """The columns that cannot be clicked on, as no key has their order."""
+    for name in changelist.unserved:
+        shown = label_for_field(name, changelist.model, changelist.model_admin)
+        yield Lacking(_("the order by %(column)s") % {"column": shown}, ordered(changelist.get_ordering_field(name)))
