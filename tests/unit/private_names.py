@@ -148,7 +148,7 @@ DJANGO = {
     "TOTAL_FORM_COUNT": "django.forms.formsets.TOTAL_FORM_COUNT",
     "FilteredSelectMultiple": "django.contrib.admin.widgets.FilteredSelectMultiple(name, is_stacked)",
     "flatten_fieldsets": "django.contrib.admin.utils.flatten_fieldsets(fieldsets)",
-    "label_for_field": "django.contrib.admin.utils.label_for_field(name, model, model_admin=None, return_attr=False, form=None)",
+    "label_for_field": "django.contrib.admin.utils.label_for_field(name, model, model_admin)",
     "model_ngettext": "django.contrib.admin.utils.model_ngettext(opts, number)",
     "quote": "django.contrib.admin.utils.quote(pk)",
     "unquote": "django.contrib.admin.utils.unquote(pk)",
