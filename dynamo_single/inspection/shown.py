@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import InvalidValue, UnexpectedItem
+from dynamo_single.inspection import kept
 from dynamo_single.inspection.colors import number_of
 from dynamo_single.inspection.masking import CACHE_TYPES, MASK, Masks, masked_cache_key, masked_claim, masked_key
 from dynamo_single.inspection.secrets import is_secret_claim
@@ -30,7 +31,7 @@ from dynamo_single.table import names, single_key
 #: Characters of a value that a list of items shows.
 SHORT: Final = 60
 
-Relation = Literal["claim", "owner", "reference", "derived"]
+Relation = Literal["claim", "owner", "reference", "derived", "source", "counter"]
 
 
 class ShownKey(Struct, frozen=True):
@@ -202,7 +203,8 @@ def _identity(alias: str, item: Item) -> Any:
 
 
 def links_of(alias: str, item: Item, masks: Masks) -> Iterator[Link]:
-    """The items that this one has to do with: what it claims, who owns it, what it refers to, what is made of it.
+    """The items that this one has to do with: what it claims, who owns it, what it refers to, what it has copies of,
+    what counts it, what is made of it.
 
     Those whose keys have a secret in them are left out. What is made of it the model says, by code of its own.
     """
@@ -220,13 +222,25 @@ def links_of(alias: str, item: Item, masks: Masks) -> Iterator[Link]:
         for key, rule in claims.claims_of(model, item).items():
             if secret.isdisjoint(rule.fields if rule.members is None else (*rule.fields, rule.members.name)):
                 yield Link("claim", ", ".join(rule.fields), key, model)
-        yield from (link for link in _references(model, values) if not _is_named_by_secret(link.model, masks))
+        found = [
+            *_references(model, values),
+            *(Link("source", *each) for each in kept.sources_of(model, values)),
+            *(Link("counter", *each) for each in kept.counters_of(model, item)),
+        ]
+        yield from (link for link in found if not _is_named_by_secret(link.model, masks))
         for key, made in derived.items_of(model, item).items():
             made_of = registry.model_of_type(alias, made[names.ITEM_TYPE]["S"])
             if not _is_named_by_secret(made_of, masks):
                 yield Link("derived", "", key, made_of)
     except (InvalidValue, UnexpectedItem):
         return  # dynamo_verify says what is wrong with it
+
+
+def places_of(alias: str, item: Item, masks: Masks) -> list[kept.Partition]:
+    """The partitions of those items that have copies of this one, or that it counts."""
+    model = registry.model_of_type(alias, item.get(names.ITEM_TYPE, {}).get("S", ""))
+    pk = _identity(alias, item)
+    return [] if model is None or pk is None else list(kept.followers_of(model, pk, masks))
 
 
 def _is_named_by_secret(model: type[DynamoModel] | None, masks: Masks) -> bool:

@@ -280,9 +280,9 @@ class KeyChangeList(ChangeList):
         """The address of the next step through the list, or of the first one where keys did not answer all of it."""
         if self.progress is None:
             is_asked = self.scan_budget and (self.query or self.has_active_filters) and not self.is_complete
-            begin = {scanning.SCAN_VAR: scanning.place(self._request), ORDER_VAR: None}
+            begin = {scanning.SCAN_VAR: scanning.place(self.request), ORDER_VAR: None}
             return self.get_query_string(begin) if is_asked else None
-        further = {scanning.SCAN_VAR: scanning.place(self._request, self.progress)}
+        further = {scanning.SCAN_VAR: scanning.place(self.request, self.progress)}
         return None if self.progress.is_over else self.get_query_string(further)
 
     @property

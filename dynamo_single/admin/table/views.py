@@ -23,7 +23,7 @@ from dynamo_single.costs import measure_requests
 from dynamo_single.inspection import reading
 from dynamo_single.inspection.masking import Masks
 from dynamo_single.inspection.secrets import asks_for_secret, masked_text
-from dynamo_single.inspection.shown import ShownItem, links_of, model_shown, shown
+from dynamo_single.inspection.shown import ShownItem, links_of, model_shown, places_of, shown
 from dynamo_single.orm.items.serialization import stored_key
 from dynamo_single.orm.requests.actions import Item
 from dynamo_single.orm.schema import registry
@@ -136,6 +136,7 @@ def item_page(site: TableSite, request: HttpRequest) -> HttpResponseBase:
     if found.key is None:
         raise Http404(_("No item has this key."))
     links = [link for link in links_of(alias, item, masks) if permissions.may_view(site, request, link.model)]
+    places = [place for place in places_of(alias, item, masks) if permissions.may_view(site, request, place.model)]
     context = {
         **site.each_context(request),
         "title": _("Item"),
@@ -143,6 +144,15 @@ def item_page(site: TableSite, request: HttpRequest) -> HttpResponseBase:
         "item": found,
         "keys": [(each, _place(site, alias, each.index, each.place)) for each in found.keys],
         "links": [(_LINKED[each.relation](), each, item_url(site, alias, each.key)) for each in links],
+        "places": [
+            (
+                _LINKED[each.relation](),
+                each,
+                each.model._meta.verbose_name_plural,
+                _place(site, each.alias, each.index, each.partition),
+            )
+            for each in places
+        ],
         "object_url": object_url(site, request, found),
         "costs": costs,
     }
@@ -208,6 +218,10 @@ _LINKED: dict[str, Callable[[], str]] = {
     "owner": lambda: _("Owner"),
     "reference": lambda: _("Reference"),
     "derived": lambda: _("Made of it"),
+    "source": lambda: _("Copied from"),
+    "counter": lambda: _("Counted by"),
+    "copies": lambda: _("Copied to"),
+    "counted": lambda: _("Counts"),
 }
 
 

@@ -6,7 +6,7 @@ items; only what counts again reads.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache, partial
 from typing import Any
 
@@ -142,16 +142,21 @@ def sums(model: type[DynamoModel], before: Item | None, after: Item | None) -> S
     """What is to be added where, when one item becomes the other; ``None`` is one that is not there."""
     found: Sums = {}
     for item, step in ((before, -1), (after, 1)):
-        if item is None or names.DELETED_AT in item:
-            continue
-        for each in counted(model):
-            stored = item.get(each.reference)
-            if stored is not None and (each.condition == EVERYTHING or matches(each.condition, item)):
-                key = key_of_pk(each.parent, each.field.attribute.from_attribute_value(dict(stored)))
-                at = found.setdefault(key, {})
-                at[each.name] = at.get(each.name, 0) + step
+        for each, key in () if item is None else counting(model, item):
+            at = found.setdefault(key, {})
+            at[each.name] = at.get(each.name, 0) + step
     changed = {key: {name: number for name, number in at.items() if number} for key, at in found.items()}
     return {key: at for key, at in changed.items() if at}
+
+
+def counting(model: type[DynamoModel], item: Item) -> Iterator[tuple[Counted, ItemKey]]:
+    """What counts an item as it is, and the key of each parent; nothing counts what is in the trash."""
+    if names.DELETED_AT in item:
+        return
+    for each in counted(model):
+        stored = item.get(each.reference)
+        if stored is not None and (each.condition == EVERYTHING or matches(each.condition, item)):
+            yield each, key_of_pk(each.parent, each.field.attribute.from_attribute_value(dict(stored)))
 
 
 def entered(model: type[DynamoModel], before: Item | None, after: Item | None) -> set[ItemKey]:

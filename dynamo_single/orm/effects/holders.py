@@ -44,7 +44,7 @@ class Group(Struct, frozen=True):
         attributes = registry.attributes_of(self.holder)
         # Planning asks for it.
         await self.holder._base_manager.all()._know()
-        for queryset in _holders(self.holder, self.field, self.pk, deleted=deleted):
+        for queryset in found_by_keys(self.holder, self.field, self.pk, deleted=deleted):
             async with aclosing(queryset._pages()) as pages:
                 async for page in pages:
                     for obj in page:
@@ -53,7 +53,7 @@ class Group(Struct, frozen=True):
                             yield obj
 
 
-def _holders(holder: Any, field: ModelField, pk: object, *, deleted: bool) -> list[Any]:
+def found_by_keys(holder: Any, field: ModelField, pk: object, *, deleted: bool) -> list[Any]:
     """The querysets that find the objects which refer to one; raises ``NoAccessPattern`` if no key does."""
     # Without Meta.ordering, which no key may have.
     every = holder._base_manager.order_by().filter(**{field.attname: pk})
@@ -81,7 +81,7 @@ def problem(copy: CopiedAttribute) -> str | None:
     """What is wrong with how a copy's holders are found, if anything is."""
     value = some_value_of(copy.reference_field.attribute)
     try:
-        _holders(copy.field.model, copy.reference_field, value, deleted=True)
+        found_by_keys(copy.field.model, copy.reference_field, value, deleted=True)
     except NoAccessPattern as error:
         return str(error)
     return None

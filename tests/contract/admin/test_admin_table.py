@@ -15,6 +15,7 @@ from django.test import override_settings
 from dynamo_single.inspection import reading
 from dynamo_single.table import Request, Table
 from project.directory.models import Company, Person
+from tests.catalog.chat import ChatMembership, ChatProfile, ChatServer, ChatUser
 from tests.contract.conftest import Pages, text_of
 
 TABLE = "dynamo_single.view_table"
@@ -90,6 +91,67 @@ def test_a_claim_leads_to_its_owner(pages: Pages) -> None:
     assert claims
     for claim in claims:
         assert related(item_of(pages, *claim)) == [("owner", key)]
+
+
+@pytest.fixture
+def chat(table: Table) -> Any:
+    """A user, a server, a membership with the user's name, which the server counts, and a profile beside the user."""
+    user = ChatUser.objects.create(user_id="u", username="Ann")
+    server = ChatServer.objects.create(server_id="s", name="S")
+    ChatProfile.objects.create(user=user, kind="k")
+    return ChatMembership.objects.create(server=server, user=user)
+
+
+def partitions(shown: Any) -> list[tuple[str, str, str | None, str]]:
+    """The partitions that an item's page leads to."""
+    return [(place.relation, place.label, place.index, place.partition) for _, place, _, _ in shown.context["places"]]
+
+
+MEMBERSHIP = "SERVER#s", "USER#u"
+USER, SERVER = ("USER#u", "#METADATA#CHAT"), ("SERVER#s", "#METADATA")
+
+
+def test_a_copy_leads_to_its_source_and_what_is_counted_to_its_counter(pages: Pages, chat: Any) -> None:
+    """Beside the references that they go by; nothing is read for it."""
+    asked = urlencode({"pk": MEMBERSHIP[0], "sk": MEMBERSHIP[1]})
+    shown = pages.get(f"dynamodb/item/?{asked}", sends=["GetItem"])
+    links = [(link.relation, link.label, link.key) for _, link, _ in shown.context["links"]]
+    assert links[2:] == [("source", "username", USER), ("counter", "member_count", SERVER)]
+    assert "Copied from username : USER#u" in text_of(shown)
+    assert "Counted by member_count : SERVER#s" in text_of(shown)
+
+
+def test_what_is_in_the_trash_is_counted_by_nobody(pages: Pages, chat: Any) -> None:
+    """Its copy follows on."""
+    chat.delete()
+    assert [relation for relation, _ in related(item_of(pages, *MEMBERSHIP))] == ["reference", "reference", "source"]
+
+
+def test_a_source_leads_to_the_partitions_that_have_its_copies(pages: Pages, chat: Any) -> None:
+    """Of each model that holds some, in the table or in an index; the holders lie where the link leads."""
+    shown = item_of(pages, *USER)
+    assert partitions(shown) == [
+        ("copies", "username", "gs1", "MEMBERSHIPS#u"),
+        ("copies", "username, mood", None, "PROFILES#u"),
+        ("copies", "username", "gs1", "INVITATIONS#u"),
+    ]
+    _, _, _, address = shown.context["places"][0]
+    assert [row.item.item_type for row in pages.client.get(address).context["rows"]] == ["ChatMembership"]
+
+
+def test_a_counter_leads_to_the_partitions_of_what_it_counts(pages: Pages, chat: Any) -> None:
+    """One for the children of each relation."""
+    assert partitions(item_of(pages, *SERVER)) == [
+        ("counted", "member_count", None, "SERVER#s"),
+        ("counted", "channel_count", "gs1", "CHANNELS#s"),
+    ]
+
+
+def test_copies_and_counters_lead_to_no_model_that_the_user_may_not_view(staff: Any, chat: Any) -> None:
+    """In either direction."""
+    pages = staff(TABLE, "catalog.view_chatmembership", "catalog.view_chatuser")
+    assert [relation for relation, _ in related(item_of(pages, *MEMBERSHIP))] == ["reference", "source"]
+    assert partitions(item_of(pages, *USER)) == [("copies", "username", "gs1", "MEMBERSHIPS#u")]
 
 
 def test_a_partition_of_many_items_comes_page_by_page(pages: Pages, acme: Any, monkeypatch: pytest.MonkeyPatch) -> None:
