@@ -5,7 +5,8 @@ One item is named by its key, the many that follow one by the partition that has
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final, Literal
 
 from msgspec import Struct
@@ -13,7 +14,8 @@ from msgspec import Struct
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.inspection.masking import Masks
 from dynamo_single.inspection.secrets import masked_text
-from dynamo_single.orm.effects import child_counters, holders
+from dynamo_single.orm.effects import child_counters
+from dynamo_single.orm.effects.holders import found_by_keys
 from dynamo_single.orm.items import serialization
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.requests.actions import Item, ItemKey
@@ -70,13 +72,13 @@ def followers_of(model: type[DynamoModel], pk: Any, masks: Masks) -> Iterator[Pa
     for copy in registry.copied_from(model):
         copies.setdefault((copy.field.model, copy.reference_field), []).append(copy.name)
     for (holder, field), found in copies.items():
-        for queryset in _found(lambda holder=holder, field=field: holders.found_by_keys(holder, field, pk, deleted=False)):
+        for queryset in _found(partial(found_by_keys, holder, field, pk, deleted=False)):
             yield from _partitions("copies", ", ".join(found), holder, queryset, masks)
     counted: dict[Any, list[str]] = {}
     for counter in registry.counters_of(model):
         counted.setdefault(getattr(model, counter.children), []).append(counter.name)
     for children, found in counted.items():
-        for queryset in _found(lambda children=children: [child_counters.live_children(children, pk)]):
+        for queryset in _found(partial(_children, children, pk)):
             yield from _partitions("counted", ", ".join(found), children.model, queryset, masks)
 
 
@@ -88,9 +90,13 @@ def _together(found: Iterable[Kept]) -> list[Kept]:
     return [(", ".join(dict.fromkeys(each)), key, model) for (key, model), each in names.items()]
 
 
-def _found(make: Any) -> list[Any]:
+def _children(children: Any, pk: Any) -> list[Any]:
+    return [child_counters.live_children(children, pk)]
+
+
+def _found(make: Callable[[], list[Any]]) -> list[Any]:
     try:
-        return list(make())
+        return make()
     except NotSupported:  # no key finds them, which is E003 and E019's to report
         return []
 
