@@ -124,10 +124,13 @@ class EdgesManager:
         """Make edges to objects, or to those of a ``pk``; what is there already stays as it is.
 
         A request for each edge, or a transaction for several where other items follow from them; a BatchGetItem before
-        it for objects that are given by ``pk``, and one for the edges if anybody listens to ``m2m_changed``.
+        it for objects that are given by ``pk``, and one for the edges if anybody listens to ``m2m_changed``. Raises
+        ``ValueError`` where this object, or one of the others, is not stored.
         """
         self._write_block()
-        self._add(self._pks(objs), through_defaults)
+        if objs:
+            self._refuse_unsaved()
+            self._add(self._pks(objs), through_defaults)
 
     def remove(self, *objs: Any) -> None:
         """Delete the edges to objects, or to those of a ``pk``: a BatchGetItem, and a request for each edge."""
@@ -153,6 +156,8 @@ class EdgesManager:
         self._write_block()
         raw = raw or getattr(self.instance._state, "of_fixture", False)
         # What a fixture names may come after it.
+        if not raw:
+            self._refuse_unsaved()
         wanted = dict.fromkeys(self._pks(tuple(objs), stored=not raw))
         if clear:
             self._clear(raw=raw)
@@ -163,8 +168,10 @@ class EdgesManager:
     def create(self, *, through_defaults: Defaults = None, **kwargs: object) -> Any:
         """Create an object and an edge to it."""
         behind: Any = super()
+        self._write_block()
+        self._refuse_unsaved()
         obj = behind.create(**kwargs)
-        self.add(obj, through_defaults=through_defaults)
+        self._add([obj.pk], through_defaults)
         return obj
 
     def get_or_create(
@@ -172,9 +179,11 @@ class EdgesManager:
     ) -> tuple[DynamoModel, bool]:
         """The object among those here that matches; if there is none, a new one with an edge to it."""
         behind: Any = super()
+        self._write_block()
+        self._refuse_unsaved()
         obj, created = behind.get_or_create(defaults, **kwargs)
         if created:
-            self.add(obj, through_defaults=through_defaults)
+            self._add([obj.pk], through_defaults)
         return obj, created
 
     def update_or_create(
@@ -187,9 +196,11 @@ class EdgesManager:
     ) -> tuple[DynamoModel, bool]:
         """Update the object among those here that matches; if there is none, make a new one and an edge to it."""
         behind: Any = super()
+        self._write_block()
+        self._refuse_unsaved()
         obj, created = behind.update_or_create(defaults, create_defaults, **kwargs)
         if created:
-            self.add(obj, through_defaults=through_defaults)
+            self._add([obj.pk], through_defaults)
         return obj, created
 
     async def aadd(self, *objs: object, through_defaults: Defaults = None) -> None:
@@ -246,6 +257,14 @@ class EdgesManager:
                 )
 
         self._told("add", set(edges), create, raw=raw)
+
+    def _refuse_unsaved(self) -> None:
+        """Raise ``ValueError`` where the object itself is not stored: a GetItem for one that was made by its ``pk``."""
+        if not self.instance._state.adding or self.end.near.attribute.checked:  # such a creation is refused by itself
+            return
+        model = type(self.instance)
+        if not model._base_manager.consistent().filter(pk=self.instance.pk).exists():
+            raise ValueError(f"{shown(self.instance)} is not stored: save it before {self.end.name} is changed.")
 
     def _remove(self, pks: Sequence[Any], *, raw: bool = False) -> None:
         self._told("remove", set(pks), lambda: self._edges_of(pks).delete() if pks else None, raw=raw)

@@ -184,6 +184,22 @@ def test_what_is_not_stored_or_of_another_kind_is_refused(gaming: Any, john: Any
     assert items(table) == before
 
 
+@pytest.mark.parametrize("change", ["add", "set", "create", "get_or_create", "update_or_create"])
+def test_an_object_that_is_not_stored_gets_no_edges(john: Any, table: Table, change: str) -> None:
+    """From either side; one that is stored may be given by its ``pk``, for a GetItem."""
+    chess = GameServer(name="Chess")
+    given: Any = {"add": (john,), "set": ([john],)}.get(change, ())
+    options = {} if given else {"username": "Ann"}
+    before = items(table)
+    with pytest.raises(ValueError, match=r"GameServer with pk .* is not stored: save it before players is changed"):
+        getattr(chess.players, change)(*given, **options)
+    assert items(table) == before
+    chess.save()
+    with assert_requests(["GetItem", "GetItem", "TransactWriteItems"]):
+        GamePlayer(player_id=john.pk).servers.add(chess)
+    assert list(chess.players.all()) == [john]
+
+
 def test_a_question_through_the_relation_is_refused_with_the_way_out(john: Any) -> None:
     with pytest.raises(NotSupported, match=r"filter\(pk__in=GameMember.objects.filter\(player=...\)"):
         list(GameServer.objects.filter(players=john))
