@@ -92,10 +92,11 @@ class UserAdmin(DynamoModelAdmin, auth_admin.UserAdmin):  # type: ignore[type-ar
     readonly_fields = ("last_login", "date_joined", "ways")
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """With the telephone number and all ways to log in, where there are more than names and addresses."""
+        """With the telephone number and all ways to log in, where there are more than a name and an address."""
         found = super().get_fieldsets(request, obj)
         wanted = account_settings().login_with
-        more = [*([PHONE] if PHONE in wanted else []), *(["ways"] if set(wanted) - {EMAIL, USERNAME} else [])]
+        has_more = set(wanted) - {EMAIL, USERNAME} or (obj is not None and (obj.more_emails or obj.must_confirm))
+        more = [*([PHONE] if PHONE in wanted else []), *(["ways"] if has_more else [])]
         if obj is None or not more:
             return found
         name, options = self.fieldsets[1]
@@ -111,7 +112,11 @@ class UserAdmin(DynamoModelAdmin, auth_admin.UserAdmin):  # type: ignore[type-ar
     @admin.display(description=_("Ways to log in"))
     def ways(self, user: Any) -> str:
         """The kinds and what is typed or known elsewhere. Sends nothing."""
-        return ", ".join(f"{login.kind.lower()} {login.identifier}" for login in user.ways)
+        waits = f" ({_('not confirmed')})"
+        shown = (
+            f"{each.kind.lower()} {each.identifier}{waits if each.confirmed is False else ''}" for each in user.ways
+        )
+        return ", ".join(shown)
 
     @admin.display(description=_("Groups"))
     def groups(self, user: Any) -> str:

@@ -102,3 +102,17 @@ def test_deleting_a_user(pages: Pages, mike: User) -> None:
     response = pages.post(f"{USERS}{mike.pk}/delete/", {"post": "yes"})
     assert response.headers["Location"] == f"/admin/{USERS}"
     User.objects.create_user("Mike", "user1@example.com")
+
+
+def test_all_addresses_are_shown(pages: Pages, mike: User) -> None:
+    """Also where people log in with addresses and names only."""
+    assert "Ways to log in" not in text_of(pages.get(f"{USERS}{mike.pk}/change/"))
+    mike.logins.add("email", "second@example.com")
+    page = text_of(pages.get(f"{USERS}{mike.pk}/change/", sends=["GetItem", "Query"]))
+    assert "email user1@example.com, username Mike, email second@example.com" in page
+
+
+def test_an_address_that_waits_for_its_confirmation_is_shown_so(pages: Pages) -> None:
+    ann = User.objects.create_user("Ann", "ann@example.com", PASSWORD, confirmed=False)
+    page = text_of(pages.get(f"{USERS}{ann.pk}/change/"))
+    assert "email ann@example.com (not confirmed), username Ann" in page
