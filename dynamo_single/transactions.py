@@ -167,7 +167,7 @@ def require(obj: DynamoModel, condition: object = None) -> None:
     model = type(obj)
     if obj._stored is None:
         raise ValueError(f"{model._meta.object_name} object can't be required because it is not stored.")
-    knowledge.missing(registry.layout_of(model))
+    run(knowledge.ask(registry.layout_of(model)))
     wanted = preconditions.read(model, condition)
     check = Check(key_of(obj._stored), join((ITEM_EXISTS, wanted)))
     name = f"{model._meta.label} with pk {obj.pk!r}"

@@ -66,7 +66,7 @@ def verify(
     for each in registry.all_models() if model is None else (model,):
         if each._options.alias == walk.alias:
             # What an item has to have is what the table asks for while a migration is open.
-            knowledge.missing(registry.layout_of(each))
+            run(knowledge.ask(registry.layout_of(each)))
     read = 0
     for page in walk.pages():
         subjects = [Subject.of(walk.alias, item) for item in present(page).values()]

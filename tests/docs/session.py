@@ -81,9 +81,20 @@ def main() -> None:
     import django
 
     django.setup()
+    from dynamo_single.exceptions import ConfigurationError
+    from dynamo_single.orm.filled import knowledge
+    from dynamo_single.orm.schema import registry
     from dynamo_single.table import get_table, provisioning
+    from dynamo_single.table.flow import run as run_flow
 
     provisioning.apply(get_table())
+    layouts = []
+    with contextlib.suppress(ConfigurationError):  # a page may show what is wrong with a model
+        layouts = [registry.layout_of(model) for model in registry.all_models()]
+    if all(each.sharding is None and not knowledge.has_migrations(each.label.partition(".")[0]) for each in layouts):
+        # What a process asks once is not what a page counts.
+        for each in layouts:
+            run_flow(knowledge.ask(each))
     namespace: dict[str, Any] = {"__name__": "__page__"}
     for line in sys.stdin:
         block = json.loads(line)

@@ -1,12 +1,13 @@
 """What this process knows of the form of a table's items: one GetItem a process and table, and more while something is
 open.
 
-Models whose app has no migrations are not asked about, and a type of items of which the table says nothing counts as
-filled. What is filled for a model is known for good. This module must not know migrations' files or commands.
+Models whose app has no migrations are asked about shards alone, and a type of items of which the table says nothing
+counts as filled. What is filled for a model is known for good. This module must not know migrations' files or commands.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from functools import cache, partial
@@ -22,7 +23,7 @@ from msgspec.structs import replace
 from dynamo_single.exceptions import ConditionFailed, Conflict, FormNotApplied
 from dynamo_single.orm.conditions.terms import Stored
 from dynamo_single.orm.filled import fitting, keys_in_use, names_in_use, states
-from dynamo_single.orm.filled.schedules import schedule_in, with_schedule
+from dynamo_single.orm.filled.schedules import refuse_divided, schedule_in, with_schedule
 from dynamo_single.orm.filled.states import StoredForm, TableState, refuse_foreign
 from dynamo_single.orm.plan.lookups import Lookup
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Put
@@ -76,6 +77,8 @@ class _Known(Struct):
     filled: set[ModelLayout] = field(default_factory=set)
     settled: dict[ModelLayout, TableState] = field(default_factory=dict)
     claimed: set[ModelLayout] = field(default_factory=set)
+    #: The models whose items no later code has divided into shards, as far as was known at a time.
+    undivided: dict[ModelLayout, float] = field(default_factory=dict)
     state: TableState | None = None
     read_at: float = 0.0
     #: The schedules of sharded models, as the state has them.
@@ -110,10 +113,15 @@ async def ask(layout: ModelLayout) -> Missing:
     """What not every item of a model has; raises ``FormNotApplied`` if the items have another form than the model.
 
     Sends nothing for a model that is filled, and one strongly consistent GetItem at most every ``REFRESH`` seconds for
-    another one, and for one with migrations of which the table says nothing yet. For a sharded model it sends one every
-    ``SHARDS_REFRESH`` seconds.
+    another one, and for one with migrations of which the table says nothing yet. For a sharded model, and for all
+    models of a table without migrations together, it sends one every ``SHARDS_REFRESH`` seconds.
     """
     table = get_table(layout.alias)
+    await undivided(table, layout)
+    return await _ask_form(table, layout)
+
+
+async def _ask_form(table: Table, layout: ModelLayout) -> Missing:
     known = _tables.get(table)
     if known is not None and layout in known.filled:
         return NOTHING
@@ -149,9 +157,32 @@ def _is_unsaid(table: Table, layout: ModelLayout, form: StoredForm | None) -> bo
 
 
 def missing(layout: ModelLayout) -> Missing:
-    """``ask()`` in this thread."""
-    known = _tables.get(get_table(layout.alias))
-    return NOTHING if known is not None and layout in known.filled else run(ask(layout))
+    """What a query is planned with, in this thread: as ``ask()``, but for what is asked when a plan is carried out."""
+    table = get_table(layout.alias)
+    known = _tables.get(table)
+    return NOTHING if known is not None and layout in known.filled else run(_ask_form(table, layout))
+
+
+async def undivided(table: Table, layout: ModelLayout) -> None:
+    """Raise ``FormNotApplied`` if later code has divided a model's items into shards, of which this code knows none.
+
+    Sends one GetItem every ``SHARDS_REFRESH`` seconds for all models without migrations, and nothing for others, which
+    are asked about anyway, or for a test table, where only a test could have shards.
+    """
+    known = _tables.setdefault(table, _Known())
+    if known.undivided.get(layout, 0.0) > time.monotonic():
+        return
+    if layout.sharding is not None or table.replaced or table.settings.migrations != "check":
+        return
+    if _is_asked_about(layout, table):
+        known.undivided[layout] = math.inf
+        return
+    state = known.state
+    if state is None or known.age >= SHARDS_REFRESH:
+        state = await known.read(table)
+    refuse_foreign(table.settings, state)
+    refuse_divided(state, layout)
+    known.undivided[layout] = known.read_at + SHARDS_REFRESH
 
 
 async def ask_rules(layout: ModelLayout, lookups: Sequence[Lookup]) -> frozenset[str]:
@@ -193,10 +224,7 @@ async def _form(table: Table, layout: ModelLayout, *, is_open: bool = False) -> 
         state = await known.read(table)
     refuse_foreign(table.settings, state)
     try:
-        if layout.sharding is None and layout.item_type in state.shards:
-            raise fitting.not_applied(
-                layout, "its items are divided into shards, and none of the model's keys is sharded"
-            )
+        refuse_divided(state, layout)
         form = fitting.form_in(state, layout)
         names_in_use.follow(layout, form)
         if form is not None:

@@ -29,6 +29,21 @@ def schedule_in(state: TableState, layout: ModelLayout) -> Schedule | None:
     return Schedule(recorded.entries)
 
 
+def refuse_divided(state: TableState, layout: ModelLayout) -> None:
+    """Raise ``FormNotApplied`` for a model without sharded keys whose items are in several shards, or will be.
+
+    One shard is stored as a key that is not sharded, so that older code can run until the number changes.
+    """
+    recorded = state.shards.get(layout.item_type)
+    if recorded is None or layout.sharding is not None or all(each.shards == 1 for each in recorded.entries):
+        return
+    raise FormNotApplied(
+        f"{layout.label}: the table has its items divided into shards ({Schedule(recorded.entries)}), and none of the "
+        "model's keys is sharded: this code would look into one of them. Nothing was read or written. It is older than "
+        "the table: run the code whose class Keys has models.Shards."
+    )
+
+
 def with_schedule(state: TableState, layout: ModelLayout, schedule: Schedule) -> TableState:
     """The state with a sharded model's schedule; the same one, if it says so already."""
     sharding = layout.sharding

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from typing import TypeVar
 
+from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.requests import block
 from dynamo_single.orm.requests.actions import ItemKey, key_of
@@ -34,6 +35,7 @@ async def found_by_key(
     ``found_in`` gives it of one answer, of which the items are decoded by ``form``, or are dicts.
     """
     block.check_plan(table.settings.alias, plan)
+    await knowledge.undivided(table, plan.layout)
     requests, wanted = compile_plan(plan, table_name=table.name), Wanted(stop)
     left = iter(requests)
     async with aclosing(get_answers(table, requests, wanted, form)) as batches:

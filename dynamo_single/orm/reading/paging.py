@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING
+from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.reading import plans, single
 from dynamo_single.orm.reading.allowance import Allowance, allowance_of
@@ -105,6 +106,7 @@ async def read(beginning: Beginning, *, wanted: int, max_requests: int | None = 
     reads four times as much as the one before, up to what one page can hold.
     """
     block.check_plan(beginning.table.settings.alias, beginning.plan)
+    await knowledge.undivided(beginning.table, beginning.plan.layout)
     allowance = allowance_of(beginning.table, beginning.plan)
     merged = is_merged(beginning.plan)
     budget = _Budget(max_requests)

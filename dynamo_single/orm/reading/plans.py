@@ -18,6 +18,7 @@ from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.lowering import order_value
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, ITEM_TYPE
+from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.plan.choice import of_type
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.plan.projection import attributes_of
@@ -68,6 +69,7 @@ async def pages(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = N
 
     Skipped items are read, and paid for, as DynamoDB has no offset.
     """
+    await knowledge.undivided(table, plan.layout)
     if plan.kind == "get":
         yield single.as_read(plan, await single.of_key(table, plan))[skip:stop]
         return
@@ -110,6 +112,7 @@ async def count(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = N
     filter nobody can tell whether it matched: there it is not counted.
     """
     block.check_plan(table.settings.alias, plan)
+    await knowledge.undivided(table, plan.layout)
     if plan.kind not in {"query", "scan"}:
         found = await listed(table, plan, skip=skip, stop=stop)
         return sum(1 for item in found if _is_of_model(plan, item))

@@ -15,6 +15,7 @@ from dynamo_single.exceptions import NotSupported, UnexpectedItem
 from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING
+from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.plan.plan import Plan, PlanKind
 from dynamo_single.orm.plan.projection import PartialItem
 from dynamo_single.orm.requests import block
@@ -159,6 +160,7 @@ async def at_once(table: Table, plans: Sequence[Plan]) -> list[list[Item]]:
     """The items of some plans of whole primary keys as of one moment, by one TransactGetItems; again on a conflict."""
     for plan in plans:
         block.check_plan(table.settings.alias, plan)
+        await knowledge.undivided(table, plan.layout)
     keys = list(dict.fromkeys(key for plan in plans for key in plan.keys))
     if len(keys) > MAX_ACTIONS:
         raise NotSupported(f"{len(keys)} items cannot be read at once: DynamoDB takes {MAX_ACTIONS}.")

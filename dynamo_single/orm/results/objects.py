@@ -235,6 +235,7 @@ async def _of_keys(state: QueryState, plan: Plan) -> Results:
 async def _whole_pages(state: QueryState, plan: Plan, made_by: PageReader) -> Results:
     """What a plan that comes in pages finds, from the beginning to the end of the slice, made page by page."""
     one_by_one, window, passed = reader(state), state.window, 0
+    await knowledge.undivided(state.table, state.layout)
     async with aclosing(plans.answers(state.table, plan, made_by.form, stop=window.stop)) as answers:
         async for answer in answers:
             wanted = slice(max(window.start - passed, 0), None if window.stop is None else window.stop - passed)

@@ -19,6 +19,7 @@ from dynamo_single.exceptions import NoAccessPattern, UnknownField
 from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import ITEM_TYPE, Compare, Condition
+from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.items.serialization import pk_of
 from dynamo_single.orm.plan.candidates import wholly_written
@@ -221,6 +222,8 @@ async def read(state: QueryState, plan: Plan, wanted: Mapping[str, Member]) -> P
     model = state.model
     root: Any = None
     children: dict[str, list[Any]] = {name: [] for name in wanted}
+    for member in wanted.values():
+        await knowledge.undivided(state.table, registry.layout_of(member.model))
     async with aclosing(plans.pages(state.table, whole(plan, wanted))) as pages:
         async for page in pages:
             for item in page:

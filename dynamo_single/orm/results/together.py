@@ -19,6 +19,7 @@ from dynamo_single.orm.conditions.algebra import simplify
 from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import Condition, Or
+from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.plan.plan import KeyCondition, Plan
 from dynamo_single.orm.reading import plans
 from dynamo_single.orm.requests.actions import key_of
@@ -147,6 +148,7 @@ async def _read(groups: Sequence[Sequence[_Kind]]) -> bool:
             return False
         takers: dict[str, list[_Kind]] = {}
         for kind in chain.from_iterable(some):
+            await knowledge.undivided(state.table, kind.plan.layout)
             takers.setdefault(kind.condition.partition, []).append(kind)
         for item in await plans.listed(state.table, plan):
             partition, sort = key_of(item)

@@ -67,6 +67,15 @@ def test_a_project_that_is_asked_about_migrations_is_refused_at_its_first_query(
     knowledge.forget()
 
 
+def test_a_project_without_migrations_is_refused_at_its_first_query(table: Table) -> None:
+    """It reads the item to know of shards."""
+    with project(table, "shop"):
+        run("dynamo_setup")
+    with project(table, "blog"), assert_requests(["GetItem"]), pytest.raises(ForeignTable):
+        Club.objects.get(pk="c")
+    knowledge.forget()
+
+
 def test_without_a_name_nothing_is_marked(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """Packages that half of all projects have tell nothing."""
     monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "config.settings")
