@@ -103,6 +103,17 @@ def spread(obj: M, *numbers: str, over: str, shards: int) -> M:
     key: name ``over`` in that.
     https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html
     """
+    _choose(obj, over, shards)
+    return add(obj, *numbers)
+
+
+async def aspread(obj: M, *numbers: str, over: str, shards: int) -> M:
+    """See ``spread()`` and ``aadd()``."""
+    _choose(obj, over, shards)
+    return await aadd(obj, *numbers)
+
+
+def _choose(obj: DynamoModel, over: str, shards: int) -> None:
     model = type(obj)
     if isinstance(shards, bool) or not isinstance(shards, int) or shards < 1:
         raise InvalidValue(f"spread(shards=...) takes the number of items, from 1 up, not {shards!r}.")
@@ -112,7 +123,6 @@ def spread(obj: M, *numbers: str, over: str, shards: int) -> M:
             f"spread(over={over!r}): {model._meta.label} has no whole number of this name in its primary key."
         )
     setattr(obj, over, random.randrange(shards))  # noqa: S311 - no secret: it only spreads the load
-    return add(obj, *numbers)
 
 
 def total(queryset: QuerySet[DynamoModel], number: str) -> Any:
@@ -121,10 +131,19 @@ def total(queryset: QuerySet[DynamoModel], number: str) -> Any:
     The requests of the queryset: one Query where one partition has all of them, one BatchGetItem for each hundred where
     each has its own and all are named. What is added meanwhile may be in it or not.
     """
+    return sum(value for value in _addends(queryset, number) if value is not None)
+
+
+async def atotal(queryset: QuerySet[DynamoModel], number: str) -> Any:
+    """See ``total()``."""
+    return sum([value async for value in _addends(queryset, number) if value is not None])
+
+
+def _addends(queryset: QuerySet[DynamoModel], number: str) -> Any:
     model = queryset.model
     if not isinstance(registry.attributes_of(model).get(number), _NUMBERS):
         raise InvalidValue(f"{model._meta.label}.{number} is not a number, and only numbers have a sum.")
-    return sum(value for value in queryset.values_list(number, flat=True) if value is not None)
+    return queryset.values_list(number, flat=True)
 
 
 def _check(model: type[DynamoModel], numbers: tuple[str, ...]) -> None:

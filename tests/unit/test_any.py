@@ -59,7 +59,7 @@ REASONS = {
     r"\.(attribute_values|content_type|id|reference_field)\(-> ": "what an attribute of that name holds",
     r"^\.responsible_for\(-> ": "the admin of a model that is known at run time only",
     r"\.make_field\(-> ": "a field of Django's, whatever it takes and gives",
-    r"\.(read|aread_along|aggregate|by_pk|check|total|current_author)\(-> ": "values, rows or objects that are read",
+    r"\.(read|aread_along|aggregate|by_pk|check|a?total|current_author)\(-> ": "values, rows or objects that are read",
     r"\.(read_values|signed|items|values|get_decoded)\(-> ": "values by name, of any type",
     r"\.(refused_form|versioned|shown|hidden|with_values|worded|entries|write|for_good|of_parent|deletion_of)\(-> ": (
         "classes and lists that are made for one page of the admin"

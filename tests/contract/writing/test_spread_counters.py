@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 
 import pytest
@@ -33,6 +34,16 @@ def test_an_addition_is_one_request_and_so_is_the_sum(table: Table) -> None:
         clap(3)
     with assert_requests(["BatchGetItem"]):
         assert total() == 5
+
+
+def test_the_twins_send_the_same(table: Table) -> None:
+    async def both() -> int:
+        await counters.aspread(Applause(stage="a", hands=2), "hands", over="shard", shards=4)
+        found: int = await counters.atotal(Applause.objects.filter(stage="a", shard__in=range(4)), "hands")
+        return found
+
+    with assert_requests(["UpdateItem", "BatchGetItem"]):
+        assert asyncio.run(both()) == 2
 
 
 def test_many_at_once_lose_nothing_and_go_to_different_items(table: Table) -> None:
