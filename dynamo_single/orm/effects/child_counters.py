@@ -117,14 +117,15 @@ def _explained(transition: Transition, action: Action, found: Item | None) -> Ex
 
 def counted(model: type[DynamoModel]) -> tuple[Counted, ...]:
     """The counters of other models that count this one's objects, and the counts of its references that are checked."""
-    return _counted(model._meta.concrete_model, registry.all_models())
+    return _counted(model._meta.concrete_model, registry.generation)
 
 
 @lru_cache(maxsize=1024)
-def _counted(model: type[DynamoModel], known: tuple[Any, ...]) -> tuple[Counted, ...]:
+def _counted(model: type[DynamoModel], generation: int) -> tuple[Counted, ...]:
+    # Also of another generation, where what a condition asks for is being renamed.
     own = (each for each in leading(model) if each[1].attribute.checked)
     found = [Counted(target, count_name(field), field) for target, field in own]
-    for parent in known:
+    for parent in registry.all_models():
         for counter in registry.counters_of(parent):
             children = getattr(parent, counter.children)
             if children.model._meta.concrete_model is model:

@@ -108,6 +108,36 @@ def test_a_counter_of_something_else_is_counted_again(app: History) -> None:
     assert numbers("member_count") == ["1", None, None]
 
 
+def test_a_condition_on_what_is_renamed_follows_in_a_process_that_goes_on(app: History) -> None:
+    """It asks for the name that the items have, before and after the migration is finished."""
+
+    def code(state: str) -> tuple[Any, Any]:
+        new = shop_with_members(app, condition=Q(**{state: "open"}))
+        home = models.ReferenceAttribute("histories.Shop")
+        attributes = {"home": home, state: models.UnicodeAttribute(default="open")}
+        return new, app.model("Member", keys=HOME_KEYS, bases=(models.SoftDeleteModel,), **attributes)
+
+    fill(shop(app))
+    _, people = code("state")
+    app.make()
+    app.migrate()
+    app.finish()
+    join(people, "m", "n")
+    assert numbers("member_count") == ["2", None, None]
+    new, people = code("status")
+    app.make(answers=["y"])
+    app.migrate()
+    people.objects.filter(pk="m").update(status="done")
+    assert numbers("member_count") == ["1", None, None]
+    app.finish()
+    people.objects.filter(pk="n").update(status="done")
+    join(people, "o")
+    assert numbers("member_count") == ["1", None, None]
+    people.objects.filter(pk="o").update(status="done")
+    assert new.objects.get(pk="a").member_count == 0
+    assert list(verify()) == []
+
+
 def test_a_reference_that_is_checked_is_counted_at_the_end(app: History, table: Table) -> None:
     """Whoever referred before was not counted; deletions hold to the number from then on."""
     old = shop(app)
