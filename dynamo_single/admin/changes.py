@@ -40,11 +40,17 @@ def with_values(message: list[dict[str, Any]], form: Any, formsets: Iterable[Any
 def worded(message: list[dict[str, Any]], text: str) -> str:
     """A message for people: Django's text of it, and below it the values."""
     lines = [
-        _('%(field)s: from "%(before)s" to "%(after)s"') % {"field": _(label), "before": before, "after": after}
-        for entry in message
-        for label, (before, after) in entry.get("changed", {}).get("values", {}).items()
+        _of(changed)
+        + _('%(field)s: from "%(before)s" to "%(after)s"') % {"field": _(label), "before": old, "after": new}
+        for changed in (entry.get("changed", {}) for entry in message)
+        for label, (old, new) in changed.get("values", {}).items()
     ]
     return f"{text} {'; '.join(lines)}." if lines else text
+
+
+def _of(changed: dict[str, Any]) -> str:
+    """Whose values they are, of a row of an inline."""
+    return f"{_(changed['name'])} “{changed['object']}”, " if "object" in changed else ""
 
 
 def _changed_rows(formsets: Iterable[Any]) -> Iterator[Any]:

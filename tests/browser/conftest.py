@@ -166,6 +166,8 @@ def screenshot(page: Page) -> Callable[[str, int], None]:
     """Keeps a picture for the docs under a name, of a page so many pixels high."""
     folder = SCREENSHOTS or PICTURES
     folder.mkdir(parents=True, exist_ok=True)
+    # Without the list of all models beside each page.
+    page.add_init_script("localStorage.setItem('django.admin.navSidebarIsOpen', 'false')")
 
     def keep(name: str, height: int) -> None:
         page.set_viewport_size({"width": 1120, "height": height})

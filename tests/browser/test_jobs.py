@@ -59,9 +59,9 @@ def test_both_answers_to_the_question_are_buttons_of_one_height(job: Page) -> No
     assert len({*buttons.evaluate_all("found => found.map(each => each.offsetHeight)")}) == 1
 
 
-def test_a_job_that_is_opened_again_shows_how_far_it_is(reloaded: Page, picture: Callable[[str], None]) -> None:
+def test_a_job_that_is_opened_again_shows_how_far_it_is(screenshot: Callable[[str, int], None], reloaded: Page) -> None:
     """What was done stays done."""
-    picture("job")
+    screenshot("admin-job", 330)
     expect(reloaded.locator("#job-progress")).to_have_js_property("value", 100)
 
 

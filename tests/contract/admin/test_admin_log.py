@@ -220,7 +220,7 @@ def test_the_history_says_from_what_to_what(pages: Pages) -> None:
     history = text_of(pages.get("directory/company/acme/history/"))
     assert 'Name: from "Acme" to "Apex"' in history
     assert 'Ticker: from "ACM" to ""' in history
-    assert 'Name: from "Anna" to "Berta"' in history
+    assert 'person “Berta”, Name: from "Anna" to "Berta"' in history
     assert 'Role: from "Member" to "Founder"' in history
 
 

@@ -1,0 +1,90 @@
+"""Pages of the admin that the docs show; each test says what there is to be seen on one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from playwright.sync_api import Page, expect
+
+from dynamo_single.admin.log import LogEntry
+from dynamo_single.inspection import patterns
+from dynamo_single.orm.schema import registry
+from dynamo_single.table import Request, Table
+from project.directory.models import Company, Person
+
+Screenshot = Callable[[str, int], None]
+
+
+def test_the_login(page: Page, admin: Any, screenshot: Screenshot) -> None:
+    """One field takes a user name or an e-mail address."""
+    page.goto("/admin/login/")
+    screenshot("admin-login", 400)
+    expect(page.get_by_label("E-mail address or user name")).to_be_focused()
+
+
+@pytest.mark.usefixtures("acme")
+def test_the_trash(signed_in: Page, screenshot: Screenshot) -> None:
+    """Who deleted a company, when, and what comes back with it."""
+    page = signed_in
+    page.goto("/admin/directory/company/acme/delete/")
+    page.get_by_role("button", name="Move to the trash").click()
+    page.goto("/admin/directory/company/acme/change/")
+    screenshot("admin-trash", 430)
+    expect(page.get_by_role("link", name="Ghent").first).to_be_visible()
+
+
+@pytest.mark.usefixtures("acme")
+def test_the_list_of_the_trash(signed_in: Page) -> None:
+    """When people went there, and with what."""
+    page = signed_in
+    Person.objects.get(company_id="acme", person_id="ben").delete()
+    Company.objects.get(pk="acme").delete()
+    page.goto("/admin/directory/person/?trash=yes")
+    expect(page.locator(".field-taken_with")).to_have_text(["-", "Company: Acme"])
+
+
+@pytest.mark.usefixtures("acme")
+def test_the_log(signed_in: Page, admin: Any, screenshot: Screenshot) -> None:
+    """Who did what, by time; and of a change from what to what."""
+    page = signed_in
+    clerk = get_user_model()._default_manager.create_user("clerk", "clerk@example.com", "a-good-password")
+    for user, key, flag, text in (
+        (clerk, "ann", 1, "Added."),
+        (admin, "ben", 2, "Called, and asked for the new address."),
+    ):
+        LogEntry.objects.log_actions(user.pk, Person.objects.filter(company_id="acme", person_id=key), flag, text)
+    page.goto("/admin/directory/company/acme/change/")
+    page.fill("#id_name", "Acme and Sons")
+    page.fill("#id_person_set-1-name", "Ben Ode-Lee")
+    page.locator("input[name=_save]").click()
+    page.goto("/admin/dynamodb/log/")
+    screenshot("admin-log", 400)
+    expect(page.locator(".dynamo-items")).to_contain_text('from "Acme" to "Acme and Sons"')
+
+
+def test_the_access_patterns(signed_in: Page, screenshot: Screenshot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The demo's companies, people and offices: what each key answers, and a picture of the keys."""
+    found = [model for model in registry.all_models() if model._meta.app_label == "directory"]
+    monkeypatch.setattr(patterns.registry, "all_models", lambda: found)
+    page = signed_in
+    page.goto("/admin/dynamodb/patterns/")
+    screenshot("admin-patterns", 680)
+    expect(page.locator(".dynamo-picture svg")).to_contain_text("directory.Office")
+
+
+@pytest.mark.usefixtures("acme")
+def test_the_health(signed_in: Page, table: Table, screenshot: Screenshot) -> None:
+    """What does not fit together, and how it is repaired."""
+    key = {"pk": {"S": "COMPANY#acme"}, "sk": {"S": "PEOPLE#ann"}}
+    wrong = {"UpdateExpression": "SET gs1sk = :wrong", "ExpressionAttributeValues": {":wrong": {"S": "wrong"}}}
+    table.send(Request("UpdateItem", {"Key": key, **wrong}))
+    item = {"pk": {"S": "INVOICE#7"}, "sk": {"S": "#METADATA"}, "itemType": {"S": "Invoice"}}
+    table.send(Request("PutItem", {"Item": item}))
+    page = signed_in
+    page.goto("/admin/dynamodb/health/")
+    page.get_by_role("link", name="Check the items").click()
+    screenshot("admin-health", 430)
+    expect(page.locator(".dynamo-items tbody tr")).to_have_count(2)
