@@ -113,7 +113,8 @@ def read(item: Item) -> Item:
         return item
     identifier = item[ID]["S"]
     partition, sort = parted(identifier)
-    found: dict[str, StoredValue] = {PARTITION_KEY: {"S": partition}, SORT_KEY: {"S": sort}, **item}
+    # Of another system's item an attribute may be called as a part of the key is.
+    found: dict[str, StoredValue] = {**item, PARTITION_KEY: {"S": partition}, SORT_KEY: {"S": sort}}
     if _is_joined(identifier):
         del found[ID]
     return found

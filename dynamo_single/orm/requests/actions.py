@@ -6,6 +6,7 @@ Each action becomes one request, or one entry of a transaction. Nothing here doe
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
@@ -23,6 +24,7 @@ ItemKey = tuple[str, str]
 #: The condition that there is no item under the key, and the one that there is.
 ITEM_MISSING = Stored(names.PARTITION_KEY, "missing")
 ITEM_EXISTS = Stored(names.PARTITION_KEY, "exists")
+_KEY: Final = frozenset({names.PARTITION_KEY, names.SORT_KEY})
 
 
 def key_of(item: Item) -> ItemKey:
@@ -31,8 +33,8 @@ def key_of(item: Item) -> ItemKey:
 
 
 def as_read(item: Item, stored: Iterable[str]) -> Condition:
-    """The condition that an item is there, and some attributes of it are as they were read."""
-    return join((ITEM_EXISTS, *(as_stored(item, name) for name in sorted(set(stored)))))
+    """The condition that an item is there, and some attributes of it are as they were read; its key always is."""
+    return join((ITEM_EXISTS, *(as_stored(item, name) for name in sorted({*stored} - _KEY))))
 
 
 class Put(Struct, frozen=True):

@@ -37,6 +37,17 @@ def test_the_stock_test_classes_touch_no_table_but_their_own(
     assert running.state() == before
 
 
+@pytest.mark.parametrize("parallel", [(), ("--parallel", "2")])
+def test_a_table_whose_key_is_id_alone_has_a_test_table_of_its_form(
+    running: Development, parallel: tuple[str, ...]
+) -> None:
+    before = running.state()
+    said = running.django(f"{PROJECT}.by_id", "--noinput", *parallel, settings="settings_by_id")
+    assert "Ran 3 tests" in said
+    assert said.endswith("ended with 0"), said
+    assert running.state() == before
+
+
 @pytest.mark.parametrize("settings", SETTINGS[:2])
 def test_two_hundred_tests_write_the_same_keys_in_parallel(running: Development, settings: str) -> None:
     """No process sees what another one writes."""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from django.db.models import Q
 
 from dynamo_single import models, transactions
 from dynamo_single.exceptions import AlreadyExists, StaleObject, UniqueViolation
-from dynamo_single.table import Table
+from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests
+from dynamo_single.verification import repair, verify
 from tests.contract.tables import as_stored, assert_consistent
 from tests.unit.declaring import forgotten
 
@@ -196,6 +197,45 @@ async def in_coroutines(goods: Any) -> None:
     assert [each.data["n"] async for each in goods.objects.filter(author="a")] == [1]
     await found.ahard_delete()
     assert await goods.objects.acount() == 0
+
+
+def test_what_is_derived_of_a_record_is_repaired(place: str, kept: Table) -> None:
+    """The condition of such a repair is on all attributes of an item."""
+    with forgotten():
+
+        class Word(models.Model):
+            id = models.IdAttribute(prefix="word")
+            of = models.UnicodeAttribute()
+
+            class Keys:
+                primary = models.Key("{id}", "#WORD")
+                listed = models.IndexKey("gs1", "WORD", "{id}")
+
+            class Meta:
+                app_label = "catalog"
+                table = place
+
+        class Text(models.Record):
+            derived_from: ClassVar[tuple[str, ...]] = ("data",)
+
+            def derived_objects(self) -> Iterator[Any]:
+                for word in self.data.get("words", ()):
+                    yield Word(id=f"word-{word}", of=self.id)
+
+            class Meta:
+                app_label = "catalog"
+                table = place
+
+        one = Text.objects.create(data={"words": ["a", "b"]})
+        (item,) = (each for each in as_stored(kept) if each["id"] == {"S": "word-a"})
+        Table(kept.settings).send(Request("PutItem", {"Item": {**item, "of": {"S": "nobody"}}}))
+        (found,) = verify(place)
+        assert found.kind == "derived item"
+        assert repair(found, place)
+        assert_consistent(place)
+        one.data["words"] = ["b"]
+        one.save()
+        assert [each.id for each in Word.objects.all()] == ["word-b"]
 
 
 def test_pynamodbs_own_calls_go_by_the_same_key(goods: Any) -> None:

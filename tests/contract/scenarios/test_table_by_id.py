@@ -271,6 +271,17 @@ def test_such_an_item_that_cannot_be_read_is_reported(goods: Any, kept: Table) -
         run("dynamo_rebuild", "--alias", "products")
 
 
+def test_an_attribute_that_is_called_as_a_part_of_a_key_is_none(goods: Any, kept: Table) -> None:
+    one = goods.objects.create(data={})
+    (item,) = as_stored(kept)
+    put(kept, {**item, "pk": {"S": "x"}, "sk": {"N": "1"}})
+    found = goods.objects.get(pk=one.pk)
+    found.data["n"] = 1
+    found.save()
+    assert [each.pk for each in goods.objects.all()] == [one.pk]
+    assert_consistent("products")
+
+
 def test_fixtures_carry_records_over(goods: Any, kept: Table, tmp_path: Path) -> None:
     one = goods.objects.create(data={"author": "a"}, isbn="1")
     dumped = tmp_path / "goods.json"
@@ -295,6 +306,7 @@ def test_migrations_carry_records_over_and_keep_their_state_there(kept: Table, t
         maker = models.ExtractedAttribute("data__maker", unique=True)
         new = product("products", "histories", author=models.UnicodeAttribute(null=True), maker=maker, Keys=Keys)
         app.make()
+        assert "of 1 items would change (all 3 of the table were read)" in app.migrate("--rehearse")
         app.migrate()
         with pytest.raises(KeyNotFilled):
             new.objects.get(maker="m")

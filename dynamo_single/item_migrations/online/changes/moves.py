@@ -40,7 +40,7 @@ def moved_items(before: Snapshot, after: Snapshot) -> Task:
             return rewriting(item, wanted, known, along)
         if new in others:
             raise InvalidValue(f"Its new key {new[0]} / {new[1]} is another item's. Change one of them, or delete it.")
-        condition = as_read(item, {*known, *item.keys()} - {names.PARTITION_KEY, names.SORT_KEY})
+        condition = as_read(item, {*known, *item.keys()})
         return (Put(wanted, ITEM_MISSING), Delete(key, condition), *along)
 
     def wanted(item: Item) -> Iterable[ItemKey]:
