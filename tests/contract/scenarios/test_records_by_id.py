@@ -147,6 +147,9 @@ def test_rows_and_parts_of_objects_are_read(goods: Any, several: list[Any]) -> N
         (one, *_) = goods.objects.filter(author="a").only("author")
     with assert_requests(["GetItem"]):
         assert one.data["n"] % 3 == 0
+    rest = goods.objects.filter(author="a").exclude(id=one.id).filter(id__contains="-")
+    with assert_requests(["Query"]):
+        assert rest.count() == 3
     assert goods.objects.values("pk").get(pk=one.pk) == {"pk": one.pk}
     assert goods.objects.filter(author="a").count() == 4
     assert len(list(goods.objects.iterator())) == 12
