@@ -388,7 +388,7 @@ def printed(step: Step, lines: list[str]) -> None:
     _print("migrate --finish", step.finish_tasks, lines)
     _print("migrate --finish, at last", step.drop_tasks, lines)
     if step.counts:
-        lines.append("-- migrate --finish, when all is filled: Scan, and for each item with the number a COUNT Query")
+        lines.append("-- migrate --finish, when all is filled: Scan, and for each item with the number two Queries")
 
 
 def _print(when: str, tasks: Sequence[Task], lines: list[str]) -> None:

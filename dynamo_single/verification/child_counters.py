@@ -9,15 +9,16 @@ from dynamo_single.orm.items import hydration
 from dynamo_single.orm.requests.actions import Update, as_read
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.kinds import DynamoModel
-from dynamo_single.table.flow import run
+from dynamo_single.table.flow import pause, run
 from dynamo_single.table.table import Table
 from dynamo_single.verification.findings import Finding, Subject
 
 
 def inquire(table: Table, subject: Subject) -> Iterator[Finding]:
-    """The counters of an item that are wrong: a COUNT Query for each counter, a second one where they differ.
+    """The counters of an item that are wrong: a COUNT Query for each counter.
 
-    Children that are written between the two readings are no mistake; what is left of that is held to by the repair.
+    Where it differs, the children are read twice with the item in between and after, a second apart where an index
+    shows them. Where any of that is another meanwhile, they are no mistake. The repair is held to the number as read.
     """
     counters = child_counters.counters_on(subject.model)
     if not counters:
@@ -26,9 +27,14 @@ def inquire(table: Table, subject: Subject) -> Iterator[Finding]:
     for name, children, condition in counters:
         if run(child_counters.count(children, obj.pk, condition)) == _held(obj, name):
             continue
+        before = run(child_counters.seen(children, obj.pk, condition))
+        held = _held(hydration.reload(obj), name)
+        run(pause(child_counters.lag(children)))
+        number = before.number
+        if number == held or run(child_counters.seen(children, obj.pk, condition)) != before:
+            continue
         fresh = hydration.reload(obj)
-        number, held = run(child_counters.count(children, obj.pk, condition)), _held(fresh, name)
-        if number == held or _held(hydration.reload(obj), name) != held:
+        if _held(fresh, name) != held:
             continue
         repair = Update(subject.key, set={name: {"N": str(number)}}, condition=as_read(fresh._stored, (name,)))
         attribute = next((each for each in registry.counters_of(subject.model) if each.attr_name == name), None)

@@ -1,7 +1,7 @@
 """What is to be done with a table's items, as values: a piece of work, what one item needs, and how it is to be sent.
 
-Operations make these, and nothing here sends a request. A change is a pure function, so that it can be asked again for
-an item that was written meanwhile, and so that doing a page twice does no harm.
+Operations make these, and nothing here sends a request. A change is a pure function, but for the one that counts, so
+that it can be asked again for an item that was written meanwhile, and so that doing a page twice does no harm.
 """
 
 from __future__ import annotations
@@ -30,6 +30,10 @@ def nothing_else(item: Item) -> Iterable[ItemKey]:
     return ()
 
 
+def nothing_ahead(items: Sequence[Item]) -> None:
+    """What a change does ahead that depends on the item alone."""
+
+
 def of_type(item_type: str) -> Condition:
     """The items of one type, in the trash as well as live."""
     return Stored(names.ITEM_TYPE, "=", ({"S": item_type},))
@@ -48,7 +52,8 @@ class Task:
     ``change`` gives the actions that bring an item up to date, the item's own first: they are sent as one request, as a
     transaction if there are several, and each has to be conditional on what was read. Without any there is nothing to
     do. It raises an ``InvalidValue`` for an item that cannot be changed, with a sentence for the operator. ``wanted``
-    names other items to be read with each item; the change is given those that are stored.
+    names other items to be read with each item; the change is given those that are stored. ``ahead`` is called with the
+    items of a page before any of them is changed, in the thread that does.
 
     What was done may be done again, after a process was killed: a change gives nothing for an item that it has changed.
     """
@@ -56,6 +61,7 @@ class Task:
     items: Condition
     change: Callable[[Item, Others], Sequence[Action]]
     wanted: Callable[[Item], Iterable[ItemKey]] = nothing_else
+    ahead: Callable[[Sequence[Item]], object] = nothing_ahead
 
 
 def mark_of(*parts: object) -> str:

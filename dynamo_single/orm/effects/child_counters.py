@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache, partial
-from typing import Any
+from hashlib import blake2b
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -32,7 +33,11 @@ from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.referrers import checked, count_name, leading
 from dynamo_single.orm.where import preconditions
 from dynamo_single.table import names
+from dynamo_single.table.table import get_table
 
+#: After how many seconds an index shows a write: "within a fraction of a second, under normal conditions", AWS
+#: developer guide, "Data synchronization between tables and global secondary indexes".
+LAG: Final = 1.0
 #: What a checked reference asks of the item that it leads to.
 ITEM_LIVE = join((ITEM_EXISTS, Stored(names.DELETED_AT, "missing")))
 
@@ -246,6 +251,39 @@ def problem(counter: CounterAttribute) -> tuple[str, str] | None:
             "Compare its own attributes with values.",
         )
     return None
+
+
+class Seen(Struct, frozen=True):
+    """Which live children an object had: how many, and a digest of their keys in any order."""
+
+    number: int
+    digest: int
+
+
+async def seen(children: Children, pk: object, condition: Any = None) -> Seen:
+    """Which live children an object has for a counter: one Query for each megabyte of them; none is kept.
+
+    What a number lacks is known by two that are equal, at least ``lag()`` apart, with the same number read after the
+    first and before the second: nobody came or went meanwhile, so that both are of one moment. Equal numbers of
+    children would not do, as one may have come when another went.
+    """
+    await children.model._base_manager.all()._know()
+    queryset = live_children(children, pk)
+    found, digest = 0, 0
+    async for page in (queryset if condition is None else queryset.filter(condition)).values_list("pk")._pages():
+        for row in page:
+            found += 1
+            digest += int.from_bytes(blake2b(repr(row).encode(), digest_size=16).digest())
+    return Seen(found, digest % 2**128)
+
+
+def lag(children: Children) -> float:
+    """After how many seconds what counts the children shows a write: 0 where no index does, or a local engine answers.
+
+    Raises ``NoAccessPattern`` and ``KeyNotFilled`` as planning does.
+    """
+    is_local = get_table(children.model._options.alias).settings.is_local
+    return LAG if not is_local and is_by_index(children) else 0.0
 
 
 async def catch_up(obj: DynamoModel, pending: Block | None) -> None:

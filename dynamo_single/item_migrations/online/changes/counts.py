@@ -1,14 +1,14 @@
 """Numbers that follow from other objects, written into items: each is counted again, by a Query for each item.
 
 The one change that asks the table: no key names what it has to do with. What it writes is held to the number that the
-item had before it was counted, as whoever creates or deletes one of them adds to that in its own transaction.
+item had while it was counted, as whoever creates or deletes one of them adds to that in its own transaction.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -25,11 +25,12 @@ from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table.flow import pause, run
 from dynamo_single.table.table import get_table
 
-#: After how many seconds an index shows a write: "within a fraction of a second, under normal conditions", AWS
-#: developer guide, "Data synchronization between tables and global secondary indexes".
-LAG: Final = 1.0
-#: How often an item is counted until two in a row say the same.
-LOOKS: Final = 6
+#: How many looks in a row have to be alike: at an item that nobody seems to write, and at one that was another between
+#: two of them. That one object comes and goes, and another comes, can make two alike that are wrong, and hardly four.
+ALIKE: Final = 2
+ALIKE_IF_BUSY: Final = 4
+#: How often an item is looked at until they are.
+LOOKS: Final = 12
 
 
 class Counting(Struct, frozen=True):
@@ -41,76 +42,74 @@ class Counting(Struct, frozen=True):
     condition: Any = None
 
 
+class Look(Struct, frozen=True):
+    """Which children an item had, and the item itself after that, ``None`` if it was gone; ``at`` is the clock's."""
+
+    seen: child_counters.Seen
+    item: Item | None
+    at: float
+
+
 def counted_items(item_type: str, counting: Callable[[], Counting | None]) -> Task:
     """Write into each item of a type how many live objects refer to it; nothing where ``counting`` gives ``None``.
 
-    Whoever writes such an object adds to the number in the same transaction, so that what is missing from it stays the
-    same while it changes. It is looked for twice, as a look may see an object whose addition it has not seen, or the
-    other way round: one COUNT Query for each megabyte of what is counted, and the same again with two GetItems. Where
-    an index counts, the second look is a second after the first one, which all items of a page get before. Two that
-    differ are followed by others; what says something else each time is a failure of the item.
+    Whoever writes such an object adds to the number in the same transaction. So objects and number are read twice, and
+    where either was another the second time until they are the same four times in a row: a Query for each megabyte of
+    what is counted and a GetItem each. Where an index counts, a second lies between two readings, which all items of a
+    page wait for together. An item that is never the same, in twelve readings, is a failure.
     """
-    first = threading.local()
+    ahead = threading.local()
+
+    def look_ahead(items: Sequence[Item]) -> None:
+        """The first look at each item of a page."""
+        found = counting()
+        if found is not None:
+            ahead.looks = {key_of(item): _look(found, item) for item in items if not has_expired(item)}
 
     def change(item: Item, others: Others) -> tuple[Action, ...]:
         found = counting()
         if found is None or has_expired(item):
             return ()
-        lag = LAG if _is_by_index(found) else 0.0
-        seen_at, missing = first.looks.pop(key_of(item))
-        for _ in range(LOOKS):
-            run(pause(max(0.0, seen_at + lag - time.monotonic())))
-            seen_at, before, (fresh, again) = time.monotonic(), missing, _look(found, item)
-            if fresh is None:
+        looks: dict[ItemKey, Look] = ahead.__dict__.get("looks", {})
+        look, lag = looks.pop(key_of(item), None) or _look(found, item), child_counters.lag(found.children)
+        alike, is_busy = 1, look.item is not None and _held(found, look.item) != _held(found, item)
+        for _ in range(LOOKS - 1):
+            run(pause(max(0.0, look.at + lag - time.monotonic())))
+            before, look = look, _look(found, item)
+            if look.item is None or before.item is None:
                 return ()  # it is gone
-            missing = again
-            if missing is not None and missing == before:
-                number = {"N": str(_held(found, fresh) + missing)}
-                return rewriting(fresh, with_value(fresh, found.name, number), (found.name,)) if missing else ()
+            if before.seen == look.seen and _held(found, before.item) == _held(found, look.item):
+                alike += 1
+            else:
+                alike, is_busy = 1, True
+            if alike == (ALIKE_IF_BUSY if is_busy else ALIKE):
+                return _counted(found, look.item, look.seen.number)
         raise InvalidValue(
-            f"It was counted {LOOKS} times, and others wrote what it counts each time. Run this again when fewer do."
+            f"It was counted {LOOKS} times, and others wrote what it counts meanwhile. Run this again when fewer do."
         )
 
-    def looked_at(item: Item) -> tuple[ItemKey, ...]:
-        """The first look, which this is asked for before: at each item of a page, and at one that was read again."""
-        found = counting()
-        if found is not None and not has_expired(item):
-            missing = _number(found, item) - _held(found, item)
-            first.__dict__.setdefault("looks", {})[key_of(item)] = time.monotonic(), missing
+    return Task(of_type(item_type), change, ahead=look_ahead)
+
+
+def _counted(found: Counting, item: Item, number: int) -> tuple[Action, ...]:
+    """The actions that write another number into an item than it has."""
+    if number == _held(found, item):
         return ()
-
-    return Task(of_type(item_type), change, wanted=looked_at)
-
-
-def _look(found: Counting, item: Item) -> tuple[Item | None, int | None]:
-    """The item as it is now, and what its number lacks; ``None`` if the number changed meanwhile."""
-    table, key = get_table(found.model._options.alias), key_of(item)
-    before = run(single.get_item(table, key))
-    number = _number(found, item)
-    after = run(single.get_item(table, key))
-    if before is None or after is None:
-        return None, None
-    held = _held(found, after)
-    return after, number - held if held == _held(found, before) else None
+    return rewriting(item, with_value(item, found.name, {"N": str(number)}), (found.name,))
 
 
-def _is_by_index(found: Counting) -> bool:
-    """Whether an index answers; without one what was written just before is read."""
+def _look(found: Counting, item: Item) -> Look:
+    """Which children an item has, and after that the item as it is."""
     try:
-        return child_counters.is_by_index(found.children)
-    except (KeyNotFilled, NoAccessPattern):
-        return False  # counting says so
+        seen = run(child_counters.seen(found.children, _pk(found.model, item), found.condition))
+    except (KeyNotFilled, NoAccessPattern) as error:
+        raise ConfigurationError(f"{found.children.model._meta.label} cannot be counted yet. {error}") from error
+    fresh = run(single.get_item(get_table(found.model._options.alias), key_of(item)))
+    return Look(seen, fresh, time.monotonic())
 
 
 def _held(found: Counting, item: Item) -> int:
     return int(item.get(found.name, {"N": "0"})["N"])
-
-
-def _number(found: Counting, item: Item) -> int:
-    try:
-        return run(child_counters.count(found.children, _pk(found.model, item), found.condition))
-    except (KeyNotFilled, NoAccessPattern) as error:
-        raise ConfigurationError(f"{found.children.model._meta.label} cannot be counted yet. {error}") from error
 
 
 def _pk(model: Any, item: Item) -> object:
