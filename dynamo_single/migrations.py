@@ -21,6 +21,7 @@ from dynamo_single.item_migrations.operations.models import (
     RemoveModel,
     RenameModel,
 )
+from dynamo_single.item_migrations.operations.shards import ChangeShards
 from dynamo_single.item_migrations.operations.unique import AddUnique, RemoveUnique
 from dynamo_single.item_migrations.operations.versions import RaiseSchemaVersion, UpgradeItems
 from dynamo_single.item_migrations.rules import UniqueRule
@@ -37,6 +38,7 @@ __all__ = [
     "AlterTrashIndex",
     "Autodetector",
     "ChangeItems",
+    "ChangeShards",
     "Extract",
     "MakemigrationsMixin",
     "MigrateMixin",

@@ -6,7 +6,6 @@ be killed at any point and run again.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
@@ -15,15 +14,13 @@ from django.db import DEFAULT_DB_ALIAS, connections
 
 from dynamo_single.backend.router import uses_engine
 from dynamo_single.exceptions import ConfigurationError
-from dynamo_single.item_migrations import adoption, counting
+from dynamo_single.item_migrations import adoption, counting, printing
 from dynamo_single.item_migrations import run as runs
 from dynamo_single.item_migrations.forms import Difference, form_of
 from dynamo_single.item_migrations.online import Task, Work, carry_out, ensure_indexes
-from dynamo_single.item_migrations.online.checkpoints import Segment
-from dynamo_single.item_migrations.online.segments import scan
 from dynamo_single.item_migrations.online.work import Phase, mark_of
 from dynamo_single.item_migrations.snapshots import Snapshot
-from dynamo_single.orm.filled import knowledge
+from dynamo_single.orm.filled import knowledge, schedules
 from dynamo_single.orm.filled.states import OpenChange, StoredForm, TableState
 from dynamo_single.table.flow import run
 from dynamo_single.table.table import Table, get_table
@@ -198,7 +195,7 @@ def backwards(step: Step, schema_editor: Any) -> None:
     """Take a change back, whether it was finished or not; old code may run again afterwards."""
     tasks = step.operation.back_tasks(step.before, step.after)
     if schema_editor.collect_sql:
-        _print("back", tasks, schema_editor.collected_sql)
+        printing.tasks("back", tasks, schema_editor.collected_sql)
         return
     if not is_responsible(schema_editor.connection.alias):
         return
@@ -209,6 +206,7 @@ def backwards(step: Step, schema_editor: Any) -> None:
     if back.leaving:
         _say(step, back.ending, step.after.item_type)
     _carry_out(step, "back", tasks)
+    _forget_shards(step.table, step.after, step.before)
     _say(step, lambda form: back.finished(form, change), step.after.item_type, step.before.item_type)
     if counting.counts(step.after, step.before):
         runs.current().say(
@@ -252,6 +250,7 @@ def count(step: Step, change: OpenChange) -> None:
 
 
 def _end(step: Step, change: OpenChange) -> None:
+    _forget_shards(step.table, step.before, step.after)
     _say(step, lambda form: step.difference.finished(form, change), step.before.item_type, step.after.item_type)
 
 
@@ -384,15 +383,14 @@ def _type_of(state: TableState, step: Step, item_type: str) -> str:
 
 def printed(step: Step, lines: list[str]) -> None:
     """The requests of a change, for ``sqlmigrate``: what each pass reads, and when."""
-    _print("migrate", step.open_tasks, lines)
-    _print("migrate --finish", step.finish_tasks, lines)
-    _print("migrate --finish, at last", step.drop_tasks, lines)
+    printing.tasks("migrate", step.open_tasks, lines)
+    printing.tasks("migrate --finish", step.finish_tasks, lines)
+    printing.tasks("migrate --finish, at last", step.drop_tasks, lines)
     if step.counts:
         lines.append("-- migrate --finish, when all is filled: Scan, and for each item with the number two Queries")
 
 
-def _print(when: str, tasks: Sequence[Task], lines: list[str]) -> None:
-    for task in tasks:
-        request = scan(task, Segment(0), 1, runs.current().options.page)
-        lines.append(f"-- {when}: {request.operation} {json.dumps(dict(request.params), ensure_ascii=False)}")
-        lines.append("--   and for each item that is not as it should be a conditional write, or a transaction")
+def _forget_shards(table: Table, before: Snapshot, after: Snapshot) -> None:
+    """Let the table say nothing of shards of a model of which all items are in one partition again."""
+    if before.is_sharded and not after.is_sharded:
+        knowledge.change(table, lambda state: schedules.without_schedule(state, before.item_type))

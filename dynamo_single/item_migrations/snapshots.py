@@ -82,6 +82,11 @@ class Snapshot(Written):
         """Whether objects go to a trash."""
         return registry.DELETED_AT in self.attributes
 
+    @property
+    def is_sharded(self) -> bool:
+        """Whether a key of the model, or the trash's, is divided into shards."""
+        return any(key.sharding is not None for key in self.access_keys.values())
+
     @cached_property
     def access_keys(self) -> dict[str, AccessKey]:
         """The keys by name, with codecs: ``primary``, those of indexes, and ``trash``."""

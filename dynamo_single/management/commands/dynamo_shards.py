@@ -65,7 +65,7 @@ class Command(TableCommand):
         self._line(layout, found)
 
     def _show(self, table: Table, layout: ModelLayout) -> None:
-        found = schedules.schedule_in(run(knowledge.state_of(table)), layout)
+        found = schedules.schedule_in(run(knowledge.state_of(table)), schedules.Divided.of(layout))
         if found is None:
             self.stdout.write(f"{layout.label}: nothing recorded; the first item that is written makes it 1 shard.")
         else:

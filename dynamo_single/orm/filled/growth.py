@@ -13,6 +13,7 @@ from typing import Any, Final
 from dynamo_single import clock
 from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.filled.knowledge import LEAD, record
+from dynamo_single.orm.filled.schedules import Divided
 from dynamo_single.orm.schema.encoding.shards import Entry, Schedule, seconds, shown
 from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.table import names
@@ -21,73 +22,84 @@ from dynamo_single.table.table import Table
 
 #: Where the first entry begins: it counts for everything older, too.
 _BEGINNING: Final = 0
-_MINUTE: Final = 60
+#: Entries begin at whole minutes.
+MINUTE: Final = 60
 
 
 def earliest() -> datetime:
     """When an entry that is recorded now can begin: the first whole minute after the time that it takes to be known."""
-    return datetime.fromtimestamp(math.ceil((clock.timestamp() + LEAD) / _MINUTE) * _MINUTE, tz=UTC)
+    return datetime.fromtimestamp(math.ceil((clock.timestamp() + LEAD) / MINUTE) * MINUTE, tz=UTC)
 
 
-def grow(table: Table, layout: ModelLayout, shards: int, since: datetime) -> Schedule:
+def grow(table: Table, model: ModelLayout | Divided, shards: int, since: datetime) -> Schedule:
     """Let a model have another number of shards from a time on: a GetItem and a conditional PutItem.
 
     Items that are older stay where they are. Raises ``NotSupported`` for a time that is too near, since items would
     have to be moved, and ``InvalidValue`` for what is no entry after those that are there.
     """
-    begins = seconds(since)
+    begins, divided = seconds(since), _divided(model)
     if begins < clock.timestamp() + LEAD:
         raise NotSupported(
-            f"{layout.label}: from {shown(begins)} on there cannot be {shards} shards. What is written by then belongs "
-            f"to the shards that processes know of, and they ask every few minutes only; items would have to be moved. "
+            f"{divided.label}: from {shown(begins)} on there cannot be {shards} shards. What is written by then "
+            "belongs to the shards that processes know of, and they ask every few minutes only; items would have to be "
+            "moved. "
             f"The earliest time is {shown(seconds(earliest()))}."
         )
 
     def grown(found: Schedule | None) -> Schedule:
         before = found or Schedule()
         if before.entries[-1].shards == shards:
-            raise InvalidValue(f"{layout.label} has {shards} shards from {shown(before.entries[-1].since)} on already.")
+            raise InvalidValue(
+                f"{divided.label} has {shards} shards from {shown(before.entries[-1].since)} on already."
+            )
         if before.entries[-1].since >= begins:
             raise InvalidValue(
-                f"{layout.label} has {before.entries[-1].shards} shards from {shown(before.entries[-1].since)} on: a "
+                f"{divided.label} has {before.entries[-1].shards} shards from {shown(before.entries[-1].since)} on: a "
                 "further entry begins later than that."
             )
         return Schedule((*before.entries, Entry(begins, shards)))
 
-    return record(table, layout, grown)
+    return record(table, divided, grown)
 
 
-def begin_with(table: Table, layout: ModelLayout, shards: int) -> Schedule:
+def begin_with(table: Table, model: ModelLayout | Divided, shards: int) -> Schedule:
     """Let a model without items have its shards at once: a Query, or a Scan if its partitions have values in them.
 
     Raises ``NotSupported`` where something is recorded already, which is so once an item was written.
     """
-    wanted = Schedule((Entry(_BEGINNING, shards),))
+    wanted, divided = Schedule((Entry(_BEGINNING, shards),)), _divided(model)
 
     def first(found: Schedule | None) -> Schedule:
         if found not in (None, wanted):
             raise NotSupported(
-                f"{layout.label} has shards already, as {table.name} says: {found or wanted}. Items are "
+                f"{divided.label} has shards already, as {table.name} says: {found or wanted}. Items are "
                 "written by that. Let the number change at a time to come."
             )
         return wanted
 
-    if _has_items(table, layout):
+    if has_items(table, divided):
         raise NotSupported(
-            f"{table.name} holds items of {layout.label}, in one shard: {shards} shards cannot be the first that it "
+            f"{table.name} holds items of {divided.label}, in one shard: {shards} shards cannot be the first that it "
             "has. Let the number change at a time to come."
         )
-    return record(table, layout, first)
+    return record(table, divided, first)
 
 
-def _has_items(table: Table, layout: ModelLayout) -> bool:
+def _divided(model: ModelLayout | Divided) -> Divided:
+    found = model if isinstance(model, Divided) else Divided.of(model)
+    assert found is not None  # noqa: S101 - who asks has looked
+    return found
+
+
+def has_items(table: Table, divided: Divided) -> bool:
+    """Whether a table holds items of a model in one shard: a Query, or a Scan if its partitions have values in them."""
     expression: dict[str, Any] = {
         "FilterExpression": "#type = :type",
         "ExpressionAttributeNames": {"#type": names.ITEM_TYPE},
-        "ExpressionAttributeValues": {":type": {"S": layout.item_type}},
+        "ExpressionAttributeValues": {":type": {"S": divided.item_type}},
         "ConsistentRead": True,
     }
-    partition = layout.primary.partition
+    partition = divided.partition
     operation = "Scan" if partition.parts else "Query"
     if not partition.parts:
         expression["KeyConditionExpression"] = "#pk = :pk"

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from dynamo_single.exceptions import ConditionFailed, Conflict, FormNotApplied
 from dynamo_single.orm.conditions.terms import Stored
 from dynamo_single.orm.filled import fitting, keys_in_use, names_in_use, states
-from dynamo_single.orm.filled.schedules import refuse_divided, schedule_in, with_schedule
+from dynamo_single.orm.filled.schedules import Divided, refuse_divided, schedule_in, with_schedule
 from dynamo_single.orm.filled.states import StoredForm, TableState, refuse_foreign
 from dynamo_single.orm.plan.lookups import Lookup
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Put
@@ -284,7 +284,7 @@ async def _schedule(table: Table, layout: ModelLayout, longest: float) -> Schedu
     found = known.schedules.get(layout)
     if found is None:
         refuse_foreign(table.settings, state)
-        found = known.schedules[layout] = schedule_in(state, layout) or Schedule()
+        found = known.schedules[layout] = schedule_in(state, Divided.of(layout)) or Schedule()
     return found
 
 
@@ -312,17 +312,19 @@ async def begin(layout: ModelLayout) -> None:
     known = _tables.get(table)  # another thread may have forgotten it
     if known is not None and known.state is not None and layout.item_type in known.state.shards:
         return
-    await local(partial(record, table, layout, lambda found: found or Schedule()))
+    divided = Divided.of(layout)
+    assert divided is not None  # noqa: S101 - who begins has a sharded model
+    await local(partial(record, table, divided, lambda found: found or Schedule()))
     await _schedule(table, layout, 0)
 
 
-def record(table: Table, layout: ModelLayout, work: Callable[[Schedule | None], Schedule]) -> Schedule:
+def record(table: Table, divided: Divided, work: Callable[[Schedule | None], Schedule]) -> Schedule:
     """Record the shards that ``work`` makes of what is recorded, if they are others: requests as ``change()``."""
     found: list[Schedule] = []
 
     def recorded(state: TableState) -> TableState:
-        found.append(work(schedule_in(state, layout)))
-        return with_schedule(state, layout, found[-1])
+        found.append(work(schedule_in(state, divided)))
+        return with_schedule(state, divided, found[-1])
 
     change(table, recorded)
     return found[-1]

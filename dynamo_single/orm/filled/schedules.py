@@ -2,28 +2,51 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import FormNotApplied, UnexpectedItem
 from dynamo_single.orm.filled.states import StoredShards, TableState
-from dynamo_single.orm.schema.encoding.shards import SCHEME, Schedule, Sharding
+from dynamo_single.orm.schema.encoding.keys import Template
+from dynamo_single.orm.schema.encoding.shards import SCHEME, Schedule
 from dynamo_single.orm.schema.layout import ModelLayout
 
 
-def schedule_in(state: TableState, layout: ModelLayout) -> Schedule | None:
+class Divided(Struct, frozen=True):
+    """A sharded model, as it is declared now or in a migration: its label, its items, and by what these are divided.
+
+    ``attribute`` and ``at`` are physical names; ``partition`` is that of the primary key.
+    """
+
+    label: str
+    item_type: str
+    attribute: str
+    at: str
+    partition: Template
+
+    @classmethod
+    def of(cls, layout: ModelLayout) -> Divided | None:
+        """A model as it is declared; ``None`` if it has no sharded key."""
+        sharding = layout.sharding
+        if sharding is None:
+            return None
+        attribute, at = (layout.attributes[name].stored for name in (sharding.attribute, sharding.at))
+        return cls(layout.label, layout.item_type, attribute, at, layout.primary.partition)
+
+
+def schedule_in(state: TableState, divided: Divided | None) -> Schedule | None:
     """The schedule that is recorded for a model; raises ``FormNotApplied`` for items that are divided otherwise."""
-    recorded, sharding = state.shards.get(layout.item_type), layout.sharding
-    if recorded is None or sharding is None:
+    recorded = None if divided is None else state.shards.get(divided.item_type)
+    if recorded is None or divided is None:
         return None
     if recorded.scheme != SCHEME:
         raise UnexpectedItem(
-            f"The shards of {layout.label} are recorded in a way of another release of dynamo_single ("
+            f"The shards of {divided.label} are recorded in a way of another release of dynamo_single ("
             f"{recorded.scheme}, and this one knows {SCHEME}). Use that release."
         )
-    divided = _stored(layout, sharding)
-    if divided != (recorded.attribute, recorded.at):
+    if (divided.attribute, divided.at) != (recorded.attribute, recorded.at):
         raise FormNotApplied(
-            f"{layout.label} divides its items by {divided[0]} and {divided[1]}, and they are stored by "
+            f"{divided.label} divides its items by {divided.attribute} and {divided.at}, and they are stored by "
             f"{recorded.attribute} and {recorded.at}. Nothing was read or written. Declare the shards as before."
         )
     return Schedule(recorded.entries)
@@ -44,13 +67,15 @@ def refuse_divided(state: TableState, layout: ModelLayout) -> None:
     )
 
 
-def with_schedule(state: TableState, layout: ModelLayout, schedule: Schedule) -> TableState:
+def with_schedule(state: TableState, divided: Divided, schedule: Schedule) -> TableState:
     """The state with a sharded model's schedule; the same one, if it says so already."""
-    sharding = layout.sharding
-    assert sharding is not None  # noqa: S101 - who records has a sharded model
-    shards = {**state.shards, layout.item_type: StoredShards(*_stored(layout, sharding), schedule.entries)}
+    recorded = StoredShards(divided.attribute, divided.at, schedule.entries)
+    shards = {**state.shards, divided.item_type: recorded}
     return state if shards == state.shards else replace(state, shards=shards)
 
 
-def _stored(layout: ModelLayout, sharding: Sharding) -> tuple[str, str]:
-    return layout.attributes[sharding.attribute].stored, layout.attributes[sharding.at].stored
+def without_schedule(state: TableState, item_type: str) -> TableState:
+    """The state without the schedule of a type of items; the same one, if it has none."""
+    if item_type not in state.shards:
+        return state
+    return replace(state, shards={name: each for name, each in state.shards.items() if name != item_type})

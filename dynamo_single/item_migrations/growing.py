@@ -1,0 +1,73 @@
+"""What a migration does to the number of a model's shards: the table records it, for a time to come.
+
+No item is touched, and a number is never taken back: items are divided by it, and code of before reads it too.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from dynamo_single import clock
+from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.item_migrations import applying
+from dynamo_single.item_migrations import run as runs
+from dynamo_single.item_migrations.snapshots import Snapshot
+from dynamo_single.orm.filled import growth, knowledge
+from dynamo_single.orm.filled.schedules import Divided, schedule_in
+from dynamo_single.orm.schema.encoding.shards import Schedule
+from dynamo_single.table.flow import run
+
+
+def divided_in(snapshot: Snapshot, label: str) -> Divided:
+    """A sharded model as a migration has it; raises ``ConfigurationError`` for one that has no sharded key then."""
+    sharding = next((each.sharding for each in snapshot.access_keys.values() if each.sharding is not None), None)
+    if sharding is None:
+        raise ConfigurationError(
+            f"{label} has no sharded key in the migrations before ChangeShards: declare models.Shards in its class "
+            "Keys, and let manage.py makemigrations write that first."
+        )
+    attribute, at = (snapshot.attributes[name].stored for name in (sharding.attribute, sharding.at))
+    return Divided(label, snapshot.item_type, attribute, at, snapshot.access_keys["primary"].partition)
+
+
+def forwards(step: applying.Step, schema_editor: Any, shards: int, since: datetime | None) -> None:
+    """Record the number, unless it is what the model has or will have: a GetItem, and requests as ``dynamo_shards``."""
+    label = f"{step.app_label}.{step.operation.name_after()}"
+    divided = divided_in(step.after, label)
+    if schema_editor.collect_sql:
+        schema_editor.collected_sql.append(f"-- migrate: GetItem and PutItem of what {step.table.name} says of shards")
+        return
+    if not applying.is_responsible(schema_editor.connection.alias) or applying.is_recorded(step):
+        return
+    _say(label, _recorded(step, divided, shards, since))
+
+
+def _recorded(step: applying.Step, divided: Divided, shards: int, since: datetime | None) -> Schedule:
+    """What the table says afterwards: nothing else, if its last entry is of that number."""
+    table, found = step.table, schedule_in(run(knowledge.state_of(step.table)), divided)
+    known = found or Schedule()
+    last = known.entries[-1]
+    if last.shards == shards:
+        return known
+    if found is None and not growth.has_items(table, divided):
+        return growth.begin_with(table, divided, shards)
+    begins = max(growth.earliest(), growth.earliest() if since is None else clock.in_utc(since))
+    if applying.is_fresh(step):
+        # Into a new table all entries of the past are recorded in one run.
+        begins = max(begins, datetime.fromtimestamp(last.since + growth.MINUTE, tz=UTC))
+    return growth.grow(table, divided, shards, begins)
+
+
+def backwards(step: applying.Step, schema_editor: Any) -> None:
+    """Say that the number stays: a GetItem."""
+    label = f"{step.app_label}.{step.operation.name_after()}"
+    if schema_editor.collect_sql or not applying.is_responsible(schema_editor.connection.alias):
+        return
+    found = schedule_in(run(knowledge.state_of(step.table)), divided_in(step.after, label))
+    if found is not None:
+        _say(label, found, ", as before: items are divided by it, and no number of shards is taken back")
+
+
+def _say(label: str, schedule: Schedule, more: str = "") -> None:
+    runs.current().say(f"    {label}: {schedule}{more}.")

@@ -1,0 +1,62 @@
+"""The operation on the number of a model's shards."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.db.migrations.operations.base import Operation, OperationCategory
+
+from dynamo_single.item_migrations import applying, growing
+from dynamo_single.item_migrations.operations.base import ItemsOperation, public
+from dynamo_single.item_migrations.snapshots import Snapshot
+from dynamo_single.item_migrations.state import snapshot_in
+from dynamo_single.orm.schema.encoding.shards import Entry, Schedule
+
+
+@public
+class ChangeShards(ItemsOperation):
+    """Another number of shards for objects to come, as ``manage.py dynamo_shards`` lets a model have it.
+
+    It counts as early as every process knows, in 20 minutes, and not before ``since``; at once where the table has no
+    item of the model, and no number recorded. What is recorded already stays as it is. Going back takes no number
+    back, and says so. The number lies in the table, so that ``makemigrations`` never writes this operation.
+    """
+
+    category = OperationCategory.ALTERATION
+    only_declares = False
+
+    def __init__(self, model_name: str, shards: int, since: datetime | None = None) -> None:
+        self.model_name, self.shards, self.since = model_name, shards, since
+        Schedule((Entry(0, shards),))
+
+    def changed(self, before: Snapshot) -> Snapshot:
+        """As it was, if it has a sharded key: the number is no part of a declaration."""
+        growing.divided_in(before, self.model_name)
+        return before
+
+    def database_forwards(self, app_label: str, schema_editor: object, from_state: Any, to_state: Any) -> None:
+        """Record the number."""
+        growing.forwards(self._step(app_label, to_state), schema_editor, self.shards, self.since)
+
+    def database_backwards(self, app_label: str, schema_editor: object, from_state: Any, to_state: Any) -> None:
+        """Leave it, and say so."""
+        growing.backwards(self._step(app_label, to_state), schema_editor)
+
+    def _step(self, app_label: str, state: Any) -> applying.Step:
+        snapshot = snapshot_in(state, app_label, self.model_name)
+        return applying.Step(self, app_label, snapshot, snapshot)
+
+    def merged(self, operation: ItemsOperation) -> list[Operation] | None:
+        """The later number counts."""
+        return [operation] if isinstance(operation, ChangeShards) else None
+
+    def describe(self) -> str:
+        """In one line."""
+        since = "" if self.since is None else f", not before {self.since.isoformat()}"
+        return f"Divide {self.model_name} into {self.shards} shards{since}"
+
+    @property
+    def migration_name_fragment(self) -> str:
+        """For the file's name."""
+        return f"{self.model_name_lower}_{self.shards}_shards"
