@@ -247,11 +247,15 @@ def give_up_overdue(user: Any) -> bool:
 def left(user: Any, *, kind: str = "", member: str = "") -> Q:
     """The condition that a way to log in is left besides one; ``LastWay`` where the object itself has none.
 
+    An address that waits for its confirmation does not count.
+
     What is typed lets nobody in without a password or a secret, which has to be the one that was looked at. Sends
     nothing.
     """
     wanted = account_settings().login_with
     held = {name: each for each, name in ATTRIBUTES.items() if name in wanted and name != kind and getattr(user, name)}
+    if user.must_confirm:
+        held.pop(EMAIL, None)  # it opens nothing past its time, and may be another's then
     typed = [name for name, each in held.items() if user.own_secret(each) is None]
     elsewhere = [each for each in user.identities or () if each != member and parted(each)[0] in wanted]
     addresses = [each for each in user.more_emails or () if each != member and EMAIL in wanted]

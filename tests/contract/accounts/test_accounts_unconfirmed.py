@@ -15,6 +15,7 @@ from django.test import Client
 
 from accounts.forms import UserCreationForm as AdminForm
 from accounts.models import Login, User
+from accounts.ways import LastWay
 from dynamo_single import clock
 from dynamo_single.auth import UserExists
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, UniqueViolation
@@ -303,3 +304,15 @@ def test_who_confirmed_the_address_keeps_accounts_elsewhere_with_a_new_password(
     User.objects.create_user("Mike", MIKE, PASSWORD, confirmed=True).logins.add("google", "1089")
     set_new_password(mailoutbox)
     assert User.objects.get_by_identity("google", "1089").username == "Mike"
+
+
+def test_an_address_that_waits_is_not_the_way_that_is_left(settings: Any) -> None:
+    """It may be another's tomorrow."""
+    settings.ACCOUNTS = {"UNCONFIRMED_MAY_LOG_IN": True, "LOGIN_WITH": ["email", "phone"]}
+    mike = User.objects.create_user("Mike", MIKE, PASSWORD, confirmed=False)
+    mike.logins.add("phone", "+15550100")
+    with pytest.raises(LastWay):
+        mike.logins.remove("phone")
+    mike.confirm_email()
+    mike.save()
+    mike.logins.remove("phone")
