@@ -11,11 +11,12 @@ from django.core import serializers
 from django.db.models import ProtectedError
 
 from dynamo_single import models, transactions
+from dynamo_single.costs import measure_requests
 from dynamo_single.exceptions import ConfigurationError, DynamoSingleError, MissingReference, StaleObject
 from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests, intercept
 from dynamo_single.verification import repair, verify
-from tests.catalog.studios import Lease, Play, Theatre
+from tests.catalog.studios import Gallery, Lease, Play, Theatre, Tour
 from tests.contract.clubs import items
 from tests.contract.racing import before_write
 from tests.contract.tables import assert_consistent
@@ -58,6 +59,18 @@ def test_a_creation_is_one_transaction_that_the_target_counts(globe: Theatre, ta
     Lease.objects.filter(pk="b").update(theatre=None)
     assert set(counts(table).values()) == {"0"}
     assert_consistent()
+
+
+def test_it_costs_twice_the_units_and_those_of_the_other_item(globe: Theatre) -> None:
+    """As the engine counts: an item and its index's are two units, four in a transaction, and two for who counts."""
+    Gallery.objects.create(gallery_id="g")
+    with measure_requests() as unchecked:
+        Tour.objects.create(tour_id="t", gallery_id="g")
+    with measure_requests() as checked:
+        lease = Lease.objects.create(lease_id="l", theatre=globe)
+    with measure_requests() as deleted:
+        lease.delete()
+    assert (unchecked.write_units, checked.write_units, deleted.write_units) == (2, 6, 6)
 
 
 def test_other_changes_check_nothing(globe: Theatre) -> None:

@@ -118,7 +118,7 @@ class ReferenceAttribute(StandIn[M, Nullable]):
     where it is not given. A key has to find the objects that refer to one: a Query for each such reference.
 
     With ``checked`` an object is created, or given another reference, only if the other object is there and not in the
-    trash, which counts it: one transaction of two items, twice the units. Then ``on_delete`` holds exactly.
+    trash, which counts it: one transaction of two items, twice the units of each. Then ``on_delete`` holds exactly.
     """
 
     field_class: ClassVar[type[models.Field[Any, Any]]] = fields.ReferenceField
