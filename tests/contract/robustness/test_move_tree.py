@@ -12,6 +12,7 @@ import pytest
 from dynamo_single import transactions
 from dynamo_single.exceptions import AlreadyExists, NotSupported, StaleObject
 from dynamo_single.table import Table, capture_requests, get_table
+from dynamo_single.table.limits import MAX_ACTIONS
 from dynamo_single.testing import assert_requests, intercept, setup_table
 from dynamo_single.verification import verify
 from tests.catalog.chat import ChatChannel, ChatMembership, ChatServer, ChatUser
@@ -31,6 +32,7 @@ from tests.catalog.studios import (
 )
 from tests.catalog.tenants import Estate, EstateLetter, Lot, LotRemark, Stakeholder
 from tests.contract.clubs import club, items
+from tests.contract.robustness.crashing import ROOM
 from tests.contract.robustness.test_cascade_crashes import MANY, Crash, crash, put_back
 from tests.contract.tables import assert_consistent
 
@@ -293,7 +295,7 @@ def test_a_large_family_moves_by_several_transactions(table: Table) -> None:
         root.move_tree(club_id="d")
     sizes = [len(each.params["TransactItems"]) for each in sent if each.operation == "TransactWriteItems"]
     assert len(sizes) > 2
-    assert max(sizes) <= 25 + 2
+    assert max(sizes) <= min(ROOM + 2, MAX_ACTIONS)
     assert plain(table) == moved
     assert_consistent()
 
