@@ -16,8 +16,8 @@ from benchmarks.harness.report import CONTROL, OURS, Report, Row, table
 from tests.deep import IS_DEEP, deep
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Questions that take long at any size: one counts what Python allocates, one starts processes.
-LONG = ("memory", "start")
+#: Questions that take long at any size: one counts what Python allocates, the others start processes.
+LONG = ("memory", "start", "changelist")
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,6 @@
+"""A project whose own tests are run by tests: they write into test tables, and reach no other one."""
+
+from tests.deep import examples
+
+#: How many tests write the same keys.
+MANY = examples(60, 200)

@@ -13,13 +13,14 @@ from dynamo_single.exceptions import AccessOutsideTest, AlreadyExists, TableUnav
 from dynamo_single.pytest_plugin import Clock, Faults
 from dynamo_single.table import get_table
 from dynamo_single.testing import Requests, local_engine
+from tests.isolated_project import MANY
 from tests.isolated_project.notes.models import Note
 from tests.isolated_project.stock import write
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("number", range(200))
-def test_two_hundred_tests_write_the_same_keys(number: int) -> None:
+@pytest.mark.parametrize("number", range(MANY))
+def test_many_tests_write_the_same_keys(number: int) -> None:
     """Each finds its table empty."""
     for each in range(3):
         Note.objects.create(note_id=f"note{each}")

@@ -29,7 +29,7 @@ def environment(dynamo_port: int | str) -> dict[str, str]:
     inherited = {name: value for name, value in os.environ.items() if name != "DYNAMO_URL"}
     return inherited | {
         "DYNAMO_PORT": str(dynamo_port),
-        "DJANGO_SETTINGS_MODULE": "project.settings",
+        "DJANGO_SETTINGS_MODULE": "tests.settings_demo",
         "DJANGO_SUPERUSER_PASSWORD": "not-the-demo's",
         "PYTHONUNBUFFERED": "1",
     }

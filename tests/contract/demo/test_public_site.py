@@ -29,6 +29,7 @@ from project.service import demo as service_demo
 from project.service.models import Beneficiary, Email, User
 from tests import children
 from tests.contract.tables import assert_consistent, everything
+from tests.deep import deep
 
 pytestmark = [pytest.mark.usefixtures("table"), pytest.mark.urls("project.urls")]
 
@@ -329,7 +330,7 @@ def test_the_demos_data_are_written_once(table: Table) -> None:
     assert said.getvalue().count("Loading") == 4
 
 
-@pytest.mark.parametrize("number", [20, 90, 210, 400])
+@pytest.mark.parametrize("number", [*(pytest.param(each, marks=deep) for each in (20, 210)), 90, 400])
 def test_data_that_were_half_written_are_completed(table: Table, number: int) -> None:
     """Whatever the request was at which the command ended: the next one leaves what one alone leaves."""
     sent = iter(range(number))

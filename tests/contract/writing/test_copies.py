@@ -27,6 +27,7 @@ from dynamo_single.table.table import Table
 from dynamo_single.table.transport import refusal
 from dynamo_single.testing import assert_requests
 from tests.catalog.chat import ChatInvitation, ChatMembership, ChatProfile, ChatServer, ChatUser
+from tests.deep import deep
 
 pytestmark = pytest.mark.usefixtures("table")
 
@@ -348,8 +349,9 @@ def crash_at(number: int, *, sent: bool) -> Iterator[list[int]]:
         yield seen
 
 
-@pytest.mark.parametrize("number_of_copies", [5, 220])
-@pytest.mark.parametrize("sent", [False, True])
+@pytest.mark.parametrize(
+    ("number_of_copies", "sent"), [(5, False), (5, True), pytest.param(220, False, marks=deep), (220, True)]
+)
 def test_a_crash_is_completed_by_saving_again(
     number_of_copies: int, john: ChatUser, table: Table, *, sent: bool
 ) -> None:

@@ -113,14 +113,14 @@ def test_the_claims_of_an_item_are_those_that_the_model_takes(given: tuple[str, 
     label, values = given
     model, after = MODELS[label], SNAPSHOTS[label]
     item = {"pk": {"S": "p"}, "sk": {"S": "s"}, "itemType": {"S": after.item_type}, **attributes_item(model, values)}
+    if "expiresAt" in item:
+        return  # whether it has expired is another test's matter
     store = Store(item)
     try:
         wanted = {key: claim_item(key, item) for key in claims_of(model, item)}
     except InvalidValue:
         assert store.done(taken_claims(after, after.unique))
         return
-    if "expiresAt" in item:
-        return  # whether it has expired is the next test's matter
     assert store.done(taken_claims(after, after.unique)) == {}
     assert store.items == {("p", "s"): item, **wanted}
 
