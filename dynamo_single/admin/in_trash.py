@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from django.contrib.admin import ModelAdmin, display
+from django.contrib.admin.checks import ModelAdminChecks
+from django.core.checks import CheckMessage
 from django.core.exceptions import ObjectDoesNotExist
 from django.http import HttpRequest
 from django.utils.text import capfirst
@@ -34,8 +36,25 @@ _NAMED = 100
 _TAKEN_WITH = "_dynamo_taken_with"
 
 
+class ChecksOfLists(ModelAdminChecks):
+    """Django's checks of a ``ModelAdmin``, with that of ``list_display_links``, although the trash has more columns."""
+
+    def _check_list_display_links(self, obj: Any) -> list[CheckMessage]:
+        links, django = obj.list_display_links, cast("Any", super())
+        if type(obj).get_list_display is not ShowsTrash.get_list_display or not isinstance(links, list | tuple):
+            return cast("list[CheckMessage]", django._check_list_display_links(obj))
+        # Django leaves this out where get_list_display() is another one, which may give anything. Ours adds columns.
+        return [
+            error
+            for place, name in enumerate(links)
+            for error in django._check_list_display_links_item(obj, name, f"list_display_links[{place}]")
+        ]
+
+
 class ShowsTrash(_Base):
     """A ``ModelAdmin`` whose list of the trash says when rows went there, with what, and until when it keeps them."""
+
+    checks_class = ChecksOfLists
 
     def get_list_filter(self, request: HttpRequest) -> Any:
         """The declared filters, and the trash where the model has soft delete."""

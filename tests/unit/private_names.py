@@ -148,6 +148,13 @@ DJANGO = {
     "TOTAL_FORM_COUNT": "django.forms.formsets.TOTAL_FORM_COUNT",
     "FilteredSelectMultiple": "django.contrib.admin.widgets.FilteredSelectMultiple(name, is_stacked)",
     "flatten_fieldsets": "django.contrib.admin.utils.flatten_fieldsets(fieldsets)",
+    "ModelAdminChecks": "django.contrib.admin.checks.ModelAdminChecks",
+    "ModelAdminChecks._check_list_display_links": (
+        "django.contrib.admin.checks.ModelAdminChecks._check_list_display_links(self, obj)"
+    ),
+    "ModelAdminChecks._check_list_display_links_item": (
+        "django.contrib.admin.checks.ModelAdminChecks._check_list_display_links_item(self, obj, field_name, label)"
+    ),
     "label_for_field": "django.contrib.admin.utils.label_for_field(name, model, model_admin)",
     "model_ngettext": "django.contrib.admin.utils.model_ngettext(opts, number)",
     "quote": "django.contrib.admin.utils.quote(pk)",

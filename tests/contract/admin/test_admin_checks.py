@@ -70,3 +70,16 @@ def test_a_path_over_a_reference_is_told() -> None:
 def test_a_model_that_no_key_lists_is_told() -> None:
     """Its page could show nothing."""
     assert found(Coupon) == ["Its list"]
+
+
+def test_a_link_from_no_column_is_an_error_as_in_django() -> None:
+    """Also where the list of the trash has more columns than the declared ones."""
+    own = type("Linked", (DynamoModelAdmin,), {"list_display": ("name",), "list_display_links": ("name", "founded")})
+    (error,) = own(Company, AdminSite("linked")).check()
+    assert (error.id, "'list_display_links[1]' refers to 'founded'" in error.msg) == ("admin.E111", True)
+
+
+def test_links_from_columns_that_a_method_gives_are_not_looked_at() -> None:
+    """As in Django: nobody knows what it gives."""
+    given = {"list_display_links": ("founded",), "get_list_display": lambda self, request: ("founded",)}
+    assert type("Linked", (DynamoModelAdmin,), given)(Company, AdminSite("linked")).check() == []
