@@ -136,7 +136,7 @@ class MergingModelForm(forms.ModelForm):  # type: ignore[type-arg]  # not generi
     Looked at are the model's attributes in the form, but for files. Sends no request.
     """
 
-    as_shown = ShownField(required=False)
+    as_shown = ShownField(required=False, label=_("As shown"))
 
     merging_messages: ClassVar[dict[str, Any]] = {
         "both": _('Somebody has changed this to "%(theirs)s" since the form was shown. Your value is kept here.'),

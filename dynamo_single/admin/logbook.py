@@ -24,6 +24,7 @@ from dynamo_single.admin import history
 from dynamo_single.admin.table import permissions
 from dynamo_single.admin.table.guarded import Wrong, guarded
 from dynamo_single.admin.table.permissions import TableSite
+from dynamo_single.admin.table.wording import in_words
 from dynamo_single.costs import measure_requests
 
 #: Who may see the page: Django's own permission to view the log's model.
@@ -73,7 +74,11 @@ def log_page(site: TableSite, request: HttpRequest) -> HttpResponseBase:
     if asked.day is not None:
         for name, days in (("day_before", -1), ("day_after", 1)):
             context[name] = _neighbour(asked, days)
-    context |= {"is_answered": found is not None, "by_time": history.lists_by_time() and not asked.user, "costs": costs}
+    context |= {
+        "is_answered": found is not None,
+        "by_time": history.lists_by_time() and not asked.user,
+        "costs": in_words(costs),
+    }
     return TemplateResponse(request, "dynamo_single/admin/log.html", context)
 
 

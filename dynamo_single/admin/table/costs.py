@@ -16,6 +16,7 @@ from django.template.response import SimpleTemplateResponse
 
 from dynamo_single.admin.table import permissions
 from dynamo_single.admin.table.permissions import TableSite
+from dynamo_single.admin.table.wording import in_words
 from dynamo_single.conf import cost_settings
 from dynamo_single.costs import Cost, Costs
 from dynamo_single.inspection.masking import Masks
@@ -64,7 +65,8 @@ def with_panel(site: TableSite, view: Callable[..., HttpResponseBase]) -> Callab
 
 
 def _add(response: Any, watch: _Watch) -> None:
-    context = {"costs": watch.costs, "requests": watch.requests, "unlisted": watch.costs.requests - len(watch.requests)}
+    unlisted = watch.costs.requests - len(watch.requests)
+    context = {"costs": in_words(watch.costs), "requests": watch.requests, "unlisted": unlisted}
     panel = render_to_string("dynamo_single/admin/table/costs.html", context).encode(response.charset)
     before, _, after = response.content.rpartition(_END)
     response.content = before + panel + _END + after

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from dynamo_single.admin.table import permissions, views
 from dynamo_single.admin.table.guarded import alias_of, guarded
 from dynamo_single.admin.table.permissions import TableSite
+from dynamo_single.admin.table.wording import in_words
 from dynamo_single.conf import aliases
 from dynamo_single.costs import measure_requests
 from dynamo_single.inspection import health
@@ -40,7 +41,7 @@ def health_page(site: TableSite, request: HttpRequest) -> HttpResponseBase:
             }
         else:
             context["troubles"] = list(health.troubles(table))
-    return TemplateResponse(request, "dynamo_single/admin/table/health.html", {**context, "costs": costs})
+    return TemplateResponse(request, "dynamo_single/admin/table/health.html", {**context, "costs": in_words(costs)})
 
 
 def _item_url(site: TableSite, request: HttpRequest, alias: str, finding: health.ShownFinding) -> str:

@@ -18,6 +18,7 @@ from msgspec import Struct
 from dynamo_single.admin.table import permissions
 from dynamo_single.admin.table.guarded import Wrong, alias_of, guarded
 from dynamo_single.admin.table.permissions import TableSite
+from dynamo_single.admin.table.wording import in_words
 from dynamo_single.conf import aliases, table_settings
 from dynamo_single.costs import measure_requests
 from dynamo_single.inspection import reading
@@ -107,7 +108,7 @@ def table_page(site: TableSite, request: HttpRequest) -> HttpResponseBase:
         "rows": rows,
         # Where somebody sees nothing, that there is something is nobody's business.
         "hidden": hidden if rows and not asked.prefix else 0,
-        "costs": costs if rows or asked.prefix else None,
+        "costs": in_words(costs) if rows or asked.prefix else "",
         "begin": () if page is not None else list(beginnings(site, request, asked.alias)),
         "budget": reading.BUDGET,
         "next_url": "" if page is None or page.after is None else f"?{asked.query(after=page.after)}",
@@ -154,7 +155,7 @@ def item_page(site: TableSite, request: HttpRequest) -> HttpResponseBase:
             for each in places
         ],
         "object_url": object_url(site, request, found),
-        "costs": costs,
+        "costs": in_words(costs),
     }
     return TemplateResponse(request, "dynamo_single/admin/table/item.html", context)
 

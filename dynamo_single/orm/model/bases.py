@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from asgiref.sync import sync_to_async
+from django.utils.translation import gettext_lazy as _
 
 from dynamo_single.later import Later
 from dynamo_single.orm.conditions.terms import Condition
@@ -31,8 +32,8 @@ else:
 class TimestampedModel(Model):
     """When an object was made and last saved, set on every write path."""
 
-    created_at = TimestampAttribute("created", auto_now_add=True, attr_name=names.CREATED_AT)
-    updated_at = TimestampAttribute("updated", auto_now=True, attr_name=names.UPDATED_AT)
+    created_at = TimestampAttribute(_("created"), auto_now_add=True, attr_name=names.CREATED_AT)
+    updated_at = TimestampAttribute(_("updated"), auto_now=True, attr_name=names.UPDATED_AT)
 
     Meta = Abstract
 
@@ -40,7 +41,7 @@ class TimestampedModel(Model):
 class AuthoredModel(Model):
     """Who made an object: the user of the context, set once, on every creation path, and never from a value."""
 
-    created_by = AuthorAttribute(verbose_name="created by")
+    created_by = AuthorAttribute(verbose_name=_("created by"))
 
     Meta = Abstract
 
@@ -51,9 +52,9 @@ class SoftDeleteModel(Model):
     ``objects`` are the live ones, ``deleted_objects`` the trash, ``all_objects`` both.
     """
 
-    deleted_at = TimestampAttribute("deleted", null=True, editable=False, attr_name=names.DELETED_AT)
+    deleted_at = TimestampAttribute(_("deleted"), null=True, editable=False, attr_name=names.DELETED_AT)
     #: What an object went to the trash along with: its parent's item type and ``pk``; ``None`` for one by itself.
-    deleted_with = UnicodeAttribute("deleted with", null=True, editable=False, attr_name=names.DELETED_WITH)
+    deleted_with = UnicodeAttribute(_("deleted with"), null=True, editable=False, attr_name=names.DELETED_WITH)
 
     if not TYPE_CHECKING:  # see Model.objects
         objects = SoftDeleteManager("live")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from django.db.models.base import ModelBase
 from django.db.models.options import DEFAULT_NAMES
+from django.utils.translation import gettext_lazy as _
 from msgspec import Struct
 from pynamodb.models import MetaModel
 
@@ -249,7 +250,7 @@ def _declare_purging(name: str, namespace: dict[str, Any], parents: list[Any], m
             f"{name} has a TTLAttribute and Meta.purge_after, and an item expires at one time only: the first deletion "
             "would lose it. Leave one of them out."
         )
-    namespace[registry.PURGE_AT] = TTLAttribute("kept until", editable=False)
+    namespace[registry.PURGE_AT] = TTLAttribute(_("kept until"), editable=False)
 
 
 def _check_paths(cls: Any) -> None:
