@@ -22,7 +22,7 @@ from dynamo_single.orm.items.unique_rules import check_constraint
 from dynamo_single.orm.model.installed import ask_for_app
 from dynamo_single.orm.query.manager import BaseManager, Manager
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.attributes import TTLAttribute
+from dynamo_single.orm.schema.attributes import IdAttribute, TTLAttribute
 from dynamo_single.orm.schema.encoding.keys import IndexKey, Key, Template, leads_into_a_document, refusal
 from dynamo_single.orm.schema.encoding.shards import Shards
 from dynamo_single.orm.schema.fields.columns import IN_DYNAMODB
@@ -210,10 +210,7 @@ def _declare_identity(name: str, namespace: dict[str, Any], parents: list[Any]) 
     keys = namespace.get("Keys") or next((parent.Keys for parent in parents if hasattr(parent, "Keys")), None)
     primary = getattr(keys, "primary", None)
     if not isinstance(primary, Key):
-        raise ConfigurationError(
-            f"{name} has no primary key. Declare it: class Keys: primary = "
-            f'models.Key("{name.upper()}#{{{name.lower()}_id}}", "#METADATA").'
-        )
+        raise ConfigurationError(f"{name} has no primary key. Declare {_identity_of(name, namespace)}.")
     templates = (Template.parse(primary.partition), Template.parse(primary.sort))
     names = tuple(dict.fromkeys(variable for template in templates for variable in template.variables))
     if not names:
@@ -224,6 +221,14 @@ def _declare_identity(name: str, namespace: dict[str, Any], parents: list[Any]) 
     namespace["_identity"] = names
     if len(names) > 1:
         namespace["identity"] = _Contributed(names)
+
+
+def _identity_of(name: str, namespace: dict[str, Any]) -> str:
+    """A primary key for a model without one, as it would be declared, with the attribute that it is made of."""
+    made = (key for key, value in namespace.items() if isinstance(value, IdAttribute))
+    variable = next(made, f"{name.lower()}_id")
+    attribute = "" if variable in namespace else f"{variable} = models.IdAttribute() and "
+    return f'{attribute}class Keys: primary = models.Key("{name.upper()}#{{{variable}}}", "#METADATA")'
 
 
 def _declare_purging(name: str, namespace: dict[str, Any], parents: list[Any], meta: object) -> None:

@@ -134,13 +134,22 @@ def _field(model: type[DynamoModel], alias: str, expression: object, source: Any
         raise NotSupported(f"{model._meta.label}: {alias}={shown(expression)}: an aggregate of annotations is refused.")
     if isinstance(source, KeyTransform):
         raise NotSupported(
-            f"{model._meta.label}: {alias}={shown(expression)}: a value inside a document cannot be aggregated. "
-            "Keep it in an attribute of its own."
+            f"{model._meta.label}: {alias}={shown(expression)}: a value inside a document cannot be aggregated. Keep "
+            f"it in an attribute of its own: models.ExtractedAttribute({_place(source)!r}), of numbers with "
+            "output=models.DecimalAttribute()."
         )
     raise NotSupported(
         f"{model._meta.label}: {alias}={shown(expression)}: an aggregate takes an attribute's name, no other "
         "expression."
     )
+
+
+def _place(source: Any) -> str:
+    """The place in a document that an expression is about, as lookups name it."""
+    steps: list[str] = []
+    while isinstance(source, KeyTransform):
+        steps, source = [str(source.key_name), *steps], source.lhs
+    return "__".join((source.target.name, *steps))
 
 
 def _check_attribute(model: type[DynamoModel], function: Function, field: Any) -> None:

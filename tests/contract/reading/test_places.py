@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from django.db.models import Count, F
+from django.db.models import Count, F, Sum
 
 from dynamo_single import models
 from dynamo_single.exceptions import NotSupported, TooManyMatches, UnknownField
@@ -104,6 +104,11 @@ def test_values_without_an_order_among_each_other_are_refused(value: Any, messag
 def test_grouping_by_a_place_is_refused_and_names_the_attribute_that_would_do() -> None:
     with assert_requests(0), pytest.raises(NotSupported, match=r"models\.ExtractedAttribute\('data__title'\)"):
         list(Treatise.objects.values("data__title").annotate(n=Count("pk")).allow_in_memory())
+
+
+def test_a_sum_of_a_place_is_refused_and_names_the_attribute_that_would_do() -> None:
+    with assert_requests(0), pytest.raises(NotSupported, match=r"models\.ExtractedAttribute\('data__by__price'\)"):
+        Treatise.objects.allow_in_memory().aggregate(Sum("data__by__price"))
 
 
 @pytest.mark.parametrize("name", ["author__x", "nothing__x", "data__"])

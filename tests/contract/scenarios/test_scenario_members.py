@@ -104,9 +104,10 @@ def test_renaming_a_user_is_one_transaction_and_renaming_a_server_one_item(chat:
     assert_consistent()
 
 
-def test_deleting_either_side_takes_the_memberships_along(chat: Any, table: Table) -> None:
-    john, _, _ = chat
-    searches = ["Query"]
-    with assert_requests([*searches, "TransactWriteItems", *searches]):
-        john.delete()
-    assert own(table).keys() == {("SERVER#1", "#METADATA")}
+@pytest.mark.parametrize(("side", "left"), [(0, ("SERVER#1", "#METADATA")), (1, ("USER#1", "#METADATA"))])
+def test_deleting_either_side_takes_the_memberships_along(
+    chat: Any, table: Table, side: int, left: tuple[str, str]
+) -> None:
+    with assert_requests(["Query", "TransactWriteItems", "Query"]):
+        chat[side].delete()
+    assert own(table).keys() == {left}

@@ -15,6 +15,7 @@ from django.db.models.signals import post_init, pre_init
 from pynamodb.exceptions import DoesNotExist as PynamoDBDoesNotExist
 
 from dynamo_single import exceptions, models
+from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.model.model import Model
 from project.directory.models import Company, Office, Person
 from tests.catalog.models import Firm, Order, Sample
@@ -297,3 +298,20 @@ def test_full_clean_validates_as_django_does() -> None:
     with pytest.raises(ValidationError) as raised:
         sample.full_clean(validate_unique=False)
     assert set(raised.value.message_dict) == {"text", "email"}
+
+
+@pytest.mark.parametrize(
+    ("attributes", "advice"),
+    [
+        ({}, r"Declare nokey_id = models\.IdAttribute\(\) and class Keys: primary = models\.Key\(\"NOKEY#{nokey_id}\""),
+        (
+            {"nokey_id": models.UnicodeAttribute()},
+            r"key\. Declare class Keys: primary = models\.Key\(\"NOKEY#{nokey_id}\"",
+        ),
+        ({"own": models.IdAttribute()}, r"key\. Declare class Keys: primary = models\.Key\(\"NOKEY#{own}\""),
+    ],
+)
+def test_a_model_without_a_primary_key_is_told_how_one_is_declared(attributes: dict[str, Any], advice: str) -> None:
+    """With the attribute that it is made of, unless the model has it."""
+    with pytest.raises(ConfigurationError, match=advice):
+        type(models.Model)("Nokey", (models.Model,), {"__module__": __name__, "__qualname__": "Nokey", **attributes})
