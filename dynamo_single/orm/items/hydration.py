@@ -13,6 +13,7 @@ from django.db import DEFAULT_DB_ALIAS
 from django.db.models import DEFERRED
 from django.db.models.signals import post_init, pre_init
 
+from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import UnexpectedItem
 from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.items.held import values_held
@@ -52,8 +53,16 @@ def check_type(model: type[DynamoModel], item: Item) -> None:
         raise UnexpectedItem(
             f"{f'The item {key}' if is_named else 'An item among the rows'} has itemType {item_type!r}, and "
             f"{model._meta.label} reads {model._options.item_type!r}. Something else wrote into this model's keys"
-            f"{'.' if is_named else ': reading the objects names the item.'}"
+            f"{'.' if is_named else ': reading the objects names the item.'}{_taken_over(model, item_type)}"
         )
+
+
+def _taken_over(model: type[DynamoModel], item_type: str | None) -> str:
+    """The way out for a record of another system."""
+    alias = model._options.alias
+    if item_type is not None or table_settings(alias).key == "pk":
+        return ""
+    return f" manage.py dynamo_rebuild --alias {alias} takes over records that another system has written."
 
 
 def instance(model: Any, item: Item) -> Any:

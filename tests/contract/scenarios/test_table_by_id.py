@@ -10,10 +10,12 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.test import override_settings
 
 from dynamo_single import models
+from dynamo_single.backend.record import recorded
 from dynamo_single.exceptions import InvalidValue, KeyNotFilled, NotSupported, TableMismatch, UnexpectedItem
 from dynamo_single.inspection.masking import Masks
 from dynamo_single.inspection.requests import shown_request
@@ -237,7 +239,7 @@ def test_records_that_something_else_has_written_are_taken_over_by_a_rebuild(goo
     """They get their type, what is extracted, and the indexes' keys; all else of them stays as it is."""
     put(kept, WRITTEN)
     put(kept, {"id": {"S": "config"}, "n": {"N": "1"}})
-    with pytest.raises(UnexpectedItem, match="itemType None"):
+    with pytest.raises(UnexpectedItem, match=r"itemType None.*dynamo_rebuild --alias products takes over"):
         goods.objects.get(pk=OLD)
     said = run("dynamo_rebuild", "--alias", "products", "catalog.Goods")
     assert f"record without type: {OLD}" in said
@@ -321,6 +323,23 @@ def test_migrations_carry_records_over_and_keep_their_state_there(kept: Table, t
         assert_consistent("products")
         app.migrate("0001")
         assert "#UNIQUE#Goods#maker#m|#CLAIM" not in {item["id"]["S"] for item in as_stored(kept)}
+
+
+def test_the_projects_only_table_may_be_one(kept: Table, tmp_path: Path) -> None:
+    """The record of applied migrations lies there too, and is found by a Scan."""
+    only = {"default": {**settings.DYNAMO_SINGLE["products"]}}
+    with override_settings(DYNAMO_SINGLE=only), history(tmp_path) as app:
+        model = product("default", "histories")
+        app.make()
+        app.migrate()
+        assert "#MIGRATIONS|APPLIED#histories#0001_initial" in {item["id"]["S"] for item in as_stored(kept)}
+        model.objects.create(data={"author": "a"}, isbn="1")
+        with assert_requests(["Scan"]):
+            assert [*recorded()] == [("histories", "0001_initial")]
+        assert "No migrations to apply" in app.migrate()
+        assert [each.isbn for each in model.objects.filter(author="a")] == ["1"]
+        app.migrate("zero")
+        assert recorded() == {}
 
 
 def test_test_tables_are_copied_and_put_back(goods: Any, kept: Table) -> None:
