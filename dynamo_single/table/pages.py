@@ -68,6 +68,10 @@ class TypedAnswer(dict[str, Any]):
         self._member = member
         self._untyped = untyped
 
+    def of_items(self, typed: Any, members: dict[str, Any], untyped: Callable[[], dict[str, Any]]) -> TypedAnswer:
+        """The same answer with its items, and its other members, as somebody else knows them."""
+        return TypedAnswer({**members, self._member: typed}, self._member, untyped)
+
     def as_plain(self) -> Mapping[str, object]:
         """The answer as any other one is; its items are decoded again, when they are asked for."""
         return _Plain(self, self._member, self._untyped)

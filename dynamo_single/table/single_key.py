@@ -9,12 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
 
 from dynamo_single.exceptions import InvalidValue, NotSupported, UnexpectedItem
 from dynamo_single.table.items import Item, Parameters, StoredValue
 from dynamo_single.table.limits import PARTITION_KEY_LIMIT
 from dynamo_single.table.names import ID, MIGRATIONS, PARTITION_KEY, SORT_KEY
+from dynamo_single.table.pages import TypedAnswer
 
 _MARK: Final = "#"
 _BETWEEN: Final = "|"
@@ -218,6 +223,8 @@ def _own_partition(params: Parameters) -> dict[str, Any]:
 
 def answered(operation: str, answer: Mapping[str, Any]) -> dict[str, Any]:
     """An answer, or a refusal, with its items as they are known by ``pk`` and ``sk``."""
+    if isinstance(answer, TypedAnswer):
+        return _typed(operation, answer)
     found = dict(answer)
     for name in ("Attributes", "Item", "LastEvaluatedKey"):
         if found.get(name):
@@ -250,3 +257,44 @@ def _responses(operation: str, responses: Any) -> Any:
 def _unwritten(entry: Mapping[str, Any]) -> dict[str, Any]:
     """An entry of an answer that holds an item, or a key, if it does."""
     return {name: read(value) if name in ("Item", "Key") and value else value for name, value in entry.items()}
+
+
+# items that come as bytes, or decoded into what their reader wants
+
+
+class _NoRecord(Exception):
+    """An item has its key for its ``id``, which its attributes do without."""
+
+
+class _Identified(Struct, rename={"identifier": ID}):
+    identifier: dict[str, str] | None = None
+
+
+_identified = msgspec.json.Decoder(_Identified).decode
+
+
+def _typed(operation: str, answer: TypedAnswer) -> dict[str, Any]:
+    """A page of typed items; as dicts, if an item is among them that is no record."""
+    given = answer.typed
+    try:
+        typed = {each: _with_keys(given[each]) for each in given} if isinstance(given, dict) else _with_keys(given)
+    except _NoRecord:
+        return answered(operation, answer.as_plain())
+    return answer.of_items(typed, answered(operation, dict(answer)), partial(answered, operation, answer.as_plain()))
+
+
+def _with_keys(items: list[Any]) -> list[Any]:
+    """Items as bytes with their keys; of those that are decoded already nobody wants them."""
+    return [_with_key(item) if type(item) is msgspec.Raw else item for item in items]
+
+
+def _with_key(item: msgspec.Raw) -> msgspec.Raw:
+    identifier = _identified(item).identifier
+    if identifier is None:
+        return item
+    if _is_joined(identifier["S"]):
+        raise _NoRecord
+    partition, sort = parted(identifier["S"])
+    key = msgspec.json.encode({PARTITION_KEY: {"S": partition}, SORT_KEY: {"S": sort}})
+    # Of two members with one name the last one counts.
+    return msgspec.Raw(bytes(item)[:-1] + b"," + key[1:])

@@ -192,14 +192,14 @@ class Table:
 class SingleKeyTable(Table):
     """A table whose key is ``id`` alone: its callers know items by ``pk`` and ``sk``, and it sends them by ``id``.
 
-    Listeners hear what is sent. Pages come as dicts, whatever form they are asked for in.
+    Listeners hear what is sent.
     """
 
     def call(self, operation: str, params: Parameters, form: PageForm | None = None) -> dict[str, Any]:
         """As ``Table.call()``."""
         sent, translated = single_key.asked(operation, params)
         try:
-            answer = super().call(sent, translated)
+            answer = super().call(sent, translated, form)
         except transport.FAILURES as error:
             transport.translate(error, partial(single_key.answered, operation))
             raise
@@ -208,7 +208,7 @@ class SingleKeyTable(Table):
     async def _acall(self, operation: str, params: Parameters, form: PageForm | None = None) -> dict[str, object]:
         sent, translated = single_key.asked(operation, params)
         try:
-            answer = await super()._acall(sent, translated, None)
+            answer = await super()._acall(sent, translated, form)
         except transport.FAILURES as error:
             transport.translate(error, partial(single_key.answered, operation))
             raise

@@ -24,6 +24,7 @@ from dynamo_single.middleware import _key
 from dynamo_single.table import Request, Table, capture_requests, get_table, provisioning
 from dynamo_single.table.redirects import Place
 from dynamo_single.testing import assert_requests, fault, setup_table
+from dynamo_single.verification import verify
 from tests.contract.conftest import Pages, Registering, text_of
 from tests.contract.tables import as_stored, assert_consistent, single_key_table
 from tests.histories.app import history
@@ -149,6 +150,28 @@ def test_a_table_with_a_key_of_two_parts_is_named_with_the_setting(goods: Any, k
         goods.objects.create(data={})
     with pytest.raises(CommandError, match=r"DYNAMO_SINGLE\['products'\]\['KEY'\] = 'pk' takes the table as it is"):
         run("dynamo_setup", "--alias", "products")
+
+
+def test_a_list_holds_its_items_as_they_came_with_their_keys(goods: Any, kept: Table) -> None:
+    goods.objects.bulk_create(goods(data={"author": "a", "n": n}) for n in range(3))
+    found = list(goods.objects.filter(author="a"))
+    assert {type(vars(each)["_stored"]) for each in found} == {bytes}
+    for each in found:
+        assert (each._stored["pk"], each._stored["sk"]) == ({"S": each.id}, {"S": "#PRODUCT"})
+        each.data["n"] += 1
+        each.save()
+    assert sorted(each.data["n"] for each in goods.objects.in_bulk([each.pk for each in found]).values()) == [1, 2, 3]
+
+
+def test_an_item_of_a_records_type_that_is_none_is_read_without_identifier_and_reported(
+    goods: Any, kept: Table
+) -> None:
+    """As one that lacks the attribute is in a table with a key of two parts."""
+    goods.objects.create(data={"author": "a"})
+    (item,) = as_stored(kept)
+    put(kept, {**item, "id": {"S": "#x|#y"}})
+    assert {each._stored["pk"]["S"] for each in goods.objects.filter(author="a")} == {item["id"]["S"], "x"}
+    assert [finding.key for finding in verify("products")] == [("x", "#y")]
 
 
 # what is shown
