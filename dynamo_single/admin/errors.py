@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from typing import Any
 
+from django.apps import apps
+from django.conf import settings
 from django.forms import BaseModelForm
-from django.utils.translation import gettext as _
+from django.http import HttpRequest
+from django.utils.text import capfirst
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from dynamo_single.exceptions import (
     AlreadyExists,
@@ -20,6 +26,8 @@ from dynamo_single.exceptions import (
     UniqueViolation,
 )
 from dynamo_single.orm.schema.kinds import DynamoModel
+
+logger = logging.getLogger("dynamo_single.admin")
 
 #: What a save or a deletion can be refused with although the form was valid; in each case nothing was written.
 REFUSALS = (
@@ -35,22 +43,63 @@ REFUSALS = (
 )
 
 
+#: What people read, by the first class that fits; what programmers read names models, keys and options.
+_WORDS: tuple[tuple[type[Exception], Any], ...] = (
+    (AlreadyExists, _("There is an object with this key already.")),
+    (ItemTooLarge, _("This is more than one object can hold. Make it shorter.")),
+    (ParentInTrash, _("It belongs to an object that is in the trash. Restore that, and it comes back too.")),
+    (MissingReference, _("Something that it refers to is not there any more.")),
+    (StillReferenced, _("Other objects refer to it. Delete these first, or let them refer to something else.")),
+    (TooManyHolders, _("Too many other objects have a copy of this for it to be changed here.")),
+    (StaleObject, _("Somebody else has changed this in the meantime. Open it again to see how it is now.")),
+)
+
+
 class RelatedRefused(Exception):
     """The object itself was saved, and one of its inlines was refused; never leaves the admin."""
 
     def __init__(self, obj: DynamoModel, refusal: Exception) -> None:
         super().__init__(str(refusal))
         self.obj = obj
+        self.refusal = refusal
 
 
 class TooMuchWithFiles(Exception):
     """A form that is more than one transaction takes has files, which are not stored twice; never leaves the admin."""
 
     def __str__(self) -> str:
-        return _("This is more than can be saved at once, and nothing was saved. Save the files by themselves first.")
+        return gettext(
+            "This is more than can be saved at once, and nothing was saved. Save the files by themselves first."
+        )
 
 
-def refused_form(form_class: type[BaseModelForm[Any]], refusal: Exception) -> Any:
+def in_words(request: HttpRequest, refusal: Exception) -> str:
+    """What was refused and what to do about it, for people; superusers read what programmers do as well.
+
+    Of a value that is refused the error itself says which one and why.
+    """
+    logger.warning("%s was refused: %s", request.path, refusal)
+    words = _taken(refusal) if isinstance(refusal, UniqueViolation) else _known(refusal)
+    user: Any = request.user
+    if not words or not (settings.DEBUG or user.is_superuser):
+        return words or str(refusal)
+    return gettext("%(words)s For developers: %(message)s") % {"words": words, "message": refusal}
+
+
+def _known(refusal: Exception) -> str:
+    return next((str(words) for kind, words in _WORDS if isinstance(refusal, kind)), "")
+
+
+def _taken(refusal: UniqueViolation) -> str:
+    model = apps.get_model(refusal.label)
+    labels = {field.attname: field.verbose_name for field in model._meta.concrete_fields}
+    named = ", ".join(capfirst(str(labels.get(name, name))) for name in refusal.fields)
+    # Django's own message, with its translations.
+    kind = {"model_name": capfirst(model._meta.verbose_name), "field_labels": named}
+    return gettext("%(model_name)s with this %(field_labels)s already exists.") % kind
+
+
+def refused_form(form_class: type[BaseModelForm[Any]], refusal: Exception, words: str) -> Any:
     """The form, never valid, with what its save was refused for: at the field for a unique value, else above all."""
 
     class RefusedForm(form_class):  # type: ignore[misc, valid-type]  # made for one request
@@ -60,7 +109,7 @@ def refused_form(form_class: type[BaseModelForm[Any]], refusal: Exception) -> An
             if name in self.fields:
                 self.add_error(name, self.instance.unique_error_message(self._meta.model, (name,)))
             else:
-                self.add_error(None, str(refusal))
+                self.add_error(None, words)
             return cleaned
 
     return RefusedForm

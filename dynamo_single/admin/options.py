@@ -27,7 +27,7 @@ from dynamo_single.admin.editing.merging import MergesEdits
 from dynamo_single.admin.editing.rows import HasRows
 from dynamo_single.admin.editing.saving import SavesAtOnce
 from dynamo_single.admin.editing.unknown import ShowsUnknown
-from dynamo_single.admin.errors import REFUSALS
+from dynamo_single.admin.errors import REFUSALS, in_words
 from dynamo_single.admin.forms import PermissionsFilter, in_lists_order, with_members
 from dynamo_single.admin.history import LoggedModelAdmin
 from dynamo_single.admin.in_trash import ShowsTrash
@@ -145,7 +145,7 @@ class DynamoModelAdmin(
         except UnreadableItem:
             raise
         except REFUSALS as refusal:
-            self.message_user(request, str(refusal), messages.ERROR)
+            self.message_user(request, in_words(request, refusal), messages.ERROR)
             return HttpResponseRedirect(request.get_full_path())
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
@@ -184,7 +184,7 @@ class DynamoModelAdmin(
         except REFUSALS as refusal:
             if request.method != "POST":
                 return unanswered.page(self, request, refusal)
-            self.message_user(request, str(refusal), messages.ERROR)
+            self.message_user(request, in_words(request, refusal), messages.ERROR)
             return HttpResponseRedirect(request.get_full_path())
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> M | None:
@@ -374,7 +374,7 @@ class DynamoModelAdmin(
         except UnreadableItem:
             raise
         except REFUSALS as refusal:
-            self.message_user(request, str(refusal), messages.ERROR)
+            self.message_user(request, in_words(request, refusal), messages.ERROR)
             return HttpResponseRedirect(request.get_full_path())
 
     def render_delete_form(self, request: HttpRequest, context: dict[str, Any]) -> Any:

@@ -17,7 +17,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from dynamo_single.admin.errors import REFUSALS
+from dynamo_single.admin.errors import REFUSALS, in_words
 from dynamo_single.orm.model.sql_references import rows_along
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.schema.kinds import DynamoModel
@@ -194,7 +194,7 @@ def _restore(modeladmin: Any, request: HttpRequest, obj: Any) -> bool:
     try:
         obj.restore()
     except REFUSALS as refusal:
-        modeladmin.message_user(request, str(refusal), messages.ERROR)
+        modeladmin.message_user(request, in_words(request, refusal), messages.ERROR)
         return False
     modeladmin.log_change(request, obj, str(RESTORED))
     return True

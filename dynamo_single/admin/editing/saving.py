@@ -22,7 +22,7 @@ from msgspec import Struct, field
 
 from dynamo_single import transactions
 from dynamo_single.admin import history, trash
-from dynamo_single.admin.errors import REFUSALS, RelatedRefused, TooMuchWithFiles, refused_form, refused_row
+from dynamo_single.admin.errors import REFUSALS, RelatedRefused, TooMuchWithFiles, in_words, refused_form, refused_row
 from dynamo_single.exceptions import NotSupported, PendingWrite, UnreadableItem
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class SavesAtOnce(_Base):
             raise
         except RelatedRefused as refused:
             text = _("The %(name)s “%(obj)s” was saved, but not everything below it: %(reason)s")
-            found = {"name": self.opts.verbose_name, "obj": refused.obj, "reason": refused}
+            found = {"name": self.opts.verbose_name, "obj": refused.obj, "reason": in_words(request, refused.refusal)}
             self.message_user(request, text % found, messages.ERROR)
             return HttpResponseRedirect(trash.change_url(self, refused.obj))
         except PermissionDenied:
@@ -70,7 +70,8 @@ class SavesAtOnce(_Base):
             self.message_user(request, text % {"name": self.opts.verbose_name, "obj": obj}, messages.ERROR)
             return HttpResponseRedirect(trash.change_url(self, obj))
         except (*REFUSALS, TooMuchWithFiles) as refusal:
-            request._refused_save = refusal  # type: ignore[attr-defined]  # read by get_form()
+            # Read by get_form().
+            request._refused_save = refusal, in_words(request, refusal)  # type: ignore[attr-defined]
             return shown()
 
     def _at_once(self, request: Any, shown: Callable[[], Any]) -> Any:
@@ -99,15 +100,15 @@ class SavesAtOnce(_Base):
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: object) -> Any:
         """The form; after a refused save, with the reason as its error."""
         form_class = super().get_form(request, obj, change=change, **kwargs)
-        refusal = getattr(request, "_refused_save", None)
-        return form_class if refusal is None else refused_form(form_class, refusal)
+        refused = getattr(request, "_refused_save", None)
+        return form_class if refused is None else refused_form(form_class, *refused)
 
     def _create_formsets(self, request: HttpRequest, obj: object, change: bool) -> tuple[list[object], list[object]]:
         django: Any = super()
         formsets, inlines = django._create_formsets(request, obj, change)
-        refusal = getattr(request, "_refused_save", None)
-        if refusal is not None:
-            refused_row(formsets, refusal)
+        refused = getattr(request, "_refused_save", None)
+        if refused is not None:
+            refused_row(formsets, refused[0])
         return formsets, inlines
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:

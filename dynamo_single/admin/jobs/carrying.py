@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from dynamo_single import clock
 from dynamo_single.admin import trash
-from dynamo_single.admin.errors import REFUSALS
+from dynamo_single.admin.errors import REFUSALS, in_words
 from dynamo_single.admin.jobs.models import KEPT, TOLD, AdminJob
 from dynamo_single.orm.schema.kinds import DynamoModel
 
@@ -90,7 +90,7 @@ def _do(request: HttpRequest, modeladmin: Any, job: AdminJob, obj: Any) -> None:
             modeladmin.delete_model(request, obj)
             modeladmin.log_deletions(request, [known])
     except REFUSALS as refusal:
-        _note(job, known, str(refusal))
+        _note(job, known, in_words(request, refusal))
 
 
 def _note(job: AdminJob, obj: DynamoModel, text: str) -> None:

@@ -100,6 +100,46 @@ def test_an_item_over_the_limit_is_the_forms_error(pages: Pages, acme: Company) 
     assert not Office.objects.all().exists()
 
 
+def test_a_refusal_comes_in_words_for_the_people_who_run_a_site(staff: Any) -> None:
+    """Neither a class nor a key of the table is named to who is no superuser."""
+    acme = Company.objects.create(company_id="acme", name="Acme")
+    mike = Person.objects.create(company=acme, name="Mike", email="mike@example.com")
+    mike.delete()
+    Person.objects.create(company=acme, name="Nora", email="mike@example.com")
+    pages = staff("directory.view_person", "directory.restore_person")
+    pages.post(f"{PERSON}{mike.pk}/restore/")
+    said = text_of(pages.get(f"{PERSON}{mike.pk}/change/"))
+    assert "Person with this E-mail address already exists." in said
+    assert "directory.Person" not in said
+
+
+def test_a_child_of_what_is_in_the_trash_is_refused_in_such_words(staff: Any) -> None:
+    """With what to do."""
+    acme = Company.objects.create(company_id="acme", name="Acme")
+    mike = Person.objects.create(company=acme, name="Mike")
+    acme.delete()
+    pages = staff("directory.view_person", "directory.restore_person")
+    pages.post(f"{PERSON}{mike.pk}/restore/")
+    said = text_of(pages.get(f"{PERSON}{mike.pk}/change/"))
+    assert "It belongs to an object that is in the trash. Restore that, and it comes back too." in said
+    assert "directory.Company" not in said
+
+
+@other_writer
+def test_a_change_by_another_writer_comes_in_such_words(staff: Any) -> None:
+    """At the form, which has what was entered."""
+    acme = Company.objects.create(company_id="acme", name="Acme")
+    pages = staff("directory.change_company")
+
+    def rename() -> None:
+        Company.objects.filter(pk=acme.pk).update(name="Other")
+
+    with just_before("TransactWriteItems", rename):
+        said = text_of(pages.post(f"{COMPANY}acme/change/", {"name": "Mine", **NO_INLINES}))
+    assert "Somebody else has changed this in the meantime. Open it again to see how it is now." in said
+    assert "directory.Company" not in said
+
+
 def test_restoring_what_lost_its_unique_value_is_refused(pages: Pages, acme: Company) -> None:
     """An address that was taken while its first owner was in the trash stays with the new owner."""
     mike = Person.objects.create(company=acme, name="Mike", email="mike@example.com")

@@ -160,7 +160,10 @@ def test_a_refused_row_of_what_is_saved_in_parts_does_not_lose_the_parent(pages:
         response = pages.post(CHANGE, data)
     assert response.headers["Location"] == f"/admin/{CHANGE}"
     text = text_of(pages.get(""))
-    assert "The company “Acme Ltd” was saved, but not everything below it: Another directory.Person has email" in text
+    assert (
+        "The company “Acme Ltd” was saved, but not everything below it: Person with this E-mail address already exists."
+        in text
+    )
     assert stored() == ("Acme Ltd", ["Anna", "Berta", "Nora"])
 
 
