@@ -28,8 +28,8 @@ sys.dont_write_bytecode = False
 gc.set_threshold(200_000, 20, 20)
 
 # Timings are no matter of tests: another process may take the processor meanwhile. A property without a number of its
-# own is tried with 40 examples; in a deep run with five times as many, which is twice what Hypothesis takes.
-settings.register_profile("tests", deadline=None, max_examples=examples(40, 200))
+# own is tried with 25 examples; in a deep run with eight times as many, which is twice what Hypothesis takes.
+settings.register_profile("tests", deadline=None, max_examples=examples(25, 200))
 settings.load_profile("tests")
 
 ROOT = Path(__file__).resolve().parent.parent

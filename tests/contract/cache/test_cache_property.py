@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.table import Table
 from tests.contract.caching import BACKEND, Clock
+from tests.deep import examples
 
 KEYS = st.sampled_from(["a", "b", "a#b"])
 VALUES = st.one_of(st.integers(-(10**20), 10**20), st.sampled_from(["text", None, [1]]))
@@ -48,7 +49,7 @@ def result(cache: Any, method: str, args: tuple[Any, ...]) -> Any:
 
 
 @given(calls=st.lists(CALLS, max_size=15), split=st.booleans())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30, 60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_it_is_as_the_cache_in_memory(table: Table, calls: list[tuple[str, Any]], split: bool) -> None:
     """Results and contents are the same after every call, whichever calls came before."""
     ours = {"BACKEND": BACKEND, "OPTIONS": {"LARGE_VALUES": "split" if split else "refuse"}}
