@@ -3,13 +3,14 @@
 from django.apps import AppConfig
 from django.contrib.auth.signals import user_logged_in
 from django.core import checks
+from django.utils.translation import gettext_lazy as _
 
 
 class AccountsConfig(AppConfig):
     """Users and the ways they log in."""
 
     name = "accounts"
-    verbose_name = "Accounts"
+    verbose_name = _("Accounts")
 
     def ready(self) -> None:
         """Refuse wrong settings, and have what is right only on one's own machine checked before deployment."""

@@ -34,7 +34,7 @@ class User(AbstractUser):
         max_length=150,
         unique=True,
         canonical=True,
-        help_text="Required. 150 characters or fewer. Letters, digits and . + - _ only.",
+        help_text=_("Required. 150 characters or fewer. Letters, digits and . + - _ only."),
         validators=[UsernameValidator()],
         error_messages={"unique": _("A user with that username already exists.")},
     )
@@ -268,6 +268,10 @@ class Login(models.Model):
         primary = models.Key("USER#{user_id}", "{kind}#{identifier}")
         by_identifier = models.IndexKey("gs1", "{kind}#{identifier:canonical}", "USER#{user_id}")
 
+    class Meta:
+        verbose_name = _("login")
+        verbose_name_plural = _("logins")
+
     def __str__(self) -> str:
         return f"{self.kind} {self.identifier}"
 
@@ -292,7 +296,8 @@ class Identity(models.Model):
 
     class Meta:
         default_permissions = ()
-        verbose_name_plural = "identities"
+        verbose_name = _("identity")
+        verbose_name_plural = _("identities")
 
     def __str__(self) -> str:
         return f"{self.provider} {self.subject}"
@@ -344,7 +349,8 @@ class LoginFailures(models.Model):
 
     class Meta:
         default_permissions = ()
-        verbose_name_plural = "login failures"
+        verbose_name = _("login failures")
+        verbose_name_plural = _("login failures")
 
     def __str__(self) -> str:
         return self.scope
@@ -365,7 +371,8 @@ class MailsAsked(models.Model):
 
     class Meta:
         default_permissions = ()
-        verbose_name_plural = "mails asked"
+        verbose_name = _("mails asked")
+        verbose_name_plural = _("mails asked")
 
     def __str__(self) -> str:
         return self.scope

@@ -12,6 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.migrations.executor import MigrationExecutor
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from msgspec import Struct
 
 from dynamo_single.inspection.masking import MASK, Masks
@@ -22,7 +23,7 @@ from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.table import provisioning
 from dynamo_single.table.flow import run
 from dynamo_single.table.table import Table
-from dynamo_single.verification.findings import Finding
+from dynamo_single.verification.findings import Finding, Kind
 from dynamo_single.verification.walk import examine
 
 #: Items that one page of the check reads.
@@ -46,7 +47,7 @@ def troubles(table: Table) -> Iterator[Trouble]:
     for each in found:
         if each.repair != "unneeded":
             automatic = each.repair == "automatic"
-            yield Trouble("table", each.sentence, "manage.py dynamo_setup" if automatic else "")
+            yield Trouble("table", each.said.translated(), "manage.py dynamo_setup" if automatic else "")
     if any(each.kind == "table" for each in found):
         return
     for name in unapplied():
@@ -71,14 +72,48 @@ def unapplied() -> list[str]:
     return [f"{migration.app_label}.{migration.name}" for migration, _backwards in plan]
 
 
+#: The kinds of findings as people read them.
+KINDS: Final[Mapping[Kind, Any]] = {
+    "unknown item": gettext_lazy("unknown item"),
+    "record without type": gettext_lazy("record without type"),
+    "unreadable item": gettext_lazy("unreadable item"),
+    "primary key": gettext_lazy("primary key"),
+    "half index key": gettext_lazy("half index key"),
+    "index key": gettext_lazy("index key"),
+    "live key in the trash": gettext_lazy("live key in the trash"),
+    "canonical copy": gettext_lazy("canonical copy"),
+    "extracted value": gettext_lazy("extracted value"),
+    "orphan claim": gettext_lazy("orphan claim"),
+    "missing claim": gettext_lazy("missing claim"),
+    "claim of another": gettext_lazy("claim of another"),
+    "value held twice": gettext_lazy("value held twice"),
+    "claim's expiry": gettext_lazy("claim's expiry"),
+    "missing derived item": gettext_lazy("missing derived item"),
+    "derived item": gettext_lazy("derived item"),
+    "derived item left over": gettext_lazy("derived item left over"),
+    "copy": gettext_lazy("copy"),
+    "copies due": gettext_lazy("copies due"),
+    "move due": gettext_lazy("move due"),
+    "counter": gettext_lazy("counter"),
+    "child of nobody": gettext_lazy("child of nobody"),
+    "refers to nobody": gettext_lazy("refers to nobody"),
+    "left in the trash": gettext_lazy("left in the trash"),
+}
+
+
 class ShownFinding(Struct, frozen=True):
     """A finding for people's eyes: ``key`` is ``None`` where a secret is part of it, and the text does without then."""
 
-    kind: str
+    kind: Kind
     text: str
     model: Any
     key: ItemKey | None
     is_repaired: bool
+
+    @property
+    def label(self) -> str:
+        """What kind of finding it is, as people read it."""
+        return str(KINDS[self.kind])
 
 
 class Checked(Struct, frozen=True):
@@ -103,7 +138,7 @@ def _shown(alias: str, finding: Finding, item: Item | None, masks: Masks) -> Sho
     # What became of another item's key is nobody's business: it may have a secret in it, or be of a hidden model.
     model = None if item is None else model_shown(alias, item)
     is_named = item is not None and next(keys_of(alias, item, (), masks)).place is not None
-    text, key = (finding.text, finding.key) if is_named else (MASK, None)
+    text, key = (finding.said.translated(), finding.key) if is_named else (MASK, None)
     return ShownFinding(finding.kind, text, model, key, bool(finding.repair))
 
 

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from msgspec import Struct
 
 from dynamo_single.costs import Cost
@@ -41,11 +43,12 @@ def _keys(alias: str, sent: SentRequest, masks: Masks) -> Iterator[str]:
     if filtered := params.get("FilterExpression"):
         # What is compared with may be anything that an item holds.
         written = _PLACEHOLDER.sub(lambda found: _name(found[0], params) if found[0][0] == "#" else "…", filtered)
-        yield f"filter {written}"
+        yield _("filter %(condition)s") % {"condition": written}
     found = [*_items(params)]
     yield from (_key(alias, key, masks) for key in found[:_SHOWN])
     if len(found) > _SHOWN:
-        yield f"and {len(found) - _SHOWN} more"
+        left = len(found) - _SHOWN
+        yield ngettext("and %(number)d more", "and %(number)d more", left) % {"number": left}
 
 
 def _items(params: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

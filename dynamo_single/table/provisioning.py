@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
+from django.utils.translation import gettext_noop as _
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -18,6 +19,7 @@ from dynamo_single.conf import KeyForm, TableSettings
 from dynamo_single.exceptions import NotSupported, RequestFailed, TableMismatch, TableNotFound, TableUnavailable
 from dynamo_single.table import names as physical
 from dynamo_single.table.request import Request
+from dynamo_single.table.sentences import Sentence, joined, sentence
 from dynamo_single.table.table import Table
 
 Description = Mapping[str, Any]
@@ -113,9 +115,14 @@ class Difference(Struct, frozen=True):
     """
 
     kind: Kind
-    sentence: str
+    said: Sentence
     repair: Literal["automatic", "impossible", "unneeded"] = "automatic"
     subject: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """What differs, in English."""
+        return str(self.said)
 
 
 class Observed(Struct, frozen=True):
@@ -139,7 +146,8 @@ def differences(settings: TableSettings, observed: Observed) -> list[Difference]
     """What differs, in the order of repair; empty if nothing does. Pure."""
     definition = TableDefinition(settings)
     if observed.table is None:
-        missing = Difference("table", f"The table {settings.table_name!r} does not exist at {settings.place}.")
+        text = _("The table %(name)s does not exist at %(place)s.")
+        missing = Difference("table", sentence(text, name=repr(settings.table_name), place=settings.place))
         return [missing, *_ttl({})]
     found = _keys(definition, observed.table)
     if not found:  # indexes of a table with other keys are nothing that we could use
@@ -251,15 +259,15 @@ def _keys(definition: TableDefinition, described: Description) -> list[Differenc
     alias = definition.settings.alias
     other: KeyForm = "pk" if definition.settings.key == "id" else "id"
     is_other = present == _typed_keys(TableDefinition(replace(definition.settings, key=other)))
-    way_out = f"DYNAMO_SINGLE[{alias!r}]['KEY'] = {other!r} takes the table as it is. " if is_other else ""
-    return [
-        Difference(
-            "keys",
-            f"Its keys are {_said(present)}, needed are {_said(wanted)}. {way_out}Keys cannot be changed: name another "
-            f"table in DYNAMO_SINGLE[{alias!r}], and dynamo_setup creates it.",
-            "impossible",
-        )
+    said = [
+        sentence(_("Its keys are %(present)s, needed are %(wanted)s."), present=_said(present), wanted=_said(wanted))
     ]
+    if is_other:
+        setting = f"DYNAMO_SINGLE[{alias!r}]['KEY'] = {other!r}"
+        said.append(sentence(_("%(setting)s takes the table as it is."), setting=setting))
+    text = _("Keys cannot be changed: name another table in %(setting)s, and dynamo_setup creates it.")
+    said.append(sentence(text, setting=f"DYNAMO_SINGLE[{alias!r}]"))
+    return [Difference("keys", joined(said, " "), "impossible")]
 
 
 def _typed_keys(definition: TableDefinition) -> list[tuple[str, str, str]]:
@@ -270,19 +278,23 @@ def _billing(settings: TableSettings, described: Description) -> list[Difference
     # Tables that were made with provisioned capacity have no summary.
     present = described.get("BillingModeSummary", {}).get("BillingMode", "PROVISIONED")
     if present != settings.billing_mode:
-        return [Difference("billing mode", f"The billing mode is {present}, wanted is {settings.billing_mode}.")]
+        text = _("The billing mode is %(present)s, wanted is %(wanted)s.")
+        return [Difference("billing mode", sentence(text, present=present, wanted=settings.billing_mode))]
     units = described.get("ProvisionedThroughput", {})
     capacity = units.get("ReadCapacityUnits"), units.get("WriteCapacityUnits")
     wanted = settings.read_capacity, settings.write_capacity
     if present == "PROVISIONED" and capacity != wanted:
-        return [
-            Difference(
-                "capacity",
-                f"The capacity is {capacity[0]} read and {capacity[1]} write units, the settings say {wanted[0]} and "
-                f"{wanted[1]}. It is left as it is: auto scaling may have set it.",
-                "unneeded",
-            )
-        ]
+        said = sentence(
+            _(
+                "The capacity is %(read)s read and %(write)s write units, the settings say %(wanted_read)s and "
+                "%(wanted_write)s. It is left as it is: auto scaling may have set it."
+            ),
+            read=capacity[0],
+            write=capacity[1],
+            wanted_read=wanted[0],
+            wanted_write=wanted[1],
+        )
+        return [Difference("capacity", said, "unneeded")]
     return []
 
 
@@ -291,42 +303,47 @@ def _indexes(definition: TableDefinition, described: Description) -> list[Differ
     found = []
     for name, pair in definition.indexes.items():
         if name not in present:
-            found.append(Difference("index", f"The index {name!r} is missing.", subject=name))
-        elif sentence := _index_fault(name, pair, present[name], described["AttributeDefinitions"]):
-            found.append(Difference("index", sentence, "impossible", name))
+            found.append(
+                Difference("index", sentence(_("The index %(name)s is missing."), name=repr(name)), subject=name)
+            )
+        elif said := _index_fault(name, pair, present[name], described["AttributeDefinitions"]):
+            found.append(Difference("index", said, "impossible", name))
+    text = _("The index %(name)s is not in the settings; it is left alone.")
     found += [
-        Difference("extra index", f"The index {name!r} is not in the settings; it is left alone.", "unneeded", name)
+        Difference("extra index", sentence(text, name=repr(name)), "unneeded", name)
         for name in present
         if name not in definition.indexes
     ]
     return found
 
 
-def _index_fault(name: str, pair: tuple[str, str], index: Description, types: Sequence[Description]) -> str:
+def _index_fault(name: str, pair: tuple[str, str], index: Description, types: Sequence[Description]) -> Sentence | None:
     wanted = _typed(key_schema(pair), _strings(*pair))
     present = _typed(index["KeySchema"], types)
-    way_out = "Use another name in INDEXES, or delete the index yourself and run dynamo_setup again."
+    way_out = sentence(_("Use another name in INDEXES, or delete the index yourself and run dynamo_setup again."))
     if wanted != present:
-        return f"The index {name!r} has the keys {_said(present)}, needed are {_said(wanted)}. {way_out}"
+        text = _("The index %(name)s has the keys %(present)s, needed are %(wanted)s.")
+        fault = sentence(text, name=repr(name), present=_said(present), wanted=_said(wanted))
+        return joined([fault, way_out], " ")
     projection = index.get("Projection", {}).get("ProjectionType")
     if projection != "ALL":
-        return f"The index {name!r} projects {projection}, needed is ALL. {way_out}"
-    return ""
+        text = _("The index %(name)s projects %(present)s, needed is ALL.")
+        return joined([sentence(text, name=repr(name), present=projection), way_out], " ")
+    return None
 
 
 def _ttl(ttl: Description) -> list[Difference]:
     status, attribute = ttl.get("TimeToLiveStatus", "DISABLED"), ttl.get("AttributeName")
     if status == "DISABLED":
-        return [Difference("time to live", f"Time to live on {physical.EXPIRES_AT!r} is not enabled.")]
+        text = _("Time to live on %(name)s is not enabled.")
+        return [Difference("time to live", sentence(text, name=repr(physical.EXPIRES_AT)))]
     if status == "DISABLING" or attribute != physical.EXPIRES_AT:
-        return [
-            Difference(
-                "time to live",
-                f"Time to live is {status} on {attribute!r}, needed is {physical.EXPIRES_AT!r}. Disable it on the "
-                "table, wait until DynamoDB allows a change (up to an hour), and run dynamo_setup again.",
-                "impossible",
-            )
-        ]
+        text = _(
+            "Time to live is %(status)s on %(present)s, needed is %(wanted)s. Disable it on the table, wait until "
+            "DynamoDB allows a change (up to an hour), and run dynamo_setup again."
+        )
+        said = sentence(text, status=status, present=repr(attribute), wanted=repr(physical.EXPIRES_AT))
+        return [Difference("time to live", said, "impossible")]
     return []
 
 

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from django.db.models import CASCADE
+from django.utils.translation import gettext_noop as _
 
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.items.serialization import key_of_pk
@@ -20,6 +21,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.referrers import cascading, leading
 from dynamo_single.table import names
+from dynamo_single.table.sentences import sentence
 from dynamo_single.verification.findings import Finding, Others, Subject
 
 
@@ -34,29 +36,28 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
     """What is wrong with an item as a child."""
     for key, name in _referred(subject):
         if key not in others:
-            yield Finding(
-                "refers to nobody",
-                subject.key,
-                f"It refers to {key[0]} / {key[1]}, by {name} with an on_delete, which is not stored: let it refer to "
-                "another one, or delete it.",
+            text = _(
+                "It refers to %(key)s, by %(name)s with an on_delete, which is not stored: let it refer to another "
+                "one, or delete it."
             )
+            said = sentence(text, key=f"{key[0]} / {key[1]}", name=name)
+            yield Finding("refers to nobody", subject.key, said)
     for key, name in _parents(subject):
         if key not in others:
-            yield Finding(
-                "child of nobody",
-                subject.key,
-                f"It goes along with {key[0]} / {key[1]}, by {name}, which is not stored: hard_delete() it, or give it "
-                "another one.",
+            text = _(
+                "It goes along with %(key)s, by %(name)s, which is not stored: hard_delete() it, or give it another "
+                "one."
             )
+            said = sentence(text, key=f"{key[0]} / {key[1]}", name=name)
+            yield Finding("child of nobody", subject.key, said)
             return
     root = _root(subject)
     if root is not None and others.get(root, {}).get(names.DELETED_AT) != subject.item.get(names.DELETED_AT):
-        yield Finding(
-            "left in the trash",
-            subject.key,
-            f"It went to the trash along with {root[0]} / {root[1]}, which was not deleted then, or was restored "
-            "without it: restore() it, or hard_delete() it.",
+        text = _(
+            "It went to the trash along with %(key)s, which was not deleted then, or was restored without it: "
+            "restore() it, or hard_delete() it."
         )
+        yield Finding("left in the trash", subject.key, sentence(text, key=f"{root[0]} / {root[1]}"))
 
 
 def _parents(subject: Subject) -> Iterator[tuple[ItemKey, str]]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from django.utils.translation import gettext_noop as _
+
 from dynamo_single.orm.effects import child_counters
 from dynamo_single.orm.items import hydration
 from dynamo_single.orm.requests.actions import Update, as_read
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table.flow import pause, run
+from dynamo_single.table.sentences import sentence
 from dynamo_single.table.table import Table
 from dynamo_single.verification.findings import Finding, Subject
 
@@ -38,8 +41,22 @@ def inquire(table: Table, subject: Subject) -> Iterator[Finding]:
             continue
         repair = Update(subject.key, set={name: {"N": str(number)}}, condition=as_read(fresh._stored, (name,)))
         attribute = next((each for each in registry.counters_of(subject.model) if each.attr_name == name), None)
-        called, counted = (name, "that refer to it") if attribute is None else (attribute.name, attribute.children)
-        yield Finding("counter", subject.key, f"{called} is {held}, and there are {number} {counted}.", (repair,))
+        if attribute is None:
+            said = sentence(
+                _("%(name)s is %(held)s, and there are %(number)s that refer to it."),
+                name=name,
+                held=held,
+                number=number,
+            )
+        else:
+            said = sentence(
+                _("%(name)s is %(held)s, and there are %(number)s %(children)s."),
+                name=attribute.name,
+                held=held,
+                number=number,
+                children=attribute.children,
+            )
+        yield Finding("counter", subject.key, said, (repair,))
 
 
 def _held(obj: DynamoModel, name: str) -> int:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from django.utils.translation import gettext_noop as _
+
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.effects import claims as uniqueness
 from dynamo_single.orm.items.unique_rules import Rule, claim_prefix, rules_of
 from dynamo_single.orm.requests.actions import Check, Delete, Item, ItemKey, Put, as_read
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
+from dynamo_single.table.sentences import sentence
 from dynamo_single.verification.findings import Finding, Others, Subject, state_of, still_missing
 
 _OWNER = (names.CLAIM_OWNER_PARTITION, names.CLAIM_OWNER_SORT, names.EXPIRES_AT)
@@ -59,16 +62,17 @@ def _of_claim(subject: Subject, others: Others) -> Iterator[Finding]:
     item, key = subject.item, subject.key
     (owner_key,) = _owner(item) or (None,)
     if owner_key is None:
-        yield Finding("orphan claim", key, "It names no owner.", (Delete(key, as_read(item, _OWNER)),))
+        yield Finding("orphan claim", key, sentence(_("It names no owner.")), (Delete(key, as_read(item, _OWNER)),))
         return
     owner = others.get(owner_key)
     if owner is not None and (holds := _holds(subject.alias, owner, key)) is not False:
         if holds is None:
-            yield Finding("orphan claim", key, f"Its owner {_said(owner_key)} cannot be read. See there first.")
+            text = _("Its owner %(key)s cannot be read. See there first.")
+            yield Finding("orphan claim", key, sentence(text, key=_said(owner_key)))
         return
-    why = "is not there" if owner is None else "does not have it"
+    text = _("Its owner %(key)s is not there.") if owner is None else _("Its owner %(key)s does not have it.")
     repair = (Delete(key, as_read(item, _OWNER)), _as_it_is(subject.alias, owner_key, owner))
-    yield Finding("orphan claim", key, f"Its owner {_said(owner_key)} {why}.", repair)
+    yield Finding("orphan claim", key, sentence(text, key=_said(owner_key)), repair)
 
 
 def _of_item(subject: Subject, rule: Rule, key: ItemKey, others: Others) -> Iterator[Finding]:
@@ -77,26 +81,28 @@ def _of_item(subject: Subject, rule: Rule, key: ItemKey, others: Others) -> Iter
     take = uniqueness.put_claim(subject.model, key, subject.item)
     unchanged = state_of(subject.item, rule.stored_names)
     if claim is None:
-        yield Finding("missing claim", subject.key, f"It has no claim on {which}.", (take, unchanged))
+        said = sentence(_("It has no claim on %(which)s."), which=which)
+        yield Finding("missing claim", subject.key, said, (take, unchanged))
         return
     (owner_key,) = _owner(claim) or (None,)
     replace = Put(take.item, as_read(claim, _OWNER))
     if owner_key == subject.key:
         if claim.get(names.EXPIRES_AT) != subject.item.get(names.EXPIRES_AT):
-            text = f"Its claim on {which} does not expire when it does."
-            yield Finding("claim's expiry", subject.key, text, (replace, unchanged))
+            said = sentence(_("Its claim on %(which)s does not expire when it does."), which=which)
+            yield Finding("claim's expiry", subject.key, said, (replace, unchanged))
         return
     if owner_key is None:
-        yield Finding("claim of another", subject.key, f"The claim on {which} names no owner.", (replace, unchanged))
+        said = sentence(_("The claim on %(which)s names no owner."), which=which)
+        yield Finding("claim of another", subject.key, said, (replace, unchanged))
         return
     owner = others.get(owner_key)
     if owner is not None and _holds(subject.alias, owner, key) is not False:
-        text = f"{_said(owner_key)} has {which} too, and holds the claim. Change one of them."
-        yield Finding("value held twice", subject.key, text)
+        text = _("%(key)s has %(which)s too, and holds the claim. Change one of them.")
+        yield Finding("value held twice", subject.key, sentence(text, key=_said(owner_key), which=which))
         return
-    text = f"The claim on {which} is held by {_said(owner_key)}, which does not need it."
+    text = _("The claim on %(which)s is held by %(key)s, which does not need it.")
     repair = (replace, unchanged, _as_it_is(subject.alias, owner_key, owner))
-    yield Finding("claim of another", subject.key, text, repair)
+    yield Finding("claim of another", subject.key, sentence(text, which=which, key=_said(owner_key)), repair)
 
 
 def _holds(alias: str, owner: Item, key: ItemKey) -> bool | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from django.utils.translation import gettext_noop as _
+
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.conditions.matching import normal
 from dynamo_single.orm.effects import copies, holders
@@ -15,6 +17,7 @@ from dynamo_single.orm.requests.actions import Action, Check, Item, ItemKey, Upd
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import names
 from dynamo_single.table.flow import each, run
+from dynamo_single.table.sentences import joined, sentence
 from dynamo_single.table.table import Table
 from dynamo_single.verification.findings import Finding, Others, Subject
 
@@ -33,17 +36,22 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
             yield from _of_nobody(subject, found, key)
         if source is None or not stale:
             continue
-        said = ", ".join(f"{copy.name} is not as {copy.origin}" for copy in stale)
+        said = sentence(
+            _("%(what)s of %(key)s."),
+            what=joined([sentence(_("%(copy)s is not as %(source)s"), copy=c.name, source=c.origin) for c in stale]),
+            key=f"{key[0]} / {key[1]}",
+        )
         repair = _repair(subject, stale, key, source)
-        yield Finding("copy", subject.key, f"{said} of {key[0]} / {key[1]}.", repair)
+        yield Finding("copy", subject.key, said, repair)
 
 
 def _of_nobody(subject: Subject, found: list[Any], key: ItemKey) -> Iterator[Finding]:
     required = registry.layout_of(subject.model).attributes
     missing = [copy.name for copy in found if required[copy.name].required and copy.attr_name not in subject.item]
     if missing:
-        text = f"It has no {', '.join(missing)}, and {key[0]} / {key[1]}, which it refers to, is not stored."
-        yield Finding("copy", subject.key, text)
+        text = _("It has no %(names)s, and %(key)s, which it refers to, is not stored.")
+        said = sentence(text, names=", ".join(missing), key=f"{key[0]} / {key[1]}")
+        yield Finding("copy", subject.key, said)
 
 
 def due(table: Table, subject: Subject) -> Iterator[Finding]:
@@ -57,10 +65,10 @@ def due(table: Table, subject: Subject) -> Iterator[Finding]:
     mark = {names.COPIES_DUE: item[names.COPIES_DUE]}
     unchanged = as_read(item, {copy.source.attr_name for copy in found})
     repair = () if left else (Update(subject.key, discard=mark, condition=unchanged),)
-    text = "All copies have followed its last change, and its mark is left."
+    text = _("All copies have followed its last change, and its mark is left.")
     if left:
-        text = "Not all copies have followed its last change. Save it, or run manage.py dynamo_rebuild."
-    yield Finding("copies due", subject.key, text, repair)
+        text = _("Not all copies have followed its last change. Save it, or run manage.py dynamo_rebuild.")
+    yield Finding("copies due", subject.key, sentence(text), repair)
 
 
 def _sources(subject: Subject) -> dict[ItemKey, list[Any]]:

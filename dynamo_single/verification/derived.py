@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from django.utils.translation import gettext_noop as _
+
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.effects import derived
 from dynamo_single.orm.items import hydration, serialization
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Delete, Item, ItemKey, Put, as_read
 from dynamo_single.orm.schema.kinds import ModelField
+from dynamo_single.table.sentences import sentence
 from dynamo_single.verification.findings import Finding, Others, Subject, state_of, still_missing
 
 
@@ -58,17 +61,21 @@ def _of_source(subject: Subject, key: ItemKey, expected: Item, found: Item | Non
     said = f"{key[0]} / {key[1]}"
     if found is None:
         repair = (Put(expected, ITEM_MISSING), unchanged)
-        yield Finding("missing derived item", subject.key, f"{said} follows from it and is not there.", repair)
+        text = _("%(key)s follows from it and is not there.")
+        yield Finding("missing derived item", subject.key, sentence(text, key=said), repair)
         return
     model: Any = Subject.of(subject.alias, expected).model
     automatic = {field.attribute.attr_name for field in model._meta.concrete_fields if _is_automatic(field)}
     if model.derived_exclusive and found.get(held := _held_by(model)) != expected[held]:
-        text = f"{said} follows from it, and is another object's, as an item of which there is one. Change one of them."
-        yield Finding("value held twice", subject.key, text)
+        text = _(
+            "%(key)s follows from it, and is another object's, as an item of which there is one. Change one of them."
+        )
+        yield Finding("value held twice", subject.key, sentence(text, key=said))
         return
     if not serialization.is_same_item(expected, found, model, apart_from=automatic):
         repair = (Put(expected, as_read(found, {*expected, *found})), unchanged)
-        yield Finding("derived item", subject.key, f"{said} follows from it and is not as it gives.", repair)
+        text = _("%(key)s follows from it and is not as it gives.")
+        yield Finding("derived item", subject.key, sentence(text, key=said), repair)
 
 
 def _held_by(model: Any) -> str:
@@ -88,4 +95,5 @@ def _left_over(subject: Subject, key: ItemKey, source: Item | None) -> Iterator[
         return
     stored = () if model is None else derived.stored_names(model)
     repair = (Delete(subject.key, as_read(subject.item, subject.item)), still_missing(key, source, stored))
-    yield Finding("derived item left over", subject.key, f"It follows from {key[0]} / {key[1]} no more.", repair)
+    said = sentence(_("It follows from %(key)s no more."), key=f"{key[0]} / {key[1]}")
+    yield Finding("derived item left over", subject.key, said, repair)

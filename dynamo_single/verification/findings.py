@@ -13,6 +13,7 @@ from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Check, Item
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
+from dynamo_single.table.sentences import Sentence
 
 Kind = Literal[
     "unknown item",
@@ -53,8 +54,13 @@ class Finding(Struct, frozen=True):
 
     kind: Kind
     key: ItemKey
-    text: str
+    said: Sentence
     repair: tuple[Action, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The sentence in English."""
+        return str(self.said)
 
     def __str__(self) -> str:
         """One line."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from django.utils.translation import gettext_noop as _
+
 from dynamo_single.cache import entries
 from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import EmptyKeyPart, InvalidValue, SchemaVersionError
@@ -17,6 +19,7 @@ from dynamo_single.orm.schema.attributes import ExtractedAttribute
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.items import NewItem
+from dynamo_single.table.sentences import Sentence, joined, literal, sentence
 from dynamo_single.verification.findings import Finding, Kind, Others, Subject
 
 #: The types of items that belong to no model.
@@ -41,7 +44,8 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
     if subject.model is None:
         item_type = subject.item.get(names.ITEM_TYPE, {}).get("S")
         if item_type not in OTHER_TYPES:
-            yield Finding("unknown item", subject.key, f"Its itemType {item_type!r} is of no model that is installed.")
+            text = _("Its itemType %(type)s is of no model that is installed.")
+            yield Finding("unknown item", subject.key, sentence(text, type=repr(item_type)))
         return
     try:
         read = hydration.values_of(subject.model, subject.item)
@@ -52,13 +56,14 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
     except EmptyKeyPart as error:
         # A copy of another object's attribute is filled by the check of copies, with the keys that need it.
         if not any(_is_unfilled(subject, copy) for copy in registry.copied_of(subject.model)):
-            yield Finding("unreadable item", subject.key, str(error))
+            yield Finding("unreadable item", subject.key, literal(str(error)))
         return
     except (InvalidValue, SchemaVersionError) as error:
-        yield Finding("unreadable item", subject.key, str(error))
+        yield Finding("unreadable item", subject.key, literal(str(error)))
         return
     if primary != subject.key:
-        yield Finding("primary key", subject.key, f"Its attributes give {primary[0]} / {primary[1]}.")
+        said = sentence(_("Its attributes give %(key)s."), key=f"{primary[0]} / {primary[1]}")
+        yield Finding("primary key", subject.key, said)
     if names.ITEM_TYPE not in subject.item:
         yield _without_type(subject, values, expected)
         return
@@ -81,8 +86,8 @@ def _without_type(subject: Subject, values: dict[str, object], expected: NewItem
         *(_deciding(subject.model, key.index) for key in registry.layout_of(subject.model).indexes)
     )
     repair = Update(subject.key, set=change, remove=removed, condition=as_read(subject.item, deciding))
-    text = f"It has no itemType, and by its id it is a record of {subject.model._meta.label}."
-    return Finding("record without type", subject.key, text, (repair,))
+    text = _("It has no itemType, and by its id it is a record of %(label)s.")
+    return Finding("record without type", subject.key, sentence(text, label=subject.model._meta.label), (repair,))
 
 
 def _is_unfilled(subject: Subject, copy: Any) -> bool:
@@ -101,7 +106,10 @@ def _copies(subject: Subject, values: dict[str, object], waits: frozenset[str]) 
         removed = (copy.attr_name,) if expected is None else ()
         repair = Update(subject.key, set=change, remove=removed, condition=condition)
         kind: Kind = "extracted value" if isinstance(copy, ExtractedAttribute) else "canonical copy"
-        yield Finding(kind, subject.key, f"{copy.name} is not {text!r}, made of {copy.source}.", (repair,))
+        said = sentence(
+            _("%(copy)s is not %(value)s, made of %(source)s."), copy=copy.name, value=repr(text), source=copy.source
+        )
+        yield Finding(kind, subject.key, said, (repair,))
 
 
 def _indexes(subject: Subject, waits: frozenset[str]) -> tuple[str, ...]:
@@ -135,12 +143,21 @@ def _kind(subject: Subject, stored: dict[str, Any]) -> Kind:
     return "index key"
 
 
-def _text(index: str, pair: tuple[str, str], stored: dict[str, Any], right: dict[str, Any]) -> str:
-    return f"On {index} it has {_said(pair, stored)}, and its attributes give {_said(pair, right)}."
+def _text(index: str, pair: tuple[str, str], stored: dict[str, Any], right: dict[str, Any]) -> Sentence:
+    return sentence(
+        _("On %(index)s it has %(stored)s, and its attributes give %(right)s."),
+        index=index,
+        stored=_said(pair, stored),
+        right=_said(pair, right),
+    )
 
 
-def _said(pair: tuple[str, str], found: dict[str, Any]) -> str:
-    return " / ".join(found[name].get("S", "?") if name in found else "nothing" for name in pair) if found else "no key"
+def _said(pair: tuple[str, str], found: dict[str, Any]) -> Sentence:
+    if not found:
+        return sentence(_("no key"))
+    return joined(
+        [literal(found[name].get("S", "?")) if name in found else sentence(_("nothing")) for name in pair], " / "
+    )
 
 
 def _deciding(model: type[DynamoModel], index: str | None) -> set[str]:

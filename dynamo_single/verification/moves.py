@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from django.utils.translation import gettext_noop as _
+
 from dynamo_single.table import names
+from dynamo_single.table.sentences import sentence
 from dynamo_single.table.table import Table
 from dynamo_single.verification.findings import Finding, Subject
 
@@ -12,8 +15,7 @@ from dynamo_single.verification.findings import Finding, Subject
 def due(table: Table, subject: Subject) -> Iterator[Finding]:
     """An object whose ``move_tree()`` was interrupted."""
     if subject.model is not None and names.MOVED_FROM in subject.item:
-        yield Finding(
-            "move due",
-            subject.key,
-            "Not all that refers to it has followed its move. Call its move_tree(), or run manage.py dynamo_rebuild.",
+        text = _(
+            "Not all that refers to it has followed its move. Call its move_tree(), or run manage.py dynamo_rebuild."
         )
+        yield Finding("move due", subject.key, sentence(text))

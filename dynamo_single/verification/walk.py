@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from django.core.exceptions import ObjectDoesNotExist
+from django.utils.translation import gettext_noop as _
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -29,6 +30,7 @@ from dynamo_single.table.limits import MAX_ACTIONS
 from dynamo_single.table.listeners import SentRequest, listening
 from dynamo_single.table.pace import Rate
 from dynamo_single.table.request import Request
+from dynamo_single.table.sentences import sentence
 from dynamo_single.table.table import Table, get_table
 from dynamo_single.verification import cascades, child_counters, claims, copies, derived, items, moves
 from dynamo_single.verification.findings import Checks, Finding, Subject, present
@@ -150,7 +152,7 @@ class _Walk(Struct):
         """What is wrong with the items of one page."""
         others: dict[ItemKey, Item] = {}
         asked: set[ItemKey] = set()
-        for _ in range(_ROUNDS):
+        for _round in range(_ROUNDS):
             wanted = {key for each in subjects for key in _wanted(each, others)} - asked
             if not wanted:
                 break
@@ -167,7 +169,7 @@ class _Walk(Struct):
         """What is wrong with an item as it is now, with all that it has to do with as of the same moment."""
         wanted = dict.fromkeys((subject.key, *_wanted(subject, others)))
         fresh = subject
-        for _ in range(_ROUNDS):
+        for _round in range(_ROUNDS):
             found = present(self.at_once(list(wanted)))
             if subject.key not in found:
                 return
@@ -215,7 +217,8 @@ def _asked(inquiry: Inquiry, table: Table, subject: Subject) -> list[Finding]:
         # An item that cannot be read is reported by its own check; it may also be another one that follows from this.
         if any(finding.kind == "unreadable item" for finding in items.findings(subject, {})):
             return []
-        return [Finding("unreadable item", subject.key, f"What follows from it cannot be looked at: {error}")]
+        said = sentence(_("What follows from it cannot be looked at: %(error)s"), error=str(error))
+        return [Finding("unreadable item", subject.key, said)]
 
 
 def _wanted(subject: Subject, others: dict[ItemKey, Item]) -> Iterator[ItemKey]:

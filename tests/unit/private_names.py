@@ -304,6 +304,7 @@ DJANGO = {
     "migrate": "django.core.management.commands.migrate.Command.autodetector",
     "async_unsafe": "django.utils.asyncio.async_unsafe(message)",
     "Promise": "django.utils.functional.Promise",
+    "lazy": "django.utils.functional.lazy(func, resultclass)",
     "capfirst": "django.utils.text.capfirst(text)",
     "constant_time_compare": "django.utils.crypto.constant_time_compare(one, other)",
     "get_random_string": "django.utils.crypto.get_random_string(length, characters)",

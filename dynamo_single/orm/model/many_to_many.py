@@ -5,12 +5,14 @@ This module must not know what the relation's managers do.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.db import models
 from django.db.models.fields.related import lazy_related_operation
-from django.utils.translation import gettext_lazy as _
+from django.utils.functional import lazy
+from django.utils.translation import gettext, gettext_noop
 
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.model.model import Model
@@ -108,6 +110,15 @@ def _edge_name(cls: Any, name: str) -> str:
     return f"{cls._meta.object_name}_{name}"
 
 
+def _in_words(template: str, names: Mapping[str, str]) -> str:
+    text: str = gettext(template) % names
+    return text
+
+
+#: A template with names in it, in the language of whoever reads it.
+_named = lazy(_in_words, str)
+
+
 def _make_edges(owner: Any, target: Any, field: Any) -> None:
     """Make the model of the edges that nobody has declared, once both sides are known."""
     near, far = owner._meta.model_name, target._meta.model_name
@@ -122,8 +133,8 @@ def _make_edges(owner: Any, target: Any, field: Any) -> None:
     meta = {
         "app_label": owner._meta.app_label,
         "table": owner._options.alias,
-        "verbose_name": _("%(from)s-%(to)s relationship") % names,  # in Django's words, which are translated
-        "verbose_name_plural": _("%(from)s-%(to)s relationships") % names,
+        "verbose_name": _named(gettext_noop("%(from)s-%(to)s relationship"), names),  # Django's words
+        "verbose_name_plural": _named(gettext_noop("%(from)s-%(to)s relationships"), names),
     }
     make: Any = type(Model)
     edges = make(

@@ -275,7 +275,7 @@ class _Contributed:
         self.names = names
 
     def contribute_to_class(self, cls: Any, name: str) -> None:
-        cls.add_to_class(name, IdentityField(self.names, verbose_name="identity"))
+        cls.add_to_class(name, IdentityField(self.names, verbose_name=_("identity")))
 
 
 def _finish(cls: Any, meta: object, *, proxy: bool) -> None:

@@ -9,6 +9,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
+from django.utils.translation import gettext_lazy as _
+
 from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.model.bases import AuthoredModel, SoftDeleteModel, TimestampedModel
@@ -37,7 +39,7 @@ class Record(TimestampedModel, AuthoredModel, SoftDeleteModel):
 
     id = IdAttribute(uuid_version=1)
     data = MapAttribute(default=dict, blank=True)
-    created_at = TimestampAttribute("created", auto_now_add=True, immutable=True, attr_name=names.CREATED_AT)
+    created_at = TimestampAttribute(_("created"), auto_now_add=True, immutable=True, attr_name=names.CREATED_AT)
 
     class Keys:
         """What is declared here is not made."""

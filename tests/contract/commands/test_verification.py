@@ -18,6 +18,7 @@ from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.sessions import SessionStore
 from dynamo_single.table import Request, SentRequest, Table, intercept
+from dynamo_single.table.sentences import sentence
 from dynamo_single.verification import walk
 from dynamo_single.verification.walk import Finding, repair, verify
 from tests.catalog.boards import Board, Card, Label, Note, Task
@@ -469,7 +470,7 @@ def test_checks_that_need_requests_of_their_own(table: Table, monkeypatch: pytes
     essay()
 
     def inquiry(asked: Table, subject: Any) -> Any:
-        yield Finding("counter", subject.key, "Counted.")
+        yield Finding("counter", subject.key, sentence("Counted."))
 
     monkeypatch.setattr(walk, "INQUIRIES", [inquiry])
     assert [finding.kind for finding in verify()] == ["counter"] * 4

@@ -42,8 +42,9 @@ class Place:
 
     @property
     def label(self) -> str:
-        """The names on the way, as people read them."""
-        return " / ".join(str(capfirst(step.replace("_", " "))) for step in self.path)
+        """The names on the way, as people read them, and what the attribute is called."""
+        names = [*(step.replace("_", " ") for step in self.path[:-1]), str(self.attribute.field.verbose_name)]
+        return " / ".join(str(capfirst(name)) for name in names)
 
     def shown(self, stored: object) -> Any:
         """What the row shows of a stored value; ``None`` where it would not give the same value back."""

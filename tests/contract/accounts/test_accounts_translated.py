@@ -1,0 +1,121 @@
+"""Every text of ours on the account pages and in their mails can be translated, and is found by ``makemessages``."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from dynamo_single.table import Table
+from tests.contract.accounts.account_pages import PASSWORD, log_in, sign_up
+from tests.contract.pseudo import names, pseudo, unlisted, untranslated
+
+pytestmark = pytest.mark.urls("project.urls")
+ROOT = Path(__file__).resolve().parents[3]
+#: What was typed, sent or stored, and the names of the demo around the pages.
+DATA = re.compile(r"[\w.+-]+@[\w.]+|\bJohn\b|\+1555\d+|https?://\S+|testserver|^Demo$|^X$|^secret$")
+
+
+def send(number: str, text: str) -> None:
+    """A project's own function, which sends nothing."""
+
+
+@pytest.fixture
+def client(table: Table, settings: Any) -> Client:
+    """A browser of somebody who has logged in."""
+    settings.ACCOUNTS = {
+        "LOGIN_WITH": ["email", "username", "phone"],
+        "PHONE_SENDER": f"{__name__}.send",
+        "SECRETS": {"phone": 6},
+    }
+    user: Any = User.objects.create_user("John", "john@example.com", PASSWORD, user_id="1")
+    user.logins.add("phone", "+15550100")
+    client = Client()
+    log_in(client, "John")
+    return client
+
+
+def opens(path: str) -> Callable[[Client], Any]:
+    """A page of somebody who is in."""
+    return lambda client: client.get(f"/accounts/{path}", follow=True)
+
+
+def visits(path: str) -> Callable[[Client], Any]:
+    """A page of somebody who is not."""
+    return lambda client: Client().get(f"/accounts/{path}", follow=True)
+
+
+def sends(path: str, **form: str) -> Callable[[Client], Any]:
+    """The answer to a form of somebody who is in."""
+    return lambda client: client.post(f"/accounts/{path}", form, follow=True)
+
+
+PAGES: Mapping[str, Callable[[Client], Any]] = {
+    **{
+        f"in: {path}": opens(path)
+        for path in (
+            *("", "password_change/", "password_change/done/", "email_change/", "email_change/done/", "email_add/"),
+            *("email_primary/", "phone/", "phone/code/", "secret/phone/", "remove/username/", "remove/phone/"),
+        )
+    },
+    **{
+        f"out: {path}": visits(path)
+        for path in (
+            *("login/", "sign_up/", "sign_up/done/", "sign_up/again/", "confirm/x/", "confirm/done/"),
+            *("password_reset/", "password_reset/done/", "reset/x/x/", "reset/done/"),
+        )
+    },
+    "logged out": sends("logout/"),
+    "wrong login": lambda client: log_in(Client(), "John", "wrong"),
+    "nothing to log in with": lambda client: log_in(Client(), "", ""),
+    "wrong sign-up": lambda client: sign_up(Client(), "John", "x", password2="x"),
+    "sign-up": lambda client: sign_up(Client(), "Mike", "mike@example.com"),
+    "wrong password": sends("password_change/", old_password="x", new_password1="x", new_password2="y"),
+    "wrong address": sends("email_change/", email="x", password="x"),
+    "wrong further address": sends("email_add/", email="x", password="x"),
+    "wrong number": sends("phone/", phone="x", password="x"),
+    "wrong code": sends("phone/code/", code="x"),
+    "mail again": lambda client: Client().post("/accounts/sign_up/again/", {"email": "x"}, follow=True),
+}
+
+
+def literals(text: str) -> set[str]:
+    """What is neither translated nor data."""
+    known = names()
+    left = {DATA.sub("", each).strip(" :|*.,;()/-\u203a") for each in untranslated(text) - known}
+    return {each for each in left - known if re.search("[A-Za-z]{2}", each)}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_has_no_text_of_ours_that_is_not_translated(client: Client, page: str) -> None:
+    """In a language in which everything that is translated is in brackets; the demo's own frame aside."""
+    with pseudo():
+        content = PAGES[page](client).content.decode()
+    main = re.search(r"<main.*?</main>", content, flags=re.DOTALL)
+    assert literals(main[0] if main else content) == set()
+
+
+def test_a_mail_has_none_either(client: Client, mailoutbox: Any) -> None:
+    """Of a sign-up, of an address that has an account, and of a new password."""
+    with pseudo():
+        sign_up(Client(), "Mike", "mike@example.com")
+        sign_up(Client(), "Jane", "john@example.com")
+        Client().post("/accounts/password_reset/", {"email": "john@example.com"})
+    assert len(mailoutbox) == 3
+    for mail in mailoutbox:
+        assert literals(f"{mail.subject}\n{mail.body}") == set()
+
+
+@pytest.mark.skipif(shutil.which("xgettext") is None, reason="there is no xgettext: apt-get install gettext")
+def test_makemessages_finds_what_the_pages_translate(client: Client, tmp_path: Path) -> None:
+    """Each text that a page asks a translation of stands in the code as one."""
+    with pseudo() as language:
+        for opened in PAGES.values():
+            opened(client)
+        assert unlisted(language.asked - names(), [ROOT / "dynamo_single", ROOT / "accounts"], tmp_path) == set()
