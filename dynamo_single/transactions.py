@@ -25,6 +25,7 @@ from dynamo_single.orm.requests import block as pending
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, Action, Check, Item, key_of
 from dynamo_single.orm.requests.block import Block, Entry
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.where import preconditions
 from dynamo_single.table.flow import local, run
@@ -46,6 +47,8 @@ def atomic(function: F | None = None, *, token: str | None = None) -> Any:
     carried out once, and ``TokenReused`` if it does something else.
     https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
     """
+    if token is not None and not isinstance(token, str):
+        raise InvalidValue(f"A token is a text of 1 to {MAX_TOKEN} characters, not {shown(token)}.")
     if token is not None and not 0 < len(token) <= MAX_TOKEN:
         raise InvalidValue(f"A token has 1 to {MAX_TOKEN} characters, not {len(token)}.")
     block = Atomic(token)

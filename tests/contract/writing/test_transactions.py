@@ -365,8 +365,8 @@ def test_a_token_with_other_contents_is_refused() -> None:
         Order.objects.create(customer="a", number=2)
 
 
-@pytest.mark.parametrize("token", ["", "x" * 37])
-def test_a_token_of_the_wrong_length_is_refused(token: str) -> None:
+@pytest.mark.parametrize("token", ["", "x" * 37, 4711])
+def test_a_token_of_the_wrong_length_or_kind_is_refused(token: Any) -> None:
     """DynamoDB takes 1 to 36 characters."""
     with pytest.raises(InvalidValue, match="1 to 36"):
         transactions.atomic(token=token)
