@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.db import models
@@ -82,9 +83,14 @@ class Manager(_Base[M]):
 class SoftDeleteManager(Manager[M]):
     """The objects of a model with soft delete: the live ones, the deleted ones, or all."""
 
-    def __init__(self, visibility: Visibility = "live") -> None:
+    visibility: Visibility = "live"
+
+    def __init__(self, visibility: Visibility | None = None) -> None:
         super().__init__()
-        self.visibility = visibility
+        if visibility is not None and visibility != self.visibility:
+            # Related managers are made of another manager's class alone, and have to show what that one does.
+            cls: Any = type(self)
+            self.__class__ = _class_showing(cls, visibility)
 
     def get_queryset(self) -> QuerySet[M]:
         """A queryset of the manager's kind of objects."""
@@ -98,6 +104,12 @@ class BaseManager(Manager[M]):
         """A queryset that hides nothing, whatever the model's own managers leave out."""
         soft_delete = registry.DELETED_AT in registry.attributes_of(self.model)
         return _showing(super().get_queryset(), "all" if soft_delete else "live")
+
+
+@lru_cache(maxsize=256)
+def _class_showing(cls: type[Any], visibility: Visibility) -> Any:
+    """A class of managers as it is, but for what its managers show; by its name it is found as before."""
+    return type(cls.__name__, (cls,), {"__module__": cls.__module__, "visibility": visibility})
 
 
 def _showing(queryset: QuerySet[M], visibility: Visibility) -> QuerySet[M]:

@@ -91,8 +91,7 @@ class EdgesManager:
     def count(self) -> int:
         """How many: one COUNT Query of the edges for each megabyte; all objects are read where some may be hidden."""
         cached = getattr(self.instance, "_prefetched_objects_cache", {}).get(self.end.name)
-        behind: Any = super()
-        if cached is not None or registry.has_soft_delete(self.model) or not behind.get_queryset()._is_plain():
+        if cached is not None or self._may_hide():
             return int(self.get_queryset().count())
         return int(self.end.edges([self.instance.pk]).count())
 
@@ -143,7 +142,10 @@ class EdgesManager:
         self._clear()
 
     def set(self, objs: Iterable[object], *, clear: bool = False, through_defaults: Defaults = None) -> None:
-        """Let exactly these objects be there: a Query, and what ``add()`` and ``remove()`` send for what differs."""
+        """Let exactly these objects be there: a Query, and what ``add()`` and ``remove()`` send for what differs.
+
+        Edges to objects that the manager does not show, such as those in the trash, stay, unless ``clear`` takes all.
+        """
         self.set_base(objs, clear=clear, through_defaults=through_defaults)
 
     def set_base(
@@ -162,7 +164,7 @@ class EdgesManager:
         if clear:
             self._clear(raw=raw)
         held = set() if clear else set(self._edges().values_list(self.end.far.attname, flat=True))
-        self._remove([pk for pk in held if pk not in wanted], raw=raw)
+        self._remove(self._shown([pk for pk in held if pk not in wanted]), raw=raw)
         self._add([pk for pk in wanted if pk not in held], through_defaults, raw=raw)
 
     def create(self, *, through_defaults: Defaults = None, **kwargs: object) -> Any:
@@ -232,6 +234,18 @@ class EdgesManager:
     ) -> tuple[DynamoModel, bool]:
         """See ``update_or_create()``."""
         return await sync_to_async(self.update_or_create)(defaults, create_defaults, **kwargs)
+
+    def _may_hide(self) -> bool:
+        behind: Any = super()
+        return registry.has_soft_delete(self.model) or not behind.get_queryset()._is_plain()
+
+    def _shown(self, pks: list[Any]) -> list[Any]:
+        """Those that the manager shows: a BatchGetItem for each hundred where it may hide some."""
+        if not pks or not self._may_hide():
+            return pks
+        behind: Any = super()
+        known = {obj.pk for obj in behind.get_queryset().filter(pk__in=pks).consistent()}
+        return [pk for pk in pks if pk in known]
 
     def _write_block(self) -> None:
         if block.current() is not None:

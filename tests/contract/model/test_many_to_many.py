@@ -306,6 +306,47 @@ def test_what_the_relation_gives_is_ordered_sliced_and_paged(gaming: Any, john: 
     assert len(john.servers.page(2)) == 2
 
 
+@pytest.fixture
+def courses(table: Table) -> Iterator[Any]:
+    """A pupil on two courses, of which one is in the trash, to the class of courses."""
+    with forgotten():
+        pupil = declare("Pupil", ("PUPIL#{pupil_id}", "#METADATA"), pupil_id=models.IdAttribute())
+        course = declare(
+            "Course",
+            ("COURSE#{course_id}", "#METADATA"),
+            bases=(models.SoftDeleteModel,),
+            course_id=models.IdAttribute(),
+            pupils=models.ManyToMany(pupil, related_name="courses"),
+        )
+        ann = pupil.objects.create(pupil_id="ann")
+        ann.courses.add(*[course.objects.create(course_id=pk) for pk in "123"])
+        course.objects.get(pk="1").delete()
+        yield ann, course
+
+
+def test_what_is_in_the_trash_is_hidden_and_shown_by_the_managers_that_do(courses: Any) -> None:
+    ann, course = courses
+    assert [each.pk for each in ann.courses.all()] == ["2", "3"]
+    assert ann.courses.count() == 2
+    assert [each.pk for each in ann.courses(manager="all_objects").all()] == ["1", "2", "3"]
+    assert [each.pk for each in ann.courses(manager="deleted_objects").all()] == ["1"]
+    (found,) = type(ann).objects.filter(pk="ann").prefetch_related("courses")
+    assert [each.pk for each in found.courses.all()] == ["2", "3"]
+    course.deleted_objects.get(pk="1").restore()
+    assert ann.courses.count() == 3
+
+
+def test_setting_what_is_shown_leaves_the_edges_to_what_is_in_the_trash(courses: Any) -> None:
+    """A form offers, and sends, what is live; what is restored is there as before."""
+    ann, course = courses
+    with assert_requests(["GetItem", "Query", "BatchGetItem", "GetItem", "DeleteItem"]):
+        ann.courses.set(["2"])
+    course.deleted_objects.get(pk="1").restore()
+    assert [each.pk for each in ann.courses.all()] == ["1", "2"]
+    ann.courses.set([], clear=True)
+    assert ann.courses.count() == 0
+
+
 def test_templates_read_both_sides(gaming: Any, john: Any) -> None:
     gaming.players.add(john)
     page = Template("{{ server.players.all.0 }}, {{ server.players.count }}: {{ john.servers.all.0 }}")

@@ -34,6 +34,9 @@ from tests.contract.tables import assert_consistent
 pytestmark = pytest.mark.usefixtures("table")
 
 
+MANAGERS = ("objects", "all_objects", "deleted_objects")
+
+
 @pytest.fixture
 def ann(table: Table) -> Artist:
     """An artist to whom nothing refers, and the one to fall back to."""
@@ -246,6 +249,14 @@ def test_the_trash_takes_what_cascades_and_gives_back_what_it_took(gallery: Gall
         Exhibit.deleted_objects.get(pk="a").restore()
     assert gallery.restore() == (2, {"catalog.Gallery": 1, "catalog.Exhibit": 1})
     assert items(table) == before
+
+
+def test_related_managers_show_what_the_named_one_does(gallery: Gallery) -> None:
+    """A manager is made with what it shows; the related one is made of its class."""
+    Exhibit.objects.create(exhibit_id="a", gallery=gallery)
+    Exhibit.objects.create(exhibit_id="b", gallery=gallery).delete()
+    shown = {name: [each.pk for each in gallery.exhibit_set(manager=name).all()] for name in MANAGERS}
+    assert shown == {"objects": ["a"], "all_objects": ["a", "b"], "deleted_objects": ["b"]}
 
 
 def test_the_trash_is_refused_by_what_protects_and_is_live(gallery: Gallery, table: Table) -> None:
