@@ -26,6 +26,8 @@ SCHEMA_VERSION = "schemaVersion"
 COPIES_DUE = "copiesDue"
 #: The identity that an object had before it moved, until all that refers to it has followed.
 MOVED_FROM = "movedFrom"
+#: Set while a migration counts what refers to an item; whoever adds to one of the item's numbers takes it away.
+COUNTING = "counting"
 #: Begins the names of an item's counts of the objects that refer to it by a reference that is checked.
 REFERRED_PREFIX = "refs:"
 

@@ -22,7 +22,9 @@ else:
 LENGTH: Final = 10_000
 ATTRIBUTES: Final = 100
 #: What this app keeps in items beside their attributes.
-_OWN: Final = frozenset({names.PARTITION_KEY, names.SORT_KEY, names.ITEM_TYPE, names.SCHEMA_VERSION, names.COPIES_DUE})
+_OWN: Final = frozenset(
+    {names.PARTITION_KEY, names.SORT_KEY, names.ITEM_TYPE, names.SCHEMA_VERSION, names.COPIES_DUE, names.COUNTING}
+)
 
 
 class ShowsUnknown(_Base):

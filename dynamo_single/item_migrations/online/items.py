@@ -134,6 +134,7 @@ def _again(sender: Sender, work: Work, key: ItemKey, item: Item) -> tuple[Item, 
             return None
         item = found[key]
         if set(work.task.wanted(item)) <= set(wanted):
+            work.task.ahead([item], sender.write)
             return item, found
     raise InvalidValue("What it has to do with was written by others each time it was read.")
 

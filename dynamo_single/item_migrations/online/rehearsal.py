@@ -101,7 +101,6 @@ class _Trial:
 
     def page(self, items: Sequence[Item]) -> None:
         """Try the items of a page."""
-        self.task.ahead(items)
         wanted = [frozenset(self.task.wanted(item)) for item in items]
         others = read(self.sender, frozenset[ItemKey]().union(*wanted))
         for item, keys in zip(items, wanted, strict=True):

@@ -105,7 +105,7 @@ class Walk:
 
 def read_with(sender: Sender, task: Task, items: Sequence[Item]) -> dict[ItemKey, Item]:
     """What the items of a page have to do with, by key: a BatchGetItem for each hundred others."""
-    task.ahead(items)
+    task.ahead(items, sender.write)
     return read(sender, {key for item in items for key in task.wanted(item)})
 
 

@@ -20,6 +20,8 @@ from dynamo_single.table import names
 Phase = Literal["open", "finish", "back"]
 #: Other items by their keys; one that is not stored is not among them.
 Others = Mapping[ItemKey, Item]
+#: Sends actions as one request.
+Write = Callable[[Sequence[Action]], object]
 
 #: The most segments of one walk: one transaction takes over the checkpoints of all of them.
 MAX_SEGMENTS: Final = 64
@@ -30,7 +32,7 @@ def nothing_else(item: Item) -> Iterable[ItemKey]:
     return ()
 
 
-def nothing_ahead(items: Sequence[Item]) -> None:
+def nothing_ahead(items: Sequence[Item], write: Write) -> None:
     """What a change does ahead that depends on the item alone."""
 
 
@@ -52,8 +54,8 @@ class Task:
     ``change`` gives the actions that bring an item up to date, the item's own first: they are sent as one request, as a
     transaction if there are several, and each has to be conditional on what was read. Without any there is nothing to
     do. It raises an ``InvalidValue`` for an item that cannot be changed, with a sentence for the operator. ``wanted``
-    names other items to be read with each item; the change is given those that are stored. ``ahead`` is called with the
-    items of a page before any of them is changed, in the thread that does.
+    names other items to be read with each item; the change is given those that are stored. ``ahead`` is called in the
+    same thread with the items of a page, and with one that was read again, and may write; no rehearsal calls it.
 
     What was done may be done again, after a process was killed: a change gives nothing for an item that it has changed.
     """
@@ -61,7 +63,7 @@ class Task:
     items: Condition
     change: Callable[[Item, Others], Sequence[Action]]
     wanted: Callable[[Item], Iterable[ItemKey]] = nothing_else
-    ahead: Callable[[Sequence[Item]], object] = nothing_ahead
+    ahead: Callable[[Sequence[Item], Write], object] = nothing_ahead
 
 
 def mark_of(*parts: object) -> str:

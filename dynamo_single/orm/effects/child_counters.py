@@ -187,18 +187,20 @@ def actions(
     absent: Collection[ItemKey] = (),
     live: Collection[ItemKey] = (),
 ) -> list[Action]:
-    """The sums as actions. A parent has to be there, out of the trash if it has to be ``live``, or not to be there if
-    it is known to be ``absent``."""
+    """The sums as actions, which take away the mark of a migration that counts.
+
+    A parent has to be there, out of the trash if it has to be ``live``, or not to be there if it is known to be
+    ``absent``.
+    """
     return [
-        Check(key, ITEM_MISSING)
-        if key in absent
-        else Update(key, add=_numbers(at), condition=ITEM_LIVE if key in live else ITEM_EXISTS)
+        Check(key, ITEM_MISSING) if key in absent else _addition(key, at, ITEM_LIVE if key in live else ITEM_EXISTS)
         for key, at in sums(model, before, after).items()
     ]
 
 
-def _numbers(at: Mapping[str, int]) -> dict[str, dict[str, str]]:
-    return {name: {"N": str(number)} for name, number in at.items()}
+def _addition(key: ItemKey, at: Mapping[str, int], condition: Condition) -> Update:
+    numbers = {name: {"N": str(number)} for name, number in at.items()}
+    return Update(key, remove=(names.COUNTING,), add=numbers, condition=condition)
 
 
 def is_left(model: type[DynamoModel], before: Item | None, after: Item | None, key: ItemKey) -> bool:

@@ -235,7 +235,8 @@ def merge(one: Action, other: Action) -> Action | None:
         added = dict(one.add)
         for name, value in other.add.items():
             added[name] = _sum(added.get(name, {"N": "0"}), value)
-        return replace(one, add=added, condition=_both(one.condition, other.condition))
+        removed = tuple(dict.fromkeys((*one.remove, *other.remove)))
+        return replace(one, remove=removed, add=added, condition=_both(one.condition, other.condition))
     return None
 
 
@@ -247,7 +248,7 @@ def _both(one: Condition, other: Condition) -> Condition:
 def _is_addition(action: Action) -> bool:
     if not isinstance(action, Update) or not action.add:
         return False
-    return not (action.set or action.remove or action.discard or action.changes)
+    return not (action.set or {*action.remove} - {names.COUNTING} or action.discard or action.changes)
 
 
 def _changed(action: Update) -> set[str]:

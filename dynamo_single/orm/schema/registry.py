@@ -205,7 +205,8 @@ class _LayoutBuilder:
         indexes = {options.trash_index, *(key.index for key in options.index_keys.values())}
         pairs = {name for index in indexes if index for name in (names.index_partition(index), names.index_sort(index))}
         reserved = {names.PARTITION_KEY, names.SORT_KEY, names.ITEM_TYPE, names.SCHEMA_VERSION, *pairs}
-        reserved |= {names.DELETED_AT, names.DELETED_WITH, names.EXPIRES_AT, names.COPIES_DUE, names.MOVED_FROM}
+        reserved |= {names.DELETED_AT, names.DELETED_WITH, names.EXPIRES_AT}
+        reserved |= {names.COPIES_DUE, names.MOVED_FROM, names.COUNTING}
         for name, each in self.attributes.items():
             if each.attr_name == names.SCHEMA_VERSION:
                 raise ConfigurationError(

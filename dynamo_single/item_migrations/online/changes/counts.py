@@ -1,36 +1,37 @@
 """Numbers that follow from other objects, written into items: each is counted again, by a Query for each item.
 
-The one change that asks the table: no key names what it has to do with. What it writes is held to the number that the
-item had while it was counted, as whoever creates or deletes one of them adds to that in its own transaction.
+The one change that asks the table, as no key names what it has to do with. Before that it writes a mark, which whoever
+creates or deletes one of them takes away in its own transaction.
 """
 
 from __future__ import annotations
 
 import threading
 import time
+import uuid
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
 
 from msgspec import Struct
 
-from dynamo_single.exceptions import ConfigurationError, InvalidValue, KeyNotFilled, NoAccessPattern
+from dynamo_single.exceptions import (
+    ConditionFailed,
+    ConfigurationError,
+    InvalidValue,
+    KeyNotFilled,
+    NoAccessPattern,
+)
 from dynamo_single.item_migrations.online.changes.rewriting import rewriting, with_value
-from dynamo_single.item_migrations.online.work import Others, Task, of_type
+from dynamo_single.item_migrations.online.work import Others, Task, Write, of_type
+from dynamo_single.orm.conditions.algebra import join
+from dynamo_single.orm.conditions.terms import Stored
 from dynamo_single.orm.effects import child_counters
 from dynamo_single.orm.items.serialization import pk_of
-from dynamo_single.orm.reading import single
 from dynamo_single.orm.reading.single import has_expired
-from dynamo_single.orm.requests.actions import Action, Item, ItemKey, key_of
+from dynamo_single.orm.requests.actions import ITEM_EXISTS, Action, Item, ItemKey, Update, key_of
 from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.table import names
 from dynamo_single.table.flow import pause, run
-from dynamo_single.table.table import get_table
-
-#: How many looks in a row have to be alike: at an item that nobody seems to write, and at one that was another between
-#: two of them. That one object comes and goes, and another comes, can make two alike that are wrong, and hardly four.
-ALIKE: Final = 2
-ALIKE_IF_BUSY: Final = 4
-#: How often an item is looked at until they are.
-LOOKS: Final = 12
 
 
 class Counting(Struct, frozen=True):
@@ -42,70 +43,76 @@ class Counting(Struct, frozen=True):
     condition: Any = None
 
 
-class Look(Struct, frozen=True):
-    """Which children an item had, and the item itself after that, ``None`` if it was gone; ``at`` is the clock's."""
+class Mark(Struct, frozen=True):
+    """What an item was marked by, and when, in seconds of the monotonic clock."""
 
-    seen: child_counters.Seen
-    item: Item | None
+    text: str
     at: float
 
 
 def counted_items(item_type: str, counting: Callable[[], Counting | None]) -> Task:
     """Write into each item of a type how many live objects refer to it; nothing where ``counting`` gives ``None``.
 
-    Whoever writes such an object adds to the number in the same transaction. So objects and number are read twice, and
-    where either was another the second time until they are the same four times in a row: a Query for each megabyte of
-    what is counted and a GetItem each. Where an index counts, a second lies between two readings, which all items of a
-    page wait for together. An item that is never the same, in twelve readings, is a failure.
+    Whoever writes such an object adds to the number in the same transaction, and takes the item's mark away. So an item
+    is marked, counted, and given the number while the mark is there: two UpdateItems, and a COUNT Query for each
+    megabyte of what is counted. Where an index counts, a second lies between the mark and the Query, which all items of
+    a page wait for together. A mark that is gone is another writer's doing: the item is marked and counted again.
     """
     ahead = threading.local()
 
-    def look_ahead(items: Sequence[Item]) -> None:
-        """The first look at each item of a page."""
-        found = counting()
-        if found is not None:
-            ahead.looks = {key_of(item): _look(found, item) for item in items if not has_expired(item)}
+    def mark(items: Sequence[Item], write: Write) -> None:
+        """Mark the items of a page; one that is gone has no mark."""
+        if counting() is None:
+            return
+        marks: dict[ItemKey, Mark | None] = ahead.__dict__.setdefault("marks", {})
+        for item in items:
+            if not has_expired(item):
+                marks[key_of(item)] = _marked(item, item_type, write)
 
     def change(item: Item, others: Others) -> tuple[Action, ...]:
-        found = counting()
+        found, key = counting(), key_of(item)
         if found is None or has_expired(item):
             return ()
-        looks: dict[ItemKey, Look] = ahead.__dict__.get("looks", {})
-        look, lag = looks.pop(key_of(item), None) or _look(found, item), child_counters.lag(found.children)
-        alike, is_busy = 1, look.item is not None and _held(found, look.item) != _held(found, item)
-        for _ in range(LOOKS - 1):
-            run(pause(max(0.0, look.at + lag - time.monotonic())))
-            before, look = look, _look(found, item)
-            if look.item is None or before.item is None:
-                return ()  # it is gone
-            if before.seen == look.seen and _held(found, before.item) == _held(found, look.item):
-                alike += 1
-            else:
-                alike, is_busy = 1, True
-            if alike == (ALIKE_IF_BUSY if is_busy else ALIKE):
-                return _counted(found, look.item, look.seen.number)
-        raise InvalidValue(
-            f"It was counted {LOOKS} times, and others wrote what it counts meanwhile. Run this again when fewer do."
-        )
+        marks: dict[ItemKey, Mark | None] = ahead.__dict__.get("marks", {})
+        if key not in marks:  # it is a rehearsal
+            number = _number(found, item)
+            after = with_value(item, found.name, {"N": str(number)})
+            return () if number == _held(found, item) else rewriting(item, after, (found.name,))
+        mark = marks.pop(key)
+        if mark is None:
+            return ()
+        run(pause(max(0.0, mark.at + _lag(found) - time.monotonic())))
+        number = _number(found, item)
+        condition = join((of_type(item_type), Stored(names.COUNTING, "=", ({"S": mark.text},))))
+        if number == 0:  # it has no number, as if nobody had ever referred to it
+            return (Update(key, remove=(found.name, names.COUNTING), condition=condition),)
+        return (Update(key, set={found.name: {"N": str(number)}}, remove=(names.COUNTING,), condition=condition),)
 
-    return Task(of_type(item_type), change, ahead=look_ahead)
+    return Task(of_type(item_type), change, ahead=mark)
 
 
-def _counted(found: Counting, item: Item, number: int) -> tuple[Action, ...]:
-    """The actions that write another number into an item than it has."""
-    if number == _held(found, item):
-        return ()
-    return rewriting(item, with_value(item, found.name, {"N": str(number)}), (found.name,))
-
-
-def _look(found: Counting, item: Item) -> Look:
-    """Which children an item has, and after that the item as it is."""
+def _marked(item: Item, item_type: str, write: Write) -> Mark | None:
+    text = uuid.uuid4().hex
+    condition = join((ITEM_EXISTS, of_type(item_type)))
     try:
-        seen = run(child_counters.seen(found.children, _pk(found.model, item), found.condition))
+        write([Update(key_of(item), set={names.COUNTING: {"S": text}}, condition=condition)])
+    except ConditionFailed:
+        return None
+    return Mark(text, time.monotonic())
+
+
+def _lag(found: Counting) -> float:
+    try:
+        return child_counters.lag(found.children)
+    except (KeyNotFilled, NoAccessPattern):
+        return 0.0  # counting says so
+
+
+def _number(found: Counting, item: Item) -> int:
+    try:
+        return run(child_counters.count(found.children, _pk(found.model, item), found.condition))
     except (KeyNotFilled, NoAccessPattern) as error:
         raise ConfigurationError(f"{found.children.model._meta.label} cannot be counted yet. {error}") from error
-    fresh = run(single.get_item(get_table(found.model._options.alias), key_of(item)))
-    return Look(seen, fresh, time.monotonic())
 
 
 def _held(found: Counting, item: Item) -> int:
