@@ -31,6 +31,8 @@ _KEY: Final = "#key"
 _EXPRESSIONS: Final = ("ConditionExpression", "FilterExpression", "UpdateExpression")
 #: A placeholder of an attribute's name, and not of a place inside one.
 _NAME: Final = re.compile(r"(?<![.#\w])#\w+")
+#: A part of the key that no placeholder stands for.
+_BARE: Final = re.compile(rf"(?<![.#:\w])({PARTITION_KEY}|{SORT_KEY})(?!\w)")
 _PLACEHOLDER: Final = re.compile(r"#\w+")
 _EXISTS: Final = re.compile(r"attribute_(?:not_)?exists ?\($")
 _RANGE: Final = re.compile(r" BETWEEN (:\w+) AND (:\w+)")
@@ -161,6 +163,7 @@ def _writes(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _named(params: dict[str, Any]) -> dict[str, Any]:
     """The parameters with the expressions that name the key."""
+    params = _without_bare_names(params)
     placeholders: Mapping[str, str] = params.get("ExpressionAttributeNames", {})
     pair = {placeholder for placeholder, name in placeholders.items() if name in _PAIR}
     if not pair:
@@ -171,7 +174,7 @@ def _named(params: dict[str, Any]) -> dict[str, Any]:
             found[name] = _NAME.sub(lambda each: _KEY if each[0] in pair else each[0], found[name])
             found |= _compared(found[name], found)
     if "ProjectionExpression" in found:
-        own = {*pair, *(placeholder for placeholder, name in placeholders.items() if name == ID)}
+        own = {ID, *pair, *(placeholder for placeholder, name in placeholders.items() if name == ID)}
         places = (place.strip() for place in found["ProjectionExpression"].split(","))
         # A place that is named twice is refused by DynamoDB.
         found["ProjectionExpression"] = ", ".join(dict.fromkeys(_KEY if each in own else each for each in places))
@@ -182,6 +185,16 @@ def _named(params: dict[str, Any]) -> dict[str, Any]:
     if _KEY in used:
         found["ExpressionAttributeNames"][_KEY] = ID
     return found
+
+
+def _without_bare_names(params: dict[str, Any]) -> dict[str, Any]:
+    """The same with a placeholder where ``pk`` or ``sk`` is written as it is, as a project's own request may do."""
+    written = [name for name in (*_EXPRESSIONS, "ProjectionExpression") if name in params]
+    bare: dict[str, Any] = {name: _BARE.sub(r"#own_\1", params[name]) for name in written}
+    if all(text == params[name] for name, text in bare.items()):
+        return params
+    names = {**params.get("ExpressionAttributeNames", {}), "#own_pk": PARTITION_KEY, "#own_sk": SORT_KEY}
+    return {**params, **bare, "ExpressionAttributeNames": names}
 
 
 def _compared(text: str, params: Mapping[str, Any]) -> dict[str, Any]:

@@ -187,6 +187,14 @@ def test_coroutines_do_the_same(goods: Any) -> None:
     asyncio.run(in_coroutines(goods))
 
 
+def test_a_condition_may_name_the_identifier_too(goods: Any) -> None:
+    one = goods.objects.create(data={})
+    with assert_requests(["UpdateItem"]):
+        assert goods.objects.filter(pk=one.pk, id__startswith="product-").update(data__n=1) == 1
+    with assert_requests(["UpdateItem"]):
+        assert goods.objects.filter(pk=one.pk).exclude(id__contains="-").update(data__n=2) == 0
+
+
 async def in_coroutines(goods: Any) -> None:
     """Each step as a coroutine."""
     one = await goods.objects.acreate(data={"author": "a"}, isbn="1")

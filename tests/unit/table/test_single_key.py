@@ -125,6 +125,18 @@ def test_a_condition_on_the_key_is_one_on_the_id(expression: str, names: dict[st
     assert params["ExpressionAttributeNames"] == {**kept, "#key": "id"}
 
 
+def test_a_name_without_placeholder_is_the_keys_too() -> None:
+    names = {"ExpressionAttributeNames": {"#a0": "n"}}
+    given = {"Key": KEY, "ConditionExpression": "attribute_not_exists(pk) AND a.pk = :pk AND #a0 = :sk", **names}
+    _, params = asked("UpdateItem", given)
+    assert params["ConditionExpression"] == "attribute_not_exists(#key) AND a.pk = :pk AND #a0 = :sk"
+    assert params["ExpressionAttributeNames"] == {"#a0": "n", "#key": "id"}
+    _, params = asked("GetItem", {"Key": KEY, "ProjectionExpression": "id, pk, sk, n"})
+    assert params["ProjectionExpression"] == "#key, n"
+    with pytest.raises(NotSupported, match="compare the id"):
+        asked("Scan", {"FilterExpression": "pk = :pk"})
+
+
 def test_what_is_read_of_an_item_has_the_id_once() -> None:
     names = {"#a0": "pk", "#a1": "sk", "#a2": "id", "#a3": "n"}
     given = {"ProjectionExpression": "#a0, #a1, #a2, #a3", "ExpressionAttributeNames": names}
