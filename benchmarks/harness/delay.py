@@ -1,6 +1,8 @@
 """A network between a client and a local engine: a proxy in a process of its own, each request waiting on its way.
 
-``python -m benchmarks.harness.delay PORT MILLISECONDS`` prints the port it listens on. ``delayed(...)`` runs it.
+``python -m benchmarks.harness.delay PORT MILLISECONDS [replayed]`` prints the port it listens on. ``delayed(...)`` runs
+it. ``replayed`` lets the engine answer each read once, and gives that answer ever after: the time that remains is the
+network's and the client's, where the engine's own would be that of the same cores.
 """
 
 from __future__ import annotations
@@ -16,12 +18,15 @@ HOST = "127.0.0.1"
 ROOT = Path(__file__).resolve().parents[2]
 #: What one read of a socket takes at most.
 CHUNK = 1 << 18
+#: What changes nothing, so that the same question has the same answer.
+READS = {b"BatchGetItem", b"GetItem", b"Query", b"Scan"}
 
 
 @contextlib.contextmanager
-def delayed(port: int, milliseconds: float) -> Iterator[int]:
+def delayed(port: int, milliseconds: float, *, replayed: bool = False) -> Iterator[int]:
     """Within the block, a port of this machine behind which the other one is so much further away."""
     command = (sys.executable, "-m", "benchmarks.harness.delay", str(port), str(milliseconds))
+    command += ("replayed",) if replayed else ()
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as proxy:
         try:
             yield int(proxy.stdout.readline())
@@ -29,14 +34,47 @@ def delayed(port: int, milliseconds: float) -> Iterator[int]:
             proxy.terminate()
 
 
-async def _serve(port: int, seconds: float) -> None:
+async def _serve(port: int, seconds: float, *, replayed: bool) -> None:
+    answers: dict[tuple[bytes, bytes], bytes] = {}
+
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         engine_reader, engine_writer = await asyncio.open_connection(HOST, port, limit=CHUNK)
-        await asyncio.gather(_pump(reader, engine_writer, seconds), _pump(engine_reader, writer, 0))
+        if replayed:
+            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+                await _replay(answers, (reader, writer), (engine_reader, engine_writer), seconds)
+            engine_writer.close()
+            writer.close()
+        else:
+            await asyncio.gather(_pump(reader, engine_writer, seconds), _pump(engine_reader, writer, 0))
 
     server = await asyncio.start_server(connected, HOST, 0, limit=CHUNK, backlog=512)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
+
+
+_Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+async def _replay(answers: dict[tuple[bytes, bytes], bytes], client: _Ends, engine: _Ends, seconds: float) -> None:
+    """Answer one connection's requests, one after the other."""
+    while True:
+        head, body = await _message(client[0])
+        target = next(line.split(b".")[-1] for line in head.splitlines() if line.lower().startswith(b"x-amz-target"))
+        if (target, body) not in answers:
+            engine[1].write(head + body)
+            answer = b"".join(await _message(engine[0]))
+            answers |= {(target, body): answer} if target in READS else {}
+        else:
+            answer = answers[target, body]
+        await asyncio.sleep(seconds)
+        client[1].write(answer)
+
+
+async def _message(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
+    """The head and the body of a request or an answer."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = next(line.split(b":")[1] for line in head.splitlines() if line.lower().startswith(b"content-length"))
+    return head, await reader.readexactly(int(length))
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seconds: float) -> None:
@@ -52,4 +90,4 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seco
 
 if __name__ == "__main__":
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_serve(int(sys.argv[1]), float(sys.argv[2]) / 1000))
+        asyncio.run(_serve(int(sys.argv[1]), float(sys.argv[2]) / 1000, replayed="replayed" in sys.argv))

@@ -17,9 +17,14 @@ MILLISECONDS = 5
 
 
 @contextlib.contextmanager
-def far_away(near: TableSettings, milliseconds: float = MILLISECONDS) -> Iterator[TableSettings]:
-    """Within the block each request of the app to this table takes so much longer; the settings that lead there."""
-    with delayed(urlsplit(near.endpoint_url).port, milliseconds) as port:
+def far_away(
+    near: TableSettings, milliseconds: float = MILLISECONDS, *, replayed: bool = False
+) -> Iterator[TableSettings]:
+    """Within the block each request of the app to this table takes so much longer; the settings that lead there.
+
+    ``replayed``: what was read once is answered without the engine, as ``delay`` has it.
+    """
+    with delayed(urlsplit(near.endpoint_url).port, milliseconds, replayed=replayed) as port:
         far = replace(near, endpoint_url=f"http://{HOST}:{port}")
         declared = {
             "TABLE_NAME": far.table_name,

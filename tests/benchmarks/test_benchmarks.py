@@ -76,11 +76,13 @@ def test_a_picture_has_a_bar_for_each_side() -> None:
 
 
 def test_waiting_for_shards_is_measured() -> None:
-    """A row for each question, with what was read for what was given."""
+    """A row for each question, with what was read for what was given, by the engine and by its answers replayed."""
     known = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}  # pytest's
     command = (sys.executable, "-m", "benchmarks.shards.run", "120", "2")
     ended = subprocess.run(command, cwd=ROOT, env=known, capture_output=True, text=True)  # noqa: S603 - a fixed command
     assert ended.returncode == 0, ended.stderr
-    rows = [line.split() for line in ended.stdout.splitlines()[2:]]
-    assert [row[-8:-5] for row in rows][-1] == ["2", "120", "120"]
-    assert len(rows) == 4
+    lines = ended.stdout.splitlines()
+    assert [line.rpartition(", ")[2] for line in lines[::6]] == ["answered by the engine", "answers replayed"]
+    counted = [line.split() for line in (lines[5], lines[11])]
+    assert [row[1:4] for row in counted] == [["2", "120", "120"]] * 2
+    assert len(lines) == 12

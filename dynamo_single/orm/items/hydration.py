@@ -76,13 +76,15 @@ def instance(model: Any, item: Item) -> Any:
     return _made(model, values_of(model, item), item, DEFAULT_DB_ALIAS)
 
 
-def page_reader(model: type[DynamoModel], read: Sequence[str], *, keyed: bool = False) -> PageReader | None:
+def page_reader(
+    model: type[DynamoModel], read: Sequence[str], *, keyed: bool = False, by: str = ""
+) -> PageReader | None:
     """What makes objects of whole pages, of which the physical names in ``read`` were read, or everything.
 
-    ``keyed`` is that of ``objects_reader()``. ``None`` for a model that makes objects itself, and where items cannot be
-    decoded so.
+    ``keyed`` and ``by`` are those of ``objects_reader()``. ``None`` for a model that makes objects itself, and where
+    items cannot be decoded so.
     """
-    return None if model._has_from_db else objects_reader(model, read, keyed=keyed)
+    return None if model._has_from_db else objects_reader(model, read, keyed=keyed, by=by)
 
 
 def made_at_once(model: type[DynamoModel], reader: PageReader, items: Sequence[object]) -> list[Any] | None:

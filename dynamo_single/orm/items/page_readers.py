@@ -89,30 +89,32 @@ def rows_reader(
     )
 
 
-def objects_reader(model: type[DynamoModel], read: Sequence[str], *, keyed: bool = False) -> PageReader | None:
+def objects_reader(
+    model: type[DynamoModel], read: Sequence[str], *, keyed: bool = False, by: str = ""
+) -> PageReader | None:
     """The objects of items of which the physical names in ``read`` were read; if there are none, everything.
 
-    ``keyed`` is about a BatchGetItem: the results are pairs of a primary key and an object. ``None`` where the items
-    cannot be decoded so.
+    ``keyed`` is about a BatchGetItem: the results are pairs of a primary key and an object. With ``by``, the physical
+    name of a text, they are pairs of that and an object. ``None`` where the items cannot be decoded so.
     """
-    return _partial_reader(model, frozenset(read), keyed) if read else _whole_reader(model, keyed)
+    return _partial_reader(model, frozenset(read), keyed, by) if read else _whole_reader(model, keyed, by)
 
 
 @kept()
-def _whole_reader(model: type[DynamoModel], keyed: bool) -> PageReader | None:
-    return _reader_of_objects(model, registry.attributes_of(model), None, keyed=keyed)
+def _whole_reader(model: type[DynamoModel], keyed: bool, by: str) -> PageReader | None:
+    return _reader_of_objects(model, registry.attributes_of(model), None, keyed=keyed, by=by)
 
 
 @kept(1024)
-def _partial_reader(model: type[DynamoModel], read: frozenset[str], keyed: bool) -> PageReader | None:
+def _partial_reader(model: type[DynamoModel], read: frozenset[str], keyed: bool, by: str) -> PageReader | None:
     attributes = {name: each for name, each in registry.attributes_of(model).items() if each.attr_name in read}
-    return _reader_of_objects(model, attributes, read, keyed=keyed)
+    return _reader_of_objects(model, attributes, read, keyed=keyed, by=by)
 
 
 def _reader_of_objects(
-    model: type[DynamoModel], attributes: Mapping[str, Attribute], read: frozenset[str] | None, *, keyed: bool
+    model: type[DynamoModel], attributes: Mapping[str, Attribute], read: frozenset[str] | None, *, keyed: bool, by: str
 ) -> PageReader | None:
-    item = _Item(model, list(attributes.values()), _KEY if keyed else ())
+    item = _Item(model, list(attributes.values()), _KEY if keyed else (by,) if by else ())
     decoded = item.type()
     if decoded is None:
         return None
@@ -135,7 +137,7 @@ def _reader_of_objects(
         "state.db = database",
         "made = new(model)",
         f"made.__dict__ = {_dict(held)}",
-        "add(((item.slot_1.S, item.slot_2.S), made))" if keyed else "add(made)",
+        "add(((item.slot_1.S, item.slot_2.S), made))" if keyed else "add((item.slot_1.S, made))" if by else "add(made)",
     )
     form = PageForm(msgspec.Raw, is_raw=item.is_raw, batch=keyed)
     return PageReader(form, _compiled("raw", lines, item.known), signals=True)

@@ -6,10 +6,10 @@ a coroutine, and what gives pages an asynchronous generator; ``flow`` carries bo
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing, suppress
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -37,6 +37,7 @@ from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table
 
 Item = NewItem
+T = TypeVar("T")
 
 #: What some requests are answered, one page after the other.
 Answers = AsyncGenerator[dict[str, Any], None]
@@ -103,6 +104,19 @@ def answers(table: Table, plan: Plan, form: PageForm, *, stop: int | None) -> An
     """
     block.check_plan(table.settings.alias, plan)
     return _all_answers(table, plan, stop, allowance_of(table, plan), exact=limit_is_exact(plan), form=form)
+
+
+def of_shards(
+    table: Table,
+    plan: Plan,
+    form: PageForm,
+    found_in: Callable[[dict[str, Any]], shards.Ranked[T]],
+    *,
+    stop: int | None,
+) -> Pages[T]:
+    """What the answers of a plan of several shards hold, merged by the sort key, up to ``stop`` or more."""
+    block.check_plan(table.settings.alias, plan)
+    return shards.ranked(table, plan, found_in, form=form, stop=stop, allowance=allowance_of(table, plan))
 
 
 async def count(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None) -> int:

@@ -7,11 +7,11 @@ it has given that. This module knows the table, and must not know where a schedu
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
 from heapq import heapify, heappop, heapreplace
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.plan.plan import Plan
@@ -23,6 +23,7 @@ from dynamo_single.table import names
 from dynamo_single.table.batches import most_at_once
 from dynamo_single.table.flow import Flow, Pages, in_order
 from dynamo_single.table.items import NewItem
+from dynamo_single.table.pages import PageForm
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table
 
@@ -54,59 +55,87 @@ async def at_once(table: Table, work: Callable[[T], Flow[R]], each: Iterable[T])
         return [result async for result in results]
 
 
-class _Shard:
+#: What an answer holds: items, or what was made of them, each with the text that it is sorted by.
+Ranked = Sequence[tuple[str, T]]
+
+
+class _Shard(Generic[T]):
     """One shard, of which some items are read and not given yet."""
 
     def __init__(self, request: Request, limit: int | None) -> None:
         self.request = request
         self.limit = limit
-        self.items: Sequence[NewItem] = ()
+        self.items: Ranked[T] = ()
         self.place = 0
         self.given = 0
         self.last_page = 0
         self.last_key: Any = None
         self.is_over = False
+        self.answer: dict[str, Any] = {}
 
     @property
     def left(self) -> int:
         """How many items are read and not given yet."""
         return len(self.items) - self.place
 
-    def take(self) -> NewItem:
+    def take(self) -> T:
         """Give the next item."""
         self.place += 1
         self.given += 1
-        return self.items[self.place - 1]
+        return self.items[self.place - 1][1]
 
-    async def fill(self, table: Table, allowance: Allowance | None) -> None:
-        """Read on, until there is an item or none is left."""
+    async def read(self, table: Table, form: PageForm | None, allowance: Allowance | None) -> None:
+        """Read on, until an answer has an item or none is left."""
         while True:
             request = with_page(self.request, start_key=self.last_key, limit=self.limit)
-            answer = await table.ask(request)
+            self.answer = await table.ask(request, form)
             if allowance is not None:
-                allowance.take(answer)
-            self.items = [*self.items[self.place :], *answer["Items"]]
-            self.place, self.last_page = 0, len(answer["Items"])
-            self.last_key = answer.get("LastEvaluatedKey")
+                allowance.take(self.answer)
+            self.last_key = self.answer.get("LastEvaluatedKey")
             self.is_over = self.last_key is None
-            if self.items or self.is_over:
+            if self.is_over or self.answer["Count"]:
                 return
             self.limit = None if self.limit is None else next_limit(self.limit)
 
+    def put(self, found: Ranked[T]) -> None:
+        """Let what was read come after what is not given yet."""
+        self.items = [*self.items[self.place :], *found]
+        self.place, self.last_page = 0, len(found)
 
-async def merged(table: Table, plan: Plan, stop: int | None, allowance: Allowance | None) -> Pages[NewItem]:
-    """The items of all shards of a plan in the order of the sort key; what is read at a time suits ``stop``.
 
-    There is a page at ``stop``; whoever wants more than that goes on.
+async def ranked(
+    table: Table,
+    plan: Plan,
+    found_in: Callable[[dict[str, Any]], Ranked[T]],
+    *,
+    form: PageForm | None = None,
+    stop: int | None,
+    allowance: Allowance | None,
+) -> Pages[T]:
+    """What ``found_in`` finds in the answers of all shards of a plan, in the order of its texts.
+
+    What is read at a time suits ``stop``. There is a page at ``stop``; whoever wants more than that goes on. Items are
+    decoded by ``form``, if there is one, and ``found_in`` is called in the caller's own thread.
     """
     requests = compile_plan(plan, table_name=table.name)
-    shards = [_Shard(each, None if stop is None else first_share(stop, len(requests))) for each in requests]
-    fill = partial(_filled, table, allowance)
-    await at_once(table, fill, shards)
+    shards: list[_Shard[T]] = [
+        _Shard(each, None if stop is None else first_share(stop, len(requests))) for each in requests
+    ]
+
+    async def read(shard: _Shard[T]) -> None:
+        await shard.read(table, form, allowance)
+
+    async def fill(some: Sequence[_Shard[T]]) -> None:
+        await at_once(table, read, some)
+        for shard in some:
+            shard.put(found_in(shard.answer))
+            shard.answer = {}
+
+    await fill(shards)
     rank = _ranking(plan)
     heap = [(rank(shard, number), number) for number, shard in enumerate(shards) if shard.left]
     heapify(heap)
-    found: list[NewItem] = []
+    found: list[T] = []
     given = 0
     while heap:
         number = heap[0][1]
@@ -118,7 +147,7 @@ async def merged(table: Table, plan: Plan, stop: int | None, allowance: Allowanc
             yield found
             found = []
         if is_dry:
-            await at_once(table, fill, _to_fill(shards, shard, plan, stop, given))
+            await fill(_to_fill(shards, shard, plan, stop, given))
         if shard.left:
             heapreplace(heap, (rank(shard, number), number))
         else:
@@ -126,11 +155,23 @@ async def merged(table: Table, plan: Plan, stop: int | None, allowance: Allowanc
     yield found
 
 
-async def _filled(table: Table, allowance: Allowance | None, shard: _Shard) -> None:
-    await shard.fill(table, allowance)
+def merged(table: Table, plan: Plan, stop: int | None, allowance: Allowance | None) -> Pages[NewItem]:
+    """The items of all shards of a plan in the order of the sort key, as ``ranked()``."""
+    return ranked(table, plan, partial(with_texts, plan), stop=stop, allowance=allowance)
 
 
-def _to_fill(shards: Sequence[_Shard], dry: _Shard, plan: Plan, stop: int | None, given: int) -> list[_Shard]:
+def with_texts(plan: Plan, answer: Mapping[str, Any]) -> list[tuple[str, NewItem]]:
+    """The items of an answer, each with the text that it is sorted by."""
+    sort = sort_of(plan)
+    return [(item[sort]["S"], item) for item in answer["Items"]]
+
+
+def sort_of(plan: Plan) -> str:
+    """The physical name of the sort key that a plan reads by."""
+    return names.SORT_KEY if plan.index is None else names.index_sort(plan.index)
+
+
+def _to_fill(shards: Sequence[_Shard[T]], dry: _Shard[T], plan: Plan, stop: int | None, given: int) -> list[_Shard[T]]:
     """The shards to read on: the one that has nothing left, and those that will have nothing left soon."""
     wanted = None if stop is None else stop - given if stop > given else stop
     found = []
@@ -147,10 +188,9 @@ def _to_fill(shards: Sequence[_Shard], dry: _Shard, plan: Plan, stop: int | None
     return found
 
 
-def _ranking(plan: Plan) -> Callable[[_Shard, int], Any]:
+def _ranking(plan: Plan) -> Callable[[_Shard[Any], int], Any]:
     """By what the next items of shards are compared; equal ones come in the order of the shards, or backwards in the
     opposite one."""
-    sort = names.SORT_KEY if plan.index is None else names.index_sort(plan.index)
     if plan.forward:
-        return lambda shard, number: (shard.items[shard.place][sort]["S"], number)
-    return lambda shard, number: (Descending(shard.items[shard.place][sort]["S"]), -number)
+        return lambda shard, number: (shard.items[shard.place][0], number)
+    return lambda shard, number: (Descending(shard.items[shard.place][0]), -number)

@@ -6,7 +6,7 @@ off, one match too many is an error. This module must not know groups or aggrega
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing, suppress
 from datetime import datetime
 from functools import partial
@@ -27,6 +27,7 @@ from dynamo_single.orm.plan import planner
 from dynamo_single.orm.plan.plan import InMemory, Plan
 from dynamo_single.orm.plan.projection import attributes_of, narrow, project
 from dynamo_single.orm.reading import plans, single, streams
+from dynamo_single.orm.reading.shards import sort_of, with_texts
 from dynamo_single.orm.requests.actions import ItemKey
 from dynamo_single.orm.results import held, joined_order, related, sorting
 from dynamo_single.orm.results.state import QueryState
@@ -188,6 +189,9 @@ def opened(state: QueryState) -> Results:
             return related.read(state, found, members)
     if found.kind == "batch_get" and found.in_memory is None and state.asked.columns is None:
         return _of_keys(state, found)
+    if found.is_sharded and found.is_merged and found.in_memory is None and state.asked.columns is None:
+        of_each = hydration.page_reader(state.model, found.projection, by=sort_of(found))
+        return _one_by_one(state, found) if of_each is None else _of_shards(state, found, of_each)
     made_by = page_reader(state, found)
     return _one_by_one(state, found) if made_by is None else _whole_pages(state, found, made_by)
 
@@ -224,6 +228,31 @@ async def _of_keys(state: QueryState, plan: Plan) -> Results:
         return tell(state, batches.made(state.model, found[1]))
 
     async with aclosing(batches.pages(state.model, state.table, plan, stop=window.stop)) as pages:
+        async for page in pages:
+            wanted = slice(max(window.start - passed, 0), None if window.stop is None else window.stop - passed)
+            passed += len(page)
+            yield map(object_of, page[wanted])
+            if window.stop is not None and passed >= window.stop:
+                return
+
+
+async def _of_shards(state: QueryState, plan: Plan, made_by: PageReader) -> Results:
+    """What a plan of several shards finds, from the beginning to the end of the slice: each answer is made at once."""
+    window, passed = state.window, 0
+
+    def found_in(answer: dict[str, Any]) -> Sequence[tuple[str, object]]:
+        made = None
+        if isinstance(answer, TypedAnswer):
+            made = hydration.made_at_once(state.model, made_by, answer.typed)
+        if made is not None:
+            return made
+        plain = with_texts(plan, untyped(answer))
+        return list(zip((text for text, _ in plain), single.as_read(plan, [item for _, item in plain]), strict=True))
+
+    def object_of(found: object) -> Model:
+        return tell(state, batches.made(state.model, found))
+
+    async with aclosing(plans.of_shards(state.table, plan, made_by.form, found_in, stop=window.stop)) as pages:
         async for page in pages:
             wanted = slice(max(window.start - passed, 0), None if window.stop is None else window.stop - passed)
             passed += len(page)

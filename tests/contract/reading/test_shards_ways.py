@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.db.models import Count, Max, Q
+from django.db.models.signals import post_init
 
-from dynamo_single.exceptions import NotSupported
+from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.filled import growth, knowledge
 from dynamo_single.orm.schema import registry
-from dynamo_single.table import Table
+from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests, frozen_time
 from tests.catalog.service import Visit
 from tests.contract.tables import assert_consistent
@@ -183,3 +184,37 @@ def test_pages_of_several_reads_need_an_order(asked: Q) -> None:
         page = ordered.page(2, page.next_cursor)
         found += ids(page)
     assert found == sorted(wanted)
+
+
+@pytest.mark.usefixtures("forty")
+def test_who_is_told_of_each_object_hears_of_them_in_their_order() -> None:
+    """Objects are made one by one then, as they come."""
+    heard: list[str] = []
+
+    def hear(sender: Any, instance: Any, **named: Any) -> None:
+        heard.append(instance.pk)
+
+    post_init.connect(hear, sender=Visit)
+    try:
+        found = ids(Visit.objects.order_by("-at")[:25])
+    finally:
+        post_init.disconnect(hear, sender=Visit)
+    assert found == heard == ALL[::-1][:25]
+
+
+@pytest.mark.usefixtures("forty")
+def test_an_item_that_is_not_as_usual_is_an_error_after_those_before_it(table: Table) -> None:
+    """Though others of its page were decoded with it; nothing else is left out."""
+    wrong = Visit.objects.get(pk="v30")
+    key = {name: wrong._stored[name] for name in ("pk", "sk")}
+
+    def stored(value: dict[str, str]) -> None:
+        change = {"UpdateExpression": "SET page = :page", "ExpressionAttributeValues": {":page": value}}
+        table.send(Request("UpdateItem", {"Key": key, **change}))
+
+    stored({"N": "1"})
+    found = iter(Visit.objects.order_by("at").iterator())
+    assert [next(found).pk for _ in range(30)] == ALL[:30]
+    with pytest.raises(InvalidValue):
+        next(found)
+    stored({"S": wrong.page})

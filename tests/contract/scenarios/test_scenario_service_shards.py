@@ -132,7 +132,7 @@ QUESTIONS: dict[str, tuple[Callable[[], object], object, list[str]]] = {
         ALL_SHARDS,
     ),
     "a beneficiary with its users": (
-        lambda: [len(b.serviceuser_set.all()) for b in Beneficiary.objects.filter(pk="b1").prefetch_related(None)],
+        lambda: [len(b.serviceuser_set.all()) for b in Beneficiary.objects.filter(pk="b1")],
         [5],
         ["GetItem", *ALL_SHARDS],
     ),
