@@ -266,3 +266,31 @@ def test_a_setting_bounds_how_many_shards_are_read_at_once(
         assert len(Visit.objects.order_by("at")) == 40
     assert sum(each.startswith("dynamo_single") for each in threads) == in_other_threads
     assert len(threads) == 8
+
+
+def test_no_more_shards_are_read_at_once_than_the_setting_says(
+    table: Table, clock: Any, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With four, the first request goes on when four are under way, and there are never more."""
+    visits(table, 8, 40)
+    declared = dict(settings.DYNAMO_SINGLE)
+    settings.DYNAMO_SINGLE = {**declared, "default": {**declared["default"], "PARALLEL_READS": 4}}
+    knowledge.schedule(LAYOUT)
+    original, four, lock = Table.send, threading.Barrier(4), threading.Lock()
+    under_way: set[int] = set()
+    counts: list[int] = []
+
+    def send(self: Table, request: Any, form: Any = None) -> Any:
+        with lock:
+            under_way.add(threading.get_ident())
+            counts.append(len(under_way))
+        four.wait(timeout=30)
+        try:
+            return original(self, request, form)
+        finally:
+            with lock:
+                under_way.discard(threading.get_ident())
+
+    monkeypatch.setattr(Table, "send", send)
+    assert len(Visit.objects.order_by("at")) == 40
+    assert (len(counts), max(counts)) == (8, 4)
