@@ -22,6 +22,8 @@ from dynamo_single.table.flow import run
 from dynamo_single.testing import assert_requests
 from tests.catalog.clubs import Club
 from tests.catalog.models import Sample
+from tests.catalog.servers import GameMember, GamePlayer
+from tests.catalog.studios import Artist, Exhibit, Frame, Gallery, Loan, Painting, Tour
 
 #: Migrations, which make the tests' models ones that are asked about.
 MIGRATED = {"catalog": "tests.backend_project.shop.migrations"}
@@ -263,3 +265,30 @@ def test_a_state_is_read_as_it_was_written() -> None:
     opened = states.OpenChange("rename", "shop.0003_title", {"old": "name", "new": "title"})
     state = states.TableState(4, "shop", {"Club": replace(FORM, unfilled=("name",), opened=(opened,))})
     assert states.read(states.written(state)) == state
+
+
+@pytest.mark.parametrize(
+    ("referring", "target"),
+    [
+        (Frame, Artist),
+        (Painting, Artist),
+        (Exhibit, Gallery),
+        (Loan, Gallery),
+        (Tour, Gallery),
+        (GameMember, GamePlayer),
+    ],
+)
+def test_nothing_is_deleted_while_the_key_that_finds_who_refers_is_not_filled(
+    say: Say, table: Table, referring: Any, target: Any
+) -> None:
+    """Who protects would not be found, and who goes along would stay."""
+    (name,) = registry.layout_of(target).identity
+    obj = target.objects.create(**{name: "1"}, **({"username": "John"} if target is GamePlayer else {}))
+    layout = registry.layout_of(referring)
+    form = present.form_of(layout, (rule.fingerprint for rule in rules_of(referring)))
+    knowledge.change(table, lambda state: state.with_form(layout.item_type, replace(form, keys={})))
+    # References are set at the deletion for good only.
+    for delete in (obj.hard_delete, *(() if referring is Tour else (obj.delete,))):
+        with pytest.raises(KeyNotFilled):
+            delete()
+    assert target.objects.filter(pk="1").exists()
