@@ -17,7 +17,7 @@ from django.http import HttpRequest
 from accounts import ways
 from accounts.backends import EmailOrUsernameBackend
 from accounts.conf import account_settings
-from accounts.identifiers import refuse_unused
+from accounts.identifiers import EMAIL, refuse_unused
 from accounts.models import User
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, UniqueViolation
 
@@ -96,12 +96,18 @@ def _linked(request: HttpRequest, provider: str, subject: str, claims: Mapping[s
 
 
 def _holder(claims: Mapping[str, object]) -> User | None:
-    """The active user of an address that the provider has confirmed, and the user here too: two GetItems."""
+    """The active user of an address that the provider has confirmed, and the user here too: two GetItems.
+
+    For a further address, or nobody's, a GetItem, a Query and a GetItem.
+    """
     address = claims.get("email")
     if claims.get("email_verified") is not True or not isinstance(address, str):
         return None
     try:
         user = User.objects.get_by_unique("email", address)
     except User.DoesNotExist:
-        return None
-    return user if user.is_active and user.has_confirmed_email and user.has_mailbox(address) else None
+        try:
+            user = User.objects.get_by_login(EMAIL, address)
+        except User.DoesNotExist:
+            return None
+    return user if user.is_active and user.has_confirmed(address) else None

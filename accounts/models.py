@@ -202,8 +202,12 @@ class User(AbstractUser):
 
         Case does not count within ASCII. Letters that are one to a login, such as ß and ss, can be two mailboxes.
         """
-        email = self.email or ""
-        return email == address or (email.isascii() and address.isascii() and email.lower() == address.lower())
+        return _is_one_mailbox(self.email or "", address)
+
+    def has_confirmed(self, address: str) -> bool:
+        """Whether mail to an address is known to go to the user, as the first one or a further one. Sends nothing."""
+        known = [*([self.email] if self.has_confirmed_email else []), *(self.more_emails or ())]
+        return any(_is_one_mailbox(each, address) for each in known)
 
     def confirm_email(self) -> None:
         """Take the present address for the user's own; ``save()`` writes it, to the login item too."""
@@ -236,6 +240,10 @@ class User(AbstractUser):
     def is_opened_by(self, kind: str, identifier: str) -> bool:
         """Whether an identifier of the user opens the account: any but an address that is overdue. Sends nothing."""
         return not (self.is_overdue and kind == EMAIL and canonical(identifier) == canonical(self.email or ""))
+
+
+def _is_one_mailbox(one: str, other: str) -> bool:
+    return one == other or (one.isascii() and other.isascii() and one.lower() == other.lower())
 
 
 def _kinds() -> list[tuple[str, str]]:

@@ -133,6 +133,17 @@ def test_an_address_that_is_not_confirmed_here_links_nothing(table: Table) -> No
     assert come_back(Client()).status_code == 403
 
 
+def test_a_further_address_that_is_confirmed_on_both_sides_links_the_account(table: Table) -> None:
+    """It is as much the user's as the first one, which need not be confirmed."""
+    ann = User.objects.create_user("Ann", "ann@example.com", PASSWORD, user_id="2")
+    ann.logins.add("email", "john@example.com")
+    browser = Client()
+    come_back(browser)
+    assert who(browser) == "2"
+    ann.refresh_from_db()
+    assert ann.identities == {f"work#{SUBJECT}"}
+
+
 def test_who_may_not_log_in_does_not_do_so_elsewhere(john: User) -> None:
     add(john)
     john.is_active = False
