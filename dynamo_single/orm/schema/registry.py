@@ -344,7 +344,9 @@ class _LayoutBuilder:
 
     def is_required(self, attribute: Attribute) -> bool:
         if isinstance(attribute, CanonicalAttribute):
-            return not attribute.may_be_blank and self.is_required(self.attributes[attribute.source])
+            # Which may be another model's, of which this one has a copy.
+            source = attributes_of(attribute.field.model._meta.concrete_model).get(attribute.source)
+            return not attribute.may_be_blank and source is not None and self.is_required(source)
         if isinstance(attribute, ExtractedAttribute):
             return not (attribute.null or attribute.output.field_options["blank"])
         if isinstance(attribute, CopiedAttribute):

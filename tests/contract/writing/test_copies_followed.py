@@ -13,7 +13,7 @@ from dynamo_single.exceptions import CopiesDue, UniqueViolation
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests
 from tests.contract.tables import assert_consistent, everything
-from tests.unit.declaring import declare, forgotten
+from tests.unit.declaring import declare, forgotten, messages
 
 pytestmark = pytest.mark.usefixtures("table")
 
@@ -134,3 +134,41 @@ def test_copies_that_follow_in_batches_say_which_value_is_taken(places: tuple[in
     type(team).objects.get(pk="s").save()
     assert type(team).objects.get(pk="s").active == 0
     assert_consistent()
+
+
+@pytest.mark.parametrize("way", ["save", "update"])
+def test_a_copy_of_what_another_object_computes_follows(way: str) -> None:
+    """A folded text, and a value out of a document, with the keys that name the copies."""
+    with forgotten():
+        source = declare(
+            "Writer",
+            ("WRITER#{writer_id}", "#METADATA"),
+            writer_id=models.UnicodeAttribute(),
+            name=models.UnicodeAttribute(),
+            folded=models.CanonicalAttribute(source="name"),
+            data=models.MapAttribute(default=dict),
+            town=models.ExtractedAttribute("data__town"),
+        )
+        holder = declare(
+            "Poem",
+            ("WRITER#{writer_id}", "POEM#{poem_id}"),
+            {
+                "by_folded": models.IndexKey("gs1", "POEMS", "{folded}#{poem_id}"),
+                "by_town": models.IndexKey("gs2", "POEMSIN#{town}", "{poem_id}"),
+            },
+            writer=models.ReferenceAttribute(source),
+            poem_id=models.UnicodeAttribute(),
+            folded=models.CopiedAttribute("writer", "folded"),
+            town=models.CopiedAttribute("writer", "town"),
+        )
+        assert messages(source) == messages(holder) == []
+        writer = source.objects.create(writer_id="w", name="Ann", data={"town": "Bern"})
+        holder.objects.create(writer=writer, poem_id="p")
+        if way == "save":
+            writer.name, writer.data["town"] = "BEA", "Biel"
+            writer.save()
+        else:
+            source.objects.filter(pk="w").update(name="BEA", data__town="Biel")
+        assert holder.objects.get(folded="bea").town == "Biel"
+        assert holder.objects.filter(town="Biel").count() == 1
+        assert_consistent()
