@@ -106,6 +106,10 @@ class Dialogue:
         self.stdout.close()
         return self._child.wait(timeout)
 
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        os.kill(self._child.pid, number)
+
     def kill(self) -> None:
         """End it at once."""
         self._child.kill()

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +13,7 @@ import pytest
 from dynamo_single import engines
 from dynamo_single.engines import Engine, LocalEngine, find_engine, free_port, is_free
 from dynamo_single.exceptions import EngineNotStarted
+from tests import children
 
 ROOT = Path(__file__).resolve().parents[3]
 WAIT_SECONDS = 20
@@ -135,22 +133,20 @@ def test_a_program_that_cannot_be_run_is_told(tmp_path: Path) -> None:
 def test_dynamo_local_ends_with_its_engine(tmp_path: Path, sent_signal: signal.Signals) -> None:
     """The command announces the engine, and takes it along when it is told to end."""
     port = free_port()
-    command = [sys.executable, "manage.py", "dynamo_local", "--port", str(port), "--db-path", str(tmp_path / "data")]
-    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings", "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(  # noqa: S603 - a fixed command of ours
-        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as process:
-        try:
-            assert process.stdout is not None
-            announced = process.stdout.readline() + process.stdout.readline()
-            assert engines.answers(port)
-            process.send_signal(sent_signal)
-            output, _ = process.communicate(timeout=WAIT_SECONDS)
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
+    command = ["manage.py", "dynamo_local", "--port", str(port), "--db-path", str(tmp_path / "data")]
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"}
+    with (tmp_path / "said").open("w") as said:
+        process = children.Dialogue(command, cwd=ROOT, env=environment, stderr=said)
+    try:
+        announced = process.answer() + process.answer()
+        assert engines.answers(port)
+        process.send_signal(sent_signal)
+        output = process.answer() + process.answer()
+        code = process.close(WAIT_SECONDS)
+    finally:
+        process.kill()
     assert f"Dynoxide answers at http://127.0.0.1:{port}, data in {tmp_path / 'data'}" in announced
     assert f"not at http://127.0.0.1:{port}." in announced  # the settings of the tests name another port
     assert output == "Stopped.\n"
-    assert process.returncode == 0
+    assert (code, (tmp_path / "said").read_text()) == (0, "")
     assert is_free(port)
