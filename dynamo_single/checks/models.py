@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from django.apps import AppConfig
+from django.conf import settings
 from django.core.checks import CheckMessage, Error
 from django.db.models import DO_NOTHING, Field
 from django.db.models.base import ModelBase
@@ -82,6 +83,7 @@ def check_model(model: type[DynamoModel]) -> list[CheckMessage]:
             *_check_copies(model),
             *_check_counters(model),
             *_check_stored(model),
+            *_check_schema(model),
             *_check_unique(model),
             *_check_upgrades(model),
             *_check_managers(model),
@@ -187,8 +189,8 @@ def _check_layout(model: type[DynamoModel]) -> Iterator[Error]:
                 model,
                 "E004",
                 f"The key {key.name} is on the index {index!r}, which the table does not have.",
-                f"Its indexes are {', '.join(configured) or 'none'}: add {index!r} to INDEXES of "
-                f"DYNAMO_SINGLE[{layout.alias!r}] and run manage.py dynamo_setup, or use another index.",
+                f"Its indexes are {', '.join(configured) or 'none'}: "
+                f"{_with_index(layout.alias, configured, index)} and run manage.py dynamo_setup, or use another index.",
             )
         if index in used and key is not layout.trash:
             yield _error(
@@ -198,6 +200,14 @@ def _check_layout(model: type[DynamoModel]) -> Iterator[Error]:
                 "Put one of them on another index.",
             )
         used.setdefault(index, key.name)
+
+
+def _with_index(alias: str, configured: Sequence[str], index: str) -> str:
+    """How a setting gets a further index, by the form that it has."""
+    setting = f"DYNAMO_SINGLE[{alias!r}]"
+    if isinstance(getattr(settings, "DYNAMO_SINGLE", {}).get(alias), str):
+        return f"write indexes={','.join((*configured, index))} in the query of the URL {setting}"
+    return f"add {index!r} to INDEXES of {setting}"
 
 
 def _check_children(model: type[DynamoModel]) -> Iterator[Error]:
@@ -285,6 +295,27 @@ def _check_stored(model: type[DynamoModel]) -> Iterator[Error]:
                 yield _of_mixin(model, name, owner)
             elif id(value) not in ours:
                 yield _of_pynamodb(model, name, value)
+
+
+def _check_schema(model: type[DynamoModel]) -> Iterator[Error]:
+    """E034: a ``class Data`` that declares places, and that no attribute has as its schema."""
+    shapes = [getattr(attribute, "shape", None) for attribute in registry.attributes_of(model).values()]
+    used = {shape.declared for shape in shapes if shape is not None}
+    for owner in model.__mro__:
+        declared = vars(owner).get("Data")
+        if isinstance(declared, type) and declared not in used and _declares(declared):
+            yield _error(
+                model,
+                "E034",
+                f"{owner.__name__}.Data declares places of a map, and no attribute is held to it.",
+                "Name it, data = models.MapAttribute(default=dict, schema=Data), or derive the model from "
+                "models.Record, whose data it declares where it is written in the record's own class.",
+            )
+
+
+def _declares(declared: type) -> bool:
+    found = vars(declared).values()
+    return any(isinstance(each, PynamoDBAttribute) or (isinstance(each, type) and _declares(each)) for each in found)
 
 
 def _not_stored(model: type[DynamoModel], field: Any) -> Error:

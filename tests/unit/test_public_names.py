@@ -95,6 +95,7 @@ CHECKS = {
     "dynamo_single.E031",
     "dynamo_single.E032",
     "dynamo_single.E033",
+    "dynamo_single.E034",
     "accounts.W001",
     "accounts.W002",
     "accounts.W003",

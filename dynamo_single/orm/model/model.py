@@ -358,14 +358,20 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, models.Model, metacl
         return True
 
     def clean_fields(self, exclude: Any = None) -> None:
-        """Django's validation of each field, and then that the values fit into the keys.
+        """Django's validation of each field, of what is extracted as well, and then that the values fit into the keys.
 
         An object that was read in part is read whole first: one GetItem.
         """
         partial.complete(self)
-        # What is extracted from a wrong value has none; the check of the keys says so.
         extracted = {each.name for each in registry.extracted_of(type(self))}
-        super().clean_fields({*exclude, *extracted} if exclude else extracted)
+        excluded = {*(exclude or ()), *extracted}
+        errors: dict[str, Any] = {}
+        try:
+            super().clean_fields(excluded)
+        except ValidationError as error:
+            errors = error.update_error_dict(errors)
+        if errors := {**errors, **validation.extracted_errors(self, {*excluded, *errors})}:
+            raise ValidationError(errors)
         try:
             serialization.check_keys(self)
         except InvalidValue as error:

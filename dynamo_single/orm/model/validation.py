@@ -1,4 +1,5 @@
-"""What forms ask about unique values before they are saved: ``validate_unique()`` and ``validate_constraints()``.
+"""What forms ask before they save: about extracted values, and about unique ones (``validate_unique()`` and
+``validate_constraints()``).
 
 One GetItem for the one claim that the object would need, one BatchGetItem for several. It is a courtesy: the
 transaction of ``save()`` decides. This module must not know how claims are written.
@@ -7,6 +8,7 @@ transaction of ``save()`` decides. This module must not know how claims are writ
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from copy import copy
 from typing import Any
 
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
@@ -52,6 +54,29 @@ def _errors(obj: DynamoModel, questions: Sequence[_Question]) -> Errors:
         error = each.answer(None if each.key is None else items.get(each.key))
         if error is not None:
             found.setdefault(each.place(error), []).append(error)
+    return found
+
+
+def extracted_errors(obj: DynamoModel, excluded: Collection[str]) -> Errors:
+    """What is wrong with values that are extracted, at the document that has them; sends nothing.
+
+    They are held to what is declared of what they are stored as: kind, choices and validators.
+    """
+    found: Errors = {}
+    for attribute in registry.extracted_of(type(obj)):
+        if attribute.source in excluded:
+            continue
+        field = copy(attribute.field)
+        field.editable = True  # Django looks at nothing that is not
+        try:
+            value = attribute.current(obj.__dict__)
+            field.validate(value, obj)
+            field.run_validators(value)
+        except InvalidValue as error:
+            found.setdefault(attribute.source, []).append(ValidationError(str(error), code="invalid_value"))
+        except ValidationError as error:
+            said = [ValidationError(f"{attribute.path}: {message}", code="invalid") for message in error.messages]
+            found.setdefault(attribute.source, []).extend(said)
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 from django.core import serializers
 from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
+from django.core.validators import MinValueValidator
 from django.db.models import F
 from django.forms import modelform_factory
 
@@ -428,3 +429,44 @@ def test_an_item_of_another_writer_is_found_and_repaired(table: Table) -> None:
     assert "extracted value" in out.getvalue()
     call_command("dynamo_rebuild", stdout=out)
     assert stored(table, treatise) == expected(treatise, "Old", "1.25")
+
+
+@pytest.fixture
+def graded() -> Iterator[Any]:
+    """A model whose extracted values have choices, validators and no way to be missing."""
+    output = models.UnicodeAttribute(choices=[("a", "A"), ("b", "B")])
+    with forgotten():
+        yield declare(
+            "Graded",
+            ("GRADED#{g}", "#X"),
+            g=models.UnicodeAttribute(),
+            data=models.MapAttribute(default=dict, blank=True),
+            grade=models.ExtractedAttribute("data__grade", output=output),
+            price=models.ExtractedAttribute(
+                "data__price", output=models.DecimalAttribute(validators=[MinValueValidator(0)])
+            ),
+            title=models.ExtractedAttribute("data__title", null=False),
+        )
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"title": "T", "grade": "c"}, "data__grade: Value 'c' is not a valid choice."),
+        ({"title": "T", "price": -1}, "data__price: Ensure this value is greater than or equal to 0."),
+        ({"title": "T", "price": "dear"}, "price takes a decimal number"),
+        ({}, "data__title: This field cannot be null."),
+    ],
+)
+def test_full_clean_holds_what_is_extracted_to_what_was_declared(graded: Any, data: Any, message: str) -> None:
+    """At the document that has it, which is what people enter; nothing is sent."""
+    obj = graded(g="x", data=data)
+    with assert_requests(0), pytest.raises(ValidationError) as found:
+        obj.clean_fields()
+    (said,) = found.value.message_dict["data"]
+    assert said.startswith(message)
+
+
+def test_full_clean_takes_what_fits(graded: Any) -> None:
+    """What may be missing is."""
+    graded(g="x", data={"title": "T", "grade": "a"}).clean_fields()

@@ -12,7 +12,7 @@ from django.core.checks import run_checks
 from django.test import override_settings
 
 from dynamo_single import models
-from dynamo_single.checks.models import check_models
+from dynamo_single.checks.models import check_model, check_models
 from dynamo_single.testing import assert_requests
 from tests.unit.declaring import declare, forgotten, messages
 
@@ -82,6 +82,38 @@ def test_an_index_that_is_not_configured() -> None:
     url = "dynamodb://127.0.0.1:1/single-table?region=us-east-1&indexes=gs1,gs2,gs9"
     with override_settings(DYNAMO_SINGLE={**settings.DYNAMO_SINGLE, "default": url}):
         assert messages(model) == []
+
+
+@pytest.mark.parametrize(
+    ("setting", "way_out"),
+    [
+        (
+            "dynamodb:///tab?region=us-east-1&indexes=gs1",
+            "write indexes=gs1,gs9 in the query of the URL DYNAMO_SINGLE['",
+        ),
+        ({"TABLE_NAME": "tab", "REGION": "us-east-1", "INDEXES": ["gs1"]}, "add 'gs9' to INDEXES of DYNAMO_SINGLE['"),
+    ],
+)
+def test_a_missing_index_is_added_where_the_setting_has_them(setting: object, way_out: str) -> None:
+    """E004's hint fits a URL as well as a dict."""
+    model = declare("Far", ("FAR#{f}", "#X"), {"by_far": models.IndexKey("gs9", "FAR", "{f}")}, f=models.IdAttribute())
+    with override_settings(DYNAMO_SINGLE={**settings.DYNAMO_SINGLE, "default": setting}):
+        (found,) = check_model(model)
+    assert str(found.hint).startswith(f"Its indexes are gs1: {way_out}default']")
+
+
+def test_a_schema_that_no_attribute_has() -> None:
+    """E034, where it would be ignored; a schema that is named, and a class of something else, are none."""
+    data = type("Data", (), {"price": models.NumberAttribute()})
+    assert messages(declare("Plain", ("PLAIN#{p}", "#X"), p=models.IdAttribute(), Data=data)) == [
+        ("dynamo_single.E034", "Plain.Data declares places of a map, and no attribute is held to it.")
+    ]
+    for name, given in {
+        "Named": {"Data": data, "d": models.MapAttribute(schema=data)},
+        "Listed": {"Data": data, "d": models.ListAttribute(schema=data)},
+        "Other": {"Data": type("Data", (), {"price": 5})},
+    }.items():
+        assert messages(declare(name, (f"{name.upper()}#{{p}}", "#X"), p=models.IdAttribute(), **given)) == []
 
 
 @pytest.mark.parametrize("name", ["query", "count", "exists", "save", "objects", "sort_key"])

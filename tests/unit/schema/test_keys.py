@@ -62,7 +62,7 @@ def test_parsing(source: str, variables: tuple[str, ...], head: str) -> None:
         ("A#{}", "{} is not the name of an attribute"),
         ("A#{0}", r"\{0\} is not the name"),
         ("A#{a.}", "{a.} is not the name of an attribute"),
-        ("A#{a[0]}", r"{a\[0\]} leads into a document"),
+        ("A#{a[0]}", r"{a\[0\]} leads into a document.*: value = models\.ExtractedAttribute\(\"a__0\"\)"),
         ("A#{a!r}", "converts with !r"),
         ("A#{a:>8}", "the format '>8' is unknown"),
         ("A#{a:00d}", "the format '00d' is unknown"),

@@ -31,6 +31,7 @@ class Shape:
             raise ConfigurationError(
                 f"The schema of a map is a class that declares its places by attributes, not {shown(declared)}."
             )
+        self.declared = declared
         self.members: dict[str, Attribute | Shape] = dict(_members(declared))
         if not self.members:
             raise ConfigurationError(f"{declared.__qualname__} declares no places: give it attributes.")
@@ -68,6 +69,7 @@ class Elements:
                 "A list has either schema=, for elements that are maps with declared places, or of=, for elements of "
                 "one kind: leave one of them out."
             )
+        self.declared = schema
         self.member: Attribute | Shape
         if schema is not None:
             self.member = Shape(schema)

@@ -320,10 +320,12 @@ def _check_variable(source: str, name: str, spec: str) -> None:
 
 
 def leads_into_a_document(name: str) -> str:
-    """Why no key can name a value inside a document."""
+    """Why no key can name a value inside a document, and what can."""
+    steps = re.findall(r"\w+", name)
+    own = next((step for step in reversed(steps[1:]) if step.isidentifier()), "value")
     return (
         f"{{{name}}} leads into a document, and DynamoDB cannot index nested values. Keep the value in an attribute of "
-        "its own as well, and name that"
+        f'its own as well, and name that: {own} = models.ExtractedAttribute("{"__".join(steps)}")'
     )
 
 
