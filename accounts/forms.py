@@ -310,8 +310,8 @@ class ResetPasswordForm(auth_forms.SetPasswordForm):  # type: ignore[type-arg]  
         """Write password and confirmation together."""
         user: User = self.user
         if not user.has_confirmed_email:
-            # Whoever signed up with another's address may have linked an account, which asks for no password.
-            user.identities = None
+            # Whoever signed up with another's address may have added these, which let somebody in without the password.
+            user.identities = user.more_emails = None
         user.confirm_email()
         super().save(commit)
         return user

@@ -289,14 +289,18 @@ def test_without_a_lifetime_an_address_is_held_for_ever(settings: Any) -> None:
 def test_who_takes_an_unconfirmed_account_over_by_mail_is_alone_in_it(
     squatter: Client, settings: Any, mailoutbox: Any
 ) -> None:
-    """Whoever signed up with another's address and linked an account elsewhere does not get in by that any more."""
+    """Whoever signed up with another's address does not get in by what was added to the account before."""
     settings.ACCOUNTS = {"UNCONFIRMED_MAY_LOG_IN": True, "LOGIN_WITH": ["email", "username", "google"]}
-    User.objects.get_by_identifier("Mike").logins.add("google", "1089")
+    logins = User.objects.get_by_identifier("Mike").logins
+    logins.add("google", "1089")
+    logins.add("email", "squatter@example.com")
     set_new_password(mailoutbox)
     mike = User.objects.get_by_identifier(MIKE)
-    assert (mike.identities, mike.has_confirmed_email) == (None, True)
+    assert (mike.identities, mike.more_emails, mike.has_confirmed_email) == (None, None, True)
     with pytest.raises(User.DoesNotExist):
         User.objects.get_by_identity("google", "1089")
+    with pytest.raises(User.DoesNotExist):
+        User.objects.get_by_identifier("squatter@example.com")
 
 
 def test_who_confirmed_the_address_keeps_accounts_elsewhere_with_a_new_password(settings: Any, mailoutbox: Any) -> None:
