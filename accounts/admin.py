@@ -110,7 +110,7 @@ class UserAdmin(DynamoModelAdmin, auth_admin.UserAdmin):  # type: ignore[type-ar
         return super().get_form(request, obj, change=change, **kwargs)
 
     @admin.display(description=_("Ways to log in"))
-    def ways(self, user: Any) -> str:
+    def ways(self, user: User) -> str:
         """The kinds and what is typed or known elsewhere. Sends nothing."""
         waits = f" ({_('not confirmed')})"
         shown = (

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.contrib.auth.backends import BaseBackend
@@ -50,7 +49,11 @@ class EmailOrUsernameBackend(StoredPermissions, BaseBackend):
 
     @sensitive_variables("username", "password", "identifiers")
     def authenticate(
-        self, request: HttpRequest | None, username: str | None = None, password: str | None = None, **identifiers: Any
+        self,
+        request: HttpRequest | None,
+        username: str | None = None,
+        password: str | None = None,
+        **identifiers: object,
     ) -> User | None:
         """The user of this identifier and password, if active.
 
@@ -66,7 +69,7 @@ class EmailOrUsernameBackend(StoredPermissions, BaseBackend):
         request: HttpRequest | None,
         username: str | None = None,
         password: str | None = None,
-        **identifiers: Any,
+        **identifiers: object,
     ) -> User | None:
         """See ``authenticate()``; a password is hashed in a thread."""
         if type(self).authenticate is not EmailOrUsernameBackend.authenticate:

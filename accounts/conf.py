@@ -9,7 +9,6 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib.util import find_spec
-from typing import Any
 
 from django.conf import settings
 from django.core.signals import setting_changed
@@ -106,7 +105,7 @@ def _read() -> AccountSettings:
     return found
 
 
-def _forget(*, setting: str, **_: Any) -> None:
+def _forget(*, setting: str, **_: object) -> None:
     if setting == "ACCOUNTS":
         _read.cache_clear()
 

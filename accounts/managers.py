@@ -41,7 +41,7 @@ class UserManager(BaseUserManager[U]):
     """Makes users, and finds them by what they log in with."""
 
     def create_user(
-        self, username: str, email: str | None = None, password: str | None = None, **extra_fields: Any
+        self, username: str, email: str | None = None, password: str | None = None, **extra_fields: object
     ) -> U:
         """Django's: one transaction. ``confirmed`` says what is known of the address, also for ``create_superuser()``.
 
@@ -60,7 +60,7 @@ class UserManager(BaseUserManager[U]):
         return super().create_user(username, email, password, **extra_fields)
 
     async def acreate_user(
-        self, username: str, email: str | None = None, password: str | None = None, **extra_fields: Any
+        self, username: str, email: str | None = None, password: str | None = None, **extra_fields: object
     ) -> U:
         """See ``create_user()``."""
         try:
@@ -129,7 +129,12 @@ class UserManager(BaseUserManager[U]):
 
     # Private to Django.
     def _create_user_object(
-        self, username: str, email: str | None, password: str | None, confirmed: bool | None = None, **extra_fields: Any
+        self,
+        username: str,
+        email: str | None,
+        password: str | None,
+        confirmed: bool | None = None,
+        **extra_fields: object,
     ) -> U:
         if username and "@" in username:
             raise InvalidValue(

@@ -29,7 +29,7 @@ class OwnFormView(LoginRequiredMixin, FormView):  # type: ignore[type-arg]  # no
 
     success_url = reverse_lazy("account")
 
-    def get_form_kwargs(self) -> dict[str, object]:
+    def get_form_kwargs(self) -> dict[str, Any]:
         """The form checks the user's password."""
         return {**super().get_form_kwargs(), "user": self.request.user, "request": self.request}
 

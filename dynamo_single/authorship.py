@@ -82,7 +82,7 @@ def _user_of(request: HttpRequest) -> tuple[Any, Any]:
     return _known(request.user)
 
 
-def _known(user: Any) -> tuple[Any, Any]:
+def _known(user: object) -> tuple[object, object]:
     """The model and the ``pk`` of an object, or a ``pk`` alone."""
     is_object = isinstance(user, Model)  # a lazy one too
     return user.__class__ if is_object else None, getattr(user, "pk", user)
@@ -106,7 +106,7 @@ def _read(request: HttpRequest, content: Iterator[Any]) -> Iterator[Any]:
         yield chunk
 
 
-async def _aread(request: HttpRequest, content: AsyncIterator[Any]) -> AsyncIterator[Any]:
+async def _aread(request: HttpRequest, content: AsyncIterator[object]) -> AsyncIterator[object]:
     while True:
         with _acting(lambda: _user_of(request)):
             chunk = await anext(content, _END)

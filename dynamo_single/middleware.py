@@ -85,7 +85,7 @@ class RequestCostMiddleware:
         return response
 
 
-def _listen(watch: _Watch, content: Iterator[Any]) -> Iterator[object]:
+def _listen(watch: _Watch, content: Iterator[object]) -> Iterator[object]:
     try:
         while True:
             with listening(watch):
@@ -97,7 +97,7 @@ def _listen(watch: _Watch, content: Iterator[Any]) -> Iterator[object]:
         watch.report()
 
 
-async def _alisten(watch: _Watch, content: AsyncIterator[Any]) -> AsyncIterator[Any]:
+async def _alisten(watch: _Watch, content: AsyncIterator[object]) -> AsyncIterator[object]:
     try:
         while True:
             with listening(watch):
@@ -214,7 +214,7 @@ def _listed(found: Mapping[str, int]) -> str:
     return "; ".join(shown) + (f"; and {len(most) - _SHOWN} more" if len(most) > _SHOWN else "")
 
 
-def _key(table: str, values: Mapping[str, Any]) -> _Key:
+def _key(table: str, values: Mapping[str, object]) -> _Key:
     return _Key(table, *single_key.key_of(values))
 
 

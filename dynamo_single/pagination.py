@@ -167,7 +167,7 @@ class CursorListMixin:
         kwargs.setdefault("max_requests", self.paginate_max_requests)
         return self.paginator_class(queryset, per_page, orphans, allow_empty_first_page, **kwargs)
 
-    def paginate_queryset(self, queryset: Any, page_size: int) -> tuple[CursorPaginator, CursorPage, Any, bool]:
+    def paginate_queryset(self, queryset: object, page_size: int) -> tuple[CursorPaginator, CursorPage, Any, bool]:
         """The page that the request asks for, as Django's list views take it."""
         view: Any = self
         paginator = view.get_paginator(

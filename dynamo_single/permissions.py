@@ -126,11 +126,11 @@ class StoredPermissions(_Base):
     no permissions, and none for inactive users.
     """
 
-    def get_user_permissions(self, user_obj: Any, obj: Any = None) -> set[str]:
+    def get_user_permissions(self, user_obj: object, obj: object = None) -> set[str]:
         """The permissions that are stored with the user; a superuser has all."""
         return run(self._permissions(user_obj, obj, "user"))
 
-    def get_group_permissions(self, user_obj: Any, obj: Any = None) -> set[str]:
+    def get_group_permissions(self, user_obj: object, obj: object = None) -> set[str]:
         """The permissions of the user's groups; a superuser has all."""
         return run(self._permissions(user_obj, obj, "group"))
 
@@ -138,7 +138,7 @@ class StoredPermissions(_Base):
         """The user's own permissions and those of the groups."""
         return run(self._all_permissions(user_obj, obj))
 
-    async def _all_permissions(self, user_obj: Any, obj: Any = None) -> set[str]:
+    async def _all_permissions(self, user_obj: Any, obj: object = None) -> set[str]:
         if not _may_have_any(user_obj, obj):
             return set()
         if not hasattr(user_obj, "_perm_cache"):
@@ -149,13 +149,13 @@ class StoredPermissions(_Base):
 
     # Where Django's ModelBackend comes after this class, its own would read SQL tables.
 
-    async def aget_user_permissions(self, user_obj: Any, obj: Any = None) -> set[str]:
+    async def aget_user_permissions(self, user_obj: object, obj: object = None) -> set[str]:
         """See ``get_user_permissions()``."""
         if self._is_overridden("get_user_permissions"):
             return await sync_to_async(self.get_user_permissions)(user_obj, obj)
         return await self._permissions(user_obj, obj, "user")
 
-    async def aget_group_permissions(self, user_obj: Any, obj: Any = None) -> set[str]:
+    async def aget_group_permissions(self, user_obj: object, obj: object = None) -> set[str]:
         """See ``get_group_permissions()``."""
         if self._is_overridden("get_group_permissions"):
             return await sync_to_async(self.get_group_permissions)(user_obj, obj)
@@ -167,11 +167,11 @@ class StoredPermissions(_Base):
             return await sync_to_async(self.get_all_permissions)(user_obj, obj)
         return await self._all_permissions(user_obj, obj)
 
-    def has_perm(self, user_obj: Any, perm: str, obj: Any = None) -> bool:
+    def has_perm(self, user_obj: object, perm: str, obj: object = None) -> bool:
         """Whether the user is active and has the permission."""
         return perm in self.get_all_permissions(user_obj, obj)
 
-    async def ahas_perm(self, user_obj: Any, perm: str, obj: Any = None) -> bool:
+    async def ahas_perm(self, user_obj: object, perm: str, obj: object = None) -> bool:
         """See ``has_perm()``."""
         if self._is_overridden("has_perm"):
             return await sync_to_async(self.has_perm)(user_obj, perm, obj)

@@ -275,7 +275,7 @@ class SessionStore(SessionBase):
             if item is not None:
                 await twin(item, "delete")
 
-    async def _awaited(self, method: Callable[..., T], work: Callable[..., Flow[T]], *given: Any) -> T:
+    async def _awaited(self, method: Callable[..., T], work: Callable[..., Flow[T]], *given: object) -> T:
         """What a method does, awaited; one that a project's class has of its own is called in a thread."""
         name = getattr(method, "__name__", "")
         return await (work(*given) if all_plain(type(self), (name,)) else sync_to_async(method)(*given))

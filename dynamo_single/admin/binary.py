@@ -15,6 +15,7 @@ from django.utils.html import format_html
 
 from dynamo_single.orm.schema.fields.binary import BinaryWidget, size_in_words
 from dynamo_single.orm.schema.fields.fields import BinaryField
+from dynamo_single.orm.schema.kinds import ModelField
 
 if TYPE_CHECKING:
     _Base = ModelAdmin[Any]
@@ -41,7 +42,7 @@ class ShowsBinary(_Base):
         fields = [field for field in self.opts.concrete_fields if isinstance(field, BinaryField)]
         self._binary = {field.name: self._shown(field) for field in fields}
 
-    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+    def formfield_for_dbfield(self, db_field: ModelField, request: HttpRequest, **kwargs: object) -> Any:
         """Django's; bytes are uploaded, and what is stored can be downloaded."""
         if isinstance(db_field, BinaryField):
             kwargs = {"widget": DownloadWidget, **kwargs}
@@ -96,7 +97,7 @@ class ShowsBinary(_Base):
 
         return tuple(map(replaced, fields)) if self._binary else fields
 
-    def _shown(self, field: Any) -> Callable[[Any], str]:
+    def _shown(self, field: ModelField) -> Callable[[Any], str]:
         def shown(obj: Any) -> str:
             size = size_in_words(getattr(obj, field.name))
             if not size or obj._state.adding:

@@ -99,12 +99,12 @@ class KeyInlineFormSet(_FindsRows, BaseInlineFormSet):  # type: ignore[type-arg]
         model: Any = self.model
         return str(model._meta.pk.name)
 
-    def _rows_sent(self) -> list[Any]:
+    def _rows_sent(self) -> list[object]:
         """The row of each sent form; ``None`` for one that is gone, and ``False`` where no key was sent."""
         keys = [self.data.get(f"{self.add_prefix(index)}-{self._key}") for index in range(self.initial_form_count())]
         return [self._stored.get(key) if key else False for key in keys]
 
-    def _keep(self, rows: list[Any]) -> None:
+    def _keep(self, rows: list[object]) -> None:
         gone = {index for index, row in enumerate(rows) if row is None}
         self._gone = tuple(name for index in sorted(gone) if (name := self._name_of(index)))
         if gone:
@@ -178,7 +178,7 @@ def with_members(options: Any, fieldsets: Any) -> list[tuple[object, dict[str, o
     return [(title, {**described, "fields": replaced(described["fields"])}) for title, described in fieldsets]
 
 
-def _shown(field: ModelField) -> Callable[[Any], str] | None:
+def _shown(field: ModelField) -> Callable[[object], str] | None:
     described: Any = getattr(field, "attribute", None)
 
     def members(obj: DynamoModel) -> str:

@@ -27,6 +27,7 @@ from dynamo_single.admin import changes
 from dynamo_single.admin.lists.changelist import KeyPaginator
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.inspection.masking import is_secret
+from dynamo_single.orm.schema.kinds import DynamoModel
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault  # Python's own since 3.13
@@ -54,7 +55,7 @@ def is_in_dynamodb() -> bool:
     return is_stored_in_dynamodb(get_user_model())
 
 
-def is_beside(model: Any) -> bool:
+def is_beside(model: type[DynamoModel]) -> bool:
     """Whether the log is kept in the table of a model, so that one transaction can write both."""
     if not is_in_dynamodb() or not is_stored_in_dynamodb(model):
         return False
@@ -136,7 +137,7 @@ class LoggedModelAdmin(_Base[M]):
         """What the log says about a deletion."""
         return ""
 
-    def history_view(self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None) -> Any:
+    def history_view(self, request: HttpRequest, object_id: str, extra_context: dict[str, object] | None = None) -> Any:
         """An object's log: one Query on the log's index, and one BatchGetItem for the users."""
         if not is_in_dynamodb():
             return super().history_view(request, object_id, extra_context)

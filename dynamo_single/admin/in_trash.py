@@ -19,6 +19,7 @@ from django.utils.translation import gettext_lazy as _
 from msgspec import Struct
 
 from dynamo_single.admin import history, trash
+from dynamo_single.admin.kinds import DynamoModelAdmin
 from dynamo_single.admin.lists.filters import TrashFilter, shows_trash
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.registry import model_of_type
@@ -90,7 +91,7 @@ def named(fields: Iterable[str]) -> list[object]:
 
 
 @display(description=_("deleted with"))
-def taken_with(obj: Any) -> str | None:
+def taken_with(obj: DynamoModel) -> str | None:
     """The object that another one went to the trash with, by its kind and name; by its key where it was not read."""
     if not getattr(obj, "deleted_with", None):
         return None
@@ -192,6 +193,6 @@ def _deleted_by(obj: Any) -> str:
         return str(entry.user_id)
 
 
-def _may_view(modeladmin: Any, request: HttpRequest, obj: DynamoModel) -> bool:
+def _may_view(modeladmin: DynamoModelAdmin, request: HttpRequest, obj: DynamoModel) -> bool:
     responsible = trash.responsible_for(modeladmin, obj)
     return responsible is None or bool(responsible.has_view_permission(request, obj))

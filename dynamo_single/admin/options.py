@@ -41,7 +41,7 @@ from dynamo_single.admin.responses import answered_by
 from dynamo_single.admin.table.objects import LeadsToItem
 from dynamo_single.exceptions import NotSupported, TooManyMatches, UnknownField, UnreadableItem
 from dynamo_single.orm.schema.fields.fields import IdentityField
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.kinds import DynamoModel, ModelField
 from dynamo_single.orm.schema.registry import layout_of
 from dynamo_single.permission_fields import PermissionsField
 
@@ -158,7 +158,7 @@ class DynamoModelAdmin(
             return search.anywhere(queryset, fields, text), False
         return search.by_keys(queryset, fields, text)[0], False
 
-    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: object) -> Any:
+    def formfield_for_dbfield(self, db_field: ModelField, request: HttpRequest, **kwargs: object) -> Any:
         """Django's; permissions are chosen from two searched lists."""
         if isinstance(db_field, PermissionsField):
             kwargs = {"widget": PermissionsFilter(db_field.verbose_name), **kwargs}
@@ -203,21 +203,21 @@ class DynamoModelAdmin(
             return None
         return found
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_change_permission(self, request: HttpRequest, obj: M | None = None) -> bool:
         """As in Django; what is in the trash can only be looked at, restored or deleted for good."""
         return not trash.is_deleted(obj) and super().has_change_permission(request, obj)
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_delete_permission(self, request: HttpRequest, obj: M | None = None) -> bool:
         """As in Django; for what is in the trash, the permission to delete for good."""
         if trash.is_deleted(obj):
             return self.has_hard_delete_permission(request, obj)
         return super().has_delete_permission(request, obj)
 
-    def has_restore_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_restore_permission(self, request: HttpRequest, obj: M | None = None) -> bool:
         """Whether the user may take objects out of the trash."""
         return self._has_permission(request, "restore")
 
-    def has_hard_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_hard_delete_permission(self, request: HttpRequest, obj: M | None = None) -> bool:
         """Whether the user may delete for good what is in the trash."""
         return self._has_permission(request, "hard_delete")
 
@@ -225,7 +225,7 @@ class DynamoModelAdmin(
         user: Any = request.user
         return bool(user.has_perm(f"{self.opts.app_label}.{get_permission_codename(action, self.opts)}"))
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[Any, ...]:
+    def get_readonly_fields(self, request: HttpRequest, obj: M | None = None) -> tuple[Any, ...]:
         """The declared ones, what the app sets itself, and for an existing object what makes up its primary key."""
         declared = super().get_readonly_fields(request, obj)
         automatic = self._automatic(obj)
@@ -238,7 +238,7 @@ class DynamoModelAdmin(
         )
         return found
 
-    def _automatic(self, obj: Any) -> list[str]:
+    def _automatic(self, obj: object) -> list[str]:
         in_key = set() if obj is None else self._key()
         names = []
         for field in self.opts.concrete_fields:
@@ -258,7 +258,7 @@ class DynamoModelAdmin(
             return {*map(str, flatten_fieldsets(self.fieldsets))}
         return {*map(str, flatten_fieldsets([(None, {"fields": self.fields})]))} if self.fields else set()
 
-    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+    def get_fields(self, request: HttpRequest, obj: M | None = None) -> Any:
         """The declared ones, or all: what an existing object belongs to first, what the app sets itself last."""
         names = list(super().get_fields(request, obj))
         if self.fields or obj is None:
@@ -266,7 +266,7 @@ class DynamoModelAdmin(
         chosen = [field.name for field in self.opts.concrete_fields if field.editable and field.attname in self._key()]
         return [*(name for name in chosen if name in names), *(name for name in names if name not in chosen)]
 
-    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+    def get_fieldsets(self, request: HttpRequest, obj: M | None = None) -> Any:
         """The declared ones; to who may only look, sets are shown by their members."""
         declared = super().get_fieldsets(request, obj)
         if obj is None:
@@ -331,7 +331,7 @@ class DynamoModelAdmin(
         """The objects, and below each one the children that go along, for which the same permissions are asked."""
         return trash.deleted_objects(self, request, objs)
 
-    def shown_in_list(self, obj: Any) -> str:
+    def shown_in_list(self, obj: M) -> str:
         """The object's kind and name, with a link to its page."""
         name = capfirst(self.opts.verbose_name)
         try:
@@ -345,7 +345,7 @@ class DynamoModelAdmin(
             return ""
         return str(trash.DELETED if trash.is_deleted(obj) else trash.MOVED)
 
-    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+    def delete_model(self, request: HttpRequest, obj: M) -> None:
         """Delete an object: into the trash first, from there for good."""
         trash.delete(request, obj)
 
@@ -377,7 +377,7 @@ class DynamoModelAdmin(
             self.message_user(request, in_words(request, refusal), messages.ERROR)
             return HttpResponseRedirect(request.get_full_path())
 
-    def render_delete_form(self, request: HttpRequest, context: dict[str, Any]) -> Any:
+    def render_delete_form(self, request: HttpRequest, context: dict[str, object]) -> Any:
         """The page that asks, in words that say whether the object goes to the trash or for good."""
         response: Any = super().render_delete_form(request, context)
         if trash.has_trash(self.model) and self.delete_confirmation_template is None:
@@ -386,7 +386,7 @@ class DynamoModelAdmin(
         return response
 
 
-def _has_times(model: Any) -> bool:
+def _has_times(model: type[DynamoModel]) -> bool:
     return any(isinstance(field, models.DateTimeField) for field in model._meta.concrete_fields)
 
 

@@ -69,7 +69,7 @@ class BoundedSelect(Select):
 class KeysInput(TextInput):
     """Keys of several objects that are typed, separated by commas."""
 
-    def value_from_datadict(self, data: Any, files: Any, name: str) -> list[str]:
+    def value_from_datadict(self, data: Any, files: object, name: str) -> list[str]:
         """The keys."""
         return [key.strip() for key in (data.get(name) or "").split(",") if key.strip()]
 
@@ -169,7 +169,7 @@ class KnowsReferences:
             field.widget.__class__ = bounded
         return field
 
-    def _offered(self, db_field: Any, request: HttpRequest, using: object) -> tuple[Any, bool]:
+    def _offered(self, db_field: Any, request: HttpRequest, using: object) -> tuple[object, bool]:
         """The objects to choose from, and whether a key lists them; sends nothing.
 
         In the order of their own admin if a key serves it, else in that of the key that lists them.

@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from dynamo_single.admin.errors import REFUSALS, in_words
+from dynamo_single.admin.kinds import DynamoModelAdmin
 from dynamo_single.orm.model.sql_references import rows_along
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.schema.kinds import DynamoModel
@@ -45,20 +46,20 @@ def has_trash(model: type[DynamoModel]) -> bool:
     return hasattr(model, "deleted_objects")
 
 
-def is_deleted(obj: Any) -> bool:
+def is_deleted(obj: object) -> bool:
     """Whether the object is in the trash."""
     return bool(getattr(obj, "is_deleted", False))
 
 
-def went_along(queryset: Any, obj: Any) -> Any:
+def went_along(queryset: QuerySet[DynamoModel], obj: DynamoModel) -> Any:
     """Of a queryset of children, those that went to the trash with an object that is there."""
     batch = trash.Batch.of(obj)
     return queryset.with_visibility("deleted").filter(deleted_with=batch.mark, deleted_at=batch.moment)
 
 
 def deleted_objects(
-    modeladmin: Any, request: HttpRequest, objs: Iterable[DynamoModel]
-) -> tuple[list[Any], dict[str, int], set[str], list[Any]]:
+    modeladmin: DynamoModelAdmin, request: HttpRequest, objs: Iterable[DynamoModel]
+) -> tuple[list[object], dict[str, int], set[str], list[object]]:
     """What a deletion takes, as Django's confirmation shows it: names, counts, what permission is lacking for."""
     named: list[Any] = []
     counts: dict[str, int] = {}
@@ -98,7 +99,7 @@ def _kept_by(objects: list[DynamoModel]) -> list[DynamoModel]:
     return run(on_delete.kept_by(objects, trash.live if _goes_to_trash(objects[0]) else purging.listings))
 
 
-def responsible_for(modeladmin: Any, obj: DynamoModel) -> Any:
+def responsible_for(modeladmin: DynamoModelAdmin, obj: DynamoModel) -> Any:
     """The admin of an object's model; none for children that are not registered, as in Django."""
     if isinstance(obj, modeladmin.model):
         return modeladmin
@@ -125,7 +126,7 @@ def delete(request: HttpRequest, obj: DynamoModel) -> None:
         _say_instead(request, text % {"name": obj._meta.verbose_name, "obj": obj})
 
 
-def delete_all(modeladmin: Any, request: HttpRequest, objects: Iterable[DynamoModel]) -> None:
+def delete_all(modeladmin: DynamoModelAdmin, request: HttpRequest, objects: Iterable[DynamoModel]) -> None:
     """Delete each object: one request or transaction each."""
     moved = 0
     for obj in objects:
@@ -149,7 +150,7 @@ def said_instead(request: object, message: object, level: int | str) -> object:
 
 
 @action(permissions=["restore"], description=gettext_lazy("Restore selected %(verbose_name_plural)s"))
-def restore_selected(modeladmin: Any, request: HttpRequest, queryset: QuerySet[DynamoModel]) -> None:
+def restore_selected(modeladmin: DynamoModelAdmin, request: HttpRequest, queryset: QuerySet[DynamoModel]) -> None:
     """Restore each object: one request or transaction each; those that are refused are named and stay."""
     restored = 0
     for obj in queryset:

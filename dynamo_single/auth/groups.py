@@ -44,7 +44,7 @@ class Related:
         self.owner = owner
         self.name = name
 
-    def __get__(self, instance: Any, owner: object) -> Any:
+    def __get__(self, instance: object, owner: object) -> Any:
         return self if instance is None else self._manager_class(self, instance)
 
     def __set__(self, instance: DynamoModel, value: object) -> None:
@@ -184,7 +184,7 @@ class AbstractGroup(models.Model):
         return (self.name,)
 
     async def _hard_deleted(
-        self, terms: Terms, pending: Block | None, origin: Any = None
+        self, terms: Terms, pending: Block | None, origin: object = None
     ) -> tuple[int, dict[str, int]]:
         # Without the group there are no rights, whatever the users hold; that is tidied up afterwards.
         counts = await super()._hard_deleted(terms, pending, origin)
@@ -218,7 +218,7 @@ class AbstractMembership(models.Model):
         """Refused: the user's item decides who is in a group."""
         raise self._refused("saved")
 
-    async def _hard_deleted(self, terms: Terms, pending: Block | None, origin: Any = None) -> NoReturn:
+    async def _hard_deleted(self, terms: Terms, pending: Block | None, origin: object = None) -> NoReturn:
         raise self._refused("deleted")
 
     def _refused(self, done: str) -> NotSupported:

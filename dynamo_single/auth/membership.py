@@ -184,7 +184,7 @@ class RelatedManager:
             await self.aadd(obj)
         return obj, created
 
-    async def _behind(self, name: str, behind: Any, /, *args: object, **kwargs: object) -> Any:
+    async def _behind(self, name: str, behind: object, /, *args: object, **kwargs: object) -> Any:
         """What the model's default manager does; a method of a project's is called in a thread."""
         if is_run() or not all_plain(type(self), (name, "get_queryset")):
             return await local(partial(getattr(behind, name), *args, **kwargs))

@@ -57,7 +57,7 @@ class UserManager(BaseUserManager[U], auth_models.UserManager[U]):
 
     # The two below are private to Django: what create_user() and create_superuser() end in.
 
-    def _create_user(self, username: str, email: str | None, password: str | None, **extra_fields: Any) -> U:
+    def _create_user(self, username: str, email: str | None, password: str | None, **extra_fields: object) -> U:
         user: U = self._create_user_object(username, email, password, **extra_fields)  # type: ignore[attr-defined]  # not in the stubs
         try:
             user.save()
@@ -65,7 +65,7 @@ class UserManager(BaseUserManager[U], auth_models.UserManager[U]):
             raise self._taken(user, error) from error
         return user
 
-    async def _acreate_user(self, username: str, email: str | None, password: str | None, **extra_fields: Any) -> U:
+    async def _acreate_user(self, username: str, email: str | None, password: str | None, **extra_fields: object) -> U:
         if not all_plain(type(self), ("_create_user",)):
             return await sync_to_async(self._create_user)(username, email, password, **extra_fields)
         # Hashing a password takes its time.

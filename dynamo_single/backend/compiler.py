@@ -92,7 +92,7 @@ class SQLCompiler(django_compiler.SQLCompiler):
             rows = [row for row in rows if row[name] in wanted]
         return rows
 
-    def _applied_migrations(self) -> Iterator[list[tuple[Any, ...]]]:
+    def _applied_migrations(self) -> Iterator[list[tuple[object, ...]]]:
         """Yield the rows in one chunk, each with the columns that the queryset selects."""
         names = [expression.target.name for expression, _, _ in self.select]
         yield [tuple(row[name] for name in names) for row in self._rows()]
@@ -138,7 +138,7 @@ class SQLUpdateCompiler(SQLCompiler):
 
     action = "update"
 
-    def execute_returning_sql(self, returning_fields: object) -> list[tuple[Any, ...]]:
+    def execute_returning_sql(self, returning_fields: object) -> list[tuple[object, ...]]:
         """Return nothing for an empty query and refuse every other; Django asks so since 6.0."""
         return [()] * int(self.execute_sql(ROW_COUNT))
 

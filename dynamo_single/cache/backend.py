@@ -160,7 +160,7 @@ class DynamoCache(BaseCache):
         """See ``get_or_set()``; the default is called in the event loop, as Django does."""
         return await self._awaited(self.get_or_set, self._get_or_set, key, default, timeout, version)
 
-    async def _get_or_set(self, key: object, default: Any, timeout: float | None, version: int | None) -> Any:
+    async def _get_or_set(self, key: object, default: object, timeout: float | None, version: int | None) -> Any:
         place = self._place(key, version)
         values, generation = await self._store.values([place], self._version(version))
         if place in values:
@@ -235,7 +235,7 @@ class DynamoCache(BaseCache):
         """See ``clear()``."""
         await self._awaited(partial(self.clear, version=version), partial(self._store.clear, version))
 
-    async def _awaited(self, method: Callable[..., T], work: Callable[..., Flow[T]], *given: Any) -> T:
+    async def _awaited(self, method: Callable[..., T], work: Callable[..., Flow[T]], *given: object) -> T:
         """What a method does, awaited; one that a project's class has of its own is called in a thread."""
         name = getattr(method, "func", method).__name__
         return await (work(*given) if all_plain(type(self), (name,)) else sync_to_async(method)(*given))

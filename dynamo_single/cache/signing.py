@@ -10,19 +10,20 @@ from __future__ import annotations
 import hmac
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any, Final
+from typing import Final
 
 from django.conf import settings
 from django.utils.crypto import constant_time_compare, salted_hmac
 
 from dynamo_single.orm.conditions.terms import Condition, Stored
 from dynamo_single.orm.requests.actions import Item
+from dynamo_single.table.items import AttributeValue
 
 SIGNER: Final = "signer"
 SIGNATURE: Final = "signature"
 
 
-def signed(said: str, pickled: bytes) -> dict[str, Any]:
+def signed(said: str, pickled: bytes) -> AttributeValue:
     """The attributes that sign a value; ``said`` is what else has to stay as it is."""
     secret = settings.SECRET_KEY
     return {SIGNER: {"S": _signer(secret)}, SIGNATURE: {"B": _signature(secret, said, pickled)}}

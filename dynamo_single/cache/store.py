@@ -75,7 +75,7 @@ class Store(Struct, frozen=True):
             values |= await (self._assembled(key, item, version) if is_split else self._value(key, item))
         return values, generation
 
-    async def _value(self, key: ItemKey, head: Item, parts: Iterable[Item] = ()) -> dict[ItemKey, Any]:
+    async def _value(self, key: ItemKey, head: Item, parts: Iterable[Item] = ()) -> dict[ItemKey, object]:
         """The value by its key; nothing, and no such entry any more, if it is not what was signed."""
         try:
             return {key: stored.value_of(head, parts, signs=self.signs)}
@@ -87,7 +87,7 @@ class Store(Struct, frozen=True):
     def _is_live(self, generation: int) -> Condition:
         return stored.is_live(generation, signs=self.signs)
 
-    async def _assembled(self, key: ItemKey, head: Item, version: int | None) -> dict[ItemKey, Any]:
+    async def _assembled(self, key: ItemKey, head: Item, version: int | None) -> dict[ItemKey, object]:
         for _ in range(ATTEMPTS):
             wanted = part_keys(head)
             parts = {key: item async for items in self._read(wanted) for key, item in items.items()}

@@ -50,7 +50,7 @@ def check_lists(app_configs: Sequence[AppConfig] | None = None, **kwargs: object
     ]
 
 
-def check_login_required(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
+def check_login_required(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
     """W909: Django's middleware that asks everybody to log in, which asks before a page of the admin can answer."""
     if not apps.is_installed("django.contrib.admin"):
         return []
@@ -137,7 +137,7 @@ def _refused(ask: Callable[[], Any]) -> str:
     return ""
 
 
-def _warning(model_admin: Any, what: str, why: str, hint: str) -> Warning:
+def _warning(model_admin: object, what: str, why: str, hint: str) -> Warning:
     return Warning(
         f"{what} is answered by no key, and the page would say so: {why}",
         hint=hint,

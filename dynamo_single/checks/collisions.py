@@ -6,7 +6,7 @@ enforced when an object is written; a creation under a key that is taken is refu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, product
 from typing import Any, Final
 
@@ -103,7 +103,7 @@ def _possible(model: type[DynamoModel], layout: ModelLayout) -> list[Pair]:
     return [*found, *((in_shards(partition), sort) for partition, sort in found)]
 
 
-def _filled_with(attributes: dict[str, Any], pair: Pair) -> list[Pair]:
+def _filled_with(attributes: Mapping[str, object], pair: Pair) -> list[Pair]:
     parts = {part.name: part for template in pair for part in template.parts}
     known = {name: found for name, part in parts.items() if (found := _known(attributes[name], part))}
     count = 1

@@ -6,7 +6,7 @@ W911: a partition that is written as that of another model's objects, but for th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.core.checks import Error, Warning
 from django.db.models import CASCADE, SET_DEFAULT, SET_NULL
@@ -19,6 +19,9 @@ from dynamo_single.orm.schema.encoding.keys import KeyPart, Template
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 from dynamo_single.orm.schema.referrers import Referrers, references
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.schema.fields.fields import ReferenceField
 
 
 def check_on_delete(model: type[DynamoModel]) -> Iterator[Error]:
@@ -73,7 +76,7 @@ def check_partitions(model: type[DynamoModel]) -> Iterator[Warning]:
             )
 
 
-def _differing(own: Template, theirs: Template, field: Any, alone: bool) -> list[tuple[KeyPart, KeyPart]]:
+def _differing(own: Template, theirs: Template, field: ReferenceField, alone: bool) -> list[tuple[KeyPart, KeyPart]]:
     """The values that two templates write in different formats; none unless all else is the same.
 
     ``alone`` says that a single value is the whole identity of what the reference leads to.
@@ -161,7 +164,7 @@ def _expires(model: Any) -> bool:
     return name is not None and not model._meta.get_field(name).attribute.provisional
 
 
-def _goes(field: Any) -> bool:
+def _goes(field: ReferenceField) -> bool:
     return field.remote_field.on_delete is CASCADE
 
 

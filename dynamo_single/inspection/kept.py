@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import Struct
 
@@ -21,6 +21,9 @@ from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.kinds import DynamoModel
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.schema.children import Children
 
 #: Partitions that are named of what lies in several, as in shards.
 _PARTITIONS: Final = 20
@@ -63,7 +66,7 @@ def counters_of(model: type[DynamoModel], item: Item) -> list[Kept]:
     )
 
 
-def followers_of(model: type[DynamoModel], pk: Any, masks: Masks) -> Iterator[Partition]:
+def followers_of(model: type[DynamoModel], pk: object, masks: Masks) -> Iterator[Partition]:
     """The partitions of the items that have copies of an object, and of those that it counts.
 
     Those that no key finds, those with a secret in their key and the trash, which has everybody's, are left out.
@@ -90,7 +93,7 @@ def _together(found: Iterable[Kept]) -> list[Kept]:
     return [(", ".join(dict.fromkeys(each)), key, model) for (key, model), each in names.items()]
 
 
-def _children(children: Any, pk: Any) -> list[Any]:
+def _children(children: Children, pk: object) -> list[DynamoModel]:
     return [child_counters.live_children(children, pk)]
 
 

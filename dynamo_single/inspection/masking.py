@@ -80,7 +80,7 @@ class Masks:
                 return self._of(copied.source.field.model._meta.concrete_model, copied.source.name)
         return False
 
-    def _inside(self, model: type[DynamoModel] | None, value: Mapping[str, Any]) -> dict[str, Any]:
+    def _inside(self, model: type[DynamoModel] | None, value: Mapping[str, Any]) -> dict[str, object]:
         if "M" in value:
             return {
                 "M": {

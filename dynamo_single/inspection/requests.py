@@ -14,6 +14,7 @@ from dynamo_single.costs import Cost
 from dynamo_single.inspection.masking import MASK, Masks
 from dynamo_single.inspection.secrets import masked_text
 from dynamo_single.table import single_key
+from dynamo_single.table.items import Parameters
 from dynamo_single.table.listeners import SentRequest
 
 #: Keys of one request that are shown before the rest is only counted.
@@ -68,7 +69,7 @@ def _written(action: Mapping[str, Any]) -> Mapping[str, Any]:
     return found
 
 
-def _key(alias: str, key: Mapping[str, Any], masks: Masks) -> str:
+def _key(alias: str, key: Mapping[str, object], masks: Masks) -> str:
     partition, sort = single_key.key_of(key)
     shown = masked_text(alias, partition, masks)
     return f"{shown} / {sort if shown == partition else MASK}"
@@ -90,5 +91,5 @@ def _condition(alias: str, condition: str, params: Mapping[str, Any], masks: Mas
     return _PLACEHOLDER.sub(word, condition)
 
 
-def _name(placeholder: str, params: Mapping[str, Any]) -> str:
+def _name(placeholder: str, params: Parameters) -> str:
     return str(params.get("ExpressionAttributeNames", {}).get(placeholder, placeholder))

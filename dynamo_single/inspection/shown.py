@@ -27,6 +27,7 @@ from dynamo_single.orm.schema.encoding.values import item_size
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import AccessKey
 from dynamo_single.table import names, single_key
+from dynamo_single.table.items import StoredValue
 
 #: Characters of a value that a list of items shows.
 SHORT: Final = 60
@@ -164,7 +165,7 @@ def keys_of(alias: str, item: Item, indexes: Iterable[str], masks: Masks) -> Ite
         )
 
 
-def _key_text(value: Mapping[str, Any]) -> str:
+def _key_text(value: StoredValue) -> str:
     ((kind, held),) = value.items()
     return base64.b64encode(held).decode() if kind == "B" else str(held)
 

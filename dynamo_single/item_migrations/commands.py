@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
 from django.conf import settings
@@ -31,6 +31,9 @@ from dynamo_single.item_migrations.run import Run, running
 from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.filled.knowledge import GRACE
 from dynamo_single.orm.schema import registry
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
 
 #: How Django names a model that a state lacks, where it looks at all references, and where it makes a column.
 _UNRESOLVED = re.compile(r"(?:lazy reference to|Related model) '([^']+)'")
@@ -105,7 +108,7 @@ class MakemigrationsMixin(WithAutodetector):
                 )
         return super().handle(*app_labels, **options)
 
-    def write_migration_files(self, changes: dict[str, list[Any]], *args: Any, **kwargs: Any) -> None:
+    def write_migration_files(self, changes: dict[str, list[Any]], *args: object, **kwargs: object) -> None:
         """Write them, and say what a project may want besides."""
         command: Any = super()
         this: Any = self
@@ -128,7 +131,7 @@ class MigrateMixin(WithAutodetector):
     stdout: Any
     _is_line_open = False
 
-    def add_arguments(self, parser: Any) -> None:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         """Add what work on items is told."""
         command: Any = super()
         command.add_arguments(parser)
@@ -155,7 +158,7 @@ class MigrateMixin(WithAutodetector):
             "--grace", type=float, default=GRACE, help="seconds before --finish drops what went (%(default)s)"
         )
 
-    def execute(self, *args: Any, **options: Any) -> Any:
+    def execute(self, *args: object, **options: object) -> Any:
         """Run the checks and the command: a check need not name what is about to be applied."""
         command: Any = super()
         with running(Run()):

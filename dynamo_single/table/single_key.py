@@ -157,7 +157,7 @@ def _batch(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {**_named(dict(entry)), "Keys": [stored(key) for key in entry["Keys"]]}
 
 
-def _writes(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _writes(entries: list[dict[str, Any]]) -> list[dict[str, object]]:
     return [{kind: _one(write) for kind, write in entry.items()} for entry in entries]
 
 
@@ -211,7 +211,7 @@ def _compared(text: str, params: Mapping[str, Any]) -> dict[str, Any]:
     return {"ExpressionAttributeValues": values} if values else {}
 
 
-def _own_partition(params: Parameters) -> dict[str, Any]:
+def _own_partition(params: Parameters) -> Parameters:
     """A Query of the partition of migrations, as a Scan; any other partition has one item at the most."""
     found = _PARTITION.fullmatch(params.get("KeyConditionExpression", ""))
     values = params.get("ExpressionAttributeValues", {})
@@ -267,7 +267,7 @@ def _responses(operation: str, responses: Any) -> Any:
     return [_unwritten(each) for each in responses]
 
 
-def _unwritten(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _unwritten(entry: Mapping[str, Any]) -> Parameters:
     """An entry of an answer that holds an item, or a key, if it does."""
     return {name: read(value) if name in ("Item", "Key") and value else value for name, value in entry.items()}
 

@@ -22,7 +22,7 @@ from django.utils.asyncio import async_unsafe
 from dynamo_single.conf import TableSettings, table_settings
 from dynamo_single.exceptions import Conflict, TableUnavailable, Throttled
 from dynamo_single.table import errors, flow, listeners, redirects, single_key, transport
-from dynamo_single.table.items import Parameters
+from dynamo_single.table.items import Parameters, Response
 from dynamo_single.table.listeners import HEARD, INTERCEPTING
 from dynamo_single.table.pages import PageForm, untyped
 from dynamo_single.table.pynamodb import PynamodbTable
@@ -115,7 +115,7 @@ class Table:
                 logger.warning("%s", told)
             raise
 
-    async def ask_patiently(self, request: Request) -> dict[str, Any]:
+    async def ask_patiently(self, request: Request) -> Response:
         """``send_patiently()`` for a coroutine."""
         for attempt in range(CONFLICT_ATTEMPTS - 1):
             try:
@@ -126,7 +126,7 @@ class Table:
         return await self.ask(request)
 
     @async_unsafe("A request would hold up the event loop: use the method's asynchronous twin, or sync_to_async().")
-    def call(self, operation: str, params: Parameters, form: PageForm | None = None) -> dict[str, Any]:
+    def call(self, operation: str, params: Parameters, form: PageForm | None = None) -> Response:
         """Send one request; botocore's errors pass through. What it consumed is always asked for.
 
         By that an answer is known for DynamoDB's (``answers.read()``).

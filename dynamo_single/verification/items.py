@@ -18,7 +18,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import ExtractedAttribute
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
-from dynamo_single.table.items import NewItem
+from dynamo_single.table.items import Item, NewItem
 from dynamo_single.table.sentences import Sentence, joined, literal, sentence
 from dynamo_single.verification.findings import Finding, Kind, Others, Subject
 
@@ -143,7 +143,7 @@ def _kind(subject: Subject, stored: dict[str, Any]) -> Kind:
     return "index key"
 
 
-def _text(index: str, pair: tuple[str, str], stored: dict[str, Any], right: dict[str, Any]) -> Sentence:
+def _text(index: str, pair: tuple[str, str], stored: Item, right: Item) -> Sentence:
     return sentence(
         _("On %(index)s it has %(stored)s, and its attributes give %(right)s."),
         index=index,
@@ -152,7 +152,7 @@ def _text(index: str, pair: tuple[str, str], stored: dict[str, Any], right: dict
     )
 
 
-def _said(pair: tuple[str, str], found: dict[str, Any]) -> Sentence:
+def _said(pair: tuple[str, str], found: Item) -> Sentence:
     if not found:
         return sentence(_("no key"))
     return joined(

@@ -90,7 +90,7 @@ class Examined(Struct, frozen=True):
     after: Mapping[str, Any] | None
 
 
-def examine(table: Table, *, limit: int, after: Mapping[str, Any] | None = None) -> Examined:
+def examine(table: Table, *, limit: int, after: Mapping[str, object] | None = None) -> Examined:
     """What is wrong in a part of a table: reads at most ``limit`` of its items and writes nothing.
 
     One strongly consistent Scan, and what ``verify()`` sends for its items.
@@ -193,7 +193,7 @@ class _Walk(Struct):
         answers = self.paced(self.table.send_patiently, request)["Responses"]
         return [answer["Item"] for answer in answers if answer.get("Item")]
 
-    def paced(self, work: Callable[..., Any], *given: object) -> Any:
+    def paced(self, work: Callable[..., object], *given: object) -> Any:
         """The result of requests, after as long a pause as they have to be followed by."""
 
         def note(request: SentRequest) -> None:

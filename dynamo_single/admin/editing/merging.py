@@ -25,12 +25,12 @@ class MergesEdits(_Base):
         super().__init__(*args, **kwargs)
         self.form = _merging(self.form)
 
-    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: object) -> Any:
         """Django's form of an object; a class that is given is made one that merges."""
         admin: Any = super()
         return admin.get_form(request, obj, change=change, **_with_merging(obj, kwargs))
 
-    def get_formset(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
+    def get_formset(self, request: HttpRequest, obj: Any = None, **kwargs: object) -> Any:
         """Django's formset of an inline; so is the class of its forms."""
         inline: Any = super()
         return inline.get_formset(request, obj, **_with_merging(obj, kwargs))
@@ -47,7 +47,7 @@ def _with_merging(obj: DynamoModel, given: dict[str, object]) -> dict[str, objec
     return given if obj is None or "form" not in given else {**given, "form": _merging(given["form"])}
 
 
-def _merging(form: Any) -> Any:
+def _merging(form: object) -> Any:
     """The form's class with the hidden field; what is no model's form stays, for Django's check to report it."""
     if not isinstance(form, type) or issubclass(form, MergingModelForm) or not issubclass(form, BaseModelForm):
         return form

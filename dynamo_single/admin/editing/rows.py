@@ -8,6 +8,7 @@ from django.contrib.admin import ModelAdmin
 from django.http import HttpRequest
 
 from dynamo_single.orm.schema.fields.shaped import form_class_of
+from dynamo_single.orm.schema.kinds import ModelField
 
 if TYPE_CHECKING:
     _Base = ModelAdmin[Any]
@@ -18,7 +19,7 @@ else:
 class HasRows(_Base):
     """Has a row for each declared place of a map, and for each element of a list whose elements are declared."""
 
-    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: object) -> Any:
+    def formfield_for_dbfield(self, db_field: ModelField, request: HttpRequest, **kwargs: object) -> Any:
         """Django's; what is declared of a map or a list decides on the class of its field."""
         form_class = form_class_of(getattr(db_field, "attribute", None))
         if form_class is not None:

@@ -49,7 +49,7 @@ class SavesAtOnce(_Base):
         request: HttpRequest,
         object_id: str | None = None,
         form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
+        extra_context: dict[str, object] | None = None,
     ) -> Any:
         """The form to add or change an object; a save that DynamoDB refuses comes back as the form's error."""
         shown = partial(super().changeform_view, request, object_id, form_url, extra_context)
@@ -74,7 +74,7 @@ class SavesAtOnce(_Base):
             request._refused_save = refusal, in_words(request, refusal)  # type: ignore[attr-defined]
             return shown()
 
-    def _at_once(self, request: Any, shown: Callable[[], Any]) -> Any:
+    def _at_once(self, request: Any, shown: Callable[[], object]) -> Any:
         if request.method != "POST" or not self.save_at_once:
             return shown()
         try:
@@ -111,7 +111,7 @@ class SavesAtOnce(_Base):
             refused_row(formsets, refused[0])
         return formsets, inlines
 
-    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+    def save_related(self, request: HttpRequest, form: Any, formsets: object, change: bool) -> None:
         """Save the inlines; relations of many to many, whose edges have to be read, once everything else is written."""
         saved = _form_of(request)
         if saved is None:
@@ -140,7 +140,7 @@ class SavesAtOnce(_Base):
         self._finish(request)
         return super().response_change(request, obj)
 
-    def _logged(self, request: HttpRequest, log: Callable[[], Any]) -> Any:
+    def _logged(self, request: HttpRequest, log: Callable[[], object]) -> Any:
         if history.is_in_dynamodb() and not history.is_beside(self.model):
             self._finish(request)
         # In SQL it is written first: its transaction is taken back if this one fails.

@@ -24,7 +24,7 @@ def shown(fieldsets: Any, hidden_field: str = READ_VERSION) -> Any:
     return [*others, (title, {**described, "fields": [*described["fields"], hidden_field]})]
 
 
-def hidden(fieldsets: Any, hidden_field: str = READ_VERSION) -> list[tuple[object, dict[str, Any]]]:
+def hidden(fieldsets: Any, hidden_field: str = READ_VERSION) -> list[tuple[object, dict[str, object]]]:
     """The fieldsets without it, for who may only look."""
     return [
         (title, {**described, "fields": [name for name in described["fields"] if name != hidden_field]})

@@ -15,6 +15,7 @@ from dynamo_single import clock
 from dynamo_single.admin import trash
 from dynamo_single.admin.errors import REFUSALS, in_words
 from dynamo_single.admin.jobs.models import KEPT, TOLD, AdminJob
+from dynamo_single.admin.kinds import DynamoModelAdmin
 from dynamo_single.orm.schema.kinds import DynamoModel
 
 #: What can be done in batches, and the permission that a model's admin is asked for.
@@ -25,7 +26,7 @@ BATCH: Final = 25
 SECONDS: Final = 2.0
 
 
-def begin(request: HttpRequest, modeladmin: Any, action: str, keys: Sequence[str]) -> AdminJob:
+def begin(request: HttpRequest, modeladmin: DynamoModelAdmin, action: str, keys: Sequence[str]) -> AdminJob:
     """Store a job: one PutItem. Nothing is done yet."""
     return AdminJob.objects.create(
         user_key=str(request.user.pk),
@@ -36,12 +37,12 @@ def begin(request: HttpRequest, modeladmin: Any, action: str, keys: Sequence[str
     )
 
 
-def is_allowed(request: HttpRequest, modeladmin: Any, action: str, obj: DynamoModel | None = None) -> bool:
+def is_allowed(request: HttpRequest, modeladmin: DynamoModelAdmin, action: str, obj: DynamoModel | None = None) -> bool:
     """Whether the user may do it now, at all or with an object."""
     return bool(getattr(modeladmin, f"has_{ACTIONS[action]}_permission")(request, obj))
 
 
-def carry_on(request: HttpRequest, modeladmin: Any, job: AdminJob) -> None:
+def carry_on(request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) -> None:
     """Do the next batches, for about ``SECONDS``; how far the job is, is stored after each.
 
     A batch is a BatchGetItem, what each object takes, and an UpdateItem; to delete, each takes what the question before

@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 
 from dynamo_single.admin.jobs import carrying
 from dynamo_single.admin.jobs.models import TOLD, AdminJob
+from dynamo_single.admin.kinds import DynamoModelAdmin
 from dynamo_single.exceptions import InvalidValue, StaleObject
 
 
@@ -80,7 +81,7 @@ def _discard_messages(request: HttpRequest) -> None:
     request.__dict__.pop("_said_of_trash", None)
 
 
-def _page(site: AdminSite, request: HttpRequest, modeladmin: Any, job: AdminJob) -> HttpResponseBase:
+def _page(site: AdminSite, request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) -> HttpResponseBase:
     names = {"count": job.total, "items": modeladmin.opts.verbose_name_plural}
     titles = {
         "delete": _("Delete %(count)d %(items)s"),

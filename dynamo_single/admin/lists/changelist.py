@@ -114,7 +114,7 @@ class KeyChangeList(ChangeList):
             return qs.select_related(*references) if references else qs
         return super().apply_select_related(qs)
 
-    def _field(self, column: Any) -> Any:
+    def _field(self, column: object) -> Any:
         names = {field.name: field for field in self.lookup_opts.concrete_fields}
         return names.get(column) if isinstance(column, str) else None
 
@@ -230,7 +230,7 @@ class KeyChangeList(ChangeList):
         if self.show_all and self.result_count <= self.list_max_show_all and self.result_count > self.list_per_page:
             self.result_list = list(self.queryset)
 
-    def _count(self, page: Any) -> int:
+    def _count(self, page: object) -> int:
         known = self.paginator.__dict__  # which holds the count where the page tells it
         try:
             if "count" not in known:
@@ -348,7 +348,7 @@ def _is_action(request: HttpRequest) -> bool:
     return request.method == "POST" and "_save" not in request.POST
 
 
-def _asks_rows(spec: Any) -> bool:
+def _asks_rows(spec: object) -> bool:
     """Whether a filter's choices are what the rows have."""
     return isinstance(spec, AllValuesFieldListFilter | MembersListFilter)
 

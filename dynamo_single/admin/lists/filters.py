@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.contrib.admin import (
     AllValuesFieldListFilter,
@@ -17,11 +17,15 @@ from django.db.models import Count
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from dynamo_single.admin.kinds import KeyChangeList
 from dynamo_single.admin.lists import holding
 from dynamo_single.admin.references import as_listed
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.orm.schema.fields.fields import ReferenceField, SetField
 from dynamo_single.orm.schema.kinds import ModelField
+
+if TYPE_CHECKING:
+    from django.contrib.admin.views.main import ChangeList
 
 
 class TrashFilter(SimpleListFilter):
@@ -30,11 +34,11 @@ class TrashFilter(SimpleListFilter):
     title = _("state")
     parameter_name = "trash"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+    def lookups(self, request: HttpRequest, model_admin: object) -> list[tuple[str, Any]]:
         """The one state beside the live ones."""
         return [("yes", _("In the trash"))]
 
-    def choices(self, changelist: Any) -> Iterator[Any]:
+    def choices(self, changelist: ChangeList) -> Iterator[Any]:
         """The live ones are shown unless the trash is asked for."""
         everything, *states = super().choices(changelist)
         yield {**everything, "display": _("Live")}
@@ -55,7 +59,7 @@ def shows_trash(request: HttpRequest) -> bool:
     return bool(request.GET.get(TrashFilter.parameter_name))
 
 
-def count_choices(spec: Any, changelist: Any) -> dict[str, int]:
+def count_choices(spec: Any, changelist: ChangeList) -> dict[str, int]:
     """How many rows each choice of a ``SimpleListFilter`` leaves, each counted by itself.
 
     Django counts the rows whose keys are among those of each choice, by a subquery.
@@ -88,7 +92,7 @@ def count_references(spec: Any, changelist: Any) -> dict[str, int]:
     return {**found, "__c": counts[None]} if spec.include_empty_choice else found
 
 
-def _by_value(spec: FieldListFilter, changelist: Any, name: str) -> Counter[Any]:
+def _by_value(spec: FieldListFilter, changelist: KeyChangeList, name: str) -> Counter[object]:
     listed = changelist.get_queryset(spec.request, exclude_parameters=spec.expected_parameters())
     counts: Counter[Any] = Counter()
     for value, count in listed.order_by().values_list(name).annotate(rows=Count("pk")):
@@ -136,7 +140,7 @@ class ReferenceListFilter(RelatedFieldListFilter):
         attribute = field.target_field.attname
         return [(getattr(each, attribute), str(each)) for each in found] if len(found) <= limit else []
 
-    def get_facet_queryset(self, changelist: Any) -> dict[str, int]:
+    def get_facet_queryset(self, changelist: ChangeList) -> dict[str, int]:
         """How many rows refer to each object, and to none."""
         return count_references(self, changelist)
 
@@ -172,7 +176,7 @@ class MembersListFilter(FieldListFilter):
         counts = _by_value(self, changelist, str(self.field_path))
         return {f"{number}__c": counts[member] for number, member in enumerate(self._members())}
 
-    def choices(self, changelist: Any) -> Iterator[Any]:
+    def choices(self, changelist: ChangeList) -> Iterator[Any]:
         """All, and each member."""
         counts = self.get_facet_queryset(changelist) if changelist.add_facets else None
         everything = changelist.get_query_string(remove=[self.lookup_kwarg])

@@ -10,6 +10,7 @@ from typing import Any
 from django.http import HttpRequest
 from msgspec.structs import replace
 
+from dynamo_single.admin.kinds import DynamoModelAdmin
 from dynamo_single.admin.references import is_exact
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.plan.advice import propose, word_query
@@ -44,13 +45,13 @@ def begin(request: HttpRequest) -> None:
     request.__dict__[_NAME] = {}
 
 
-def begin_unless_begun(request: Any) -> None:
+def begin_unless_begun(request: HttpRequest) -> None:
     """The same for a list that is made outside of its page, by a view of a project's own."""
     if _NAME not in request.__dict__:
         begin(request)
 
 
-def attached(request: Any, model_admin: Any, queryset: Any) -> Any:
+def attached(request: object, model_admin: Any, queryset: Any) -> Any:
     """A queryset that may be answered of held rows; the same where the page does not hold any."""
     held = request.__dict__.get(_NAME)
     limit = limit_of(model_admin)
@@ -81,7 +82,7 @@ def hold(queryset: Any) -> None:
     run(objects.hold(state_of(queryset.order_by())))
 
 
-def to_act_on(request: HttpRequest, model_admin: Any, queryset: QuerySet[DynamoModel]) -> Any:
+def to_act_on(request: HttpRequest, model_admin: DynamoModelAdmin, queryset: QuerySet[DynamoModel]) -> Any:
     """The rows that an action works on, as a queryset that keys answer: nothing is written by what is only held.
 
     Of a list that was answered in memory, these are the rows by their primary keys.

@@ -10,6 +10,7 @@ from django.contrib.admin.utils import label_for_field
 from django.utils.translation import gettext as _
 from msgspec import Struct
 
+from dynamo_single.admin.kinds import KeyChangeList
 from dynamo_single.admin.lists import holding, search
 from dynamo_single.admin.references import is_exact
 from dynamo_single.exceptions import DynamoSingleError, NotSupported, UnknownField
@@ -39,7 +40,7 @@ def is_developer(user: Any) -> bool:
     return bool(settings.DEBUG or user.is_superuser)
 
 
-def advice(changelist: Any) -> list[tuple[str, str]]:
+def advice(changelist: KeyChangeList) -> list[tuple[str, str]]:
     """What a page does without, and what a developer can do about it; nothing of what is held in memory."""
     rows = holding.detached(changelist.without_search()).order_by()
     limit = holding.limit_of(changelist.model_admin)
@@ -74,7 +75,7 @@ def key_for(asked: Callable[[Rows], Rows], rows: Rows) -> str:
     return f"A key that answers {words}, for {state.layout.label}.Keys:\n  {proposal}"
 
 
-def ordered(*names: Any) -> Callable[[Rows], Rows]:
+def ordered(*names: object) -> Callable[[Rows], Rows]:
     """The question for rows in an order."""
     return lambda rows: rows.order_by(*names)
 
@@ -90,7 +91,7 @@ def value_in(rows: Any, name: str) -> Any:
     return next((found for row in rows if (found := getattr(row, name, None)) is not None), None)
 
 
-def _searched(changelist: Any) -> Iterator[Lacking]:
+def _searched(changelist: KeyChangeList) -> Iterator[Lacking]:
     """The fields of a search that no key looks through."""
     text = changelist.query.strip()
     fields = changelist.model_admin.get_search_fields(changelist.request) if text else ()
@@ -102,7 +103,7 @@ def _searched(changelist: Any) -> Iterator[Lacking]:
             yield Lacking(_("the search in %(column)s") % {"column": shown}, filtered(f"{path}__startswith", text))
 
 
-def _columns(changelist: Any) -> Iterator[Lacking]:
+def _columns(changelist: KeyChangeList) -> Iterator[Lacking]:
     """The columns that cannot be clicked on, as no key has their order."""
     for name in changelist.unserved:
         shown = label_for_field(name, changelist.model, changelist.model_admin)

@@ -135,7 +135,7 @@ def _condition(queryset: QuerySet[DynamoModel]) -> Condition:
     return lower(state.where, state.layout)
 
 
-def words_for(progress: Progress, name: Any) -> str:
+def words_for(progress: Progress, name: object) -> str:
     """How far it is, for those who wait."""
     looked = _("%(read)d items looked through, of at most %(budget)d: %(found)d %(name)s found.")
     cost = _("%(requests)d requests, %(units)s units.")

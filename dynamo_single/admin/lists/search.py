@@ -75,7 +75,7 @@ def _can_be(queryset: QuerySet[DynamoModel], lookup: str, word: str) -> bool:
     return True
 
 
-def by_keys(queryset: Any, fields: Sequence[str], text: str) -> tuple[Any, list[str]]:
+def by_keys(queryset: Any, fields: Sequence[str], text: str) -> tuple[object, list[str]]:
     """What keys find by a text: what begins with it, or is the same; and the fields that were looked at so.
 
     Without such a field the queryset is one that no key answers.

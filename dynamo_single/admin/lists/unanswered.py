@@ -10,6 +10,7 @@ from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 
+from dynamo_single.admin.kinds import DynamoModelAdmin
 from dynamo_single.admin.lists import holding, scanning
 from dynamo_single.admin.lists.changelist import CURSOR_VAR, KeyChangeList
 from dynamo_single.admin.lists.lacking import is_developer
@@ -57,7 +58,7 @@ def page(model_admin: Any, request: HttpRequest, error: Exception) -> HttpRespon
     return TemplateResponse(request, "dynamo_single/admin/unanswered.html", context, status=400)
 
 
-def _scan_link(model_admin: Any, request: HttpRequest, error: Exception) -> str:
+def _scan_link(model_admin: DynamoModelAdmin, request: HttpRequest, error: Exception) -> str:
     """The address to look through the list for what was asked; nothing where that would not find it."""
     is_for_it = isinstance(error, holding.NotByKeys | NoAccessPattern) and not isinstance(error, KeyNotFilled)
     if not is_for_it or not scanning.budget_of(model_admin):

@@ -23,6 +23,7 @@ from dynamo_single.orm.requests.compiler import (
 )
 from dynamo_single.table.batches import get_batch
 from dynamo_single.table.flow import run
+from dynamo_single.table.items import Response
 from dynamo_single.table.request import Request
 
 
@@ -62,7 +63,7 @@ class Walk:
             return False
         return not self.sender.at_once([segment.position])
 
-    def _page(self, segment: Segment, answer: dict[str, Any]) -> Segment:
+    def _page(self, segment: Segment, answer: Response) -> Segment:
         items: list[Item] = answer["Items"]
         others = read_with(self.sender, self.work.task, items)
         for number, item in enumerate(items):

@@ -135,13 +135,17 @@ class ItemsOperation(Operation):
         """The indexes that have to be there before an item is changed."""
         return ()
 
-    def database_forwards(self, app_label: str, schema_editor: object, from_state: Any, to_state: Any) -> None:
+    def database_forwards(
+        self, app_label: str, schema_editor: object, from_state: ProjectState, to_state: ProjectState
+    ) -> None:
         """Begin the change: see ``applying``."""
         before = snapshot_in(from_state, app_label, self.model_name)
         after = snapshot_in(to_state, app_label, self.name_after())
         applying.forwards(applying.Step(self, app_label, before, after), schema_editor)
 
-    def database_backwards(self, app_label: str, schema_editor: object, from_state: Any, to_state: Any) -> None:
+    def database_backwards(
+        self, app_label: str, schema_editor: object, from_state: ProjectState, to_state: ProjectState
+    ) -> None:
         """Take the change back: Django gives the state after it first."""
         after = snapshot_in(from_state, app_label, self.name_after())
         before = snapshot_in(to_state, app_label, self.model_name)

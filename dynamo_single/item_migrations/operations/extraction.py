@@ -28,7 +28,7 @@ class Extract(Written):
                 f'Extract({self.path!r}) names no place inside a document: write "data__publisher", for example.'
             )
 
-    def __call__(self, values: Mapping[str, Any]) -> Any:
+    def __call__(self, values: Mapping[str, object]) -> Any:
         """The value of an item, by the values of its attributes."""
         first, *steps = self.path.split("__")
         document = values.get(first)

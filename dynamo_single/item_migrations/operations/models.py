@@ -78,11 +78,15 @@ class AddModel(ItemsOperation):
         """The model's own."""
         return self.snapshot
 
-    def database_forwards(self, app_label: str, schema_editor: object, from_state: Any, to_state: Any) -> None:
+    def database_forwards(
+        self, app_label: str, schema_editor: object, from_state: ProjectState, to_state: ProjectState
+    ) -> None:
         """Let the table know the model; refuse if there are items already, unless they are adopted."""
         applying.added(applying.Step(self, app_label, self.snapshot, self.snapshot), schema_editor)
 
-    def database_backwards(self, app_label: str, schema_editor: object, from_state: Any, to_state: Any) -> None:
+    def database_backwards(
+        self, app_label: str, schema_editor: object, from_state: ProjectState, to_state: ProjectState
+    ) -> None:
         """Let the table know nothing of the model; its items stay."""
         applying.removed(applying.Step(self, app_label, self.snapshot, self.snapshot), schema_editor)
 
@@ -123,12 +127,16 @@ class RemoveModel(ItemsOperation):
         """As it was: the items stay."""
         return before
 
-    def database_forwards(self, app_label: str, schema_editor: object, from_state: Any, to_state: Any) -> None:
+    def database_forwards(
+        self, app_label: str, schema_editor: object, from_state: ProjectState, to_state: ProjectState
+    ) -> None:
         """Let the table know nothing of the model."""
         before = snapshot_in(from_state, app_label, self.name)
         applying.removed(applying.Step(self, app_label, before, before), schema_editor)
 
-    def database_backwards(self, app_label: str, schema_editor: object, from_state: Any, to_state: Any) -> None:
+    def database_backwards(
+        self, app_label: str, schema_editor: object, from_state: ProjectState, to_state: ProjectState
+    ) -> None:
         """Let the table know the model again; what was written of its items meanwhile is checked by samples."""
         before = snapshot_in(to_state, app_label, self.name)
         applying.added(applying.Step(self, app_label, before, before), schema_editor, adopt=True)

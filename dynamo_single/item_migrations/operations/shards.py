@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db.migrations.operations.base import Operation, OperationCategory
 
@@ -12,6 +12,9 @@ from dynamo_single.item_migrations.operations.base import ItemsOperation, public
 from dynamo_single.item_migrations.snapshots import Snapshot
 from dynamo_single.item_migrations.state import snapshot_in
 from dynamo_single.orm.schema.encoding.shards import Entry, Schedule
+
+if TYPE_CHECKING:
+    from django.db.migrations.state import ProjectState
 
 
 @public
@@ -35,15 +38,17 @@ class ChangeShards(ItemsOperation):
         growing.divided_in(before, self.model_name)
         return before
 
-    def database_forwards(self, app_label: str, schema_editor: object, from_state: Any, to_state: Any) -> None:
+    def database_forwards(self, app_label: str, schema_editor: object, from_state: ProjectState, to_state: Any) -> None:
         """Record the number."""
         growing.forwards(self._step(app_label, to_state), schema_editor, self.shards, self.since)
 
-    def database_backwards(self, app_label: str, schema_editor: object, from_state: Any, to_state: Any) -> None:
+    def database_backwards(
+        self, app_label: str, schema_editor: object, from_state: ProjectState, to_state: Any
+    ) -> None:
         """Leave it, and say so."""
         growing.backwards(self._step(app_label, to_state), schema_editor)
 
-    def _step(self, app_label: str, state: Any) -> applying.Step:
+    def _step(self, app_label: str, state: ProjectState) -> applying.Step:
         snapshot = snapshot_in(state, app_label, self.model_name)
         return applying.Step(self, app_label, snapshot, snapshot)
 

@@ -316,7 +316,7 @@ def is_by_index(children: Children) -> bool:
     return key is None or key.index is not None
 
 
-def live_children(children: Any, pk: object) -> Any:
+def live_children(children: Children, pk: object) -> Any:
     """The live children of the object with a ``pk``, whatever a manager of theirs leaves out; from the table itself if
     that has a key for them."""
     queryset = children.model._base_manager.with_visibility("live").filter(**{children.field.attname: pk})

@@ -109,7 +109,7 @@ def is_served(model: type[DynamoModel], attribute: Attribute) -> bool:
     )
 
 
-def _reset(model: Any) -> None:
+def _reset(model: object) -> None:
     if model in _declared:
         _put(model, ())
         del _declared[model]

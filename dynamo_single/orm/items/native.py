@@ -7,7 +7,6 @@ Where neither would be passed by, a coroutine of ours is awaited. This module se
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from django.db.models.signals import post_init, pre_init
 from django.dispatch import Signal
@@ -21,7 +20,7 @@ def makes_objects(model: type[DynamoModel]) -> bool:
     return not (model._has_from_db or pre_init.has_listeners(model) or post_init.has_listeners(model))
 
 
-async def notify(signal: Signal, sender: type[Any] | None, **named: Any) -> None:
+async def notify(signal: Signal, sender: type[object] | None, **named: object) -> None:
     """Send a signal; in an event loop synchronous receivers are called in a thread, and others are awaited."""
     if not (signal.receivers and signal.has_listeners(sender)):
         return

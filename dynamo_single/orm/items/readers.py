@@ -53,7 +53,7 @@ def values_reader(model: type[DynamoModel], names: frozenset[str] | None = None)
     return _upgrading(model, _whole_reader(model) if names is None else _partial_reader(model, names))
 
 
-def row_reader(model: type[DynamoModel], names: Sequence[str]) -> Callable[[Stored], tuple[Any, ...]]:
+def row_reader(model: type[DynamoModel], names: Sequence[str]) -> Callable[[Stored], tuple[object, ...]]:
     """What gives an item's values of some attributes in their order; as ``values_reader`` otherwise."""
     return _upgrading(model, _row_reader(model, tuple(names)))
 
@@ -92,7 +92,7 @@ def _partial_reader(model: type[DynamoModel], names: frozenset[str]) -> Callable
 
 
 @kept(1024)
-def _row_reader(model: type[DynamoModel], names: tuple[str, ...]) -> Callable[[Stored], tuple[Any, ...]]:
+def _row_reader(model: type[DynamoModel], names: tuple[str, ...]) -> Callable[[Stored], tuple[object, ...]]:
     attributes = [registry.attributes_of(model)[name] for name in names]
     entries = "".join(f"{_source(position, each)}, " for position, each in enumerate(attributes))
     slow = [_slow_reader(each) for each in attributes]
@@ -107,7 +107,7 @@ def _values_reader(attributes: Mapping[str, Attribute]) -> Callable[[Stored], Va
     return _compiled(f"{{{entries}}}", chosen, lambda item: {name: read(item) for name, read in slow.items()})
 
 
-def _slow_reader(attribute: Attribute) -> Callable[[Stored], Any]:
+def _slow_reader(attribute: Attribute) -> Callable[[Stored], object]:
     stored = attribute.attr_name
 
     def read(item: Stored) -> Any:

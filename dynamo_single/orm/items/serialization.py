@@ -103,7 +103,7 @@ def _writers(model: type[DynamoModel]) -> tuple[tuple[_Writer, ...], tuple[Twin,
     return writers, registry.layout_of(model).twins
 
 
-def writer_of(attribute: Attribute) -> Callable[[Any], dict[str, Any]]:
+def writer_of(attribute: Attribute) -> Callable[[object], dict[str, object]]:
     """What gives the AttributeValue of a value that is prepared already, and not ``None``: it is not prepared again."""
     if type(attribute).to_attribute_value is not Attribute.to_attribute_value:
         return attribute.to_attribute_value

@@ -79,7 +79,7 @@ class Rule(Struct, frozen=True, eq=False):
         )
         return None if any(value is None or value == "" for value in found) else found
 
-    def claimed(self, item: Item) -> dict[ItemKey, tuple[Any, ...]]:
+    def claimed(self, item: Item) -> dict[ItemKey, tuple[object, ...]]:
         """The keys of all claims that a stored item has to hold, and the values that each is on."""
         if names.DELETED_AT in item or not self.applies(item):
             return {}

@@ -58,7 +58,7 @@ class Awaited:
     async def _written(
         self: Any,
         raw: bool,
-        cls: Any,
+        cls: object,
         force_insert: bool,
         force_update: bool,
         using: str | None,
@@ -77,13 +77,13 @@ class Awaited:
         return True
 
     async def _hard_deleted(
-        self: Any, terms: Terms, pending: Block | None, origin: Any = None
+        self: Any, terms: Terms, pending: Block | None, origin: object = None
     ) -> tuple[int, dict[str, int]]:
         """Delete for good; the signals name ``origin``, which is the object itself unless it is given."""
         return await purging.delete(self, terms, pending, origin)
 
     async def _deleted(
-        self: Any, terms: Terms, pending: Block | None, origin: Any = None
+        self: Any, terms: Terms, pending: Block | None, origin: object = None
     ) -> tuple[int, dict[str, int]]:
         """Delete as ``delete()`` does."""
         return await self._hard_deleted(terms, pending, origin)  # type: ignore[no-any-return]
@@ -111,7 +111,7 @@ class Awaited:
         return await self._hard_deleted(self._demanding(condition), current())  # type: ignore[no-any-return]
 
     async def arefresh_from_db(
-        self: Any, using: str | None = None, fields: Iterable[str] | None = None, from_queryset: Any = None
+        self: Any, using: str | None = None, fields: Iterable[str] | None = None, from_queryset: object = None
     ) -> None:
         """``refresh_from_db()``, awaited."""
         if not _is_native(self, _TO_READ):

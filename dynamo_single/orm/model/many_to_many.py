@@ -19,6 +19,7 @@ from dynamo_single.orm.model.model import Model
 from dynamo_single.orm.query.many_to_many import EdgesDescriptor
 from dynamo_single.orm.schema.attributes import ReferenceAttribute
 from dynamo_single.orm.schema.encoding.keys import IndexKey, Key
+from dynamo_single.orm.schema.kinds import DynamoModel
 
 if TYPE_CHECKING:
     _Base = models.ManyToManyField[Any, Any]
@@ -106,7 +107,7 @@ class ManyToMany(_Base):
             setattr(cls, related.accessor_name, EdgesDescriptor(self.remote_field, reverse=True))
 
 
-def _edge_name(cls: Any, name: str) -> str:
+def _edge_name(cls: type[DynamoModel], name: str) -> str:
     return f"{cls._meta.object_name}_{name}"
 
 

@@ -7,7 +7,7 @@ libraries here and elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -193,7 +193,7 @@ def _check_bases(name: str, parents: list[Any], *, proxy: bool) -> None:
             )
 
 
-def _let_complete(name: str, namespace: dict[str, Any], parents: list[Any], meta: Any) -> None:
+def _let_complete(name: str, namespace: dict[str, object], parents: Sequence[object], meta: Any) -> None:
     """Let a base class complete the declaration of a model that is derived from it."""
     complete = next((parent._before_declaration for parent in parents if hasattr(parent, "_before_declaration")), None)
     if complete is not None:
@@ -205,7 +205,7 @@ def _let_complete(name: str, namespace: dict[str, Any], parents: list[Any], meta
         )
 
 
-def _declare_identity(name: str, namespace: dict[str, Any], parents: list[Any]) -> None:
+def _declare_identity(name: str, namespace: dict[str, object], parents: Sequence[object]) -> None:
     """Find the primary key's variables; several of them get an identity field."""
     keys = namespace.get("Keys") or next((parent.Keys for parent in parents if hasattr(parent, "Keys")), None)
     primary = getattr(keys, "primary", None)
@@ -223,7 +223,7 @@ def _declare_identity(name: str, namespace: dict[str, Any], parents: list[Any]) 
         namespace["identity"] = _Contributed(names)
 
 
-def _identity_of(name: str, namespace: dict[str, Any]) -> str:
+def _identity_of(name: str, namespace: Mapping[str, object]) -> str:
     """A primary key for a model without one, as it would be declared, with the attribute that it is made of."""
     made = (key for key, value in namespace.items() if isinstance(value, IdAttribute))
     variable = next(made, f"{name.lower()}_id")
@@ -231,7 +231,7 @@ def _identity_of(name: str, namespace: dict[str, Any]) -> str:
     return f'{attribute}class Keys: primary = models.Key("{name.upper()}#{{{variable}}}", "#METADATA")'
 
 
-def _declare_purging(name: str, namespace: dict[str, Any], parents: list[Any], meta: object) -> None:
+def _declare_purging(name: str, namespace: dict[str, object], parents: Sequence[object], meta: object) -> None:
     """Give a model with ``Meta.purge_after`` the attribute by which DynamoDB empties its trash."""
     after = getattr(meta, "purge_after", None)
     if after is None:
@@ -307,7 +307,7 @@ def _finish(cls: Any, meta: object, *, proxy: bool) -> None:
     cls.Meta = SettingsMeta("Meta", (), {"_table_alias": cls._options.alias})
 
 
-def _declare_unique_key(cls: Any) -> None:
+def _declare_unique_key(cls: type[DynamoModel]) -> None:
     """Let forms, formsets and serialisers ask whether a primary key of several editable attributes is taken.
 
     They ask by the names of what is unique together, as they do of Django's ``CompositePrimaryKey``. What the app makes

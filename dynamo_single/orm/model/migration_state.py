@@ -29,7 +29,7 @@ def install() -> None:
     if getattr(original.__func__, "_of_dynamo_single", False):
         return
 
-    def from_model(cls: Any, model: Any, exclude_rels: bool = False) -> Any:
+    def from_model(cls: object, model: Any, exclude_rels: bool = False) -> Any:
         state = original.__func__(cls, model, exclude_rels)
         return _as_plain_model(state, model) if issubclass(model, PynamoDBModel) else state
 

@@ -377,7 +377,7 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, models.Model, metacl
         except InvalidValue as error:
             raise ValidationError(str(error), code="invalid_key") from error
 
-    def _perform_unique_checks(self, unique_checks: object) -> dict[str, list[Any]]:
+    def _perform_unique_checks(self, unique_checks: object) -> dict[str, list[object]]:
         own_key = None if self._stored is None else serialization.stored_key(self)
         return validation.unique_errors(self, own_key, unique_checks)
 

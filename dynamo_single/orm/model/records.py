@@ -72,7 +72,7 @@ class Record(TimestampedModel, AuthoredModel, SoftDeleteModel):
         namespace["Keys"] = type("Keys", (declared,), _made_keys(declared, prefix.upper(), meta))
 
 
-def _made_keys(declared: Any, prefix: str, meta: Any) -> dict[str, Any]:
+def _made_keys(declared: object, prefix: str, meta: object) -> dict[str, object]:
     """The keys that a model does not declare itself."""
     found: dict[str, Any] = {}
     if not isinstance(getattr(declared, "primary", None), Key):

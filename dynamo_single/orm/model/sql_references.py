@@ -79,7 +79,7 @@ class _Rows(Collector):
             return related_model._base_manager.none()
         return super().related_objects(related_model, related_fields, objs)
 
-    def can_fast_delete(self, objs: Any, from_field: Any = None) -> bool:
+    def can_fast_delete(self, objs: Any, from_field: ModelField | None = None) -> bool:
         """Whether rows can be deleted without being read: those of this database only."""
         model = getattr(objs, "_meta", None) and objs._meta.model
         if model is not None and (is_in_dynamodb(model) or router.db_for_write(model) != self.using):

@@ -6,7 +6,6 @@ Attributes that the query fixes to one value order nothing and may stand anywher
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -68,7 +67,7 @@ def merged(served: Served) -> Served:
 
 def serve_in_memory(
     query: Query,
-    found: Mapping[tuple[str, str], Mapping[str, Any]],
+    found: Mapping[tuple[str, str], Mapping[str, object]],
     constraints: Constraints,
     parts: Sequence[KeyPart],
 ) -> Iterable[tuple[str, str]]:

@@ -30,7 +30,7 @@ Q = TypeVar("Q", bound=PlannedQuerySet[Any])
 
 
 async def aggregate(
-    queryset: PlannedQuerySet[Any], args: Sequence[object], kwargs: Mapping[str, object]
+    queryset: PlannedQuerySet[DynamoModel], args: Sequence[object], kwargs: Mapping[str, object]
 ) -> dict[str, Any]:
     """The results of aggregates over the objects of a queryset."""
     computation = queryset._computation
@@ -151,7 +151,7 @@ def datetimes(queryset: Q, name: str, kind: str, order: str, zone: datetime.tzin
 
 
 def _dates(
-    queryset: Q, name: str, kinds: tuple[type[Any], ...], kind: str, order: str, zone: datetime.tzinfo | None
+    queryset: Q, name: str, kinds: tuple[type[object], ...], kind: str, order: str, zone: datetime.tzinfo | None
 ) -> Q:
     label = queryset.model._meta.label
     if queryset.query.is_sliced:

@@ -165,7 +165,7 @@ class AwaitedQuerySet(WritingQuerySet[M]):
         """The queryset that gives some objects, in any order."""
         raise NotImplementedError
 
-    def _outermost(self, fields: Any, *, first: bool) -> Self:
+    def _outermost(self, fields: object, *, first: bool) -> Self:
         """The queryset whose first object is the earliest, or the latest."""
         raise NotImplementedError
 

@@ -113,7 +113,7 @@ def _asks_plainly(queryset: StatefulQuerySet[DynamoModel]) -> bool:
 
 
 @cache
-def _nothing_between(queryset_class: type[Any]) -> bool:
+def _nothing_between(queryset_class: type[object]) -> bool:
     """Whether all that lies between a question and its objects is this app's or Django's own."""
     owners = owners_of(queryset_class, BETWEEN)
     return all(owner is None or owner.__module__.partition(".")[0] in _OURS for owner in owners)

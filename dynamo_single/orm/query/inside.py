@@ -71,7 +71,7 @@ async def with_values(condition: Q) -> Q:
     return result
 
 
-def _querysets(condition: Any) -> Iterator[tuple[str, Any]]:
+def _querysets(condition: Any) -> Iterator[tuple[str, object]]:
     """The querysets of a condition, in the order of ``replaced()``."""
     if isinstance(condition, Q):
         for child in condition.children:

@@ -309,7 +309,7 @@ class EdgesManager:
             write()
             m2m_changed.send(action=f"post_{action}", **told)
 
-    def _pks(self, objs: Sequence[Any], *, stored: bool = True) -> list[Any]:
+    def _pks(self, objs: Sequence[object], *, stored: bool = True) -> list[Any]:
         """The ``pk`` of each object, once; what is given by ``pk`` has to be ``stored``."""
         found: dict[Any, None] = {}
         keys = []
@@ -373,7 +373,7 @@ class EdgesDescriptor:
     def _manager_class(self) -> Any:
         return manager_class(type(self.end.model._default_manager))
 
-    def __get__(self, instance: Any, owner: object) -> Any:
+    def __get__(self, instance: object, owner: object) -> Any:
         return self if instance is None else self._manager_class(self.end, instance)
 
     def __set__(self, instance: object, value: object) -> NoReturn:

@@ -67,12 +67,12 @@ class RowIterable(BaseIterable):  # type: ignore[type-arg]  # not generic at run
         return _lazily(self.queryset)
 
 
-def _lazily(queryset: StatefulQuerySet[DynamoModel]) -> Iterator[Any]:
+def _lazily(queryset: StatefulQuerySet[DynamoModel]) -> Iterator[DynamoModel]:
     """What is read of a queryset, which begins with the first result: an event loop may stand where this is called."""
     return chain.from_iterable(map(_results, (queryset,)))
 
 
-def _results(queryset: StatefulQuerySet[DynamoModel]) -> Iterator[Any]:
+def _results(queryset: StatefulQuerySet[DynamoModel]) -> Iterator[DynamoModel]:
     return iterate(opened(state_of(queryset), queryset._iterable_class))
 
 
@@ -220,11 +220,11 @@ class PlannedQuerySet(StatefulQuerySet[M]):
                     return True
         return False
 
-    def _fetch_with(self, others: Sequence[PlannedQuerySet[Any]]) -> None:
+    def _fetch_with(self, others: Sequence[PlannedQuerySet[DynamoModel]]) -> None:
         """Read the results of this queryset and others now if one Query reads several of them; else nothing is read."""
         run(self._read_with(others))
 
-    async def _read_with(self, others: Sequence[PlannedQuerySet[Any]]) -> None:
+    async def _read_with(self, others: Sequence[PlannedQuerySet[DynamoModel]]) -> None:
         """``_fetch_with()`` for a coroutine; in an event loop not where a project's code would be passed by."""
         querysets: tuple[PlannedQuerySet[Any], ...] = (self, *others)
         if not is_run() and not all(queryset._is_native() for queryset in querysets):
@@ -235,5 +235,5 @@ class PlannedQuerySet(StatefulQuerySet[M]):
                 queryset._result_cache = found
                 await prefetching.fetch(found, along_of(queryset))
 
-    def _iterator(self, use_chunked_fetch: bool, chunk_size: int | None) -> Iterator[Any]:
+    def _iterator(self, use_chunked_fetch: bool, chunk_size: int | None) -> Iterator[DynamoModel]:
         return streaming.iterate(self._iterable_class(self), along_of(self), chunk_size)

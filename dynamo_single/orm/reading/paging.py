@@ -74,7 +74,7 @@ class Beginning(Struct, frozen=True):
     #: The shards that have nothing from the position on.
     finished: frozenset[int] = frozenset()
 
-    def rank(self, stream: int, item: Any) -> tuple[Any, int]:
+    def rank(self, stream: int, item: Any) -> tuple[object, int]:
         """What a merge compares items by."""
         if self.plan.kind != "union":
             return at_item(self.plan, stream, item).sort, stream

@@ -31,7 +31,7 @@ from dynamo_single.orm.requests.expressions import ExpressionTooLong
 from dynamo_single.table import names
 from dynamo_single.table.batches import most_at_once
 from dynamo_single.table.flow import Pages, in_order, iterate
-from dynamo_single.table.items import NewItem
+from dynamo_single.table.items import NewItem, Response
 from dynamo_single.table.pages import PageForm
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table
@@ -152,7 +152,7 @@ async def _count_of_shard(table: Table, plan: Plan, allowance: Allowance | None,
         return sum([_counted(plan, answer) async for answer in answers])
 
 
-def _counted(plan: Plan, answer: dict[str, Any]) -> int:
+def _counted(plan: Plan, answer: Response) -> int:
     # Where a page ends before its time, Dynoxide counts the item that did not fit in as scanned.
     if plan.filter == EVERYTHING and answer["ScannedCount"] - answer["Count"] > ("LastEvaluatedKey" in answer):
         raise _unexpected(plan)

@@ -209,7 +209,7 @@ class Tallies:
             if condition == EVERYTHING or matches(condition, found):
                 tally.add(value(found))
 
-    def results(self) -> list[Any]:
+    def results(self) -> list[object]:
         """The result of each measure."""
         return [tally.result() for tally, _, _ in self._each]
 
@@ -222,7 +222,7 @@ def needed(measures: Iterable[Measure]) -> set[str]:
     return found
 
 
-async def _added_up(source: QueryState, measures: Sequence[Measure]) -> list[Any]:
+async def _added_up(source: QueryState, measures: Sequence[Measure]) -> list[object]:
     what = f"aggregate({', '.join(map(str, measures))})"
     sliced = source.window.is_sliced
     plan = objects.plan(source) if sliced else objects.plan_of_matches(source)
@@ -241,7 +241,7 @@ async def _added_up(source: QueryState, measures: Sequence[Measure]) -> list[Any
     return tallies.results()
 
 
-async def _direct(source: QueryState, measures: Sequence[Measure]) -> list[Any] | None:
+async def _direct(source: QueryState, measures: Sequence[Measure]) -> list[object] | None:
     """The results that keys give by themselves, one by one; ``None`` unless they give all of them.
 
     There may be one count, since each reads all that it counts, and any number of values at the ends of a key.

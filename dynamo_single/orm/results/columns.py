@@ -66,7 +66,7 @@ class Columns(Struct, frozen=True):
         return rows_reader(model, self.attributes, self.names, made)
 
 
-def _reader(model: type[DynamoModel], names: Sequence[str]) -> Callable[[hydration.Item], tuple[Any, ...]]:
+def _reader(model: type[DynamoModel], names: Sequence[str]) -> Callable[[hydration.Item], tuple[object, ...]]:
     """What reads some attributes and, if it is among them, the identity that several of them make."""
     fields: list[Any] = [model._meta.get_field(name) if name != "pk" else model._meta.pk for name in names]
     if not any(isinstance(field, IdentityField) for field in fields):

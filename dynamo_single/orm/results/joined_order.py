@@ -68,7 +68,7 @@ def is_joined(sort: Sort) -> bool:
 
 async def readers(
     model: type[DynamoModel], ordering: Sequence[Sort], items: Sequence[Item]
-) -> dict[str, Callable[[Item], Any]]:
+) -> dict[str, Callable[[Item], object]]:
     """What reads the value of each order of an item: of a reference, one BatchGetItem for each hundred objects."""
     found: dict[str, Callable[[Item], Any]] = {}
     led_to: dict[str, dict[Any, Any]] = {}
@@ -90,5 +90,5 @@ def _related(model: type[DynamoModel], reference: str) -> Any:
     return next(field.related_model for field in model._meta.concrete_fields if field.attname == reference)
 
 
-def _value(objects: dict[Any, Any], key_of: Callable[[Item], Any], attribute: str, item: Item) -> Any:
+def _value(objects: dict[object, object], key_of: Callable[[Item], object], attribute: str, item: Item) -> Any:
     return getattr(objects.get(key_of(item)), attribute, None)

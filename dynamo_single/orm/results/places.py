@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
 
 from dynamo_single.exceptions import NotSupported, UnknownField
 from dynamo_single.orm.items.hydration import Item
@@ -41,7 +40,7 @@ def place_of(model: type[DynamoModel], name: str) -> tuple[str, Steps] | None:
     return first, place
 
 
-def ordered_reader(model: type[DynamoModel], name: str) -> Callable[[Item], Any]:
+def ordered_reader(model: type[DynamoModel], name: str) -> Callable[[Item], object]:
     """What gives an item's value of an attribute, or of a place, to put items in order by.
 
     Raises ``NotSupported`` for values of a place that have no order, or none among each other.

@@ -239,7 +239,7 @@ async def read(state: QueryState, plan: Plan, wanted: Mapping[str, Member]) -> P
     yield [root]
 
 
-def _gather(root: Any, children: Mapping[str, list[Any]], wanted: Mapping[str, Member], mode: Any) -> None:
+def _gather(root: object, children: Mapping[str, list[Any]], wanted: Mapping[str, Member], mode: Any) -> None:
     """Let each object of a collection have its children, parents before theirs."""
     for path, member in wanted.items():
         mark(children[path], mode)

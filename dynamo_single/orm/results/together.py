@@ -29,6 +29,7 @@ from dynamo_single.orm.results.state import ALL_MATCHES, QueryState
 from dynamo_single.orm.schema.encoding.keys import prefix_end
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import ModelLayout
+from dynamo_single.table.items import Item
 
 
 class _Kind(Struct, frozen=True, eq=False):
@@ -45,7 +46,7 @@ class _Kind(Struct, frozen=True, eq=False):
         """What all of its sort keys begin with."""
         return self.plan.layout.primary.sort.head
 
-    def takes(self, item: Any, sort: str) -> bool:
+    def takes(self, item: Item, sort: str) -> bool:
         """Whether its own Query would give an item of the partition."""
         return self.condition.includes(sort) and matches(self.filter, item)
 

@@ -102,8 +102,8 @@ class Children(Generic[M]):
     @overload
     def __get__(self, instance: None, owner: object) -> Self: ...
     @overload
-    def __get__(self, instance: Any, owner: object) -> Manager[M]: ...
-    def __get__(self, instance: Any, owner: object) -> Any:
+    def __get__(self, instance: object, owner: object) -> Manager[M]: ...
+    def __get__(self, instance: object, owner: object) -> Any:
         return self if instance is None else self._manager_class(instance)
 
     def problem(self) -> str | None:
@@ -114,7 +114,7 @@ class Children(Generic[M]):
             return str(error)
         return None
 
-    def queryset_of(self, pk: Any) -> Any:
+    def queryset_of(self, pk: object) -> Any:
         """The children of the object with a ``pk``, as the relation gives them; ``None`` if a manager narrows them."""
         # As Django does it: the default manager's class, made again, without what the manager was made with.
         manager = self.model._default_manager.__class__()

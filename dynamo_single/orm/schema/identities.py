@@ -38,7 +38,7 @@ def attributes_of_identity(model: Any) -> list[Attribute]:
     return [fields[name].attribute for name in getattr(model, "_identity", ())]
 
 
-def members_of(model: Any) -> tuple[Member, ...]:
+def members_of(model: type[DynamoModel]) -> tuple[Member, ...]:
     """The members of a model's identity, and theirs."""
     return tuple(_member(each) for each in attributes_of_identity(model))
 

@@ -39,6 +39,6 @@ def _all_plain(cls: Any, names: tuple[str, ...], methods: tuple[object, ...]) ->
     return all(f"{each.__module__}.".startswith(_OURS) for each in owners)
 
 
-def owners_of(cls: type[Any], names: Iterable[str]) -> Iterator[type[Any] | None]:
+def owners_of(cls: type[object], names: Iterable[str]) -> Iterator[type[object] | None]:
     """The class that a class has each of some methods from; ``None`` for one that it does not have."""
     return (next((each for each in cls.__mro__ if name in vars(each)), None) for name in names)

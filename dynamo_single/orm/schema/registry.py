@@ -365,12 +365,12 @@ def _extracting(name: str, attribute: Attribute) -> str:
     return f': models.ExtractedAttribute("{name}__...")' if attribute.document and attribute.attr_type in "ML" else ""
 
 
-def index_keys(declarations: Any) -> dict[str, IndexKey]:
+def index_keys(declarations: object) -> dict[str, IndexKey]:
     """The index keys of a ``class Keys``, by name, in the order of declaration."""
     return _declared(declarations, IndexKey)
 
 
-def shards_of(declarations: Any) -> Shards | None:
+def shards_of(declarations: object) -> Shards | None:
     """By what the sharded keys of a ``class Keys`` are divided; the last declaration counts."""
     return next(reversed(_declared(declarations, Shards).values()), None)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.db.models.expressions import Col
@@ -26,6 +26,9 @@ from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.where.comparisons import whole
 from dynamo_single.orm.where.days import END, FIRST, Spans, intersection, moments, union
 from dynamo_single.orm.where.lookup import column, direct_value, null_test, operator_of, two_bounds
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.schema.fields.fields import DynamoField
 
 EVERY_DAY: Spans[int] = ((FIRST, END),)
 #: Over how many years a month or a day may be asked for; each year is a range of its own at least.
@@ -193,7 +196,7 @@ def _on_days(field: object, days: Spans[int]) -> Iterator[Condition]:
             yield _between(field, None if low == FIRST else first, None if high == END else last)
 
 
-def _in_time(field: Any, days: Spans[int], zone: datetime.tzinfo) -> Iterator[Condition]:
+def _in_time(field: DynamoField, days: Spans[int], zone: datetime.tzinfo) -> Iterator[Condition]:
     for first, end in moments(days, zone):
         # The last moment that can be stored: with both bounds in it, a key condition expresses the whole of it.
         last = None if end is None else field.attribute.floor(end - datetime.timedelta(microseconds=1))

@@ -6,7 +6,7 @@ DynamoDB compares bytes, so there is no third way. This module must not know pla
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -17,13 +17,16 @@ from dynamo_single.orm.schema.attributes import CanonicalAttribute
 from dynamo_single.orm.schema.encoding.values import checked_text
 from dynamo_single.orm.schema.kinds import DynamoModel
 
+if TYPE_CHECKING:
+    from dynamo_single.orm.schema.fields.fields import DynamoField
+
 #: What a copy is compared by, in the place of the text itself.
 _BY_COPY = {"iexact": "exact", "icontains": "contains", "istartswith": "startswith"}
 #: The types of DynamoDB that hold texts, or numbers that are written as texts.
 _SEARCHED = ("S", "N", "SS", "NS")
 
 
-def folded(field: Any, lookup: str, operator: str, value: object) -> Condition:
+def folded(field: DynamoField, lookup: str, operator: str, value: object) -> Condition:
     """A text compared by its folded form; raises ``NotSupported`` if the model keeps none."""
     attribute, name = field.attribute, field.attname
     if attribute.key_kind != "text":

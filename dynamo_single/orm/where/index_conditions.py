@@ -16,11 +16,12 @@ from dynamo_single.orm.conditions import indexes
 from dynamo_single.orm.conditions.algebra import names_in, with_names
 from dynamo_single.orm.conditions.terms import EVERYTHING, Nothing
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import IndexCondition
 from dynamo_single.orm.where import preconditions
 
 
-def reading(model: Any, name: str, given: object) -> Callable[[], IndexCondition] | None:
+def reading(model: type[DynamoModel], name: str, given: object) -> Callable[[], IndexCondition] | None:
     """What reads a key's ``condition=``, once: it takes lookups, which take a model that is complete."""
     return None if given is None else cache(partial(read, model, name, given))
 

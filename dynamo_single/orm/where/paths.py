@@ -12,7 +12,7 @@ from django.db.models.fields.related_descriptors import ReverseManyToOneDescript
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.schema.attributes.documents import SetAttribute
 from dynamo_single.orm.schema.children import Children
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.kinds import DynamoModel, ModelField
 
 Use = Literal["values", "order_by"]
 
@@ -68,7 +68,7 @@ def reference_between(model: type[DynamoModel], other: type[DynamoModel]) -> Any
     return next((field for field in related if field.related_model._meta.concrete_model is wanted), None)
 
 
-def of_those_that_refer(reference: Any, path: str) -> str:
+def of_those_that_refer(reference: ModelField, path: str) -> str:
     """How to find objects by what refers to them: those are asked, and give the keys."""
     other = reference.model._meta.object_name
     asked = f"{path}=..." if path else "..."

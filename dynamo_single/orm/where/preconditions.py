@@ -22,6 +22,7 @@ from dynamo_single.orm.conditions.terms import EVERYTHING, And, Condition, Not, 
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import CounterAttribute, VersionAttribute
 from dynamo_single.orm.schema.encoding.shown import shown
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.where.tree import read_where
 
 #: PynamoDB's comparisons; ``<>`` is the negation of ``=``, which DynamoDB treats alike but for a missing attribute.
@@ -49,7 +50,7 @@ def read(model: Any, condition: object) -> Condition:
     return simplify(lower(found, registry.layout_of(model)))
 
 
-def read_declared(model: Any, condition: object) -> Condition:
+def read_declared(model: type[DynamoModel], condition: object) -> Condition:
     """The condition of a declaration, which is read once: a day in it is one of the settings' time zone.
 
     ``NotSupported`` for one that asks for a counter or a version: these change without anybody reading the object.

@@ -87,7 +87,7 @@ def _read_together(
     return tuple(children)
 
 
-def _part(model: type[DynamoModel], node: Any) -> DatePart | None:
+def _part(model: type[DynamoModel], node: object) -> DatePart | None:
     """A lookup as a comparison of a part of a date; a whole attribute, which most lookups compare, has none."""
     return None if isinstance(getattr(node, "lhs", None), Col) else read_part(model, node)
 

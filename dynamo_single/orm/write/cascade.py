@@ -260,7 +260,7 @@ class Cascade:
                 parts.append(_Part(step, write, entry))
         return parts
 
-    def _explained(self, obj: Any, explain: Explain, action: Action, found: Item | None) -> Exception:
+    def _explained(self, obj: object, explain: Explain, action: Action, found: Item | None) -> Exception:
         self.failed = obj
         return explain(action, found)
 

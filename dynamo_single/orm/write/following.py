@@ -237,7 +237,7 @@ async def is_left(way: Way, steps: Sequence[Follower]) -> bool:
     return False
 
 
-async def _still_referring(field: Any, old: object, some: Sequence[Any]) -> list[Any]:
+async def _still_referring(field: Any, old: object, some: Sequence[Any]) -> list[object]:
     """Those of some objects that refer to an identity, as the table has them: an index may be behind."""
     everything = field.model._base_manager.order_by().with_visibility("all")
     fresh = await everything.filter(pk__in=[obj.pk for obj in some]).consistent()._read()
@@ -378,7 +378,7 @@ async def complete(obj: Any) -> None:
         await Following(obj).carry_out(again=True)
 
 
-def mark_of(obj: DynamoModel) -> dict[str, Any]:
+def mark_of(obj: DynamoModel) -> dict[str, object]:
     """What an item says that its object had as its identity."""
     field: Any = obj._meta.pk
     if isinstance(field, IdentityField):

@@ -82,7 +82,7 @@ class Writing(Struct):
                 outcomes.append(await self.alone(rest.popleft()))
         return [*outcomes, *(Outcome(self.pk(unit), {}, tried=False) for unit in rest)]
 
-    async def _group(self, rest: deque[Any]) -> _Group:
+    async def _group(self, rest: deque[object]) -> _Group:
         """The first of some objects that can be written together: they are taken off."""
         group = _Group()
         while rest:
@@ -110,7 +110,7 @@ class Writing(Struct):
         group: _Group,
         refused: Mapping[int, DynamoSingleError],
         error: DynamoSingleError,
-        rest: deque[Any],
+        rest: deque[object],
     ) -> list[Outcome]:
         if not refused:
             # It is about all of them, and nobody may know whether they are written.
@@ -212,7 +212,9 @@ class _Group(Struct, eq=False):
         return found
 
 
-async def chunks(units: AsyncGenerator[object, None], writing: Writing, most: int) -> AsyncGenerator[list[Any], None]:
+async def chunks(
+    units: AsyncGenerator[object, None], writing: Writing, most: int
+) -> AsyncGenerator[list[object], None]:
     """As many at a time as there is room for, and ``most`` at most; those before an error come before it."""
     while True:
         size = min(writing.room, most)

@@ -102,14 +102,14 @@ class Job(Struct):
             raise self._error((*self.held_back, *not_begun))
         return self.counts
 
-    async def _run(self, rest: AsyncGenerator[Any, None], work: Callable[[Any], Flow[Sequence[Outcome]]]) -> None:
+    async def _run(self, rest: AsyncGenerator[object, None], work: Callable[[object], Flow[Sequence[Outcome]]]) -> None:
         done = in_order(work, self._while_well(rest), at_once=self._at_once, finishes=True)
         async with aclosing(done):
             async for outcomes in done:
                 for outcome in outcomes:
                     await self._note(outcome)
 
-    async def _while_well(self, rest: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
+    async def _while_well(self, rest: AsyncGenerator[Any, None]) -> AsyncGenerator[object, None]:
         while not self.failed:
             try:
                 unit = await anext(rest)

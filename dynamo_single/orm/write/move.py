@@ -64,7 +64,7 @@ class Movable:
         """
         run(move(self, changes, current()))
 
-    async def amove(self: Any, **changes: Any) -> None:
+    async def amove(self: Any, **changes: object) -> None:
         """``move()``, awaited unless a project's class has one of its own."""
         if are_plain(self.__class__, ("move",)) and makes_objects(type(self)):
             await move(self, changes, current())
@@ -82,7 +82,7 @@ class Movable:
         """
         run(move(self, changes, current(), tree=True))
 
-    async def amove_tree(self: Any, **changes: Any) -> None:
+    async def amove_tree(self: Any, **changes: object) -> None:
         """``move_tree()``, awaited unless a project's class has one of its own."""
         if are_plain(self.__class__, ("move_tree",)) and makes_objects(type(self)):
             await move(self, changes, current(), tree=True)

@@ -22,7 +22,7 @@ from dynamo_single.orm.schema.attributes.operations import Operation
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.fields.fetching import LeftOut, fetch
 from dynamo_single.orm.schema.fields.fields import DynamoField
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.kinds import DynamoModel, ModelField
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault  # Python's own since 3.13
@@ -133,7 +133,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
 
     __hash__ = object.__hash__
 
-    def make_field(self) -> models.Field[Any, Any]:
+    def make_field(self) -> ModelField:
         """A new Django field for this attribute."""
         return self.field_class(**self.field_options)
 

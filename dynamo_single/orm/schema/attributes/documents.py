@@ -6,8 +6,6 @@ import json
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from django.db import models
-
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.later import Later
 from dynamo_single.orm.schema.attributes.base import Absent, Attribute, Label, Null, T
@@ -15,6 +13,7 @@ from dynamo_single.orm.schema.attributes.shapes import Elements, Shape
 from dynamo_single.orm.schema.encoding import values
 from dynamo_single.orm.schema.fields import fields
 from dynamo_single.orm.schema.fields.forms import number_member
+from dynamo_single.orm.schema.kinds import ModelField
 
 if TYPE_CHECKING:
     import simplejson
@@ -218,7 +217,7 @@ class NumberSetAttribute(SetAttribute[Any, Absent]):
     expects = "a set of numbers"
     member_types = (int, float, Decimal)
 
-    def make_field(self) -> models.Field[Any, Any]:
+    def make_field(self) -> ModelField:
         """A set field whose lines are numbers."""
         field = super().make_field()
         field.member = number_member  # type: ignore[attr-defined]  # our SetField's

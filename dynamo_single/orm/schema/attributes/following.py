@@ -31,7 +31,7 @@ class FollowingAttribute(Attribute[Any, Any]):
         """What the source's value gives now; ``None`` where it gives nothing."""
         raise NotImplementedError
 
-    def __get__(self, instance: Any, owner: object) -> Any:
+    def __get__(self, instance: object, owner: object) -> Any:
         if instance is None:
             return self
         held = instance.__dict__
@@ -39,7 +39,7 @@ class FollowingAttribute(Attribute[Any, Any]):
             return held[self.name]  # read without its source
         return self.current({self.source: getattr(instance, self.source)})
 
-    def __set__(self, instance: Any, value: object) -> None:
+    def __set__(self, instance: object, value: object) -> None:
         try:
             if value == getattr(instance, self.name):
                 return  # Django's validation sets every value that it has looked at

@@ -17,6 +17,7 @@ from dynamo_single.exceptions import ConfigurationError, NotSupported
 from dynamo_single.orm.schema.attributes.base import Attribute, Label, Null
 from dynamo_single.orm.schema.encoding import ulids, values
 from dynamo_single.orm.schema.fields import fields
+from dynamo_single.orm.schema.kinds import ModelField
 
 _NANOID = f"{string.ascii_letters}{string.digits}_-"
 _NANOID_LENGTH = 21
@@ -41,7 +42,7 @@ class UnicodeAttribute(Attribute[str, Null]):
         super().__init__(verbose_name, **options | {"null": null})
         self.multiline = multiline
 
-    def make_field(self) -> models.Field[Any, Any]:
+    def make_field(self) -> ModelField:
         """A one-line or a long text field."""
         return (fields.LongTextField if self.multiline else self.field_class)(**self.field_options)
 

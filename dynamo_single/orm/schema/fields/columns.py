@@ -10,6 +10,7 @@ from typing import Any, Final
 from django.db import connections, models, router
 
 from dynamo_single.backend.router import uses_engine
+from dynamo_single.orm.schema.kinds import ModelField
 
 #: What follows a model's name in the place of an SQL table's: a database names it when SQL asks for the table.
 IN_DYNAMODB: Final = " (in DynamoDB)"
@@ -51,7 +52,7 @@ def relations_from_sql(model: Any) -> list[Any]:
     ]
 
 
-def column_of(field: Any, **options: Any) -> models.Field[Any, Any] | None:
+def column_of(field: Any, **options: Any) -> ModelField | None:
     """Django's field for the column, or ``None`` where there is none that gives the value back as it is.
 
     Whole numbers get a column of 64 bits, texts and several variables one of 255 characters: a database refuses what is

@@ -49,7 +49,7 @@ def document_of(text: str, *, marked: bool = True) -> Any:
     return _from_json(found, "", 0) if marked else found
 
 
-def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _value in pairs]
@@ -76,7 +76,7 @@ def _as_marked(value: object) -> object:
     return {FIXTURE_KEY: values.binary_to_text(values.to_attribute_value(value))}
 
 
-def _from_json(value: Any, path: str, level: int) -> Any:
+def _from_json(value: object, path: str, level: int) -> Any:
     if level > _MAX_LEVELS:
         raise ValidationError(_("Enter valid JSON, with shorter numbers or fewer levels."), "invalid")
     if isinstance(value, list):

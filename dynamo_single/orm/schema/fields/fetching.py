@@ -54,7 +54,7 @@ class Fetcher(Protocol):
     def field(self) -> Any:
         """What it is called by."""
 
-    def fetch_one(self, instance: Any) -> None:
+    def fetch_one(self, instance: Model) -> None:
         """Read it for one object; raises what it raises if it is not there."""
 
     def fetch_many(self, instances: Sequence[object]) -> None:
@@ -129,7 +129,7 @@ class FetchedForward:
         """The model whose querysets ``prefetch_related()`` reads for it."""
         return self.field.related_model
 
-    def __get__(self, instance: Any, cls: Any = None) -> Any:
+    def __get__(self, instance: Any, cls: object = None) -> Any:
         behind: Any = super()
         if instance is not None and self._is_missing(instance) and mode_of(instance) is not FETCH_ONE:
             fetch(self, instance)
@@ -150,7 +150,7 @@ class FetchedForward:
         behind: Any = super()
         return behind.get_prefetch_querysets(instances, querysets or [self.get_queryset(instance=instances[0])])
 
-    def fetch_one(self, instance: Any) -> None:
+    def fetch_one(self, instance: Model) -> None:
         """One GetItem; raises ``DoesNotExist``."""
         descriptor: Any = self
         related = descriptor.get_object(instance)
@@ -184,7 +184,7 @@ class LeftOut:
         self.name = name
         self.field = field
 
-    def fetch_one(self, instance: Any) -> None:
+    def fetch_one(self, instance: Model) -> None:
         """One GetItem; raises ``DoesNotExist``."""
         instance.refresh_from_db(fields=[self.name])
 

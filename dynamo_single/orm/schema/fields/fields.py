@@ -56,7 +56,7 @@ class DynamoField(models.Field):  # type: ignore[type-arg]  # not generic at run
         self.attribute.__set_name__(self.model, self.attname)
         return self.attribute
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> DynamoField:
+    def __deepcopy__(self, memo: dict[int, object]) -> DynamoField:
         """A field with an attribute of its own: Django copies an abstract model's fields to each subclass."""
         duplicate = super().__deepcopy__(memo)
         if hasattr(self, "attribute"):

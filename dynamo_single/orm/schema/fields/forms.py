@@ -33,7 +33,7 @@ class DocumentWidget(forms.Textarea):
     def __init__(self, attrs: Any = None) -> None:
         super().__init__({"class": "dynamo-document", "spellcheck": "false", "cols": 80, **(attrs or {})})
 
-    def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
+    def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, object]:
         """Django's, with as many rows as there are lines, of three to thirty."""
         context: dict[str, Any] = super().get_context(name, value, attrs)
         if "rows" not in (attrs or {}):

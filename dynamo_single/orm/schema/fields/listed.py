@@ -75,7 +75,7 @@ class Elements(Struct, frozen=True):
         return sum(inputs_of(self.field, each) + 2 for each in rows) + 2
 
 
-def inputs_of(field: Any, value: object) -> int:
+def inputs_of(field: object, value: object) -> int:
     """The number of inputs that a form field has for a value."""
     return int(field.inputs(value)) if hasattr(field, "inputs") else 1
 
@@ -103,7 +103,7 @@ class ListedWidget(forms.Widget):
         """No: a row that is left empty is left out."""
         return False
 
-    def value_from_datadict(self, data: Any, files: Any, name: str) -> SentRows:
+    def value_from_datadict(self, data: Any, files: object, name: str) -> SentRows:
         """The rows as they were sent; a list that was sent as one text has none."""
         if name in data:
             return SentRows(rest=data[name])
@@ -124,11 +124,11 @@ class ListedWidget(forms.Widget):
         )
         return SentRows(tuple(rows), data.get(_part(name, "json")))
 
-    def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:
+    def value_omitted_from_data(self, data: Any, files: object, name: str) -> bool:
         """Whether neither the list nor its rows were sent."""
         return name not in data and _part(name, "count") not in data
 
-    def put(self, data: Any, name: str, value: Any, put: Callable[[Any, str, Any, Any], None]) -> None:
+    def put(self, data: Any, name: str, value: object, put: Callable[[object, str, object, object], None]) -> None:
         """Give data what this widget would send for a list; ``put`` does so for the widget of an input."""
         sent, _is_listed = self._rows(value)
         data.pop(name, None)
@@ -235,7 +235,7 @@ class ListedFormField(forms.Field):
         self.run_validators(cleaned)
         return cleaned
 
-    def has_changed(self, initial: Any, data: Any) -> bool:
+    def has_changed(self, initial: object, data: object) -> bool:
         """Compare lists."""
         try:
             return not self.disabled and bool(self.clean(data) != (self.empty if initial is None else initial))
@@ -246,12 +246,12 @@ class ListedFormField(forms.Field):
         """The list on one line, for messages and the log."""
         return "" if value is None else document_text(value, indent=None)
 
-    def _held(self, row: SentRow, number: int, errors: list[Any]) -> Any:
+    def _held(self, row: SentRow, number: int, errors: list[object]) -> Any:
         said = _("Row %(number)d") % {"number": number}
         cleaned = None if row.value in EMPTY else tried(self.elements.field.clean, row.value, f"{said}: ", errors)
         return None if cleaned in EMPTY else tried(self.elements.held, cleaned, f"{said}: ", errors)
 
-    def _place(self, row: SentRow, number: int, errors: list[Any]) -> float:
+    def _place(self, row: SentRow, number: int, errors: list[object]) -> float:
         """Where a row comes: one that moves up comes in front of what is there, one that moves down after it."""
         if not row.position:
             return float("inf")
@@ -271,7 +271,7 @@ def _part(name: str, *parts: object) -> str:
     return ".".join(map(str, (name, *parts)))
 
 
-def _first(pair: Sequence[Any]) -> Any:
+def _first(pair: Sequence[object]) -> Any:
     return pair[0]
 
 

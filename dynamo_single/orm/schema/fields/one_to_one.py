@@ -23,7 +23,7 @@ class ReverseOneDescriptor(ReverseOneToOneDescriptor):  # type: ignore[type-arg]
     The answer is kept on the object. Where there is none it is ``RelatedObjectDoesNotExist``, after one GetItem.
     """
 
-    def __get__(self, instance: Any, cls: Any = None) -> Any:
+    def __get__(self, instance: Any, cls: object = None) -> Any:
         """The other object, by the mode of this one; peers are read along only where their keys say which they are."""
         if instance is not None and not self.related.is_cached(instance) and instance._is_pk_set():
             mode = mode_of(instance)

@@ -5,7 +5,7 @@ Lists in it whose elements are declared have rows of their own (``listed``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from functools import partial
 from typing import Any, Final
@@ -134,7 +134,7 @@ def _given_back(field: Any, value: object) -> Any:
     return value if field.gives_back(value) else None
 
 
-def _as_it_is(value: Any) -> Any:
+def _as_it_is(value: object) -> Any:
     return value
 
 
@@ -170,13 +170,13 @@ class ShapedWidget(forms.MultiWidget):
         """Whether neither the map nor a row of it was sent."""
         return name not in data and super().value_omitted_from_data(data, files, name)
 
-    def put(self, data: Any, name: str, value: Any, put: Callable[[Any, str, Any, Any], None]) -> None:
+    def put(self, data: Any, name: str, value: object, put: Callable[[object, str, object, object], None]) -> None:
         """Give data what this widget would send for a map; ``put`` does so for the widget of an input."""
         data.pop(name, None)
         for number, (widget, part) in enumerate(zip(self.widgets, self.decompress(value), strict=True)):
             put(data, f"{name}_{number}", widget, part)
 
-    def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
+    def get_context(self, name: str, value: object, attrs: Any) -> dict[str, object]:
         """Django's, with the label of each row."""
         # Of a row of a list, which has a label for the whole of it.
         attrs = {key: each for key, each in (attrs or {}).items() if key != "aria-label"}
@@ -245,7 +245,7 @@ class ShapedFormField(forms.MultiValueField):
             raise ValidationError(errors)
         return found
 
-    def has_changed(self, initial: Any, data: Any) -> bool:
+    def has_changed(self, initial: object, data: object) -> bool:
         """Compare maps."""
         try:
             return not self.disabled and bool(self.clean(data) != initial)
@@ -285,7 +285,7 @@ def _take(value: dict[str, Any], path: Sequence[str]) -> None:
         del value[step]
 
 
-def _with(value: dict[str, Any], path: Sequence[str], held: object) -> dict[str, Any]:
+def _with(value: Mapping[str, object], path: Sequence[str], held: object) -> dict[str, object]:
     step, *below = path
     if not below:
         return {**value, step: held}
