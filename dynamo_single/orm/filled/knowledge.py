@@ -169,12 +169,13 @@ async def undivided(table: Table, layout: ModelLayout) -> None:
     Sends one GetItem every ``SHARDS_REFRESH`` seconds for all models without migrations, and nothing for others, which
     are asked about anyway, or for a test table, where only a test could have shards.
     """
-    known = _tables.setdefault(table, _Known())
-    if known.undivided.get(layout, 0.0) > time.monotonic():
+    known = _tables.get(table)
+    if known is not None and known.undivided.get(layout, 0.0) > time.monotonic():
         return
-    if layout.sharding is not None or table.replaced or table.settings.migrations != "check":
+    if table.replaced:
         return
-    if _is_asked_about(layout, table):
+    known = known or _tables.setdefault(table, _Known())
+    if layout.sharding is not None or table.settings.migrations != "check" or _is_asked_about(layout, table):
         known.undivided[layout] = math.inf
         return
     state = known.state
