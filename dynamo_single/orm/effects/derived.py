@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from dynamo_single.exceptions import UniqueViolation
+from dynamo_single.exceptions import ConfigurationError, UniqueViolation
 from dynamo_single.orm.conditions.terms import Condition, Or, Stored
 from dynamo_single.orm.effects.effect import Along, Effect, Transition, standing
 from dynamo_single.orm.items import hydration
@@ -18,6 +18,7 @@ from dynamo_single.orm.items.expiry import free
 from dynamo_single.orm.items.form import item_of
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Delete, Item, ItemKey, Put, key_of
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes import CounterAttribute, VersionAttribute
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.owners import all_plain
 from dynamo_single.table import names
@@ -54,8 +55,23 @@ class Derived(Effect):
 
 
 def stored_names(model: type[DynamoModel]) -> set[str]:
-    """The physical names of the attributes that the model's derived items are made of."""
-    found = {registry.attributes_of(model)[name].attr_name for name in model.derived_from}
+    """The physical names of the attributes that the model's derived items are made of.
+
+    Raises ``ConfigurationError`` for what is no attribute, and for what changes without anybody reading the object.
+    """
+    attributes = registry.attributes_of(model)
+    for name in model.derived_from:
+        if name not in attributes:
+            raise ConfigurationError(
+                f"{model._meta.label}.derived_from names {name!r}, which is no attribute. It has "
+                f"{', '.join(attributes)}."
+            )
+        if isinstance(attributes[name], CounterAttribute | VersionAttribute):
+            raise ConfigurationError(
+                f"{model._meta.label}.derived_from names {name!r}, which counts without reading or writing the object, "
+                "so that what is derived would not follow."
+            )
+    found = {attributes[name].attr_name for name in model.derived_from}
     return {*found, names.EXPIRES_AT} if found and registry.layout_of(model).expires else found
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from dynamo_single import exceptions, models
 from dynamo_single.table import Request, SentRequest, Table
+from tests.unit.declaring import declare, forgotten
 
 
 class Book(models.SoftDeleteModel):
@@ -111,3 +112,19 @@ def test_a_writer_who_read_another_title_is_refused(book: Book, table: Table, wr
     with pytest.raises(exceptions.StaleObject):
         getattr(late, write)()
     assert words(table) == {"Peace": 0}
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("nothing", "is no attribute. It has page_id"), ("version", "counts without reading or writing")]
+)
+def test_what_nothing_can_follow_from_is_refused_at_the_first_write(name: str, why: str, table: Table) -> None:
+    with forgotten():
+        model = declare(
+            "Leaflet",
+            ("LEAFLET#{page_id}", "#"),
+            page_id=models.UnicodeAttribute(),
+            version=models.VersionAttribute(),
+            derived_from=(name,),
+        )
+        with pytest.raises(exceptions.ConfigurationError, match=f"Leaflet.derived_from names '{name}', which {why}"):
+            model.objects.create(page_id="1")
