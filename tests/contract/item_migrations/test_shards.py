@@ -205,3 +205,21 @@ def test_a_model_that_gets_keys_without_shards_again_is_read_as_any_other(app: H
     assert len(list(plain.objects.all())) == 9
     plain.objects.create(shop_id="after")
     assert {key[0] for key in everything(table) if key[1].startswith("s")} == {"SHOP"}
+
+
+def test_items_that_get_another_type_are_in_as_many_shards_as_the_migration_says(app: History, table: Table) -> None:
+    """One, unless a number follows the move: it is recorded before they are moved, and they are found in both."""
+    model = shop(app)
+    write(app, "0002_shards", "items.ChangeShards('Shop', 8)")
+    app.migrate()
+    for number in range(5):
+        model.objects.create(shop_id=f"s{number}")
+    made = models.TimestampAttribute(auto_now_add=True, immutable=True)
+    moved = app.model("Shop", KEYS, primary=("SHOP", "{shop_id}", True), made=made, options={"item_type": "Store"})
+    app.make()
+    write(app, "0004_shards", "items.ChangeShards('Shop', 4)")
+    app.migrate()
+    app.finish()
+    assert schedule(moved) == "4 shards"
+    assert {key[0] for key in everything(table) if key[1].startswith("s")} <= {f"SHOP!{shard}" for shard in range(4)}
+    assert len(moved.objects.all()) == len(moved.objects.in_bulk([f"s{number}" for number in range(5)])) == 5
