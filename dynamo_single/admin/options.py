@@ -295,23 +295,16 @@ class DynamoModelAdmin(
                     del found[field.name]
         return found
 
-    def render_change_form(
-        self,
-        request: HttpRequest,
-        context: dict[str, Any],
-        add: bool = False,
-        change: bool = False,
-        form_url: str = "",
-        obj: Any = None,
-    ) -> Any:
-        """The form's page; for an object in the trash one with a button to restore it."""
+    def _prepare_form(self, request: HttpRequest, context: dict[str, Any], obj: Any) -> None:
+        super()._prepare_form(request, context, obj)
         content_types.provide(self.model)
         shown = (self.model, *(each.formset.model for each in context.get("inline_admin_formsets", ())))
         context["dynamo_has_times"] = settings.USE_TZ and any(_has_times(each) for each in shown)
-        response: Any = super().render_change_form(request, context, add, change, form_url, obj)
+
+    def _finish_form(self, request: HttpRequest, response: Any, obj: Any) -> None:
+        super()._finish_form(request, response, obj)
         if trash.is_deleted(obj) and self.change_form_template is None:
             in_trash.show(self, request, obj, response)
-        return response
 
     def get_urls(self) -> list[URLPattern]:
         """Django's, and the one that restores."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
 from itertools import islice
 from typing import Any
@@ -130,18 +131,15 @@ class KnowsReferences:
         Objects come in the order of their own admin if a key serves it, else in that of the key that lists them.
         """
         django: Any = super()
-        model: Any = db_field.remote_field.model
-        if "queryset" in kwargs or not is_stored_in_dynamodb(model):
-            return django.formfield_for_foreignkey(db_field, request, **kwargs)
-        queryset, is_listed = self._offered(db_field, request, kwargs.get("using"))
-        if not is_listed and "widget" not in kwargs:
-            kwargs["widget"] = _key_input()
-            text = _("There is no %(name)s with this key.") % {"name": model._meta.verbose_name}
-            kwargs.setdefault("error_messages", {"invalid_choice": text})
-            if not db_field.help_text:
-                kwargs.setdefault("help_text", _("The key of the %(name)s.") % {"name": model._meta.verbose_name})
-        field = django.formfield_for_foreignkey(db_field, request, **{**kwargs, "queryset": queryset})
-        if type(getattr(field, "widget", None)) is Select:
+        name = {"name": db_field.remote_field.model._meta.verbose_name}
+        typed = {
+            "widget": _key_input(),
+            "error_messages": {"invalid_choice": _("There is no %(name)s with this key.") % name},
+            **({} if db_field.help_text else {"help_text": _("The key of the %(name)s.") % name}),
+        }
+        offered = self._offered(db_field, request, kwargs, typed)
+        field = django.formfield_for_foreignkey(db_field, request, **(offered or kwargs))
+        if offered and type(getattr(field, "widget", None)) is Select:
             # Choices are read when they are shown, so that a form that is sent reads none.
             chosen = BoundedSelect(field.widget.attrs)
             chosen.is_required, chosen.choices = field.widget.is_required, field.widget.choices
@@ -154,30 +152,31 @@ class KnowsReferences:
         What is typed is looked up when it is sent; keys are separated by commas.
         """
         django: Any = super()
-        model: Any = db_field.remote_field.model
-        if "queryset" in kwargs or not is_stored_in_dynamodb(model):
-            return django.formfield_for_manytomany(db_field, request, **kwargs)
-        queryset, is_listed = self._offered(db_field, request, kwargs.get("using"))
-        if not is_listed and "widget" not in kwargs:
-            kwargs["widget"] = _keys_input()
-        field = django.formfield_for_manytomany(db_field, request, **{**kwargs, "queryset": queryset})
+        offered = self._offered(db_field, request, kwargs, {"widget": _keys_input()})
+        field = django.formfield_for_manytomany(db_field, request, **(offered or kwargs))
         widget: Any = getattr(field, "widget", None)
         bounded = _BOUNDED.get(type(widget))
-        if bounded is not None:
+        if offered and bounded is not None:
             # With what Django has told it; the two have nothing else.
             field.widget = copy(widget)
             field.widget.__class__ = bounded
         return field
 
-    def _offered(self, db_field: Any, request: HttpRequest, using: object) -> tuple[object, bool]:
-        """The objects to choose from, and whether a key lists them; sends nothing.
+    def _offered(
+        self, db_field: Any, request: HttpRequest, given: Mapping[str, object], typed: Mapping[str, object]
+    ) -> dict[str, Any]:
+        """What a field of a relation is made with: the objects to choose from, and what is ``typed`` where no key lists
+        them. Nothing where the objects are given, or are in SQL. Sends nothing.
 
         In the order of their own admin if a key serves it, else in that of the key that lists them.
         """
-        queryset: Any = self.get_field_queryset(using, db_field, request)
-        if queryset is None:
-            queryset = db_field.remote_field.model._default_manager.all()
-        return as_listed(queryset)
+        model: Any = db_field.remote_field.model
+        if "queryset" in given or not is_stored_in_dynamodb(model):
+            return {}
+        queryset: Any = self.get_field_queryset(given.get("using"), db_field, request)
+        listed, is_listed = as_listed(model._default_manager.all() if queryset is None else queryset)
+        instead = {} if is_listed or "widget" in given else typed
+        return {**instead, **given, "queryset": listed}
 
     def get_view_on_site_url(self, obj: Any = None) -> str | None:
         """The object's own address, without the detour over content types."""

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from django.contrib.admin import ModelAdmin
 from django.http import HttpRequest
 
+from dynamo_single.admin.editing.page import ExtendsForm
 from dynamo_single.inspection.masking import Masks, is_secret
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.schema.encoding import values
 from dynamo_single.orm.schema.fields.documents import document_text
 from dynamo_single.table import names
-
-if TYPE_CHECKING:
-    _Base = ModelAdmin[Any]
-else:
-    _Base = object
 
 #: Characters of a value, and attributes, that a page shows; an item has up to 400 KB.
 LENGTH: Final = 10_000
@@ -27,22 +22,13 @@ _OWN: Final = frozenset(
 )
 
 
-class ShowsUnknown(_Base):
+class ShowsUnknown(ExtendsForm):
     """Has what is stored beside a model's attributes on an object's page, for those who may view the object."""
 
-    def render_change_form(
-        self,
-        request: HttpRequest,
-        context: dict[str, object],
-        add: bool = False,
-        change: bool = False,
-        form_url: str = "",
-        obj: Any = None,
-    ) -> Any:
-        """Django's page, with the attributes that the model does not know."""
+    def _prepare_form(self, request: HttpRequest, context: dict[str, Any], obj: Any) -> None:
+        super()._prepare_form(request, context, obj)
         masks = Masks(getattr(self.admin_site, "is_secret", is_secret))
         context["dynamo_unknown"] = [] if obj is None else unknown_of(obj, masks)
-        return super().render_change_form(request, context, add, change, form_url, obj)
 
 
 def unknown_of(obj: Any, masks: Masks) -> list[tuple[str, str]]:
