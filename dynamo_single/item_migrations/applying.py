@@ -388,7 +388,7 @@ def printed(step: Step, lines: list[str]) -> None:
     printing.tasks("migrate --finish, at last", step.drop_tasks, lines)
     if step.counts:
         lines.append(
-            "-- migrate --finish, when all is filled: Scan, and for each item with the number COUNT, two UpdateItems"
+            "-- migrate --finish, when all is filled: Scan, and for each with the number two Queries, two UpdateItems"
         )
 
 

@@ -18,7 +18,9 @@ from dynamo_single.exceptions import KeyNotFilled
 from dynamo_single.item_migrations.online import rehearse
 from dynamo_single.item_migrations.online.changes import counts
 from dynamo_single.orm.effects import child_counters
+from dynamo_single.orm.schema.encoding.values import item_size
 from dynamo_single.table import Request, Table, intercept, names
+from dynamo_single.table.limits import MAX_ITEM_SIZE
 from dynamo_single.testing import assert_requests
 from dynamo_single.verification import verify
 from tests.contract.item_migrations.test_migrate import fill, form, item, shop
@@ -336,7 +338,7 @@ def test_the_requests_that_count_are_printed(app: History) -> None:
     app.make()
     app.forget("Shop")
     app.forget("Member")
-    assert "for each item with the number COUNT, two UpdateItems" in app.run("sqlmigrate", "histories", "0002")
+    assert "for each with the number two Queries, two UpdateItems" in app.run("sqlmigrate", "histories", "0002")
 
 
 def test_going_back_names_who_counts_what_was_not(app: History) -> None:
@@ -454,3 +456,53 @@ def test_counting_that_was_killed_goes_on(app: History) -> None:
     assert killed_after > 12
     assert numbers("refs:Member.home_id") == ["2", "1", None]
     assert list(verify()) == []
+
+
+def test_who_changes_places_while_it_is_counted_is_counted_once(app: History) -> None:
+    """More than a page of them: one that goes to where nobody looks any more is there all the time."""
+    fill(shop(app))
+    keys = {"by_home": models.IndexKey("gs2", "HOME#{home_id}", "{name}")}
+
+    def code(**options: Any) -> Any:
+        home = models.ReferenceAttribute("histories.Shop", on_delete=models.PROTECT, **options)
+        attributes = {"home": home, "name": models.UnicodeAttribute(), "notes": models.UnicodeAttribute()}
+        return app.model("Member", keys=keys, **attributes)
+
+    people = code()
+    app.make()
+    app.migrate()
+    for name in "mnopq":
+        people.objects.create(shop_id=name, home_id="a", name=name, notes="x" * 380_000)
+    people = code(checked=True)
+    app.make()
+    app.migrate()
+    places = ["a"]
+
+    def change(operation: str, params: Any) -> None:
+        if operation == "Query" and "ExclusiveStartKey" in params and places:
+            people.objects.filter(pk="q").update(name=places.pop())
+
+    with intercept(change):
+        app.finish()
+    assert places == []
+    assert numbers("refs:Member.home_id") == ["5", None, None]
+
+
+def test_an_item_that_takes_no_mark_is_named(app: History, table: Table) -> None:
+    """It is as large as an item can be; the others are counted."""
+    shops = shop(app)
+    fill(shops)
+    people = member(app, HOME_KEYS, on_delete=models.PROTECT)
+    app.make()
+    app.migrate()
+    join(people, "m")
+    join(people, "n", home="b")
+    shops.objects.filter(pk="a").update(name="x")
+    size = item_size(table.send(Request("GetItem", {"Key": SHOP_A}))["Item"])
+    shops.objects.filter(pk="a").update(name="x" * (MAX_ITEM_SIZE - size - 20))
+    member(app, HOME_KEYS, on_delete=models.PROTECT, checked=True)
+    app.make()
+    app.migrate()
+    with pytest.raises(CommandError, match="SHOP#a"):
+        app.finish()
+    assert numbers("refs:Member.home_id") == [None, "1", None]

@@ -10,7 +10,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -18,6 +18,7 @@ from dynamo_single.exceptions import (
     ConditionFailed,
     ConfigurationError,
     InvalidValue,
+    ItemTooLarge,
     KeyNotFilled,
     NoAccessPattern,
 )
@@ -26,12 +27,16 @@ from dynamo_single.item_migrations.online.work import Others, Task, Write, of_ty
 from dynamo_single.orm.conditions.algebra import join
 from dynamo_single.orm.conditions.terms import Stored
 from dynamo_single.orm.effects import child_counters
+from dynamo_single.orm.effects.child_counters import Seen
 from dynamo_single.orm.items.serialization import pk_of
 from dynamo_single.orm.reading.single import has_expired
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, Action, Item, ItemKey, Update, key_of
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.flow import pause, run
+
+#: How often an item is counted after the first time, until two times in a row see the same.
+LOOKS: Final = 6
 
 
 class Counting(Struct, frozen=True):
@@ -44,73 +49,96 @@ class Counting(Struct, frozen=True):
 
 
 class Mark(Struct, frozen=True):
-    """What an item was marked by, and when, in seconds of the monotonic clock."""
+    """What an item was marked by; what was counted after that, and when, in seconds of the monotonic clock."""
 
     text: str
     at: float
+    seen: Seen
+
+
+#: What became of marking an item: a mark, or what is the matter with it; ``None`` for one that is gone.
+Marked = Mark | InvalidValue | ItemTooLarge | None
 
 
 def counted_items(item_type: str, counting: Callable[[], Counting | None]) -> Task:
     """Write into each item of a type how many live objects refer to it; nothing where ``counting`` gives ``None``.
 
     Whoever writes such an object adds to the number in the same transaction, and takes the item's mark away. So an item
-    is marked, counted, and given the number while the mark is there: two UpdateItems, and a COUNT Query for each
-    megabyte of what is counted. Where an index counts, a second lies between the mark and the Query, which all items of
-    a page wait for together. A mark that is gone is another writer's doing: the item is marked and counted again.
+    is marked, counted, and given the number while the mark is there: two UpdateItems. A mark that is gone is another
+    writer's doing: the item is marked and counted again.
+
+    Objects that come to another place in the key which counts them, as one that is renamed may, leave the mark, and are
+    passed by, or met twice. So it is counted until two looks in a row see the same objects, at most ``LOOKS`` times
+    after the first one: a Query for each megabyte of them, each time. Where an index counts, a second lies between two
+    looks; all items of a page have the first one before any of them waits.
     """
     ahead = threading.local()
 
     def mark(items: Sequence[Item], write: Write) -> None:
-        """Mark the items of a page; one that is gone has no mark."""
-        if counting() is None:
+        """Mark the items of a page, and look at each for the first time."""
+        found = counting()
+        if found is None:
             return
-        marks: dict[ItemKey, Mark | None] = ahead.__dict__.setdefault("marks", {})
+        marks: dict[ItemKey, Marked] = ahead.__dict__.setdefault("marks", {})
         for item in items:
             if not has_expired(item):
-                marks[key_of(item)] = _marked(item, item_type, write)
+                marks[key_of(item)] = _marked(found, item, item_type, write)
 
     def change(item: Item, others: Others) -> tuple[Action, ...]:
         found, key = counting(), key_of(item)
         if found is None or has_expired(item):
             return ()
-        marks: dict[ItemKey, Mark | None] = ahead.__dict__.get("marks", {})
-        if key not in marks:  # it is a rehearsal
-            number = _number(found, item)
-            after = with_value(item, found.name, {"N": str(number)})
-            return () if number == _held(found, item) else rewriting(item, after, (found.name,))
-        mark = marks.pop(key)
-        if mark is None:
-            return ()
-        run(pause(max(0.0, mark.at + _lag(found) - time.monotonic())))
-        number = _number(found, item)
-        condition = join((of_type(item_type), Stored(names.COUNTING, "=", ({"S": mark.text},))))
-        if number == 0:  # it has no number, as if nobody had ever referred to it
-            return (Update(key, remove=(found.name, names.COUNTING), condition=condition),)
-        return (Update(key, set={found.name: {"N": str(number)}}, remove=(names.COUNTING,), condition=condition),)
+        marks: dict[ItemKey, Marked] = ahead.__dict__.get("marks", {})
+        if key in marks:
+            return _counted(found, item, item_type, marks.pop(key))
+        number = _look(found, item).number  # it is a rehearsal
+        after = with_value(item, found.name, {"N": str(number)})
+        return () if number == _held(found, item) else rewriting(item, after, (found.name,))
 
     return Task(of_type(item_type), change, ahead=mark)
 
 
-def _marked(item: Item, item_type: str, write: Write) -> Mark | None:
+def _marked(found: Counting, item: Item, item_type: str, write: Write) -> Marked:
     text = uuid.uuid4().hex
     condition = join((ITEM_EXISTS, of_type(item_type)))
     try:
         write([Update(key_of(item), set={names.COUNTING: {"S": text}}, condition=condition)])
+        return Mark(text, time.monotonic(), _look(found, item))
     except ConditionFailed:
         return None
-    return Mark(text, time.monotonic())
+    except (InvalidValue, ItemTooLarge) as error:
+        return error  # of this item, and not of its page
 
 
-def _lag(found: Counting) -> float:
+def _counted(found: Counting, item: Item, item_type: str, mark: Marked) -> tuple[Action, ...]:
+    """The number's write, which holds while the mark is there."""
+    if mark is None:
+        return ()
+    if isinstance(mark, Exception):
+        raise mark
+    key, number = key_of(item), _number(found, item, mark)
+    condition = join((of_type(item_type), Stored(names.COUNTING, "=", ({"S": mark.text},))))
+    if number == 0:  # it has no number, as if nobody had ever referred to it
+        return (Update(key, remove=(found.name, names.COUNTING), condition=condition),)
+    return (Update(key, set={found.name: {"N": str(number)}}, remove=(names.COUNTING,), condition=condition),)
+
+
+def _number(found: Counting, item: Item, mark: Mark) -> int:
+    """How many two looks in a row have seen; the one at the mark is the first."""
+    at, seen, lag = mark.at, mark.seen, child_counters.lag(found.children)
+    for _ in range(LOOKS):
+        run(pause(max(0.0, at + lag - time.monotonic())))
+        at, before, seen = time.monotonic(), seen, _look(found, item)
+        if seen == before:
+            return seen.number
+    raise InvalidValue(
+        f"It was counted {LOOKS + 1} times, and others wrote what it counts each time. Run this again when fewer do."
+    )
+
+
+def _look(found: Counting, item: Item) -> Seen:
     try:
-        return child_counters.lag(found.children)
-    except (KeyNotFilled, NoAccessPattern):
-        return 0.0  # counting says so
-
-
-def _number(found: Counting, item: Item) -> int:
-    try:
-        return run(child_counters.count(found.children, _pk(found.model, item), found.condition))
+        return run(child_counters.seen(found.children, _pk(found.model, item), found.condition))
     except (KeyNotFilled, NoAccessPattern) as error:
         raise ConfigurationError(f"{found.children.model._meta.label} cannot be counted yet. {error}") from error
 
