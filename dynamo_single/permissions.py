@@ -134,7 +134,7 @@ class StoredPermissions(_Base):
         """The permissions of the user's groups; a superuser has all."""
         return run(self._permissions(user_obj, obj, "group"))
 
-    def get_all_permissions(self, user_obj: Any, obj: Any = None) -> set[str]:
+    def get_all_permissions(self, user_obj: Any, obj: object = None) -> set[str]:
         """The user's own permissions and those of the groups."""
         return run(self._all_permissions(user_obj, obj))
 
@@ -161,7 +161,7 @@ class StoredPermissions(_Base):
             return await sync_to_async(self.get_group_permissions)(user_obj, obj)
         return await self._permissions(user_obj, obj, "group")
 
-    async def aget_all_permissions(self, user_obj: Any, obj: Any = None) -> set[str]:
+    async def aget_all_permissions(self, user_obj: Any, obj: object = None) -> set[str]:
         """See ``get_all_permissions()``."""
         if self._is_overridden("get_all_permissions"):
             return await sync_to_async(self.get_all_permissions)(user_obj, obj)

@@ -18,6 +18,8 @@ from dynamo_single.orm.schema.fields.fields import BinaryField
 from dynamo_single.orm.schema.kinds import ModelField
 
 if TYPE_CHECKING:
+    from django.forms import Field as FormField
+
     _Base = ModelAdmin[Any]
 else:
     _Base = object
@@ -42,7 +44,7 @@ class ShowsBinary(_Base):
         fields = [field for field in self.opts.concrete_fields if isinstance(field, BinaryField)]
         self._binary = {field.name: self._shown(field) for field in fields}
 
-    def formfield_for_dbfield(self, db_field: ModelField, request: HttpRequest, **kwargs: object) -> Any:
+    def formfield_for_dbfield(self, db_field: ModelField, request: HttpRequest, **kwargs: object) -> FormField | None:
         """Django's; bytes are uploaded, and what is stored can be downloaded."""
         if isinstance(db_field, BinaryField):
             kwargs = {"widget": DownloadWidget, **kwargs}

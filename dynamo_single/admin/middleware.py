@@ -20,7 +20,9 @@ class LoginRequiredMiddleware(DjangoMiddleware):
     the error is raised, as it is by a project's own views.
     """
 
-    def process_view(self, request: HttpRequest, view_func: Any, view_args: Any, view_kwargs: Any) -> Any:
+    def process_view(
+        self, request: HttpRequest, view_func: Any, view_args: Any, view_kwargs: Any
+    ) -> HttpResponseBase | None:
         """A redirection to the login page, or ``None``; on the admin's pages 503 where nobody can be asked for."""
         try:
             return super().process_view(request, view_func, view_args, view_kwargs)

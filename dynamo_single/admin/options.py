@@ -46,6 +46,7 @@ from dynamo_single.orm.schema.registry import layout_of
 from dynamo_single.permission_fields import PermissionsField
 
 if TYPE_CHECKING:
+    from django.forms import Field as FormField
     from typing_extensions import TypeVar as TypeVarWithDefault  # Python's own since 3.13
 
     from dynamo_single.orm.query.queryset import QuerySet
@@ -158,7 +159,7 @@ class DynamoModelAdmin(
             return search.anywhere(queryset, fields, text), False
         return search.by_keys(queryset, fields, text)[0], False
 
-    def formfield_for_dbfield(self, db_field: ModelField, request: HttpRequest, **kwargs: object) -> Any:
+    def formfield_for_dbfield(self, db_field: ModelField, request: HttpRequest, **kwargs: object) -> FormField | None:
         """Django's; permissions are chosen from two searched lists."""
         if isinstance(db_field, PermissionsField):
             kwargs = {"widget": PermissionsFilter(db_field.verbose_name), **kwargs}

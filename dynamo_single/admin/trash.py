@@ -51,7 +51,7 @@ def is_deleted(obj: object) -> bool:
     return bool(getattr(obj, "is_deleted", False))
 
 
-def went_along(queryset: QuerySet[DynamoModel], obj: DynamoModel) -> Any:
+def went_along(queryset: QuerySet[DynamoModel], obj: DynamoModel) -> QuerySet[DynamoModel]:
     """Of a queryset of children, those that went to the trash with an object that is there."""
     batch = trash.Batch.of(obj)
     return queryset.with_visibility("deleted").filter(deleted_with=batch.mark, deleted_at=batch.moment)

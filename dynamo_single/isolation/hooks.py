@@ -43,7 +43,7 @@ def installed() -> Iterator[None]:
         yield
 
 
-def _wrapped(original: Any, wrapper: Callable[[Method], Method]) -> Any:
+def _wrapped(original: Any, wrapper: Callable[[Method], Method]) -> object:
     if isinstance(original, classmethod):
         return classmethod(wrapper(original.__func__))
     return wrapper(original)

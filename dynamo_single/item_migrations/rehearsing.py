@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from django.db.migrations.executor import MigrationExecutor
@@ -12,6 +12,7 @@ from dynamo_single.item_migrations import finishing
 from dynamo_single.item_migrations.applying import Step
 from dynamo_single.item_migrations.online import Imagined, Rehearsal, Sample, Task, rehearse
 from dynamo_single.item_migrations.run import Run
+from dynamo_single.table.items import Item
 
 #: How many items of each task are shown that would change, and how many that could not.
 SHOWN: Final = 3
@@ -97,5 +98,5 @@ def _changes(sample: Sample) -> Iterator[str]:
         yield f"{name}: " + ", ".join(f"{each} {_shown(before, each)} -> {_shown(after, each)}" for each in changed)
 
 
-def _shown(item: Mapping[str, Any], name: str) -> str:
+def _shown(item: Item, name: str) -> str:
     return repr(next(iter(item[name].values()))) if name in item else "missing"

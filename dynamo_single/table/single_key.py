@@ -197,7 +197,7 @@ def _without_bare_names(params: dict[str, Any]) -> dict[str, Any]:
     return {**params, **bare, "ExpressionAttributeNames": names}
 
 
-def _compared(text: str, params: Mapping[str, Any]) -> dict[str, Any]:
+def _compared(text: str, params: Mapping[str, Any]) -> Parameters:
     """The values that the key is compared with, as they are compared; what is not known to be alike is refused."""
     values = dict(params.get("ExpressionAttributeValues", {}))
     for found in re.finditer(_KEY + r"\b", text):
@@ -296,7 +296,7 @@ def _typed(operation: str, answer: TypedAnswer) -> dict[str, Any]:
     return answer.of_items(typed, answered(operation, dict(answer)), partial(answered, operation, answer.as_plain()))
 
 
-def _with_keys(items: list[Any]) -> list[Any]:
+def _with_keys(items: list[object]) -> list[object]:
     """Items as bytes with their keys; of those that are decoded already nobody wants them."""
     return [_with_key(item) if type(item) is msgspec.Raw else item for item in items]
 

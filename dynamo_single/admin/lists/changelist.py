@@ -6,7 +6,7 @@ Past ``list_max_in_memory`` rows nothing is held: the page shows what keys answe
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.contrib.admin import AllValuesFieldListFilter
@@ -23,7 +23,7 @@ from dynamo_single.admin.references import is_answered, is_exact
 from dynamo_single.costs import Costs, measure_requests
 from dynamo_single.exceptions import DynamoSingleError, NotSupported, TooManyMatches
 from dynamo_single.orm.query.queryset import QuerySet
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.kinds import DynamoModel, ModelField
 
 #: The parameter that holds the columns of an order, which is Django's.
 ORDER_VAR = "o"
@@ -114,7 +114,7 @@ class KeyChangeList(ChangeList):
             return qs.select_related(*references) if references else qs
         return super().apply_select_related(qs)
 
-    def _field(self, column: object) -> Any:
+    def _field(self, column: object) -> ModelField | None:
         names = {field.name: field for field in self.lookup_opts.concrete_fields}
         return names.get(column) if isinstance(column, str) else None
 
@@ -151,7 +151,7 @@ class KeyChangeList(ChangeList):
         if str(what) not in self.left_out:
             self.lacking.append(lacking.Lacking(str(what), asked, is_counted))
 
-    def _example(self, name: str, operator: str) -> Any:
+    def _example(self, name: str, operator: str) -> Callable[[QuerySet[DynamoModel]], QuerySet[DynamoModel]]:
         return lacking.filtered(f"{name}__{operator}", lacking.value_in(self.result_list, name))
 
     def get_results(self, request: HttpRequest) -> None:

@@ -82,7 +82,9 @@ def hold(queryset: Any) -> None:
     run(objects.hold(state_of(queryset.order_by())))
 
 
-def to_act_on(request: HttpRequest, model_admin: DynamoModelAdmin, queryset: QuerySet[DynamoModel]) -> Any:
+def to_act_on(
+    request: HttpRequest, model_admin: DynamoModelAdmin, queryset: QuerySet[DynamoModel]
+) -> QuerySet[DynamoModel]:
     """The rows that an action works on, as a queryset that keys answer: nothing is written by what is only held.
 
     Of a list that was answered in memory, these are the rows by their primary keys.

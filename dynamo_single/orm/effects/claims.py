@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import partial
-from typing import Any
 
 from dynamo_single.exceptions import UniqueViolation
 from dynamo_single.orm.conditions.terms import And, Or, Stored
@@ -23,7 +22,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
-from dynamo_single.table.items import NewItem
+from dynamo_single.table.items import NewItem, StoredValue
 from dynamo_single.table.table import get_table
 
 
@@ -128,7 +127,7 @@ def _of(claims: Mapping[ItemKey, Rule], rule: Rule) -> list[ItemKey]:
     return [key for key, each in claims.items() if each is rule]
 
 
-def _expiry(item: Item | None) -> Any:
+def _expiry(item: Item | None) -> StoredValue | None:
     return (item or {}).get(names.EXPIRES_AT)
 
 

@@ -22,6 +22,8 @@ from dynamo_single.orm.schema.encoding.keys import IndexKey, Key
 from dynamo_single.orm.schema.kinds import DynamoModel
 
 if TYPE_CHECKING:
+    from django.forms import Field as FormField
+
     _Base = models.ManyToManyField[Any, Any]
 else:
     _Base = models.ManyToManyField
@@ -91,7 +93,7 @@ class ManyToMany(_Base):
         super().contribute_to_class(cls, name, **kwargs)
         setattr(cls, self.name, EdgesDescriptor(self.remote_field, reverse=False))
 
-    def formfield(self, **kwargs: Any) -> Any:
+    def formfield(self, **kwargs: Any) -> FormField | None:
         """Django's, with our way of ``limit_choices_to``."""
         return super().formfield(**{"form_class": _Chosen, **kwargs})
 

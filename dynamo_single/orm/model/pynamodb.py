@@ -18,6 +18,7 @@ from dynamo_single.orm.items.form import form_of, item_of
 from dynamo_single.orm.requests import block
 from dynamo_single.orm.schema import registry
 from dynamo_single.table.items import NewItem
+from dynamo_single.table.pynamodb import PynamodbTable
 from dynamo_single.table.table import get_table
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ class PynamoDBHooks(_Base):
             )
 
     @classmethod
-    def _get_connection(cls) -> Any:
+    def _get_connection(cls) -> PynamodbTable:
         if block.current() is not None:
             raise NotSupported(
                 f"PynamoDB's own calls, as of {cls.__name__} here, know nothing of atomic() blocks: they would read "

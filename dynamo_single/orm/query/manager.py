@@ -107,7 +107,7 @@ class BaseManager(Manager[M]):
 
 
 @lru_cache(maxsize=256)
-def _class_showing(cls: type[Any], visibility: Visibility) -> Any:
+def _class_showing(cls: type[object], visibility: Visibility) -> Any:
     """A class of managers as it is, but for what its managers show; by its name it is found as before."""
     return type(cls.__name__, (cls,), {"__module__": cls.__module__, "visibility": visibility})
 

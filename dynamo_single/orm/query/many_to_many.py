@@ -239,7 +239,7 @@ class EdgesManager:
         behind: Any = super()
         return registry.has_soft_delete(self.model) or not behind.get_queryset()._is_plain()
 
-    def _shown(self, pks: list[Any]) -> list[Any]:
+    def _shown(self, pks: list[object]) -> list[object]:
         """Those that the manager shows: a BatchGetItem for each hundred where it may hide some."""
         if not pks or not self._may_hide():
             return pks
@@ -309,7 +309,7 @@ class EdgesManager:
             write()
             m2m_changed.send(action=f"post_{action}", **told)
 
-    def _pks(self, objs: Sequence[object], *, stored: bool = True) -> list[Any]:
+    def _pks(self, objs: Sequence[object], *, stored: bool = True) -> list[object]:
         """The ``pk`` of each object, once; what is given by ``pk`` has to be ``stored``."""
         found: dict[Any, None] = {}
         keys = []

@@ -251,7 +251,7 @@ class _Stream:
             self._ranked = self._rank()
         return self._ranked
 
-    def _rank(self) -> Any:
+    def _rank(self) -> tuple[object, int] | None:
         if self.found:
             return self.beginning.rank(self.found[0].position.stream, self.found[0].item)
         return None
@@ -290,7 +290,7 @@ class _Range(_Stream):
     def is_over(self) -> bool:
         return self.is_read and self.last_key is None and not self.found
 
-    def _rank(self) -> Any:
+    def _rank(self) -> tuple[object, int] | None:
         if self.found or self.last_key is None or self.beginning.plan.kind == "union":
             return super()._rank()
         return self.beginning.rank(self.stream, self.last_key)

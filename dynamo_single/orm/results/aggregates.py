@@ -118,7 +118,7 @@ def _condition_of(expression: Any) -> object:
     return getattr(expression.filter, "condition", expression.filter)
 
 
-def _field(model: type[DynamoModel], alias: str, expression: object, source: Any) -> DynamoField | None:
+def _field(model: type[DynamoModel], alias: str, expression: object, source: object) -> DynamoField | None:
     """The field that an aggregate is of; ``None`` for ``Count("*")``."""
     if isinstance(source, Star):
         return None

@@ -118,7 +118,7 @@ def comparable(attribute: Attribute | None, value: object) -> Hashable:
     return form
 
 
-def checked_default(function: Function, attribute: Attribute, value: object) -> Any:
+def checked_default(function: Function, attribute: Attribute, value: object) -> object:
     """A default in the type of the result that it stands for; raises ``InvalidValue`` for another kind of value."""
     if value is None:
         return None

@@ -43,7 +43,7 @@ def members_of(model: type[DynamoModel]) -> tuple[Member, ...]:
     return tuple(_member(each) for each in attributes_of_identity(model))
 
 
-def some_value_of(attribute: Attribute) -> Any:
+def some_value_of(attribute: Attribute) -> object:
     """A value that an attribute of a key could have, for planning what does not depend on the value."""
     target = attribute.field.related_model if isinstance(attribute, ReferenceAttribute) else None
     members = attributes_of_identity(target) if target is not None else []

@@ -200,7 +200,7 @@ def direct_value(node: Any) -> Any:
     return value
 
 
-def value_of(node: object, subject: Subject, operator: str) -> Any:
+def value_of(node: object, subject: Subject, operator: str) -> object:
     """What a lookup compares with, in the form that its operator takes."""
     value, field = direct_value(node), subject.field
     if operator in _VALUES:
@@ -225,7 +225,7 @@ def two_bounds(name: str, value: Any) -> tuple[object, object]:
     return bounds
 
 
-def _bounds(subject: Subject, value: object) -> Any:
+def _bounds(subject: Subject, value: object) -> tuple[object, ...]:
     bounds = two_bounds(subject.name, value)
     if subject.steps or subject.sized:
         return bounds

@@ -84,7 +84,7 @@ def refuse_changes(obj: DynamoModel, why: str) -> None:
         raise InvalidValue(f"{obj._meta.label}: {said} changes a stored value. {why}")
 
 
-def settled(target: Target, value: object) -> Any:
+def settled(target: Target, value: object) -> object:
     """A ``Change``, or the value itself as Python has it; a change of a place is held to what was declared of it."""
     result = _settled(target, value)
     shape: Shape | Elements | None = getattr(target.attribute, "shape", None)
@@ -106,7 +106,7 @@ def settled(target: Target, value: object) -> Any:
     return result if member is None or leaves_right else replace(result, computed=True)
 
 
-def _settled(target: Target, value: object) -> Any:
+def _settled(target: Target, value: object) -> object:
     said = f"{target.said}={value if is_asked(value) else shown(value)}"
     if isinstance(value, Removal):
         return None if not target.place.path else Change(target.place, "remove", said=said)

@@ -36,7 +36,7 @@ from dynamo_single.orm.requests.changes import as_stored
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.columns import relations_from_sql
 from dynamo_single.orm.schema.fields.fields import IdentityField
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.kinds import DynamoModel, ModelField
 from dynamo_single.orm.write import cascade
 from dynamo_single.orm.write.cascade import Cascade, Step
 from dynamo_single.orm.write.referring import found_by, references_to, refuse_rows
@@ -165,7 +165,7 @@ class Follower(Step):
         await remember(self.obj, write, stored)
 
 
-def followers(way: Way, field: Any, objects: Sequence[Any], *, left: bool) -> list[Follower]:
+def followers(way: Way, field: ModelField, objects: Sequence[Any], *, left: bool) -> list[Follower]:
     """What some objects become that refer to an object by one reference; ``left`` if that was moved before."""
     absent = frozenset({key_of_pk(way.model, way.old)}) if left else frozenset[ItemKey]()
     found = []
@@ -308,7 +308,7 @@ class Following:
                         held = {name: obj.__dict__[name] for name in model._identity}
                         yield Way.of(model, pk_of(model, {**held, field.attname: way.old}), obj.pk, way.marks)
 
-    async def _follow(self, way: Way, field: Any, some: Sequence[Any], ways: list[Way]) -> int:
+    async def _follow(self, way: Way, field: ModelField, some: Sequence[Any], ways: list[Way]) -> int:
         """Write some objects; how many there were. Those that another writer changes, and those that an index shows as
         they were, are read again."""
         for attempt in range(ATTEMPTS):

@@ -109,7 +109,7 @@ class Job(Struct):
                 for outcome in outcomes:
                     await self._note(outcome)
 
-    async def _while_well(self, rest: AsyncGenerator[Any, None]) -> AsyncGenerator[object, None]:
+    async def _while_well(self, rest: AsyncGenerator[object, None]) -> AsyncGenerator[object, None]:
         while not self.failed:
             try:
                 unit = await anext(rest)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import copy
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from botocore.hooks import HierarchicalEmitter
 from botocore.loaders import create_loader
 from botocore.session import Session
+
+if TYPE_CHECKING:
+    from botocore.client import BaseClient
+    from botocore.loaders import Loader
 
 
 def new_session() -> Session:
@@ -19,7 +23,7 @@ def new_session() -> Session:
     return Session(event_hooks=copy.copy(_handlers()), include_builtin_handlers=False)
 
 
-def new_client(session: Session, **options: Any) -> Any:
+def new_client(session: Session, **options: Any) -> BaseClient:
     """A botocore client for DynamoDB; what describes the service is read from its files once in a process."""
     session.register_component("data_loader", _loader(session.get_config_variable("data_path")))
     return session.create_client("dynamodb", **options)
@@ -33,6 +37,6 @@ def _handlers() -> HierarchicalEmitter:
 
 
 @lru_cache(maxsize=8)
-def _loader(data_path: str | None) -> Any:
+def _loader(data_path: str | None) -> Loader:
     """What reads the files that describe services, and remembers them; ``AWS_DATA_PATH`` can name further folders."""
     return create_loader(data_path)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
@@ -35,7 +35,7 @@ def document_text(value: object, *, marked: bool = True, indent: int | None = 2)
     return str(simplejson.dumps(found, use_decimal=True, ensure_ascii=False, sort_keys=True, indent=indent))
 
 
-def document_of(text: str, *, marked: bool = True) -> Any:
+def document_of(text: str, *, marked: bool = True) -> object:
     """The document of a text; ``ValidationError`` says where it is none, by line and column or by the path in it."""
     try:
         found = json.loads(text, parse_float=Decimal, parse_constant=_no_number, object_pairs_hook=_each_once)
@@ -58,7 +58,7 @@ def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return found
 
 
-def _no_number(text: str) -> Any:
+def _no_number(text: str) -> object:
     raise ValidationError(_("%(text)s is no number of JSON."), "invalid", {"text": text})
 
 
@@ -76,7 +76,7 @@ def _as_marked(value: object) -> object:
     return {FIXTURE_KEY: values.binary_to_text(values.to_attribute_value(value))}
 
 
-def _from_json(value: object, path: str, level: int) -> Any:
+def _from_json(value: object, path: str, level: int) -> object:
     if level > _MAX_LEVELS:
         raise ValidationError(_("Enter valid JSON, with shorter numbers or fewer levels."), "invalid")
     if isinstance(value, list):

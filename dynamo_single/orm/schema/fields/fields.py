@@ -48,7 +48,7 @@ class DynamoField(models.Field):  # type: ignore[type-arg]  # not generic at run
 
     attribute: Attribute
 
-    def descriptor_class(self, field: ModelField) -> Any:  # type: ignore[override]  # Django calls it; any callable will do
+    def descriptor_class(self, field: ModelField) -> object:  # type: ignore[override]  # Django calls it; any callable will do
         """The attribute, under its Python name; Django's own in the models of a migration's state, which have none."""
         if not hasattr(self, "attribute"):
             return DeferredAttribute(field)
@@ -323,7 +323,7 @@ class IdentityField(TextField):
         self.names = names
         super().__init__(**{"primary_key": True, "editable": False, "blank": True, "serialize": False, **kwargs})
 
-    def descriptor_class(self, field: ModelField) -> Any:  # type: ignore[override]  # see DynamoField
+    def descriptor_class(self, field: ModelField) -> IdentityDescriptor:  # type: ignore[override]  # see DynamoField
         """A descriptor of its own, since there is no attribute."""
         return IdentityDescriptor(self)
 

@@ -108,7 +108,7 @@ class SetFormField(forms.CharField):
         super().__init__(**kwargs)
         self.member = member
 
-    def prepare_value(self, value: Any) -> Any:
+    def prepare_value(self, value: Any) -> object:
         """One member a line, sorted."""
         return value if isinstance(value, str) or value is None else "\n".join(map(self._line, sorted(value)))
 

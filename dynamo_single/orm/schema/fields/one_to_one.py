@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from django.db import models
-from django.db.models import prefetch_related_objects
+from django.db.models import Model, prefetch_related_objects
 from django.db.models.fields.related_descriptors import ReverseOneToOneDescriptor
 
 from dynamo_single.orm.schema.fields.fetching import FETCH_ONE, ForwardOneDescriptor, fetch, in_mode_of, mode_of
@@ -34,7 +34,7 @@ class ReverseOneDescriptor(ReverseOneToOneDescriptor):  # type: ignore[type-arg]
         return super().__get__(instance, cls)
 
     @property
-    def prefetches(self) -> Any:
+    def prefetches(self) -> type[Model]:
         """The model whose querysets ``prefetch_related()`` reads for it."""
         return self.related.related_model
 

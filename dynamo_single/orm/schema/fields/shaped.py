@@ -130,11 +130,11 @@ def form_class_of(attribute: Any) -> Any:
     return partial(ListedFormField, elements=elements, empty=None if attribute.null else [])
 
 
-def _given_back(field: Any, value: object) -> Any:
+def _given_back(field: Any, value: object) -> object:
     return value if field.gives_back(value) else None
 
 
-def _as_it_is(value: object) -> Any:
+def _as_it_is(value: object) -> object:
     return value
 
 
@@ -160,7 +160,7 @@ class ShapedWidget(forms.MultiWidget):
                 _take(rest, place.path)
         return [*shown, document_text(rest) if rest or not value else ""]
 
-    def value_from_datadict(self, data: Any, files: Any, name: str) -> Any:
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> list[object]:
         """Django's; a map that was sent as one text is the rest."""
         if name in data:
             return [*([None] * len(self.places)), data[name]]
