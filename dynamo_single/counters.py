@@ -37,6 +37,7 @@ from dynamo_single.orm.schema.attributes import DecimalAttribute, IntegerAttribu
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.flow import run
+from dynamo_single.table.items import Item
 from dynamo_single.table.table import get_table
 
 M = TypeVar("M", bound=Model)
@@ -174,7 +175,7 @@ def _check(model: type[DynamoModel], numbers: tuple[str, ...]) -> None:
         )
 
 
-def _update(model: type[DynamoModel], item: Any, numbers: tuple[str, ...], condition: Condition) -> Update:
+def _update(model: type[DynamoModel], item: Item, numbers: tuple[str, ...], condition: Condition) -> Update:
     added = {registry.attributes_of(model)[name].attr_name for name in numbers}
     twins = registry.layout_of(model).twins
     added |= {twin.other for twin in twins if twin.is_kept and twin.used in added}

@@ -137,7 +137,7 @@ def _marked(obj: Any) -> tuple[Any, str]:
     return None, mark
 
 
-def _by_key(obj: Any) -> str:
+def _by_key(obj: DynamoModel) -> str:
     model, pk = _marked(obj)
     return pk if model is None else f"{capfirst(model._meta.verbose_name)} {pk}"
 
@@ -162,7 +162,7 @@ def show(modeladmin: Any, request: HttpRequest, obj: Any, response: Any) -> None
     response.context_data["in_trash"] = described(modeladmin, request, obj)
 
 
-def described(modeladmin: Any, request: HttpRequest, obj: Any) -> InTrash:
+def described(modeladmin: DynamoModelAdmin, request: HttpRequest, obj: Any) -> InTrash:
     """A Query for each kind of children that go along with the object, one of the log, and a GetItem of the user.
 
     An object that went along with another one has the other's name, and who deleted that: one GetItem more. Children

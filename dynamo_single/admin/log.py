@@ -45,7 +45,7 @@ class LogEntryManager(models.Manager["LogEntry"]):
         change_message: object = "",
         *,
         single_object: bool = False,
-    ) -> Any:
+    ) -> LogEntry | list[LogEntry]:
         """Write an entry for each object: one PutItem each; the list of them, or with ``single_object`` the only one.
 
         ``change_message`` is a text, or a list as ``ModelAdmin`` constructs it.

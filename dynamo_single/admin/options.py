@@ -276,7 +276,7 @@ class DynamoModelAdmin(
             return versions.shown(declared) if self.check_version else declared
         return with_members(self.opts, versions.hidden(declared))
 
-    def get_formset_kwargs(self, request: HttpRequest, obj: Any, inline: Any, prefix: str) -> dict[str, object]:
+    def get_formset_kwargs(self, request: HttpRequest, obj: M, inline: Any, prefix: str) -> dict[str, object]:
         """As in Django; a new object has no children yet, so none are looked for; of one in the trash, those there."""
         parameters: dict[str, Any] = super().get_formset_kwargs(request, obj, inline, prefix)
         if obj._state.adding:

@@ -187,7 +187,7 @@ def change_url(modeladmin: Any, obj: Any) -> str:
     return reverse(name, args=(quote(obj.pk),), current_app=modeladmin.admin_site.name)
 
 
-def _restore(modeladmin: Any, request: HttpRequest, obj: Any) -> bool:
+def _restore(modeladmin: DynamoModelAdmin, request: HttpRequest, obj: Any) -> bool:
     if not is_deleted(obj):
         text = _("The %(name)s “%(obj)s” is not in the trash.") % {"name": obj._meta.verbose_name, "obj": obj}
         modeladmin.message_user(request, text, messages.WARNING)

@@ -97,7 +97,7 @@ def _children(children: Children, pk: object) -> list[DynamoModel]:
     return [child_counters.live_children(children, pk)]
 
 
-def _found(make: Callable[[], list[Any]]) -> list[Any]:
+def _found(make: Callable[[], list[Any]]) -> list[DynamoModel]:
     try:
         return make()
     except NotSupported:  # no key finds them, which is E003 and E019's to report

@@ -13,6 +13,7 @@ from dynamo_single.cache import entries, signing
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.layout import AccessKey
+from dynamo_single.table.items import StoredValue
 
 #: What stands in the place of a secret.
 MASK: Final = "•••"
@@ -80,7 +81,7 @@ class Masks:
                 return self._of(copied.source.field.model._meta.concrete_model, copied.source.name)
         return False
 
-    def _inside(self, model: type[DynamoModel] | None, value: Mapping[str, Any]) -> dict[str, object]:
+    def _inside(self, model: type[DynamoModel] | None, value: StoredValue) -> dict[str, object]:
         if "M" in value:
             return {
                 "M": {

@@ -120,7 +120,7 @@ def as_text(item: Mapping[str, object]) -> str:
     return "{\n" + ",\n".join(lines) + "\n}"
 
 
-def short(value: Mapping[str, Any]) -> str:
+def short(value: StoredValue) -> str:
     """A value in a list of items: the beginning of its text, or what kind it is of."""
     ((kind, held),) = value.items()
     if kind in {"M", "L", "SS", "NS", "BS"}:

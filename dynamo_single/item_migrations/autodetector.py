@@ -7,7 +7,7 @@ difference in them and foreign keys of SQL models find their targets; what diffe
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
 from django.db.migrations.autodetector import MigrationAutodetector, OperationDependency
@@ -19,6 +19,9 @@ from dynamo_single.item_migrations.operations.models import AddModel, RemoveMode
 from dynamo_single.item_migrations.snapshots import Snapshot
 from dynamo_single.item_migrations.state import SnapshotState
 from dynamo_single.orm.schema import registry
+
+if TYPE_CHECKING:
+    from django.db.migrations.operations.base import Operation
 
 Label = tuple[str, str]
 
@@ -92,7 +95,7 @@ class Autodetector(MigrationAutodetector):
                 "into the file in the place of AddModel and RemoveModel, and run makemigrations again."
             )
 
-    def check_dependency(self, operation: Any, dependency: Any) -> bool:
+    def check_dependency(self, operation: Operation, dependency: Any) -> bool:
         """Whether an operation is what another one depends on: a foreign key depends on our ``AddModel`` too."""
         if (
             isinstance(operation, AddModel)

@@ -74,7 +74,7 @@ def _reference(after: Snapshot, stored: str, name: str) -> Counting:
     return Counting(target, name, Referrers(target, field))
 
 
-def _field(model: Any, stored: str) -> Any:
+def _field(model: type[DynamoModel], stored: str) -> Any:
     return next((each for each in references(model) if each.attribute.attr_name == stored), None)
 
 

@@ -65,7 +65,7 @@ class ScanningAlias(InKeyOrder):
         made.unlisted = {each.state.model: each for each in found if each is not None}
         return made
 
-    def queryset_of(self, queryset: Any) -> object:
+    def queryset_of(self, queryset: QuerySet[DynamoModel]) -> object:
         """What stands in for the queryset of a model that no key lists; any other in the order of its key."""
         ordered = super().queryset_of(queryset)
         return _Scanned(self, ordered) if queryset.model in self.unlisted else ordered

@@ -197,7 +197,7 @@ def _without_bare_names(params: dict[str, Any]) -> dict[str, Any]:
     return {**params, **bare, "ExpressionAttributeNames": names}
 
 
-def _compared(text: str, params: Mapping[str, Any]) -> Parameters:
+def _compared(text: str, params: Parameters) -> Parameters:
     """The values that the key is compared with, as they are compared; what is not known to be alike is refused."""
     values = dict(params.get("ExpressionAttributeValues", {}))
     for found in re.finditer(_KEY + r"\b", text):

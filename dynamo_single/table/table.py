@@ -74,7 +74,7 @@ class Table:
             params["TableName"] = self.name
         return params
 
-    def send_patiently(self, request: Request) -> dict[str, Any]:
+    def send_patiently(self, request: Request) -> Response:
         """Send, and again after a pause while another transaction is in the way; a token makes that harmless.
 
         Within ``patience()`` also while DynamoDB asks to slow down.
@@ -94,7 +94,7 @@ class Table:
                 return
             request = Request(request.operation, {**request.params, "ExclusiveStartKey": start})
 
-    async def ask(self, request: Request, form: PageForm | None = None) -> dict[str, Any]:
+    async def ask(self, request: Request, form: PageForm | None = None) -> Response:
         """``send()`` for a coroutine: at once within ``flow.run()``, and in an event loop while other work goes on.
 
         A request that is cancelled there is broken off, and nobody knows whether it is carried out: the

@@ -74,7 +74,7 @@ def _is_left(action: str, obj: DynamoModel) -> bool:
     return not trash.has_trash(type(obj)) or trash.is_deleted(obj) == (action != "delete")
 
 
-def _do(request: HttpRequest, modeladmin: Any, job: AdminJob, obj: Any) -> None:
+def _do(request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob, obj: Any) -> None:
     if not is_allowed(request, modeladmin, job.action, obj):
         _note(job, obj, _("You may not do this with it."))
         return

@@ -76,7 +76,7 @@ def count_choices(spec: Any, changelist: ChangeList) -> dict[str, int]:
     return counts
 
 
-def count_values(spec: Any, changelist: Any) -> dict[str, int]:
+def count_values(spec: Any, changelist: KeyChangeList) -> dict[str, int]:
     """How many rows have each value of an ``AllValuesFieldListFilter``, grouped by value.
 
     Django has a condition for each value, which would be looked at for each row.

@@ -5,7 +5,7 @@ A page begins to hold rows by ``begin()``, which the querysets of its admins sha
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.http import HttpRequest
 from msgspec.structs import replace
@@ -22,6 +22,9 @@ from dynamo_single.orm.results.held import Held
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table.flow import run
 
+if TYPE_CHECKING:
+    from django.contrib.admin.views.main import ChangeList
+
 #: Up to how many rows are counted where none are held.
 _COUNTED = 2000
 _NAME = "_dynamo_single_held"
@@ -30,7 +33,7 @@ _NAME = "_dynamo_single_held"
 class NotByKeys(NotSupported):
     """What was asked of a list that is too large to be held, and that no key answers; never leaves the admin."""
 
-    def __init__(self, changelist: Any) -> None:
+    def __init__(self, changelist: ChangeList) -> None:
         super().__init__("")
         self.changelist = changelist
 

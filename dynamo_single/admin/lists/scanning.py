@@ -15,6 +15,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from msgspec import Struct
 
+from dynamo_single.admin.kinds import KeyChangeList
 from dynamo_single.admin.lists import holding
 from dynamo_single.admin.references import is_exact
 from dynamo_single.costs import measure_requests
@@ -84,7 +85,7 @@ def budget_of(model_admin: Any) -> int:
     return int(getattr(model_admin, "list_scan_budget", None) or 0)
 
 
-def step(changelist: Any, wanted: int, before: Progress) -> tuple[list[Any], Progress]:
+def step(changelist: KeyChangeList, wanted: int, before: Progress) -> tuple[list[Any], Progress]:
     """The next rows, ``wanted`` or a few more if there are so many, and how far that went.
 
     It reads as many items as a list may hold, or a few more, or what is left of the budget.

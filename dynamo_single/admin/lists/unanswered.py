@@ -31,7 +31,7 @@ def note(response: HttpResponseBase) -> None:
         response.template_name = [_NOTED if name == _STOCK else name for name in names]
 
 
-def too_many(model_admin: Any) -> str:
+def too_many(model_admin: DynamoModelAdmin) -> str:
     """That there are more rows than an admin's list looks at."""
     return _("There are more than %(limit)d %(name)s, which are too many to look through at once.") % {
         "limit": holding.limit_of(model_admin),
@@ -39,7 +39,7 @@ def too_many(model_admin: Any) -> str:
     }
 
 
-def page(model_admin: Any, request: HttpRequest, error: Exception) -> HttpResponseBase:
+def page(model_admin: DynamoModelAdmin, request: HttpRequest, error: Exception) -> HttpResponseBase:
     """The page in the place of a list that cannot be shown: status 400, and why."""
     message = explanation(error)
     logger.warning("The list %s cannot be shown: %s", request.get_full_path(), message)
@@ -77,7 +77,7 @@ def explanation(error: Exception) -> str:
     return str(error)
 
 
-def _reason(model_admin: Any, request: HttpRequest, error: Exception) -> str:
+def _reason(model_admin: DynamoModelAdmin, request: HttpRequest, error: Exception) -> str:
     name = {"name": model_admin.opts.verbose_name_plural}
     if isinstance(error, holding.NotByKeys | TooManyMatches | TooManyReads):
         return f"{too_many(model_admin)} {_('What you asked for can only be found by looking through all of them.')}"

@@ -96,7 +96,7 @@ class Segment:
         )
 
 
-def _key(item: Mapping[str, Any]) -> ItemKey:
+def _key(item: Item) -> ItemKey:
     return item[names.PARTITION_KEY]["S"], item[names.SORT_KEY]["S"]
 
 

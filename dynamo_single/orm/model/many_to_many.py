@@ -122,7 +122,7 @@ def _in_words(template: str, names: Mapping[str, str]) -> str:
 _named = lazy(_in_words, str)
 
 
-def _make_edges(owner: Any, target: Any, field: Any) -> None:
+def _make_edges(owner: type[DynamoModel], target: Any, field: Any) -> None:
     """Make the model of the edges that nobody has declared, once both sides are known."""
     near, far = owner._meta.model_name, target._meta.model_name
     if near == far:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterable, Iterator
-from typing import Any
 
 from dynamo_single.costs import Cost, Costs, counted
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.results import related
 from dynamo_single.orm.results.state import Along, QueryState
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.referrers import references
 from dynamo_single.table.limits import MAX_BATCH_KEYS
 from dynamo_single.table.listeners import SentRequest, listening
@@ -41,7 +41,7 @@ def announce_along(state: QueryState, plan: Plan, together: Collection[str]) -> 
         yield "then", f"prefetch_related({shown}): depends on the objects; explain(execute=True) tells its requests"
 
 
-def announce_deletions(model: Any, plan: Plan) -> Iterator[tuple[str, str]]:
+def announce_deletions(model: type[DynamoModel], plan: Plan) -> Iterator[tuple[str, str]]:
     """That a deletion finds these objects in the same way, where the index that it asks may be late."""
     if plan.index is None or plan.key is None:
         return

@@ -370,7 +370,7 @@ class EdgesDescriptor:
         return End(self.through, options.get_field(near), options.get_field(far), name, self.reverse)
 
     @cached_property
-    def _manager_class(self) -> Any:
+    def _manager_class(self) -> type:
         return manager_class(type(self.end.model._default_manager))
 
     def __get__(self, instance: object, owner: object) -> Any:

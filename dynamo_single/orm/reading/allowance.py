@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
-from typing import Any
 
 from dynamo_single.conf import cost_settings
 from dynamo_single.exceptions import TooManyReads
@@ -17,6 +15,7 @@ from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.requests.compiler import compile_plan
 from dynamo_single.orm.requests.description import describe, reads_whole_model
+from dynamo_single.table.items import Response
 from dynamo_single.table.table import Table
 
 logger = logging.getLogger("dynamo_single.reads")
@@ -40,7 +39,7 @@ class Allowance:
         self.read = 0
         self.for_nothing = 0
 
-    def take(self, answer: Mapping[str, Any]) -> None:
+    def take(self, answer: Response) -> None:
         """Add one page of a Query."""
         given = int(answer["Count"])
         # What a test answers in DynamoDB's place may not say how many items were looked at.

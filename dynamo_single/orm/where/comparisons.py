@@ -5,7 +5,7 @@ This module must not know keys, plans or requests.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db.models.expressions import ColPairs
 from django.db.models.fields.tuple_lookups import TupleIn
@@ -30,6 +30,9 @@ from dynamo_single.orm.where.lookup import (
     value_of,
 )
 from dynamo_single.orm.where.pairs import is_attribute, read_pair, with_attributes
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.schema.fields.fields import DynamoField
 
 SIZED_TYPES = {"S", "B", "M", "L", "SS", "NS", "BS"}
 SIZE_COMPARISONS = ("exact", "in", "lt", "lte", "gt", "gte", "range")
@@ -99,7 +102,7 @@ def whole(field: Any, operator: str, value: object) -> Condition:
     return _place(Subject(field), operator, value, ())
 
 
-def _rounded(field: Any, operator: str, value: Any) -> Condition:
+def _rounded(field: DynamoField, operator: str, value: Any) -> Condition:
     """A comparison with what may lie between two values that can be stored, put in terms of the lower one."""
     if operator == "range":
         low, high = (_rounded(field, bound, each) for bound, each in zip(("gte", "lte"), value, strict=True))

@@ -87,7 +87,7 @@ def read_part(model: type[DynamoModel], node: object) -> DatePart | None:
     return DatePart(field, _zone(field, inner.tzinfo), part, operator, value)
 
 
-def _zone(field: Any, given: datetime.tzinfo | None) -> datetime.tzinfo | None:
+def _zone(field: DynamoField, given: datetime.tzinfo | None) -> datetime.tzinfo | None:
     if not field.attribute.rounds:
         return None
     if not settings.USE_TZ:
@@ -95,7 +95,7 @@ def _zone(field: Any, given: datetime.tzinfo | None) -> datetime.tzinfo | None:
     return timezone.get_current_timezone() if given is None else given
 
 
-def _refusal(field: Any, part: str) -> NotSupported:
+def _refusal(field: DynamoField, part: str) -> NotSupported:
     name = field.name
     days = f"{name}__date__range" if field.attribute.rounds else f"{name}__range"
     ways_out = {

@@ -45,7 +45,7 @@ def folded(field: DynamoField, lookup: str, operator: str, value: object) -> Con
     )
 
 
-def in_memory(field: Any, lookup: str, value: object) -> Condition:
+def in_memory(field: DynamoField, lookup: str, value: object) -> Condition:
     """A part of a text, of a number as it is written, or of a member of a set, compared in Python.
 
     A folded copy finds what the text itself would not, such as what is written without its accents. A comparison that

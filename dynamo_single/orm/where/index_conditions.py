@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Any
 
 from django.db.models import Q
 
@@ -26,7 +25,7 @@ def reading(model: type[DynamoModel], name: str, given: object) -> Callable[[], 
     return None if given is None else cache(partial(read, model, name, given))
 
 
-def read(model: Any, name: str, given: object) -> IndexCondition:
+def read(model: type[DynamoModel], name: str, given: object) -> IndexCondition:
     """What a key's ``condition=`` says; raises ``ConfigurationError`` for what no item can be held to."""
     where = f"{model._meta.label}: the condition of the key {name}"
     if not isinstance(given, Q):

@@ -365,7 +365,7 @@ class Following:
         await read_counts(obj)
 
 
-async def read_counts(obj: Any) -> None:
+async def read_counts(obj: DynamoModel) -> None:
     """Bring an object's counts up to date, if it has any, which others changed: one GetItem."""
     if counters_on(type(obj)):
         fresh = await hydration.reloaded(obj)

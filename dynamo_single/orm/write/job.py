@@ -19,6 +19,7 @@ from msgspec import Struct, field
 
 from dynamo_single.exceptions import BulkError, BulkIntegrityError, DynamoSingleError
 from dynamo_single.orm.requests.block import Block
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.write.grouping import Outcome, Write, Writing, chunks
 from dynamo_single.table import threads
 from dynamo_single.table.flow import Flow, in_order, local, streamed
@@ -172,7 +173,9 @@ class Job(Struct):
         return error
 
 
-async def each_once(found: AsyncGenerator[Iterable[Any], None], pending: Block | None) -> AsyncGenerator[Any, None]:
+async def each_once(
+    found: AsyncGenerator[Iterable[DynamoModel], None], pending: Block | None
+) -> AsyncGenerator[DynamoModel, None]:
     """The objects that match, page by page while they are written, and each only once.
 
     An update may move an object within the index that is being read, to where it is met again. Within a block

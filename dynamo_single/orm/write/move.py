@@ -202,7 +202,7 @@ class _Move(Step):
         await remember(self.obj, write, stored)
 
 
-async def _move_with_others(obj: Any, wanted: _State, as_it_was: _State, pending: Block | None) -> None:
+async def _move_with_others(obj: DynamoModel, wanted: _State, as_it_was: _State, pending: Block | None) -> None:
     """Send the move, and let follow all that refers to the object: one transaction if that is enough, else several."""
     move = await _drafted(obj, wanted, as_it_was, pending)
     way = following.Way.of(type(obj), obj.pk, move.target.pk, {})

@@ -196,7 +196,7 @@ def _asked(
                 yield from ((listing, pks[start : start + PARENTS_AT_ONCE]) for listing in listings_of(children))
 
 
-async def _found(listing: Listing, pks: Sequence[object], *, again: bool) -> AsyncGenerator[list[Any], None]:
+async def _found(listing: Listing, pks: Sequence[object], *, again: bool) -> AsyncGenerator[list[DynamoModel], None]:
     """The objects that refer to some others, a hundred at a time; each is one at least."""
     async with aclosing(each_of(listing.queryset(pks)._pages())) as reading:
         while some := await some_of(reading, MAX_NAMED):

@@ -81,7 +81,7 @@ class Batch(Struct, frozen=True):
         mark = values[registry.DELETED_WITH] or _mark(obj)
         return cls(mark, values[registry.DELETED_AT], values.get(registry.PURGE_AT))
 
-    def changes(self, obj: Any, *, follows: bool) -> Values:
+    def changes(self, obj: DynamoModel, *, follows: bool) -> Values:
         """What the trash is entered with."""
         changes = {registry.DELETED_AT: self.moment, registry.DELETED_WITH: self.mark if follows else None}
         return changes | ({registry.PURGE_AT: self.purge_at} if _purges(obj) else {})

@@ -18,6 +18,7 @@ from dynamo_single.item_migrations.online.work import Others, Task, of_type
 from dynamo_single.item_migrations.snapshots import Snapshot
 from dynamo_single.item_migrations.stored import StoredAttribute
 from dynamo_single.orm.requests.actions import Action, Item, ItemKey
+from dynamo_single.table.items import NewItem
 
 Convert = Callable[[Any], Any]
 Compute = Callable[[Mapping[str, Any]], Any]
@@ -52,7 +53,7 @@ def _following(after: Snapshot, name: str) -> Task:
     keys = [key.index for each, key in after.keys.items() if name in after.access_keys[each].named]
     indexes = frozenset(keys)
 
-    def rewritten(item: Item) -> dict[str, Any]:
+    def rewritten(item: Item) -> NewItem:
         value = attribute.followed(source.value(item.get(source.stored)))
         wanted = with_value(item, attribute.stored, attribute.stored_value(value))
         return with_pairs(after, indexes, wanted) if indexes else wanted
@@ -86,7 +87,7 @@ def copied_value(before: Snapshot, after: Snapshot, old: str, new: str, convert:
     rules = [rule for rule in after.unique if other.stored in claims_follow_from(after, (rule,))]
     reads = {one.stored, other.stored, *(claims_follow_from(after, rules) if rules else ())}
 
-    def copied(item: Item) -> dict[str, Any]:
+    def copied(item: Item) -> NewItem:
         value = item.get(one.stored)
         if convert is not None or one.kind != other.kind or one.options != other.options:
             value = None if value is None else _converted(one.value(value), convert, other.stored_value)
@@ -157,7 +158,7 @@ def converted_attribute(before: Snapshot, after: Snapshot, name: str, convert: C
         value = item.get(one.stored)
         return None if value is None else _once((one, other), convert, value)
 
-    def rewritten(item: Item) -> dict[str, Any]:
+    def rewritten(item: Item) -> NewItem:
         return settled(after, with_value(item, other.stored, store(item)), {name})
 
     return rewritten_items(before, after, rewritten, reads={one.stored})

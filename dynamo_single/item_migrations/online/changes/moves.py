@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.item_migrations.online.changes.claims import following, held
@@ -14,6 +13,7 @@ from dynamo_single.orm.conditions.terms import Stored
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Delete, Item, ItemKey, Put, as_read, key_of
 from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.table import names
+from dynamo_single.table.items import NewItem
 
 
 def moved_items(before: Snapshot, after: Snapshot) -> Task:
@@ -25,7 +25,7 @@ def moved_items(before: Snapshot, after: Snapshot) -> Task:
     known = {each.stored for snapshot in (before, after) for each in snapshot.attributes.values()}
     known |= {name for index in indexes_of(before) | indexes_of(after) for name in _pair(index)}
 
-    def moved(item: Item) -> dict[str, Any]:
+    def moved(item: Item) -> NewItem:
         values = after.values_of(item)
         typed = {**item, **item_key(after.primary_key(values)), names.ITEM_TYPE: {"S": after.item_type}}
         bare = {name: value for name, value in typed.items() if name not in _pairs(before)}

@@ -16,6 +16,7 @@ from dynamo_single.orm.schema.attributes.base import Label
 from dynamo_single.orm.schema.attributes.references import ReferenceAttribute
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.fields import fields
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
 
 #: Gives the model and the ``pk`` of whoever acts in this context; called only when an object is made. The model is
@@ -35,7 +36,7 @@ class AuthorField(fields.ReferenceField):
     #: Who it is may have to be read.
     may_wait = True
 
-    def _acting(self, model_instance: Any) -> Any:
+    def _acting(self, model_instance: DynamoModel) -> Any:
         """The ``pk`` of whoever acts; raises ``NotSupported`` for an object of another model than the author's."""
         model, pk = current_author()
         wanted: Any = self.remote_field.model._meta.concrete_model
