@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from django.contrib.admin.widgets import FilteredSelectMultiple
 from django.core.exceptions import ValidationError
@@ -21,6 +21,9 @@ from dynamo_single.orm.schema.fields.documents import document_text
 from dynamo_single.orm.schema.fields.fields import DocumentField, SetField
 from dynamo_single.orm.schema.kinds import DynamoModel, ModelField
 from dynamo_single.permission_fields import ShowsAllChosen
+
+if TYPE_CHECKING:
+    from django.forms.renderers import BaseRenderer
 
 
 class _FindsRows:
@@ -200,10 +203,14 @@ def _shown(field: ModelField) -> Callable[[object], str] | None:
 class FilteredSelect(FilteredSelectMultiple):
     """Two lists with a search: what there is, and what is chosen. ``FilteredSelect(verbose_name)``."""
 
-    def __init__(self, verbose_name: Any, is_stacked: bool = False, attrs: Any = None, choices: Any = ()) -> None:
+    def __init__(
+        self, verbose_name: Any, is_stacked: bool = False, attrs: dict[str, object] | None = None, choices: Any = ()
+    ) -> None:
         super().__init__(verbose_name, is_stacked, attrs, choices)
 
-    def render(self, name: str, value: object, attrs: Any = None, renderer: Any = None) -> SafeString:
+    def render(
+        self, name: str, value: object, attrs: dict[str, object] | None = None, renderer: BaseRenderer | None = None
+    ) -> SafeString:
         """In a box of its own, as the script that makes the two lists expects; else they come before their label."""
         return format_html('<div class="related-widget-wrapper">{}</div>', super().render(name, value, attrs, renderer))
 

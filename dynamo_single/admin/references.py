@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.contrib.admin.widgets import FilteredSelectMultiple
 from django.forms import Select, SelectMultiple, TextInput, Widget
@@ -18,7 +18,11 @@ from dynamo_single.exceptions import NotSupported, UnknownField
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.results import held, objects
-from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.kinds import DynamoModel, SentData, SentFiles
+
+if TYPE_CHECKING:
+    from django.forms.renderers import BaseRenderer
+
 
 #: How many objects a select offers at most.
 MAX_CHOICES = 2000
@@ -56,7 +60,9 @@ def _key_input() -> TextInput:
 class BoundedSelect(Select):
     """A select of at most ``MAX_CHOICES`` objects; of more, nobody could choose, and the key of one is typed."""
 
-    def render(self, name: str, value: object, attrs: Any = None, renderer: Any = None) -> SafeString:
+    def render(
+        self, name: str, value: object, attrs: dict[str, object] | None = None, renderer: BaseRenderer | None = None
+    ) -> SafeString:
         """One Query for each megabyte of what there is to choose from, up to the bound."""
         choices = list(islice(iter(self.choices), MAX_CHOICES + 2))
         if len(choices) <= MAX_CHOICES + 1:
@@ -70,7 +76,7 @@ class BoundedSelect(Select):
 class KeysInput(TextInput):
     """Keys of several objects that are typed, separated by commas."""
 
-    def value_from_datadict(self, data: Any, files: object, name: str) -> list[str]:
+    def value_from_datadict(self, data: SentData, files: SentFiles, name: str) -> list[str]:
         """The keys."""
         return [key.strip() for key in (data.get(name) or "").split(",") if key.strip()]
 
@@ -82,7 +88,9 @@ class KeysInput(TextInput):
 class BoundedSelectMultiple(SelectMultiple):
     """A select of several of at most ``MAX_CHOICES`` objects; of more, nobody could choose, and keys are typed."""
 
-    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
+    def render(
+        self, name: str, value: Any, attrs: dict[str, object] | None = None, renderer: BaseRenderer | None = None
+    ) -> SafeString:
         """One Query for each megabyte of what there is to choose from, up to the bound."""
         choices = list(islice(iter(self.choices), MAX_CHOICES + 1))
         if len(choices) > MAX_CHOICES:
@@ -92,7 +100,7 @@ class BoundedSelectMultiple(SelectMultiple):
         shown.choices = choices
         return super(BoundedSelectMultiple, shown).render(name, value, attrs, renderer)
 
-    def value_from_datadict(self, data: Any, files: Any, name: str) -> Any:
+    def value_from_datadict(self, data: SentData, files: SentFiles, name: str) -> Any:
         """The keys that were chosen, or typed."""
         if _typed(name) in data:
             return _keys_input().value_from_datadict(data, files, _typed(name))

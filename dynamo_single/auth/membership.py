@@ -119,7 +119,7 @@ class RelatedManager:
         """Let exactly these objects be there; ``clear`` comes to the same."""
         run(self.aset(objs, clear=clear, through_defaults=through_defaults))
 
-    async def aset(self, objs: Iterable[object], *, clear: bool = False, through_defaults: Any = None) -> None:
+    async def aset(self, objs: Iterable[object], *, clear: bool = False, through_defaults: Defaults = None) -> None:
         """See ``set()``."""
         _refuse_defaults(through_defaults)
         self._check(self.instance)
@@ -257,7 +257,7 @@ class GroupsManager(RelatedManager):
                 related.append(group)
         return related, lambda group: group._of_user, lambda user: user.pk, False, self.relation.name, False
 
-    async def aset(self, objs: Iterable[object], *, clear: bool = False, through_defaults: Any = None) -> None:
+    async def aset(self, objs: Iterable[object], *, clear: bool = False, through_defaults: Defaults = None) -> None:
         """Let the user be in exactly these groups: one transaction."""
         _refuse_defaults(through_defaults)
         self._check(self.instance)

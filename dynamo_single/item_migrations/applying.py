@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from django.db import DEFAULT_DB_ALIAS, connections
 
@@ -24,6 +24,10 @@ from dynamo_single.orm.filled import knowledge, schedules
 from dynamo_single.orm.filled.states import OpenChange, StoredForm, TableState
 from dynamo_single.table.flow import run
 from dynamo_single.table.table import Table, get_table
+
+if TYPE_CHECKING:
+    from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+
 
 #: What an operation is called that Django applies without our command, so that nobody knows of which migration it is.
 NAMELESS: Final = "?"
@@ -165,7 +169,7 @@ def is_responsible(alias: str) -> bool:
     return alias == (of_ours[0] if of_ours else DEFAULT_DB_ALIAS)
 
 
-def forwards(step: Step, schema_editor: Any) -> None:
+def forwards(step: Step, schema_editor: BaseDatabaseSchemaEditor) -> None:
     """Begin a change, or do all of it if there is nothing to wait for."""
     operation, before, after = step.operation, step.before, step.after
     if schema_editor.collect_sql:
@@ -191,7 +195,7 @@ def forwards(step: Step, schema_editor: Any) -> None:
     _tell_what_is_left(step)
 
 
-def backwards(step: Step, schema_editor: Any) -> None:
+def backwards(step: Step, schema_editor: BaseDatabaseSchemaEditor) -> None:
     """Take a change back, whether it was finished or not; old code may run again afterwards."""
     tasks = step.operation.back_tasks(step.before, step.after)
     if schema_editor.collect_sql:
@@ -272,7 +276,7 @@ def _wait(step: Step) -> None:
     this.wait(this.grace)
 
 
-def added(step: Step, schema_editor: Any, *, adopt: bool = False) -> None:
+def added(step: Step, schema_editor: BaseDatabaseSchemaEditor, *, adopt: bool = False) -> None:
     """Let the table know a model, as ``add`` does."""
     if not schema_editor.collect_sql:
         add(step, schema_editor.connection.alias, adopt=adopt)
@@ -324,7 +328,7 @@ def _refuse_pending(step: Step) -> None:
         )
 
 
-def removed(step: Step, schema_editor: Any) -> None:
+def removed(step: Step, schema_editor: BaseDatabaseSchemaEditor) -> None:
     """Let the table know nothing of a model any more."""
     if schema_editor.collect_sql or not is_responsible(schema_editor.connection.alias):
         return

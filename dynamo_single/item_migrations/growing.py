@@ -6,7 +6,7 @@ No item is touched, and a number is never taken back: items are divided by it, a
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dynamo_single import clock
 from dynamo_single.exceptions import ConfigurationError
@@ -17,6 +17,9 @@ from dynamo_single.orm.filled import growth, knowledge
 from dynamo_single.orm.filled.schedules import Divided, schedule_in
 from dynamo_single.orm.schema.encoding.shards import Schedule
 from dynamo_single.table.flow import run
+
+if TYPE_CHECKING:
+    from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 
 
 def divided_in(snapshot: Snapshot, label: str) -> Divided:
@@ -31,7 +34,7 @@ def divided_in(snapshot: Snapshot, label: str) -> Divided:
     return Divided(label, snapshot.item_type, attribute, at, snapshot.access_keys["primary"].partition)
 
 
-def forwards(step: applying.Step, schema_editor: Any, shards: int, since: datetime | None) -> None:
+def forwards(step: applying.Step, schema_editor: BaseDatabaseSchemaEditor, shards: int, since: datetime | None) -> None:
     """Record the number, unless it is what the model has or will have: a GetItem, and requests as ``dynamo_shards``."""
     label = f"{step.app_label}.{step.operation.name_after()}"
     divided = divided_in(step.after, label)
@@ -59,7 +62,7 @@ def _recorded(step: applying.Step, divided: Divided, shards: int, since: datetim
     return growth.grow(table, divided, shards, begins)
 
 
-def backwards(step: applying.Step, schema_editor: Any) -> None:
+def backwards(step: applying.Step, schema_editor: BaseDatabaseSchemaEditor) -> None:
     """Say that the number stays: a GetItem."""
     label = f"{step.app_label}.{step.operation.name_after()}"
     if schema_editor.collect_sql or not applying.is_responsible(schema_editor.connection.alias):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
@@ -19,6 +19,10 @@ from dynamo_single.item_migrations.snapshots import Snapshot
 from dynamo_single.item_migrations.state import put_snapshot, snapshot_in
 from dynamo_single.orm.effects.child_counters import counted
 from dynamo_single.orm.schema import registry
+
+if TYPE_CHECKING:
+    from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+
 
 Kind = TypeVar("Kind", bound="type[ItemsOperation]")
 
@@ -136,7 +140,7 @@ class ItemsOperation(Operation):
         return ()
 
     def database_forwards(
-        self, app_label: str, schema_editor: object, from_state: ProjectState, to_state: ProjectState
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
     ) -> None:
         """Begin the change: see ``applying``."""
         before = snapshot_in(from_state, app_label, self.model_name)
@@ -144,7 +148,7 @@ class ItemsOperation(Operation):
         applying.forwards(applying.Step(self, app_label, before, after), schema_editor)
 
     def database_backwards(
-        self, app_label: str, schema_editor: object, from_state: ProjectState, to_state: ProjectState
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
     ) -> None:
         """Take the change back: Django gives the state after it first."""
         after = snapshot_in(from_state, app_label, self.name_after())

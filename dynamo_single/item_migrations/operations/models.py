@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db.migrations.operations.base import Operation, OperationCategory
 from django.db.migrations.state import ProjectState
@@ -20,6 +20,9 @@ from dynamo_single.item_migrations.state import SnapshotState, snapshot_in
 from dynamo_single.item_migrations.stored import StoredAttribute
 from dynamo_single.orm.schema.encoding.keys import IndexKey, Key
 from dynamo_single.orm.schema.upgrades import FIRST
+
+if TYPE_CHECKING:
+    from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 
 
 @public
@@ -79,13 +82,13 @@ class AddModel(ItemsOperation):
         return self.snapshot
 
     def database_forwards(
-        self, app_label: str, schema_editor: object, from_state: ProjectState, to_state: ProjectState
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
     ) -> None:
         """Let the table know the model; refuse if there are items already, unless they are adopted."""
         applying.added(applying.Step(self, app_label, self.snapshot, self.snapshot), schema_editor)
 
     def database_backwards(
-        self, app_label: str, schema_editor: object, from_state: ProjectState, to_state: ProjectState
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
     ) -> None:
         """Let the table know nothing of the model; its items stay."""
         applying.removed(applying.Step(self, app_label, self.snapshot, self.snapshot), schema_editor)
@@ -128,14 +131,14 @@ class RemoveModel(ItemsOperation):
         return before
 
     def database_forwards(
-        self, app_label: str, schema_editor: object, from_state: ProjectState, to_state: ProjectState
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
     ) -> None:
         """Let the table know nothing of the model."""
         before = snapshot_in(from_state, app_label, self.name)
         applying.removed(applying.Step(self, app_label, before, before), schema_editor)
 
     def database_backwards(
-        self, app_label: str, schema_editor: object, from_state: ProjectState, to_state: ProjectState
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
     ) -> None:
         """Let the table know the model again; what was written of its items meanwhile is checked by samples."""
         before = snapshot_in(to_state, app_label, self.name)

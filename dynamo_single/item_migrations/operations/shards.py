@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.db.migrations.operations.base import Operation, OperationCategory
 
@@ -14,6 +14,7 @@ from dynamo_single.item_migrations.state import snapshot_in
 from dynamo_single.orm.schema.encoding.shards import Entry, Schedule
 
 if TYPE_CHECKING:
+    from django.db.backends.base.schema import BaseDatabaseSchemaEditor
     from django.db.migrations.state import ProjectState
 
 
@@ -38,12 +39,14 @@ class ChangeShards(ItemsOperation):
         growing.divided_in(before, self.model_name)
         return before
 
-    def database_forwards(self, app_label: str, schema_editor: object, from_state: ProjectState, to_state: Any) -> None:
+    def database_forwards(
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
+    ) -> None:
         """Record the number."""
         growing.forwards(self._step(app_label, to_state), schema_editor, self.shards, self.since)
 
     def database_backwards(
-        self, app_label: str, schema_editor: object, from_state: ProjectState, to_state: Any
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
     ) -> None:
         """Leave it, and say so."""
         growing.backwards(self._step(app_label, to_state), schema_editor)

@@ -119,7 +119,7 @@ class EdgesManager:
                 related.append(obj)
         return related, lambda obj: obj._of_edge, lambda owner: owner.pk, False, self.end.name, False
 
-    def add(self, *objs: Any, through_defaults: Any = None) -> None:
+    def add(self, *objs: Any, through_defaults: Defaults = None) -> None:
         """Make edges to objects, or to those of a ``pk``; what is there already stays as it is.
 
         A request for each edge, or a transaction for several where other items follow from them; a BatchGetItem before
@@ -149,7 +149,7 @@ class EdgesManager:
         self.set_base(objs, clear=clear, through_defaults=through_defaults)
 
     def set_base(
-        self, objs: Iterable[Any], *, clear: bool = False, through_defaults: Any = None, raw: bool = False
+        self, objs: Iterable[Any], *, clear: bool = False, through_defaults: Defaults = None, raw: bool = False
     ) -> None:
         """``set()``, under the name by which fixtures call it since Django 6.1, ``raw`` then, as signals are told.
 
@@ -230,7 +230,7 @@ class EdgesManager:
         return await sync_to_async(self.get_or_create)(defaults, **kwargs)
 
     async def aupdate_or_create(
-        self, defaults: Any = None, create_defaults: Any = None, **kwargs: Any
+        self, defaults: Defaults = None, create_defaults: Defaults = None, **kwargs: Any
     ) -> tuple[DynamoModel, bool]:
         """See ``update_or_create()``."""
         return await sync_to_async(self.update_or_create)(defaults, create_defaults, **kwargs)

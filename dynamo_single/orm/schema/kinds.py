@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from django.db.models import Field
 
 if TYPE_CHECKING:
+    from django.core.files.uploadedfile import UploadedFile
+    from django.utils.datastructures import MultiValueDict
+
     from dynamo_single.orm.model.model import Model as DynamoModel
 else:
     from django.db.models import Model as DynamoModel
 
-__all__ = ["Defaults", "DynamoModel", "M", "ModelField"]
+__all__ = ["Defaults", "DynamoModel", "M", "ModelField", "SentData", "SentFiles"]
 
 #: The model of a queryset, a manager, a page.
 M = TypeVar("M", bound=DynamoModel, covariant=True)
@@ -23,3 +26,6 @@ M = TypeVar("M", bound=DynamoModel, covariant=True)
 Defaults: TypeAlias = "Mapping[str, object] | None"
 #: A field of Django's, whatever it takes and gives.
 ModelField: TypeAlias = "Field[Any, Any]"
+#: What a form is sent, as Django's widgets are given it: texts, or what a test gives; and files.
+SentData: TypeAlias = "Mapping[str, Any]"
+SentFiles: TypeAlias = "MultiValueDict[str, UploadedFile[Any]]"

@@ -74,7 +74,7 @@ class Key(Struct, frozen=True):
             if placed:
                 raise refusal(source, f"{{{placed[0]}}} is part of what an object is known by, which has to be there")
 
-    def deconstruct(self) -> tuple[str, list[Any], dict[str, Any]]:
+    def deconstruct(self) -> tuple[str, list[object], dict[str, object]]:
         """How a migration file writes it."""
         return (
             "dynamo_single.models.Key",
@@ -109,9 +109,9 @@ class IndexKey(Struct, frozen=True):
         Template.parse(self.partition)
         Template.parse(self.sort)
 
-    def deconstruct(self) -> tuple[str, list[Any], dict[str, Any]]:
+    def deconstruct(self) -> tuple[str, list[object], dict[str, object]]:
         """How a migration file writes it."""
-        options: dict[str, Any] = {"sharded": self.sharded} if self.sharded else {}
+        options: dict[str, object] = {"sharded": self.sharded} if self.sharded else {}
         if self.condition is not None:
             options["condition"] = self.condition
         return "dynamo_single.models.IndexKey", [self.index, self.partition, self.sort], options

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from hashlib import sha256
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
@@ -44,7 +44,7 @@ class Shards(Struct, frozen=True):
     attribute: str
     at: str
 
-    def deconstruct(self) -> tuple[str, list[Any], dict[str, Any]]:
+    def deconstruct(self) -> tuple[str, list[object], dict[str, object]]:
         """How a migration file writes it."""
         return "dynamo_single.models.Shards", [self.attribute], {"at": self.at}
 

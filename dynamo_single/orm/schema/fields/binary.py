@@ -45,7 +45,7 @@ class BinaryWidget(forms.ClearableFileInput):
         """Whether something is stored."""
         return isinstance(value, bytes | bytearray | memoryview) and len(value) > 0
 
-    def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, object]:
+    def get_context(self, name: str, value: Any, attrs: dict[str, object] | None) -> dict[str, object]:
         """Django's, with the number of bytes in the place of a file's address."""
         context: dict[str, Any] = super().get_context(name, value, attrs)
         if self.is_initial(value):

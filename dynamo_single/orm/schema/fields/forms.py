@@ -30,10 +30,10 @@ class DocumentWidget(forms.Textarea):
     class Media:
         css = {"all": ("dynamo_single/admin/forms.css",)}  # noqa: RUF012 - as Django declares it
 
-    def __init__(self, attrs: Any = None) -> None:
+    def __init__(self, attrs: dict[str, object] | None = None) -> None:
         super().__init__({"class": "dynamo-document", "spellcheck": "false", "cols": 80, **(attrs or {})})
 
-    def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, object]:
+    def get_context(self, name: str, value: Any, attrs: dict[str, object] | None) -> dict[str, object]:
         """Django's, with as many rows as there are lines, of three to thirty."""
         context: dict[str, Any] = super().get_context(name, value, attrs)
         if "rows" not in (attrs or {}):

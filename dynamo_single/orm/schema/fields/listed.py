@@ -16,6 +16,7 @@ from msgspec import Struct
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.schema.fields.documents import document_text
 from dynamo_single.orm.schema.fields.forms import DocumentFormField
+from dynamo_single.orm.schema.kinds import SentData, SentFiles
 
 #: Values of a row that is left out.
 EMPTY: Final = (None, "")
@@ -86,7 +87,7 @@ class ListedWidget(forms.Widget):
     template_name = "dynamo_single/forms/listed.html"
     use_fieldset = True
 
-    def __init__(self, elements: Elements, rest: Any, attrs: Any = None) -> None:
+    def __init__(self, elements: Elements, rest: Any, attrs: dict[str, object] | None = None) -> None:
         super().__init__(attrs)
         self.elements, self.rest = elements, rest
 
@@ -103,7 +104,7 @@ class ListedWidget(forms.Widget):
         """No: a row that is left empty is left out."""
         return False
 
-    def value_from_datadict(self, data: Any, files: object, name: str) -> SentRows:
+    def value_from_datadict(self, data: SentData, files: SentFiles, name: str) -> SentRows:
         """The rows as they were sent; a list that was sent as one text has none."""
         if name in data:
             return SentRows(rest=data[name])
@@ -124,7 +125,7 @@ class ListedWidget(forms.Widget):
         )
         return SentRows(tuple(rows), data.get(_part(name, "json")))
 
-    def value_omitted_from_data(self, data: Any, files: object, name: str) -> bool:
+    def value_omitted_from_data(self, data: SentData, files: SentFiles, name: str) -> bool:
         """Whether neither the list nor its rows were sent."""
         return name not in data and _part(name, "count") not in data
 
@@ -143,7 +144,7 @@ class ListedWidget(forms.Widget):
         """As it is: the rows are made of it."""
         return value
 
-    def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
+    def get_context(self, name: str, value: Any, attrs: dict[str, object] | None) -> dict[str, Any]:
         """Django's, with the rows."""
         context: dict[str, Any] = super().get_context(name, value, attrs)
         sent, is_listed = self._rows(value)

@@ -20,6 +20,7 @@ from dynamo_single.orm.schema.encoding import values
 from dynamo_single.orm.schema.fields.documents import document_text
 from dynamo_single.orm.schema.fields.forms import DocumentFormField
 from dynamo_single.orm.schema.fields.listed import EMPTY, Elements, ListedFormField, inputs_of, tried
+from dynamo_single.orm.schema.kinds import SentData, SentFiles
 
 #: How many empty rows a list has; one that lies in a row of another list has one.
 _EXTRA: Final = 3
@@ -144,7 +145,7 @@ class ShapedWidget(forms.MultiWidget):
     template_name = "dynamo_single/forms/shaped.html"
     use_fieldset = True
 
-    def __init__(self, places: Sequence[Place], rest: Any, attrs: Any = None) -> None:
+    def __init__(self, places: Sequence[Place], rest: Any, attrs: dict[str, object] | None = None) -> None:
         super().__init__([*(place.field.widget for place in places), rest], attrs)
         self.places = places
 
@@ -160,13 +161,13 @@ class ShapedWidget(forms.MultiWidget):
                 _take(rest, place.path)
         return [*shown, document_text(rest) if rest or not value else ""]
 
-    def value_from_datadict(self, data: Any, files: Any, name: str) -> list[object]:
+    def value_from_datadict(self, data: SentData, files: SentFiles, name: str) -> list[object]:
         """Django's; a map that was sent as one text is the rest."""
         if name in data:
             return [*([None] * len(self.places)), data[name]]
         return super().value_from_datadict(data, files, name)
 
-    def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:
+    def value_omitted_from_data(self, data: SentData, files: SentFiles, name: str) -> bool:
         """Whether neither the map nor a row of it was sent."""
         return name not in data and super().value_omitted_from_data(data, files, name)
 
@@ -176,7 +177,7 @@ class ShapedWidget(forms.MultiWidget):
         for number, (widget, part) in enumerate(zip(self.widgets, self.decompress(value), strict=True)):
             put(data, f"{name}_{number}", widget, part)
 
-    def get_context(self, name: str, value: object, attrs: Any) -> dict[str, object]:
+    def get_context(self, name: str, value: object, attrs: dict[str, object] | None) -> dict[str, object]:
         """Django's, with the label of each row."""
         # Of a row of a list, which has a label for the whole of it.
         attrs = {key: each for key, each in (attrs or {}).items() if key != "aria-label"}
