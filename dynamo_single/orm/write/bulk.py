@@ -40,6 +40,7 @@ from dynamo_single.orm.schema.attributes.base import Attribute
 from dynamo_single.orm.schema.attributes.following import FollowingAttribute
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.orm.schema.kinds import DynamoModel
+from dynamo_single.orm.schema.referrers import checked
 from dynamo_single.orm.write import assignments
 from dynamo_single.orm.write.create import create, new_item
 from dynamo_single.orm.write.grouping import Outcome, Writing
@@ -392,7 +393,8 @@ def _stands_alone(model: type[DynamoModel]) -> bool:
         for each in registry.attributes_of(model).values()
     )
     layout = registry.layout_of(model)
-    return not (effects_of(model) or layout.soft_delete or layout.schema is not None or any(kept))
+    is_tied = effects_of(model) or checked(model) or layout.soft_delete or layout.schema is not None
+    return not (is_tied or any(kept))
 
 
 def _check_batch_size(batch_size: int | None) -> None:

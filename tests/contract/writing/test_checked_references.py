@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from tests.catalog.studios import Gallery, Lease, Play, Theatre, Tour
 from tests.contract.clubs import items
 from tests.contract.racing import before_write
 from tests.contract.tables import assert_consistent
+from tests.histories.app import history
 
 pytestmark = pytest.mark.usefixtures("table")
 
@@ -190,3 +192,18 @@ def test_many_are_created_together(globe: Theatre, table: Table) -> None:
 def test_it_takes_an_on_delete() -> None:
     with pytest.raises(ConfigurationError, match="checked=True is what lets an on_delete hold exactly"):
         models.ReferenceAttribute(Theatre, checked=True)
+
+
+def test_what_is_put_over_keeps_its_counts(table: Table, tmp_path: Path) -> None:
+    """A plain model is no plain one where others refer to it by references that are checked."""
+    with history(tmp_path) as app:
+        hall = app.model("Hall", name=models.UnicodeAttribute())
+        to_hall = models.ReferenceAttribute("histories.Hall", on_delete=models.PROTECT, checked=True)
+        keys = {"by_hall": models.IndexKey("gs1", "HALL#{hall_id}", "{shop_id}")}
+        event = app.model("Event", keys=keys, hall=to_hall)
+        app.make()
+        app.migrate()
+        event.objects.create(shop_id="e", hall=hall.objects.create(shop_id="h", name="Old"))
+        hall.objects.bulk_create([hall(shop_id="h", name="New")], update_conflicts=True)
+        assert hall.objects.get(pk="h").name == "New"
+        assert_consistent()
