@@ -153,7 +153,7 @@ class InTrash(Struct, frozen=True):
     purge_at: datetime | None
 
 
-def show(modeladmin: Any, request: HttpRequest, obj: Any, response: Any) -> None:
+def show(modeladmin: DynamoModelAdmin, request: HttpRequest, obj: DynamoModel, response: Any) -> None:
     """Make the page of an object one of what is in the trash: with a button to restore it, and none to save it."""
     response.template_name = "dynamo_single/admin/in_trash.html"
     # Django's actions work on what a list shows, where an object in the trash is not.

@@ -46,7 +46,7 @@ class DynamoStackedInline(_Children, StackedInline):  # type: ignore[type-arg, m
     """Children one below the other; reading them is one Query, as for ``DynamoTabularInline``."""
 
 
-def of_parent(queryset: QuerySet[DynamoModel], obj: DynamoModel) -> QuerySet[DynamoModel]:
+def of_parent(queryset: Any, obj: DynamoModel) -> Any:
     """What an inline shows below an object: of one in the trash, the children that went there with it."""
     if not trash.is_deleted(obj) or not is_stored_in_dynamodb(queryset.model) or not trash.has_trash(queryset.model):
         return queryset

@@ -296,15 +296,15 @@ class DynamoModelAdmin(
                     del found[field.name]
         return found
 
-    def _prepare_form(self, request: HttpRequest, context: dict[str, Any], obj: Any) -> None:
+    def _prepare_form(self, request: HttpRequest, context: dict[str, Any], obj: DynamoModel | None) -> None:
         super()._prepare_form(request, context, obj)
         content_types.provide(self.model)
         shown = (self.model, *(each.formset.model for each in context.get("inline_admin_formsets", ())))
         context["dynamo_has_times"] = settings.USE_TZ and any(_has_times(each) for each in shown)
 
-    def _finish_form(self, request: HttpRequest, response: Any, obj: Any) -> None:
+    def _finish_form(self, request: HttpRequest, response: Any, obj: DynamoModel | None) -> None:
         super()._finish_form(request, response, obj)
-        if trash.is_deleted(obj) and self.change_form_template is None:
+        if obj is not None and trash.is_deleted(obj) and self.change_form_template is None:
             in_trash.show(self, request, obj, response)
 
     def get_urls(self) -> list[URLPattern]:

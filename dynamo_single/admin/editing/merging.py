@@ -43,7 +43,7 @@ class MergesEdits(_Base):
         return versions.shown(declared, AS_SHOWN)
 
 
-def _with_merging(obj: DynamoModel, given: dict[str, object]) -> dict[str, object]:
+def _with_merging(obj: DynamoModel | None, given: dict[str, object]) -> dict[str, object]:
     return given if obj is None or "form" not in given else {**given, "form": _merging(given["form"])}
 
 

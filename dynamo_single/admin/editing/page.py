@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from django.contrib.admin import ModelAdmin
 from django.http import HttpRequest
 
+from dynamo_single.orm.schema.kinds import DynamoModel
+
 if TYPE_CHECKING:
     _Base = ModelAdmin[Any]
 else:
@@ -16,10 +18,10 @@ else:
 class ExtendsForm(_Base):
     """Asks each of its classes what the page has; a project's ``render_change_form()`` is called as ever."""
 
-    def _prepare_form(self, request: HttpRequest, context: dict[str, Any], obj: Any) -> None:
+    def _prepare_form(self, request: HttpRequest, context: dict[str, Any], obj: DynamoModel | None) -> None:
         """Add to the page's context; ``obj`` is ``None`` on a page that adds one."""
 
-    def _finish_form(self, request: HttpRequest, response: Any, obj: Any) -> None:
+    def _finish_form(self, request: HttpRequest, response: Any, obj: DynamoModel | None) -> None:
         """Change the page that was made."""
 
     def render_change_form(

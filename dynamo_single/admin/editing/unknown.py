@@ -11,6 +11,7 @@ from dynamo_single.inspection.masking import Masks, is_secret
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.schema.encoding import values
 from dynamo_single.orm.schema.fields.documents import document_text
+from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.table import names
 
 #: Characters of a value, and attributes, that a page shows; an item has up to 400 KB.
@@ -25,7 +26,7 @@ _OWN: Final = frozenset(
 class ShowsUnknown(ExtendsForm):
     """Has what is stored beside a model's attributes on an object's page, for those who may view the object."""
 
-    def _prepare_form(self, request: HttpRequest, context: dict[str, Any], obj: Any) -> None:
+    def _prepare_form(self, request: HttpRequest, context: dict[str, Any], obj: DynamoModel | None) -> None:
         super()._prepare_form(request, context, obj)
         masks = Masks(getattr(self.admin_site, "is_secret", is_secret))
         context["dynamo_unknown"] = [] if obj is None else unknown_of(obj, masks)

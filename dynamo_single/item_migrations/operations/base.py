@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
@@ -155,7 +155,7 @@ class ItemsOperation(Operation):
         before = snapshot_in(to_state, app_label, self.model_name)
         applying.backwards(applying.Step(self, app_label, before, after), schema_editor)
 
-    def reduce(self, operation: Operation, app_label: str) -> Any:
+    def reduce(self, operation: Operation, app_label: str) -> bool | list[Operation]:
         """One operation for two, or whether this one may be done after the other one just as well."""
         found = super().reduce(operation, app_label)
         if found:

@@ -35,6 +35,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.children import Children
 from dynamo_single.orm.schema.encoding.shown import shown
 from dynamo_single.table.flow import Pages
+from dynamo_single.table.items import Response
 from dynamo_single.table.pages import TypedAnswer, untyped
 
 #: Results, some at a time.
@@ -240,7 +241,7 @@ async def _of_shards(state: QueryState, plan: Plan, made_by: PageReader) -> Resu
     """What a plan of several shards finds, from the beginning to the end of the slice: each answer is made at once."""
     window, passed = state.window, 0
 
-    def found_in(answer: dict[str, Any]) -> Sequence[tuple[str, object]]:
+    def found_in(answer: Response) -> Sequence[tuple[str, object]]:
         made = None
         if isinstance(answer, TypedAnswer):
             made = hydration.made_at_once(state.model, made_by, answer.typed)
