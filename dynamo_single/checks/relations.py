@@ -155,6 +155,12 @@ def _problems(field: Any, layout: ModelLayout) -> Iterator[tuple[str, str]]:
         yield "would change what never changes: it is a part of the primary key, or immutable.", "Take another one."
     if field.attribute.checked and layout.expires is not None:
         yield "is checked, and the objects with it expire: nobody counts what DynamoDB deletes.", "Leave checked out."
+    if field.attribute.checked and target.derived_by:
+        yield (
+            f"is checked, and {label} objects follow from others: they are written whole whenever those change, and do "
+            "not keep who refers to them.",
+            "Leave checked out, or refer to the object that they follow from.",
+        )
     yield from _key_problems(field, layout)
 
 

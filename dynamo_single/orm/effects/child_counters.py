@@ -233,6 +233,11 @@ def problem(counter: CounterAttribute) -> tuple[str, str] | None:
     children = getattr(model, counter.children, None)
     if not isinstance(children, Children):
         return "the model has no such Children.", f'Declare {counter.children} = models.Children("...").'
+    if model.derived_by:
+        return (
+            f"{model._meta.label} objects follow from others, and are written whole whenever those change.",
+            "Count at the object that they follow from.",
+        )
     child = children.model
     if child._options.alias != model._options.alias:
         return f"{child._meta.label} is in another table.", "One transaction has one table: use the same."

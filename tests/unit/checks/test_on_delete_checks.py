@@ -41,6 +41,11 @@ def pair(
     )
 
 
+def derived() -> dict[str, Any]:
+    """What makes the objects of a model follow from users."""
+    return {"user": models.ReferenceAttribute("accounts.User", related_name="+"), "derived_by": "user"}
+
+
 BY_OWNER = {"by_owner": models.IndexKey("gs1", "OWNED#{owner_id}", "{shirt_id}")}
 IN_OWNER = ("OWNER#{owner_id}", "SHIRT#{shirt_id}")
 
@@ -114,6 +119,15 @@ def test_a_many_to_many_relation_to_users_needs_no_edge_model() -> None:
         (
             {"target": {"shirts": models.Children("catalog.Shirt", cascade=True)}},
             "and catalog.Owner.shirts = Children(..., cascade=True) contradict each other.",
+        ),
+        (
+            {"target": derived()},
+            None,
+        ),
+        (
+            {"target": derived(), "checked": True},
+            "is checked, and catalog.Owner objects follow from others: they are written whole whenever those change, "
+            "and do not keep who refers to them.",
         ),
         (
             {"on_delete": models.SET_NULL, "null": True, "immutable": True},

@@ -147,6 +147,29 @@ def test_a_counter_of_what_cannot_be_counted_is_refused(counted: dict[str, Any],
         assert message in messages(model)[0][1]
 
 
+def test_what_follows_from_another_object_counts_nothing() -> None:
+    """It is put over its number whenever that object changes."""
+    with forgotten():
+        model = declare(
+            "Whole",
+            ("WHOLE#{whole_id}", "#METADATA"),
+            whole_id=models.IdAttribute(),
+            user=models.ReferenceAttribute(ChatUser),
+            derived_by="user",
+            things=models.Children("Part"),
+            how_many=models.CounterAttribute("things"),
+        )
+        declare(
+            "Part",
+            ("WHOLE#{whole_id}", "PART#{part_id}"),
+            whole=models.ReferenceAttribute(model),
+            part_id=models.IdAttribute(),
+        )
+        ((check, text),) = messages(model)
+        assert check == "dynamo_single.E016"
+        assert "catalog.Whole objects follow from others, and are written whole" in text
+
+
 def test_a_counter_cannot_be_in_a_key() -> None:
     """It changes without the object being written."""
     with forgotten():
