@@ -13,6 +13,7 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from dynamo_single.admin.choices import read_once
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.exceptions import NotSupported, UnknownField
 from dynamo_single.orm.query.queryset import QuerySet
@@ -152,7 +153,7 @@ class KnowsReferences:
             chosen = BoundedSelect(field.widget.attrs)
             chosen.is_required, chosen.choices = field.widget.is_required, field.widget.choices
             field.widget = chosen
-        return field
+        return read_once(field, request)
 
     def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: object) -> Any:
         """Django's; in the order of the other objects' admin if a key serves it, and typed where no key lists them.
@@ -168,7 +169,7 @@ class KnowsReferences:
             # With what Django has told it; the two have nothing else.
             field.widget = copy(widget)
             field.widget.__class__ = bounded
-        return field
+        return read_once(field, request)
 
     def _offered(
         self, db_field: Any, request: HttpRequest, given: Mapping[str, object], typed: Mapping[str, object]

@@ -124,6 +124,7 @@ DJANGO = {
         "django.db.models.fields.related_descriptors: _remove_prefetched_objects"
     ),
     # forms, the admin and users
+    "ModelChoiceIterator": "django.forms.models.ModelChoiceIterator(field)",
     "ModelForm._get_validation_exclusions": "django.forms.ModelForm._get_validation_exclusions(self)",
     "ModelForm._update_errors": "django.forms.ModelForm._update_errors(self, error)",
     "ChangeList": "django.contrib.admin.views.main.ChangeList",

@@ -202,6 +202,15 @@ def state_of(queryset: StatefulQuerySet[Any]) -> QueryState:
     )
 
 
+def what_is_asked(queryset: StatefulQuerySet[Any]) -> object:
+    """What is equal for two querysets that give the same objects; sends nothing.
+
+    Raises ``NotSupported`` as ``state_of()`` does.
+    """
+    inside = queryset._asked.inside
+    return state_of(queryset._asking(replace(queryset._asked, inside=()))), inside
+
+
 def _where(model: type[DynamoModel], query: Query, *, in_python: bool) -> Condition:
     try:
         return folding.canonically(model, tree.read_where(model, query.where, in_python=in_python))
