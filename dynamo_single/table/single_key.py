@@ -215,20 +215,20 @@ def _own_partition(params: Parameters) -> Parameters:
     """A Query of the partition of migrations, as a Scan; any other partition has one item at the most."""
     found = _PARTITION.fullmatch(params.get("KeyConditionExpression", ""))
     values = params.get("ExpressionAttributeValues", {})
-    if found is None or values[found[2]] != {"S": MIGRATIONS}:
+    # A Scan has no order, and one condition.
+    is_plain = not params.keys() & {"FilterExpression", "ScanIndexForward"}
+    if found is None or values[found[2]] != {"S": MIGRATIONS} or not is_plain:
         raise NotSupported(
             "A table whose KEY is 'id' has no partitions to query: each item is one by itself. Ask by the id, or by a "
             "key on an index."
         )
     beginning = f"{_beginning(MIGRATIONS)}{_BETWEEN}{values[found[4]]['S']}"
-    changed: dict[str, Any] = {
+    return {
         **_one({name: value for name, value in params.items() if name != "KeyConditionExpression"}),
         "FilterExpression": f"begins_with({_KEY}, :beginning)",
         "ExpressionAttributeNames": {_KEY: ID},
         "ExpressionAttributeValues": {":beginning": {"S": beginning}},
     }
-    changed.pop("ScanIndexForward", None)
-    return changed
 
 
 # answers

@@ -178,14 +178,16 @@ def test_a_query_of_a_partition_is_refused(condition: str) -> None:
         asked("Query", {"KeyConditionExpression": condition, "ExpressionAttributeValues": values})
 
 
+OF_MIGRATIONS = {
+    "KeyConditionExpression": "#p = :p AND begins_with(#s, :s)",
+    "ExpressionAttributeNames": {"#p": "pk", "#s": "sk"},
+    "ExpressionAttributeValues": {":p": {"S": "MIGRATIONS"}, ":s": {"S": "WORK#"}},
+    "ConsistentRead": True,
+}
+
+
 def test_but_for_that_of_migrations_which_is_a_scan() -> None:
-    given = {
-        "KeyConditionExpression": "#p = :p AND begins_with(#s, :s)",
-        "ExpressionAttributeNames": {"#p": "pk", "#s": "sk"},
-        "ExpressionAttributeValues": {":p": {"S": "MIGRATIONS"}, ":s": {"S": "WORK#"}},
-        "ConsistentRead": True,
-    }
-    assert asked("Query", given) == (
+    assert asked("Query", OF_MIGRATIONS) == (
         "Scan",
         {
             "FilterExpression": "begins_with(#key, :beginning)",
@@ -194,6 +196,12 @@ def test_but_for_that_of_migrations_which_is_a_scan() -> None:
             "ConsistentRead": True,
         },
     )
+
+
+@pytest.mark.parametrize("more", [{"FilterExpression": "attribute_exists(holder)"}, {"ScanIndexForward": False}])
+def test_which_takes_no_order_and_no_filter_that_would_be_lost(more: Any) -> None:
+    with pytest.raises(NotSupported, match="no partitions to query"):
+        asked("Query", {**OF_MIGRATIONS, **more})
 
 
 @pytest.mark.parametrize(
