@@ -19,7 +19,15 @@ LENGTH: Final = 10_000
 ATTRIBUTES: Final = 100
 #: What this app keeps in items beside their attributes.
 _OWN: Final = frozenset(
-    {names.PARTITION_KEY, names.SORT_KEY, names.ITEM_TYPE, names.SCHEMA_VERSION, names.COPIES_DUE, names.COUNTING}
+    {
+        names.PARTITION_KEY,
+        names.SORT_KEY,
+        names.ITEM_TYPE,
+        names.SCHEMA_VERSION,
+        names.COPIES_DUE,
+        names.MOVED_FROM,
+        names.COUNTING,
+    }
 )
 
 

@@ -175,6 +175,27 @@ def test_an_object_without_such_attributes_has_no_such_part(samples: Pages) -> N
         assert "Further stored attributes" not in text_of(samples.get(page))
 
 
+@pytest.mark.parametrize(
+    "kept",
+    [
+        {"copiesDue": {"SS": ["Card.text"]}},
+        {"movedFrom": {"S": "two"}},
+        {"counting": {"S": "mark"}},
+        {"refs:Card.sample_id": {"N": "1"}},
+    ],
+    ids=lambda kept: next(iter(kept)),
+)
+def test_what_the_app_keeps_beside_the_attributes_is_none_of_them(samples: Pages, kept: Any) -> None:
+    """It is not shown, and a save leaves it."""
+    Sample.objects.create(sample_id="one", text="x")
+    table, before = get_table(), {**item(), **kept}
+    table.call("PutItem", {"TableName": table.name, "Item": before})
+    page = samples.get(CHANGE)
+    assert "Further stored attributes" not in text_of(page)
+    samples.post(CHANGE, {**form_of_text(page), "text": "changed"})
+    assert item() == {**before, "text": {"S": "changed"}}
+
+
 def test_unknown_attributes_are_nobodys_who_may_not_view(samples: Pages, staff: Any) -> None:
     """They belong to the object."""
     Sample.objects.create(sample_id="one", text="x")
