@@ -272,6 +272,20 @@ def test_an_empty_row_of_an_inline_adds_nothing(catalog: Pages) -> None:
     assert Slip.objects.filter(till="t").get().lines == [{"name": "Tea"}]
 
 
+def test_an_empty_row_of_an_inline_whose_list_is_required_adds_nothing(
+    catalog: Pages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of a required text; the list is asked for once something else is filled in."""
+    monkeypatch.setattr(Slip._meta.get_field("lines"), "blank", False)
+    Till.objects.create(till_id="t")
+    address = "catalog/till/t/change/"
+    page = form_of_text(catalog.get(address))
+    more = {name.replace("__prefix__", "0"): text for name, text in page.items() if name.startswith("slip_set-__pre")}
+    given = {**page, **more, "slip_set-TOTAL_FORMS": "1"}
+    assert catalog.post(address, given).status_code == 302
+    assert "This field is required." in text_of(catalog.post(address, {**given, "slip_set-0-slip_id": "s"}))
+
+
 def test_an_inlines_row_says_what_is_wrong_by_its_row(catalog: Pages) -> None:
     """In the form of its own child."""
     till = Till.objects.create(till_id="t")

@@ -216,6 +216,26 @@ class ListedFormField(forms.Field):
         """The list; an error names its row."""
         if not isinstance(value, SentRows):
             return value
+        cleaned = self._listed(value)
+        if self.required and not cleaned:
+            raise ValidationError(self.error_messages["required"], "required")
+        self.run_validators(cleaned)
+        return cleaned
+
+    def has_changed(self, initial: object, data: object) -> bool:
+        """Compare lists; that one is required and was left empty is no change."""
+        try:
+            found = self._listed(data) if isinstance(data, SentRows) else data
+            return not self.disabled and bool(found != (self.empty if initial is None else initial))
+        except ValidationError:
+            return True
+
+    def in_words(self, value: object) -> str:
+        """The list on one line, for messages and the log."""
+        return "" if value is None else document_text(value, indent=None)
+
+    def _listed(self, value: SentRows) -> Any:
+        """The list that was sent, whether the attribute takes it or not."""
         if not value.is_whole:
             raise ValidationError(self.error_messages["broken"], "broken")
         errors: list[Any] = []
@@ -230,22 +250,7 @@ class ListedFormField(forms.Field):
         listed = [held for _place, held in sorted(found, key=_first)]
         if listed and rest and rest != listed:
             raise ValidationError(self.error_messages["twice"], "invalid")
-        cleaned = listed or (self.empty if rest is None else rest)
-        if self.required and not cleaned:
-            raise ValidationError(self.error_messages["required"], "required")
-        self.run_validators(cleaned)
-        return cleaned
-
-    def has_changed(self, initial: object, data: object) -> bool:
-        """Compare lists."""
-        try:
-            return not self.disabled and bool(self.clean(data) != (self.empty if initial is None else initial))
-        except ValidationError:
-            return True
-
-    def in_words(self, value: object) -> str:
-        """The list on one line, for messages and the log."""
-        return "" if value is None else document_text(value, indent=None)
+        return listed or (self.empty if rest is None else rest)
 
     def _held(self, row: SentRow, number: int, errors: list[object]) -> Any:
         said = _("Row %(number)d") % {"number": number}
