@@ -198,6 +198,22 @@ def test_a_list_is_sent_as_one_text(catalog: Pages) -> None:
     assert lines() == [{"name": "Jam"}]
 
 
+@pytest.mark.parametrize("typed", ["[]", "null"])
+def test_an_empty_list_that_is_typed_beside_rows_is_an_error(catalog: Pages, typed: str) -> None:
+    """As any other list is: the rows would stay, and nobody be told."""
+    receipt(points=[1, 2])
+    answer = sent(catalog, points__json=typed)
+    assert "The JSON has another list than the rows." in text_of(answer)
+    assert Receipt.objects.get(pk="r").points == [1, 2]
+
+
+def test_a_list_that_is_stored_empty_gets_rows(catalog: Pages) -> None:
+    """Although its JSON is shown beside them."""
+    receipt(points=[])
+    assert sent(catalog, points__0="3").status_code == 302
+    assert Receipt.objects.get(pk="r").points == [3]
+
+
 def test_an_object_is_added_by_its_rows(catalog: Pages) -> None:
     """The empty form has some."""
     page = form_of_text(catalog.get("catalog/receipt/add/"))

@@ -248,9 +248,14 @@ class ListedFormField(forms.Field):
         if errors:
             raise ValidationError(errors)
         listed = [held for _place, held in sorted(found, key=_first)]
-        if listed and rest and rest != listed:
+        if listed and rest != listed and (rest or self._is_typed(value)):
             raise ValidationError(self.error_messages["twice"], "invalid")
         return listed or (self.empty if rest is None else rest)
+
+    def _is_typed(self, value: SentRows) -> bool:
+        """Whether somebody typed the JSON of no list beside rows that were there: of an empty list it is shown."""
+        is_said = not self.widget.rest.is_hidden and bool(str(value.rest or "").strip())
+        return is_said and any(row.position for row in value.rows)
 
     def _held(self, row: SentRow, number: int, errors: list[object]) -> Any:
         said = _("Row %(number)d") % {"number": number}
