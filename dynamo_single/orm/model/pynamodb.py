@@ -17,6 +17,7 @@ from dynamo_single.orm.items import hydration, partial, serialization
 from dynamo_single.orm.items.form import form_of, item_of
 from dynamo_single.orm.requests import block
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.referrers import checked
 from dynamo_single.table.items import NewItem
 from dynamo_single.table.pynamodb import PynamodbTable
 from dynamo_single.table.table import get_table
@@ -108,6 +109,12 @@ class PynamoDBHooks(_Base):
             raise NotSupported(
                 f"PynamoDB's writers put items over others, whatever their schema version, and "
                 f"{registry.layout_of(model).label} has Meta.schema_version. Use save() and delete()."
+            )
+        if counted := [children.field for _, children in checked(model)]:
+            named = ", ".join(f"{field.model._meta.label}.{field.name}" for field in counted)
+            raise NotSupported(
+                f"PynamoDB's writers put items over others, and the items of {registry.layout_of(model).label} count "
+                f"those who refer to them by references that are checked: {named}. Use save() and delete()."
             )
         follows = together.tied(model)
         if follows:

@@ -13,7 +13,7 @@ from django.db.models import ProtectedError
 
 from dynamo_single import models, transactions
 from dynamo_single.costs import measure_requests
-from dynamo_single.exceptions import ConfigurationError, DynamoSingleError, MissingReference, StaleObject
+from dynamo_single.exceptions import ConfigurationError, DynamoSingleError, MissingReference, NotSupported, StaleObject
 from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests, intercept
 from dynamo_single.verification import repair, verify
@@ -207,3 +207,8 @@ def test_what_is_put_over_keeps_its_counts(table: Table, tmp_path: Path) -> None
         hall.objects.bulk_create([hall(shop_id="h", name="New")], update_conflicts=True)
         assert hall.objects.get(pk="h").name == "New"
         assert_consistent()
+
+
+def test_pynamodbs_writers_are_refused_where_counts_are_kept(globe: Theatre) -> None:
+    with pytest.raises(NotSupported, match=r"checked: catalog\.Play\.theatre, catalog\.Lease\.theatre\. Use save"):
+        Theatre.batch_write()
