@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from threading import Event, Thread
@@ -458,8 +458,9 @@ def test_counting_that_was_killed_goes_on(app: History) -> None:
     assert list(verify()) == []
 
 
-def test_who_changes_places_while_it_is_counted_is_counted_once(app: History) -> None:
-    """More than a page of them: one that goes to where nobody looks any more is there all the time."""
+@pytest.fixture
+def large(app: History) -> Any:
+    """Five members of the first shop that are more than a page, by a key that is sorted by their names; uncounted."""
     fill(shop(app))
     keys = {"by_home": models.IndexKey("gs2", "HOME#{home_id}", "{name}")}
 
@@ -476,15 +477,40 @@ def test_who_changes_places_while_it_is_counted_is_counted_once(app: History) ->
     people = code(checked=True)
     app.make()
     app.migrate()
-    places = ["a"]
+    return people
+
+
+@contextmanager
+def changing(people: Any, places: list[str]) -> Iterator[None]:
+    """The last member gets another name after the first page of a Query, as often as there are places."""
+    first = False
 
     def change(operation: str, params: Any) -> None:
-        if operation == "Query" and "ExclusiveStartKey" in params and places:
-            people.objects.filter(pk="q").update(name=places.pop())
+        nonlocal first
+        if operation == "Query":
+            if first and "ExclusiveStartKey" in params and places:
+                people.objects.filter(pk="q").update(name=places.pop(0))
+            first = "ExclusiveStartKey" not in params
 
     with intercept(change):
+        yield
+
+
+def test_who_changes_places_while_it_is_counted_is_counted_once(app: History, large: Any) -> None:
+    """One that goes to where nobody looks any more is there all the time."""
+    places = ["a"]
+    with changing(large, places):
         app.finish()
     assert places == []
+    assert numbers("refs:Member.home_id") == ["5", None, None]
+
+
+def test_what_never_looks_the_same_is_named(app: History, large: Any) -> None:
+    """It is passed by and met twice by turns; the same command counts it at a quieter time."""
+    with changing(large, ["a", "z"] * 100), pytest.raises(CommandError, match=r"SHOP#a.* It was counted 7 times"):
+        app.finish()
+    assert numbers("refs:Member.home_id") == [None, None, None]
+    app.finish()
     assert numbers("refs:Member.home_id") == ["5", None, None]
 
 
