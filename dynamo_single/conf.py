@@ -91,6 +91,10 @@ class TableSettings(Struct, frozen=True):
         """Where the table is, for messages: the endpoint, or AWS and its region."""
         return self.endpoint_url or f"AWS {self.region}"
 
+    def command(self, line: str) -> str:
+        """The line that runs a command of ours for this table, for messages; ``--alias`` only where it is needed."""
+        return f"manage.py {line}" if self.alias == "default" else f"manage.py {line} --alias {self.alias}"
+
 
 class CostSettings(Struct, frozen=True):
     """``DYNAMO_SINGLE_COSTS``: from when on is warned of what one HTTP request, or one query, costs; ``None`` is never.

@@ -315,7 +315,7 @@ class SessionStore(SessionBase):
         if found.get("TimeToLiveStatus") not in _DELETES or found.get("AttributeName") != names.EXPIRES_AT:
             raise TableMismatch(
                 f"Expired sessions would stay in the table {table.name!r}: its time to live is not enabled on "
-                f"{names.EXPIRES_AT!r}. Run `manage.py dynamo_setup`, which enables it."
+                f"{names.EXPIRES_AT!r}. Run `{table.settings.command('dynamo_setup')}`, which enables it."
             )
         said = (
             f"Nothing to do: DynamoDB deletes expired sessions from the table {table.name!r} itself, within a few days."

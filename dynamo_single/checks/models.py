@@ -180,7 +180,8 @@ def _check_layout(model: type[DynamoModel]) -> Iterator[Error]:
     except ConfigurationError as error:
         yield _error(model, "E003", str(error))
         return
-    configured = table_settings(layout.alias).indexes
+    table = table_settings(layout.alias)
+    configured = table.indexes
     used: dict[str, str] = {}
     for key in layout.index_keys:
         index = str(key.index)
@@ -190,7 +191,8 @@ def _check_layout(model: type[DynamoModel]) -> Iterator[Error]:
                 "E004",
                 f"The key {key.name} is on the index {index!r}, which the table does not have.",
                 f"Its indexes are {', '.join(configured) or 'none'}: "
-                f"{_with_index(layout.alias, configured, index)} and run manage.py dynamo_setup, or use another index.",
+                f"{_with_index(layout.alias, configured, index)} and run {table.command('dynamo_setup')}, "
+                "or use another index.",
             )
         if index in used and key is not layout.trash:
             yield _error(

@@ -47,7 +47,7 @@ def troubles(table: Table) -> Iterator[Trouble]:
     for each in found:
         if each.repair != "unneeded":
             automatic = each.repair == "automatic"
-            yield Trouble("table", each.said.translated(), "manage.py dynamo_setup" if automatic else "")
+            yield Trouble("table", each.said.translated(), table.settings.command("dynamo_setup") if automatic else "")
     if any(each.kind == "table" for each in found):
         return
     for name in unapplied():

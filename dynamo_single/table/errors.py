@@ -106,8 +106,9 @@ class Refusal(Struct, frozen=True):
     def _of_table(self) -> DynamoSingleError | None:
         table, place = self.settings.table_name, self.settings.place
         if self.code == "ResourceNotFoundException":
+            setup = self.settings.command("dynamo_setup")
             return TableNotFound(
-                f"The table {table!r} does not exist at {place}. Run `manage.py dynamo_setup`, or correct the "
+                f"The table {table!r} does not exist at {place}. Run `{setup}`, or correct the "
                 f"table's name in DYNAMO_SINGLE[{self.settings.alias!r}].",
                 code=self.code,
             )
@@ -162,13 +163,14 @@ class Refusal(Struct, frozen=True):
             index = self.params.get("IndexName", "the requested one")
             return TableMismatch(
                 f"The table {table!r} at {self.settings.place} has no index {index!r}. "
-                "`manage.py dynamo_setup --check` shows what differs, `manage.py dynamo_setup` adds the index.",
+                f"`{self.settings.command('dynamo_setup --check')}` shows what differs, "
+                f"`{self.settings.command('dynamo_setup')}` adds the index.",
                 code=self.code,
             )
         if "backfilling global secondary index" in message:
             return TableUnavailable(
-                f"An index of the table {table!r} is still being built; try again when `manage.py dynamo_status` "
-                f"says that it is active. ({message})",
+                f"An index of the table {table!r} is still being built; try again when "
+                f"`{self.settings.command('dynamo_status')}` says that it is active. ({message})",
                 code=self.code,
             )
         if message.startswith(_MISMATCH):
@@ -177,7 +179,8 @@ class Refusal(Struct, frozen=True):
             return TableMismatch(
                 f"The table {table!r} at {self.settings.place} has other keys than {wanted}: "
                 f"{message}. Keys cannot be changed later: name another table in {setting}, or say by {setting}['KEY'] "
-                f"whether its key is {ID!r} alone; `manage.py dynamo_setup --check` shows what differs.",
+                f"whether its key is {ID!r} alone; `{self.settings.command('dynamo_setup --check')}` shows what "
+                "differs.",
                 code=self.code,
             )
         return None

@@ -192,7 +192,7 @@ def apply(
             waited_for = busy or (step.sentence if step else "")
             raise TableUnavailable(
                 f"The table {table.name!r} is not usable after {patience:.0f} s: {waited_for} "
-                "DynamoDB goes on with it; run `manage.py dynamo_setup` again later."
+                f"DynamoDB goes on with it; run `{table.settings.command('dynamo_setup')}` again later."
             )
         time.sleep(pause)
         pause = min(pause * 2, _LONGEST_PAUSE)

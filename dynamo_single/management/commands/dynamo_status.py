@@ -42,7 +42,8 @@ class Command(TableCommand):
         observed = provisioning.observe(table)
         if observed.table is None:
             raise CommandError(
-                f"The table {table.name!r} does not exist at {table.settings.place}. Run `manage.py dynamo_setup`."
+                f"The table {table.name!r} does not exist at {table.settings.place}. "
+                f"Run `{table.settings.command('dynamo_setup')}`."
             )
         self._line("Endpoint", table.settings.place)
         self._line("Region", table.settings.region)
@@ -53,7 +54,8 @@ class Command(TableCommand):
         if any(each.repair != "unneeded" for each in found):
             self.stdout.write(
                 self.style.WARNING(
-                    "It is not as the settings say; `manage.py dynamo_setup --check` lists what differs."
+                    f"It is not as the settings say; `{table.settings.command('dynamo_setup --check')}` lists what "
+                    "differs."
                 )
             )
         self._migrations(table)

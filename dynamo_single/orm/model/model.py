@@ -98,7 +98,7 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, models.Model, metacl
         settable = self._settable() if kwargs else ()
         for name, value in kwargs.items():
             if name not in settable:
-                raise TypeError(f"{cls.__name__}() got an unexpected keyword argument {name!r}.")
+                raise TypeError(cls._unexpected(name))
             setattr(self, name, value)
         post_init.send(sender=cls, instance=self)
 
@@ -180,6 +180,11 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, models.Model, metacl
     def check(cls, **kwargs: object) -> list[CheckMessage]:
         """Django's checks, without W042 about an automatic id: a model has one where E003 names the real mistake."""
         return [message for message in super().check(**kwargs) if message.id != "models.W042"]
+
+    @classmethod
+    def _unexpected(cls, name: str) -> str:
+        fields = ", ".join(field.name for field in cls._meta.concrete_fields)
+        return f"{cls.__name__}() got an unexpected keyword argument {name!r}. Its attributes are {fields}."
 
     @classmethod
     def _settable(cls) -> set[str]:

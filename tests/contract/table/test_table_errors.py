@@ -41,6 +41,15 @@ def test_a_missing_table_says_how_to_make_it(table: Table, step: Any) -> None:
     )
 
 
+def test_a_missing_table_of_another_alias_is_named_with_the_alias_that_the_command_takes(table: Table) -> None:
+    """``dynamo_setup`` alone makes the table of ``default``, and so the error would stay."""
+    settings = {"TABLE_NAME": "no-such-table", "ENDPOINT_URL": str(table.settings.endpoint_url), "REGION": "us-east-1"}
+    aliases = {"default": settings, "products": settings}
+    with override_settings(DYNAMO_SINGLE=aliases), pytest.raises(TableNotFound) as raised:
+        get_table("products").send(Request("Scan", {}))
+    assert "Run `manage.py dynamo_setup --alias products`, or" in str(raised.value)
+
+
 def test_nothing_listening_names_the_endpoint_and_the_command() -> None:
     """Without an engine the error says where nothing answered and how to start one."""
     url = "dynamodb://127.0.0.1:1/single-table?region=us-east-1"

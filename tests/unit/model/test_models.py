@@ -132,7 +132,10 @@ def test_unknown_arguments_are_refused_by_name(arguments: dict[str, Any], messag
     """The constructor takes the model's attributes and nothing else."""
     with pytest.raises(TypeError) as raised:
         Company(**arguments)
-    assert str(raised.value) == message
+    assert str(raised.value) == (
+        f"{message} Its attributes are created_at, updated_at, deleted_at, deleted_with, company_id, name, stock, "
+        "founded, public."
+    )
 
 
 def test_positional_arguments_are_refused() -> None:
