@@ -35,7 +35,7 @@ class _Read:
 
     def _begin(self) -> None:
         self._found: list[DynamoModel] = []
-        self._rest = iter(_read_by_pages(self._queryset))
+        self._rest = iter(read_by_pages(self._queryset))
 
     def __iter__(self) -> Iterator[DynamoModel]:
         """The objects: one Query for each megabyte that nobody has read before."""
@@ -56,7 +56,7 @@ class _Read:
         return True
 
 
-def _read_by_pages(queryset: Any) -> Iterable[DynamoModel]:
+def read_by_pages(queryset: Any) -> Iterable[DynamoModel]:
     """As Django's choices read: what is prefetched comes with the whole result only."""
     found: Iterable[DynamoModel] = queryset if queryset._prefetch_related_lookups else queryset.iterator()
     return found
@@ -81,7 +81,7 @@ def _read(request: HttpRequest, queryset: Any) -> Iterable[DynamoModel]:
     try:
         asked = what_is_asked(queryset)
     except (NotSupported, UnknownField):
-        return _read_by_pages(queryset)  # which says the same, where it is read
+        return read_by_pages(queryset)  # which says the same, where it is read
     reads: list[tuple[object, _Read]] = request.__dict__.setdefault(_NAME, [])
     found = next((read for known, read in reads if known == asked), None)
     if found is None:

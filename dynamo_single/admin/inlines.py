@@ -8,8 +8,9 @@ from typing import Any
 from django.contrib.admin.options import StackedInline, TabularInline
 from django.http import HttpRequest
 
-from dynamo_single.admin import trash
+from dynamo_single.admin import fitting, trash
 from dynamo_single.admin.editing.merging import MergesEdits
+from dynamo_single.admin.editing.page import ExtendsForm
 from dynamo_single.admin.editing.rows import HasRows
 from dynamo_single.admin.forms import KeyInlineFormSet
 from dynamo_single.admin.references import KnowsReferences
@@ -23,6 +24,8 @@ class _Children(MergesEdits, HasRows, KnowsReferences):
 
     formset = KeyInlineFormSet
     extra = 0
+    #: How many children a page shows at most; of more, or of more inputs than a request may have, it says so instead.
+    max_rows = 200
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """As in Django; nothing is added to what is in the trash."""
@@ -53,7 +56,7 @@ def of_parent(queryset: Any, obj: DynamoModel) -> Any:
     return trash.went_along(queryset, obj)
 
 
-class ReadsInlinesTogether:
+class ReadsInlinesTogether(ExtendsForm):
     """A ``ModelAdmin`` whose pages read the children of several inlines by one Query, where one gives them."""
 
     def get_formsets_with_inlines(self, request: HttpRequest, obj: Any = None) -> Iterator[tuple[Any, Any]]:
@@ -76,7 +79,15 @@ class ReadsInlinesTogether:
         formsets, inlines = django._create_formsets(request, obj, change)
         if change and len(formsets) > 1:
             _read_together(formsets)
+        if change:
+            for formset, inline in zip(formsets, inlines, strict=True):
+                fitting.read_rows(formset, inline)
         return formsets, inlines
+
+    def _prepare_form(self, request: HttpRequest, context: dict[str, Any], obj: Any) -> None:
+        super()._prepare_form(request, context, obj)
+        if obj is not None:
+            fitting.leave_out(request, context["adminform"].form, context.get("inline_admin_formsets", ()), obj)
 
 
 def _showing(formset: Any, queryset: QuerySet[DynamoModel]) -> type:

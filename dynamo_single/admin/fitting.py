@@ -1,0 +1,113 @@
+"""Which inlines a page's form has: those whose rows it can show, and send back in one request.
+
+Django shows a form for each child. A page with more inputs than ``DATA_UPLOAD_MAX_NUMBER_FIELDS`` is answered with a
+400 when it is sent, after everything was entered:
+https://docs.djangoproject.com/en/stable/ref/settings/#data-upload-max-number-fields
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any
+
+from django.conf import settings
+from django.forms import MultiWidget, Widget
+from django.http import HttpRequest
+from django.urls import NoReverseMatch, reverse
+from django.utils.http import urlencode
+
+from dynamo_single.admin import trash
+from dynamo_single.admin.choices import read_by_pages
+from dynamo_single.backend.errors import is_stored_in_dynamodb
+
+#: What a page says in the place of rows.
+TEMPLATE = "dynamo_single/admin/left_out.html"
+#: The end of the name of the hidden input that says of a form that was sent that it had no rows to send.
+MARK = "LEFT_OUT"
+#: Inputs that a form has besides those of its fields: of a formset, and for the buttons and the token of the page.
+_BESIDE = 5
+
+
+def limit_of(inline: object) -> int | None:
+    """How many rows an inline shows at most; ``None`` for one that is not ours, and for one without a bound."""
+    found: int | None = getattr(inline, "max_rows", None)
+    return found
+
+
+def read_rows(formset: Any, inline: object) -> None:
+    """Read the rows of a formset that is shown, one more than the inline shows at most: a Query for each megabyte."""
+    limit, queryset = limit_of(inline), formset.get_queryset()
+    if limit is None or formset.is_bound or not is_stored_in_dynamodb(formset.model):
+        return
+    if getattr(queryset, "_result_cache", ()) is None:
+        _give(formset, list(islice(read_by_pages(queryset), limit + 1)))
+
+
+def _give(formset: Any, rows: list[Any]) -> None:
+    formset.get_queryset = lambda: rows
+    formset.__dict__.pop("forms", None)
+
+
+def leave_out(request: HttpRequest, form: Any, shown: Iterable[object], obj: Any) -> None:
+    """Show a sentence in the place of inlines with too many rows; ``shown`` are Django's ``InlineAdminFormSet``.
+
+    Of those that are too large together, the largest ones. What was left out when the form was shown still is when it
+    comes back with errors. Sends nothing.
+    """
+    sizes: dict[int, int] = {}
+    left: list[Any] = []
+    given: list[Any] = [*shown]
+    own = [each for each in given if limit_of(each.opts) is not None and is_stored_in_dynamodb(each.formset.model)]
+    for each in own:
+        if each.formset.is_bound:
+            left += [each] if f"{each.formset.prefix}-{MARK}" in request.POST and not each.formset.forms else []
+        elif len(each.formset.get_queryset()) > each.opts.max_rows:
+            left.append(each)
+        else:
+            sizes[id(each)] = each.formset.total_form_count() * _inputs_of_row(each)
+    limit = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
+    if limit is not None and not form.is_bound:
+        room = limit - _inputs(form) - _BESIDE * (1 + len(own))
+        for each in sorted(own, key=lambda each: sizes.get(id(each), 0)):
+            room -= sizes.get(id(each), 0)
+            if room < 0 and sizes.get(id(each)) and each.formset.initial_form_count():
+                left.append(each)
+    for each in left:
+        _leave_out(request, each, obj)
+
+
+def _leave_out(request: HttpRequest, shown: Any, obj: Any) -> None:
+    if not shown.formset.is_bound:
+        shown.formset.extra = shown.formset.min_num = 0
+        _give(shown.formset, [])
+    # An inline and what it shows are made for one request.
+    shown.opts.template = TEMPLATE
+    shown.dynamo_list_url = _list_url(request, shown, obj)
+
+
+def _list_url(request: HttpRequest, shown: Any, obj: Any) -> str:
+    """Where the children are listed; empty where no such list is, or not for this user, or only the trash has them."""
+    meta, site = shown.opts.opts, shown.opts.admin_site
+    if trash.is_deleted(obj) or not site.is_registered(shown.opts.model):
+        return ""
+    if not site.get_model_admin(shown.opts.model).has_view_or_change_permission(request):
+        return ""
+    try:
+        address = reverse(f"{site.name}:{meta.app_label}_{meta.model_name}_changelist")
+    except NoReverseMatch:
+        return ""
+    return f"{address}?{urlencode({f'{shown.formset.fk.name}__exact': obj.pk})}"
+
+
+def _inputs_of_row(shown: Any) -> int:
+    """How many inputs a row has; of one that can only be looked at, its keys."""
+    return _inputs(shown.formset.empty_form) if shown.has_change_permission else 2
+
+
+def _inputs(form: Any) -> int:
+    return sum(_inputs_of(field.widget) for field in form.fields.values())
+
+
+def _inputs_of(widget: Widget) -> int:
+    return sum(map(_inputs_of, widget.widgets)) if isinstance(widget, MultiWidget) else 1
