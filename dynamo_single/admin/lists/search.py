@@ -87,7 +87,8 @@ def by_keys(queryset: Any, fields: Sequence[str], text: str) -> tuple[object, li
             joined = narrowed if found is None else found | narrowed
             if is_exact(joined.order_by()):
                 found = joined
-                used.append(str(queryset.model._meta.get_field(lookup.partition("__")[0]).verbose_name))
+                options, named = queryset.model._meta, lookup.partition("__")[0]
+                used.append(str((options.pk if named == "pk" else options.get_field(named)).verbose_name))
     if found is None:
         return queryset.filter(**{f"{lookups(queryset.model, fields[0])[0].rpartition('__')[0]}__startswith": text}), []
     return found, used

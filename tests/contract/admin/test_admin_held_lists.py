@@ -526,3 +526,12 @@ def test_references_are_counted(lists: Pages, monkeypatch: pytest.MonkeyPatch, c
     offered = choices(lists.get(f"{PERSON}?_facets=True"))
     assert "acme of zetaland (1)" in offered
     assert "Zeta Works (2)" in offered
+
+
+def test_a_large_list_is_searched_by_the_primary_key(large: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the name that Django has for it; the page calls it what the attribute is called."""
+    monkeypatch.setattr(CompanyAdmin, "search_fields", ("=pk", "stock"))
+    bolt = Company.objects.get(name="Bolt")
+    page = large.get(f"{COMPANY}?q={bolt.pk}")
+    assert shown(page) == ["Bolt"]
+    assert "as typed: company id that begins with" in text_of(page)
