@@ -13,7 +13,7 @@ from msgspec import Struct
 from dynamo_single.admin.kinds import KeyChangeList
 from dynamo_single.admin.lists import holding, search
 from dynamo_single.admin.references import is_exact
-from dynamo_single.exceptions import DynamoSingleError, NotSupported, UnknownField
+from dynamo_single.exceptions import DynamoSingleError
 from dynamo_single.orm.plan.advice import describe_key, propose, word_query
 from dynamo_single.orm.plan.constraints import gather
 from dynamo_single.orm.query.queryset import QuerySet
@@ -45,7 +45,7 @@ def advice(changelist: KeyChangeList) -> list[tuple[str, str]]:
     rows = holding.detached(changelist.without_search()).order_by()
     limit = holding.limit_of(changelist.model_admin)
     found = []
-    for each in (*changelist.lacking, *_searched(changelist), *_columns(changelist)):
+    for each in (*changelist.lacking, *_searched(changelist, rows), *_columns(changelist)):
         counted = (
             f"It is worked out of all rows, which no key does: raise list_max_in_memory ({limit}), or leave it out."
             if each.is_counted
@@ -62,7 +62,7 @@ def key_for(asked: Callable[[Rows], Rows], rows: Rows) -> str:
         queryset = asked(rows)
         state = state_of(queryset)
         query = state.query()
-    except (NotSupported, UnknownField, DynamoSingleError) as error:
+    except DynamoSingleError as error:
         return str(error)
     words = word_query(query)
     if is_exact(queryset):
@@ -91,15 +91,14 @@ def value_in(rows: Any, name: str) -> Any:
     return next((found for row in rows if (found := getattr(row, name, None)) is not None), None)
 
 
-def _searched(changelist: KeyChangeList) -> Iterator[Lacking]:
+def _searched(changelist: KeyChangeList, rows: Rows) -> Iterator[Lacking]:
     """The fields of a search that no key looks through."""
     text = changelist.query.strip()
     fields = changelist.model_admin.get_search_fields(changelist.request) if text else ()
-    plain = holding.detached(changelist.without_search())
     for name in map(str, fields):
-        path = search.lookups(plain.model, name)[0].rpartition("__")[0]
-        if not search.served(plain, name, text):
-            shown = label_for_field(path, plain.model, changelist.model_admin)
+        path = search.lookups(rows.model, name)[0].rpartition("__")[0]
+        if not search.served(rows, name, text):
+            shown = label_for_field(path, rows.model, changelist.model_admin)
             yield Lacking(_("the search in %(column)s") % {"column": shown}, filtered(f"{path}__startswith", text))
 
 
