@@ -152,7 +152,9 @@ class KeyChangeList(ChangeList):
             self.lacking.append(lacking.Lacking(str(what), asked, is_counted))
 
     def _example(self, name: str, operator: str) -> Callable[[QuerySet[DynamoModel]], QuerySet[DynamoModel]]:
-        return lacking.filtered(f"{name}__{operator}", lacking.value_in(self.result_list, name))
+        field = self._field(name)
+        found = None if field is None else lacking.value_in(self.result_list, field.attname)
+        return lacking.filtered(f"{name}__{operator}", found)
 
     def get_results(self, request: HttpRequest) -> None:
         """Read the page: by a key one Query, and one that counts if there is more than one page; else the held rows."""

@@ -87,8 +87,8 @@ def filtered(lookup: str, value: object) -> Callable[[Rows], Rows]:
 
 
 def value_in(rows: Any, name: str) -> Any:
-    """A value of an attribute that a row of the page has, as an example; ``None`` if none has."""
-    return next((found for row in rows if (found := getattr(row, name, None)) is not None), None)
+    """A value of an attribute that a row of the page was read with, as an example; ``None`` if none was."""
+    return next((found for row in rows if (found := row.__dict__.get(name)) is not None), None)
 
 
 def _searched(changelist: KeyChangeList, rows: Rows) -> Iterator[Lacking]:

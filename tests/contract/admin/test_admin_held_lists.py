@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from django.contrib import admin
+from django.contrib.admin import AllValuesFieldListFilter
 from django.contrib.admin.sites import all_sites
 from django.test import override_settings
 from django.urls import clear_url_caches, path
@@ -315,6 +316,16 @@ def test_what_no_key_can_answer_is_not_promised_one(large: Pages, values: Any) -
         Sample.objects.create(sample_id=str(number), text=f"t{number}", **values)
     said = missing_keys(large.get(SAMPLE))["the filter by words"]
     assert "A key that answers" not in said
+
+
+def test_an_example_of_a_reference_is_its_key(large: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it refers to is not read for it, and need not be there any more."""
+    monkeypatch.setattr(SampleAdmin, "list_filter", (("parent", AllValuesFieldListFilter),))
+    for number in range(3):
+        Sample.objects.create(sample_id=str(number), text=f"t{number}", parent_id="gone")
+    with assert_requests([*SIGNED_IN, "Query", "Query"]):
+        page = large.get(SAMPLE)
+    assert "A key that answers filter(parent_id='gone')" in missing_keys(page)["the filter by parent"]
 
 
 def test_keys_are_named_to_developers_alone(large: Pages, staff: Any) -> None:
