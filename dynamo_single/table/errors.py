@@ -228,7 +228,7 @@ class Refusal(Struct, frozen=True):
 def unreachable(settings: TableSettings, operation: str, cause: str) -> EndpointUnreachable:
     """No connection was made: nothing was sent."""
     way_out = (
-        "Start the local engine with `manage.py dynamo_local`"
+        f"Start the local engine with `{settings.command('dynamo_local')}`"
         if settings.is_local
         else "Check the network and the region"
     )
@@ -250,7 +250,7 @@ def no_answer(settings: TableSettings, operation: str, sign: str) -> EndpointUnr
         f"What answers at {settings.place} is not DynamoDB, or its answer to {operation} was damaged on the way: "
         f"{sign}",
         f" If this goes on, correct the endpoint in DYNAMO_SINGLE[{settings.alias!r}], or start an engine there with "
-        "`manage.py dynamo_local`.",
+        f"`{settings.command('dynamo_local')}`.",
     )
 
 

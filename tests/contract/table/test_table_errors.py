@@ -59,6 +59,15 @@ def test_nothing_listening_names_the_endpoint_and_the_command() -> None:
     assert "manage.py dynamo_local" in str(raised.value)
 
 
+def test_nothing_listening_for_another_alias_names_it_in_the_command() -> None:
+    """``dynamo_local`` alone listens at the endpoint of ``default``."""
+    url = "dynamodb://127.0.0.1:1/single-table?region=us-east-1"
+    aliases = {"default": url, "products": url}
+    with override_settings(DYNAMO_SINGLE=aliases), pytest.raises(EndpointUnreachable) as raised:
+        get_table("products").send(Request("Scan", {}))
+    assert "`manage.py dynamo_local --alias products`, or" in str(raised.value)
+
+
 @pytest.fixture
 def foreign_table(table: Table) -> Any:
     """A table of somebody else's, with other keys."""
