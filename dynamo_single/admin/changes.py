@@ -10,7 +10,7 @@ from django.utils.encoding import force_str
 from django.utils.translation import gettext as _
 
 from dynamo_single.forms import in_words
-from dynamo_single.inspection.masking import MASK, IsSecret
+from dynamo_single.inspection.masking import MASK, IsSecret, without_secrets
 
 #: Characters of a value that the log keeps, and fields of one change whose values it keeps.
 LENGTH: Final = 100
@@ -65,11 +65,13 @@ def _values(form: Any, is_secret: IsSecret) -> Iterator[tuple[str, tuple[str, st
         field = form.fields.get(name)
         if field is None:
             continue
-        label = force_str(field.label or name)
-        if is_secret(type(form.instance), name):
+        label, model = force_str(field.label or name), type(form.instance)
+        if is_secret(model, name):
             yield label, (MASK, MASK)
             continue
-        yield label, (_cut(in_words(field, form[name].initial)), _cut(in_words(field, form.cleaned_data.get(name))))
+        shown = (without_secrets(model, each, is_secret) for each in (form[name].initial, form.cleaned_data.get(name)))
+        before, after = (_cut(in_words(field, each)) for each in shown)
+        yield label, (before, after)
 
 
 def _cut(text: str) -> str:

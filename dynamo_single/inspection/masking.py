@@ -94,6 +94,16 @@ class Masks:
         return dict(value)
 
 
+def without_secrets(model: type[DynamoModel] | None, value: object, is_secret: IsSecret) -> object:
+    """A Python value without the secrets in its maps, at any depth."""
+    if isinstance(value, Mapping):
+        return {
+            name: MASK if is_secret(model, str(name)) else without_secrets(model, each, is_secret)
+            for name, each in value.items()
+        }
+    return [without_secrets(model, each, is_secret) for each in value] if isinstance(value, list) else value
+
+
 def masked_key(key: AccessKey | None, secret: frozenset[str], partition: str, sort: str) -> tuple[str, str]:
     """A key as it is shown: a text that a secret is part of keeps only what stands in front of its first variable."""
     if key is None or not secret.intersection(key.variables):

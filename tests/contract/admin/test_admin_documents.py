@@ -106,6 +106,16 @@ def test_a_document_is_indented(samples: Pages) -> None:
     assert '{"a": {"b": 1}}' in entry.get_change_message()
 
 
+def test_a_secret_inside_a_document_is_not_in_the_log(samples: Pages) -> None:
+    """At any depth, before and after."""
+    Sample.objects.create(sample_id="one", data={"a": [{"api_key": "old"}]}, things=[{"token": "old"}])
+    sent = {"data": '{"a": [{"api_key": "new"}], "b": 1}', "things": '[{"token": "new"}]'}
+    assert samples.post(CHANGE, sent).status_code == 302
+    (entry,) = LogEntry.objects.filter(object_type="catalog.sample", object_id="one")
+    assert '"b": 1' in entry.get_change_message()
+    assert [text for text in ("old", "new") if text in entry.change_message] == []
+
+
 def test_who_may_only_look_reads_it_indented(samples: Pages, staff: Any) -> None:
     """And sets in maps, which Django cannot show."""
     Sample.objects.create(sample_id="one", data={"a": {"b": {"c"}}})
