@@ -24,7 +24,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from dynamo_single.admin import changes
-from dynamo_single.admin.lists.changelist import KeyPaginator
+from dynamo_single.admin.lists.paginator import KeyPaginator
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.inspection.masking import is_secret
 from dynamo_single.orm.schema.kinds import DynamoModel

@@ -34,8 +34,9 @@ from dynamo_single.admin.in_trash import ShowsTrash
 from dynamo_single.admin.inlines import ReadsInlinesTogether, of_parent
 from dynamo_single.admin.jobs.batching import RunsInBatches, in_batches
 from dynamo_single.admin.lists import holding, search, unanswered
-from dynamo_single.admin.lists.changelist import KeyChangeList, KeyPaginator
+from dynamo_single.admin.lists.changelist import KeyChangeList
 from dynamo_single.admin.lists.filters import shows_trash
+from dynamo_single.admin.lists.paginator import KeyPaginator
 from dynamo_single.admin.references import KnowsReferences
 from dynamo_single.admin.responses import answered_by
 from dynamo_single.admin.table.objects import LeadsToItem

@@ -391,9 +391,7 @@ def printed(step: Step, lines: list[str]) -> None:
     printing.tasks("migrate --finish", step.finish_tasks, lines)
     printing.tasks("migrate --finish, at last", step.drop_tasks, lines)
     if step.counts:
-        lines.append(
-            "-- migrate --finish, when all is filled: Scan, and for each with the number two Queries, two UpdateItems"
-        )
+        lines.append("-- migrate --finish, last: Scan, and for each with the number two Queries, two UpdateItems")
 
 
 def _forget_shards(table: Table, before: Snapshot, after: Snapshot) -> None:

@@ -388,11 +388,8 @@ def _is_of_creation(attribute: Attribute) -> bool:
 
 def _stands_alone(model: type[DynamoModel]) -> bool:
     """Whether a model's items can be written over blindly: nothing follows from them, and nothing of them is kept."""
-    kept = (
-        _is_of_creation(each) or (each.computed and not isinstance(each, FollowingAttribute))
-        for each in registry.attributes_of(model).values()
-    )
-    layout = registry.layout_of(model)
+    layout, found = registry.layout_of(model), registry.attributes_of(model).values()
+    kept = (_is_of_creation(each) or (each.computed and not isinstance(each, FollowingAttribute)) for each in found)
     is_tied = effects_of(model) or checked(model) or layout.soft_delete or layout.schema is not None
     return not (is_tied or any(kept))
 
