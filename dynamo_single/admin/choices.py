@@ -97,7 +97,7 @@ def read_once(field: F, request: HttpRequest | None) -> F:
     and fields with an iterator of their own stay as they are.
     """
     if (
-        request is None
+        not isinstance(request, HttpRequest)  # a stand-in may live longer than a page, and show what was
         or not isinstance(field, ModelChoiceField)
         or field.queryset is None
         or not is_stored_in_dynamodb(field.queryset.model)

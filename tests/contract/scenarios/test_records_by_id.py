@@ -214,7 +214,7 @@ def test_what_is_derived_of_a_record_is_repaired(place: str, kept: Table) -> Non
     """The condition of such a repair is on all attributes of an item."""
     with forgotten():
 
-        class Word(models.Model):
+        class Headword(models.Model):
             id = models.IdAttribute(prefix="word")
             of = models.UnicodeAttribute()
 
@@ -231,7 +231,7 @@ def test_what_is_derived_of_a_record_is_repaired(place: str, kept: Table) -> Non
 
             def derived_objects(self) -> Iterator[Any]:
                 for word in self.data.get("words", ()):
-                    yield Word(id=f"word-{word}", of=self.id)
+                    yield Headword(id=f"word-{word}", of=self.id)
 
             class Meta:
                 app_label = "catalog"
@@ -246,7 +246,7 @@ def test_what_is_derived_of_a_record_is_repaired(place: str, kept: Table) -> Non
         assert_consistent(place)
         one.data["words"] = ["b"]
         one.save()
-        assert [each.id for each in Word.objects.all()] == ["word-b"]
+        assert [each.id for each in Headword.objects.all()] == ["word-b"]
 
 
 def test_pynamodbs_own_calls_go_by_the_same_key(goods: Any) -> None:
