@@ -29,8 +29,9 @@ help: ## list the commands
 run: install ## start the demo: engine, table, data, a superuser and the web server (WEB_PORT, DYNAMO_PORT)
 	@exec $(BIN)/python manage.py demo
 
+# A worker waits for the engine a sixth of the time, so that two do not keep two cores busy.
 test: install-dev ## everything that has to hold before a change is handed in
-	$(call beside_checks,$(PYTEST))
+	$(call beside_checks,$(PYTEST) -n 3)
 
 test-fast: install-dev ## the tests that need no engine (half a minute)
 	@$(PYTEST) tests/unit tests/docs/test_reference*.py
