@@ -85,7 +85,7 @@ class _Shard(Generic[T]):
         return self.items[self.place - 1][1]
 
     async def read(self, table: Table, form: PageForm | None, allowance: Allowance | None) -> None:
-        """Read on, until an answer has an item or none is left."""
+        """Read on: one answer, and more only until there is an item or none is left."""
         while True:
             request = with_page(self.request, start_key=self.last_key, limit=self.limit)
             self.answer = await table.ask(request, form)
@@ -93,7 +93,7 @@ class _Shard(Generic[T]):
                 allowance.take(self.answer)
             self.last_key = self.answer.get("LastEvaluatedKey")
             self.is_over = self.last_key is None
-            if self.is_over or self.answer["Count"]:
+            if self.left or self.is_over or self.answer["Count"]:
                 return
             self.limit = None if self.limit is None else next_limit(self.limit)
 

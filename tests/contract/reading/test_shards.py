@@ -215,6 +215,30 @@ def test_a_filter_over_shards_finds_all(table: Table, clock: Any) -> None:
     assert walk(found, 1)[0] == ["v00042", "v00099"]
 
 
+def test_a_shard_with_an_item_left_is_read_on_by_one_request_though_a_filter_drops_its_answer(
+    table: Table, clock: Any
+) -> None:
+    """Whoever stops soon must not pay for a shard to its end: one has matches, the other only one, which is late."""
+    growth.begin_with(table, LAYOUT, 2)
+    sharding, schedule = LAYOUT.sharding, Schedule((Entry(0, 2),))
+    assert sharding is not None
+    places = {f"v{n:03}": sharding.place(schedule, f"v{n:03}", BEGINNING) for n in range(500)}
+    many = [each for each, place in places.items() if place == 1]
+    late = [each for each, place in places.items() if place == 2]
+    wanted = {*many, late[0]}
+    Visit.objects.bulk_create(
+        [
+            Visit(visit_id=each, at=BEGINNING + timedelta(seconds=n), page="/wanted" if each in wanted else PAGE)
+            for n, each in enumerate([*many, *late])
+        ]
+    )
+    knowledge.schedule(LAYOUT)
+    with capture_requests() as sent:
+        found = [visit.pk for visit in Visit.objects.filter(page="/wanted").using_index("by_time").order_by("at")[:20]]
+    assert found == many[:20]
+    assert len(sent) == 4
+
+
 def test_several_partitions_are_merged_over_their_shards(table: Table, clock: Any) -> None:
     """By the order of the sort key."""
     growth.begin_with(table, LAYOUT, 3)
