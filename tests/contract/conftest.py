@@ -77,6 +77,13 @@ def pages(table: Table) -> Pages:
 
 
 @pytest.fixture
+def catalog(pages: Pages, request: pytest.FixtureRequest, settings: Any) -> Pages:
+    """The admin of the models that the test's own module registers, by its ``urlpatterns``."""
+    settings.ROOT_URLCONF = request.module.__name__
+    return pages
+
+
+@pytest.fixture
 def staff(table: Table) -> Any:
     """Gives the admin as somebody with the named permissions sees it, who may do nothing else."""
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.contrib.admin.sites import all_sites
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.test import override_settings
-from django.urls import clear_url_caches, path
+from django.urls import path
 
 from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
 from tests.catalog.models import Sample
@@ -32,15 +31,6 @@ urlpatterns = [path("admin/", site.urls)]
 
 
 @pytest.fixture
-def samples(pages: Pages) -> Iterator[Pages]:
-    """The admin of samples."""
-    with override_settings(ROOT_URLCONF=__name__):
-        clear_url_caches()
-        yield pages
-    clear_url_caches()
-
-
-@pytest.fixture
 def _editable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forms have the bytes."""
     monkeypatch.setattr(Sample._meta.get_field("blob"), "editable", True)
@@ -51,19 +41,19 @@ def stored() -> Any:
     return Sample.objects.get(pk="one").blob
 
 
-def test_what_cannot_be_edited_is_shown_by_its_size(samples: Pages) -> None:
+def test_what_cannot_be_edited_is_shown_by_its_size(catalog: Pages) -> None:
     """With a link to it, in the place of its bytes."""
     Sample.objects.create(sample_id="one", blob=BYTES)
-    page = samples.get(CHANGE)
+    page = catalog.get(CHANGE)
     assert f'<a href="/admin/{DOWNLOAD}">10 bytes</a>' in page.content.decode()
     assert 'type="file"' not in page.content.decode()
-    assert samples.get(ADD).status_code == 200
+    assert catalog.get(ADD).status_code == 200
 
 
-def test_a_download_is_a_file_of_no_known_type(samples: Pages) -> None:
+def test_a_download_is_a_file_of_no_known_type(catalog: Pages) -> None:
     """One that no browser shows, with exactly the bytes; one GetItem."""
     Sample.objects.create(sample_id="one", blob=BYTES)
-    answer = samples.get(DOWNLOAD, sends=["GetItem"])
+    answer = catalog.get(DOWNLOAD, sends=["GetItem"])
     assert answer.content == BYTES
     assert answer.headers["Content-Type"] == "application/octet-stream"
     assert answer.headers["Content-Disposition"] == 'attachment; filename="one-blob.bin"'
@@ -71,18 +61,18 @@ def test_a_download_is_a_file_of_no_known_type(samples: Pages) -> None:
 
 
 @pytest.mark.parametrize("address", ["one/binary/text/", "one/binary/x/", "two/binary/blob/", "one/binary/blob/x/"])
-def test_there_is_no_other_download(samples: Pages, address: str) -> None:
+def test_there_is_no_other_download(catalog: Pages, address: str) -> None:
     """Neither of another attribute, nor of nothing."""
     Sample.objects.create(sample_id="one", text="x")
-    assert samples.get(f"catalog/sample/{address}").status_code in {302, 404}
-    assert samples.get(DOWNLOAD).status_code == 404
+    assert catalog.get(f"catalog/sample/{address}").status_code in {302, 404}
+    assert catalog.get(DOWNLOAD).status_code == 404
 
 
-def test_what_the_page_does_not_show_is_not_downloaded(samples: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_page_does_not_show_is_not_downloaded(catalog: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
     """An admin without the attribute keeps it to itself."""
     Sample.objects.create(sample_id="one", blob=BYTES)
     monkeypatch.setattr(SampleAdmin, "fields", ("text",))
-    assert samples.get(DOWNLOAD).status_code == 404
+    assert catalog.get(DOWNLOAD).status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -90,47 +80,47 @@ def test_what_the_page_does_not_show_is_not_downloaded(samples: Pages, monkeypat
     [("catalog.view_sample", 200), ("catalog.change_sample", 200), ("catalog.delete_sample", 403), ("", 403)],
 )
 def test_a_download_asks_for_the_permission_to_view(
-    samples: Pages, staff: Callable[..., Pages], permission: str, status: int
+    catalog: Pages, staff: Callable[..., Pages], permission: str, status: int
 ) -> None:
     """Of the model."""
     Sample.objects.create(sample_id="one", blob=BYTES)
     assert staff(*([permission] if permission else [])).get(DOWNLOAD).status_code == status
 
 
-def test_who_may_only_look_sees_the_size(samples: Pages, staff: Callable[..., Pages]) -> None:
+def test_who_may_only_look_sees_the_size(catalog: Pages, staff: Callable[..., Pages]) -> None:
     """And the link."""
     Sample.objects.create(sample_id="one", blob=BYTES)
     assert f'<a href="/admin/{DOWNLOAD}">10 bytes</a>' in staff("catalog.view_sample").get(CHANGE).content.decode()
 
 
 @pytest.mark.usefixtures("_editable")
-def test_a_file_is_uploaded(samples: Pages) -> None:
+def test_a_file_is_uploaded(catalog: Pages) -> None:
     """Its bytes are stored; without a file they stay, and a box clears them."""
     Sample.objects.create(sample_id="one")
     upload = {"text": "x", "blob": SimpleUploadedFile("a.bin", BYTES)}
-    assert samples.post(CHANGE, upload, sends=["GetItem", "TransactWriteItems"]).status_code == 302
+    assert catalog.post(CHANGE, upload, sends=["GetItem", "TransactWriteItems"]).status_code == 302
     assert stored() == BYTES
-    page = samples.get(CHANGE).content.decode()
+    page = catalog.get(CHANGE).content.decode()
     assert 'enctype="multipart/form-data"' in page
     assert '<a href="../binary/blob/">10 bytes</a>' in page
-    samples.post(CHANGE, {"text": "y"})
+    catalog.post(CHANGE, {"text": "y"})
     assert stored() == BYTES
-    samples.post(CHANGE, {"text": "y", "blob-clear": "on"})
+    catalog.post(CHANGE, {"text": "y", "blob-clear": "on"})
     assert stored() is None
 
 
 @pytest.mark.usefixtures("_editable")
-def test_the_history_has_the_size(samples: Pages) -> None:
+def test_the_history_has_the_size(catalog: Pages) -> None:
     """Not the bytes."""
     Sample.objects.create(sample_id="one", blob=b"x")
-    samples.post(CHANGE, {"text": "", "blob": SimpleUploadedFile("a.bin", BYTES)})
-    assert 'Blob: from "1 byte" to "10 bytes"' in text_of(samples.get("catalog/sample/one/history/"))
+    catalog.post(CHANGE, {"text": "", "blob": SimpleUploadedFile("a.bin", BYTES)})
+    assert 'Blob: from "1 byte" to "10 bytes"' in text_of(catalog.get("catalog/sample/one/history/"))
 
 
 @pytest.mark.usefixtures("_editable")
-def test_a_file_that_no_item_holds_is_the_fields_error(samples: Pages) -> None:
+def test_a_file_that_no_item_holds_is_the_fields_error(catalog: Pages) -> None:
     """It is not even read."""
-    answer = samples.post(ADD, {"blob": SimpleUploadedFile("a.bin", b"x" * 409_601)})
+    answer = catalog.post(ADD, {"blob": SimpleUploadedFile("a.bin", b"x" * 409_601)})
     assert answer.context_data["adminform"].form.errors == {
         "blob": ["The file has 409601 bytes; an item of DynamoDB has 409600 at most."]
     }

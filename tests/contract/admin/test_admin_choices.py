@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from django import forms
 from django.contrib.admin.sites import all_sites
-from django.test import RequestFactory, override_settings
-from django.urls import clear_url_caches, path
+from django.test import RequestFactory
+from django.urls import path
 
 from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin, DynamoStackedInline, DynamoTabularInline, references
 from dynamo_single.testing import assert_requests, intercept
@@ -60,16 +60,13 @@ urlpatterns = [path("admin/", site.urls)]
 
 
 @pytest.fixture
-def served(pages: Pages) -> Iterator[Pages]:
+def served(catalog: Pages) -> Pages:
     """The admin with a server of twelve members."""
     GameServer.objects.create(server_id="1", name="Gaming")
     for number in range(12):
         GamePlayer.objects.create(player_id=str(number), username=f"P{number:02}")
         GameMember.objects.create(server_id="1", player_id=str(number))
-    with override_settings(ROOT_URLCONF=__name__):
-        clear_url_caches()
-        yield pages
-    clear_url_caches()
+    return catalog
 
 
 def options(page: Any, key: str) -> int:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from django.contrib.admin.sites import all_sites
 from django.test import override_settings
-from django.urls import clear_url_caches, path
+from django.urls import path
 
 from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
 from dynamo_single.admin.log import LogEntry
@@ -27,15 +26,6 @@ site = DynamoAdminSite()
 site.register(Sample, type("SampleAdmin", (DynamoModelAdmin,), {"fields": FIELDS}))
 all_sites.discard(site)  # the checks look at all of them
 urlpatterns = [path("admin/", site.urls)]
-
-
-@pytest.fixture
-def samples(pages: Pages) -> Iterator[Pages]:
-    """The admin of samples."""
-    with override_settings(ROOT_URLCONF=__name__):
-        clear_url_caches()
-        yield pages
-    clear_url_caches()
 
 
 def item() -> Any:
@@ -67,12 +57,12 @@ EXACT = {
 }
 
 
-def test_whoever_changes_nothing_changes_nothing(samples: Pages) -> None:
+def test_whoever_changes_nothing_changes_nothing(catalog: Pages) -> None:
     """The form of a sample is sent as it is shown; of the item's attributes none is written."""
     Sample.objects.create(sample_id="one", text="x", **EXACT)
     before = item()
-    sent = form_of_text(samples.get(CHANGE))
-    assert samples.post(CHANGE, sent, sends=["GetItem", "PutItem"]).status_code == 302
+    sent = form_of_text(catalog.get(CHANGE))
+    assert catalog.post(CHANGE, sent, sends=["GetItem", "PutItem"]).status_code == 302
     assert item() == before
 
 
@@ -85,38 +75,38 @@ def form_of_text(answer: Any) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", sorted({*EXACT} - {"decimal"}))
-def test_what_is_shown_is_what_is_stored(samples: Pages, name: str) -> None:
+def test_what_is_shown_is_what_is_stored(catalog: Pages, name: str) -> None:
     """The same text, sent for an object that has nothing yet, gives the same value."""
     Sample.objects.create(sample_id="one", **{name: EXACT[name]})
-    shown = form_of_text(samples.get(CHANGE))[name]
+    shown = form_of_text(catalog.get(CHANGE))[name]
     Sample.objects.get(pk="one").delete()
     Sample.objects.create(sample_id="one", text="y")
-    assert samples.post(CHANGE, {name: shown}).status_code == 302
+    assert catalog.post(CHANGE, {name: shown}).status_code == 302
     assert getattr(Sample.objects.get(pk="one"), name) == EXACT[name]
 
 
-def test_a_document_is_indented(samples: Pages) -> None:
+def test_a_document_is_indented(catalog: Pages) -> None:
     """A key a line; the log has it on one."""
     Sample.objects.create(sample_id="one", data={"a": {"b": 1}})
-    page = form_of_text(samples.get(CHANGE))
+    page = form_of_text(catalog.get(CHANGE))
     assert page["data"].split() == ["{", '"a":', "{", '"b":', "1", "}", "}"]
     assert page["data"].count("\n") == 4
-    samples.post(CHANGE, {"data": '{"a": {"b": 2}}'})
+    catalog.post(CHANGE, {"data": '{"a": {"b": 2}}'})
     (entry,) = LogEntry.objects.filter(object_type="catalog.sample", object_id="one")
     assert '{"a": {"b": 1}}' in entry.get_change_message()
 
 
-def test_a_secret_inside_a_document_is_not_in_the_log(samples: Pages) -> None:
+def test_a_secret_inside_a_document_is_not_in_the_log(catalog: Pages) -> None:
     """At any depth, before and after."""
     Sample.objects.create(sample_id="one", data={"a": [{"api_key": "old"}]}, things=[{"token": "old"}])
     sent = {"data": '{"a": [{"api_key": "new"}], "b": 1}', "things": '[{"token": "new"}]'}
-    assert samples.post(CHANGE, sent).status_code == 302
+    assert catalog.post(CHANGE, sent).status_code == 302
     (entry,) = LogEntry.objects.filter(object_type="catalog.sample", object_id="one")
     assert '"b": 1' in entry.get_change_message()
     assert [text for text in ("old", "new") if text in entry.change_message] == []
 
 
-def test_who_may_only_look_reads_it_indented(samples: Pages, staff: Any) -> None:
+def test_who_may_only_look_reads_it_indented(catalog: Pages, staff: Any) -> None:
     """And sets in maps, which Django cannot show."""
     Sample.objects.create(sample_id="one", data={"a": {"b": {"c"}}})
     page = staff("catalog.view_sample").get(CHANGE).content.decode()
@@ -141,22 +131,22 @@ def test_who_may_only_look_reads_it_indented(samples: Pages, staff: Any) -> None
         ("words", 'a\n"b\\"', 'Line 2: "b\\" is no text in quotation marks; write what is in it as in JSON.'),
     ],
 )
-def test_an_error_says_where(samples: Pages, name: str, text: str, error: str) -> None:
+def test_an_error_says_where(catalog: Pages, name: str, text: str, error: str) -> None:
     """By line and column, or by the path in the document; what was typed stays."""
     Sample.objects.create(sample_id="one")
-    answer = samples.post(CHANGE, {name: text})
+    answer = catalog.post(CHANGE, {name: text})
     assert errors_of(answer) == {name: [error]}
     assert form_of_text(answer)[name].replace("\r\n", "\n").strip() == text.strip()
 
 
-def test_a_path_names_what_cannot_be_stored(samples: Pages) -> None:
+def test_a_path_names_what_cannot_be_stored(catalog: Pages) -> None:
     """A number of more digits than DynamoDB has."""
     Sample.objects.create(sample_id="one")
-    answer = samples.post(CHANGE, {"data": json.dumps({"a": {"b": [10**40 + 1]}})})
+    answer = catalog.post(CHANGE, {"data": json.dumps({"a": {"b": [10**40 + 1]}})})
     assert "data.a.b[0]" in str(errors_of(answer)["data"])
 
 
-def test_attributes_that_the_model_does_not_know_are_shown_and_kept(samples: Pages) -> None:
+def test_attributes_that_the_model_does_not_know_are_shown_and_kept(catalog: Pages) -> None:
     """Another program's attributes are on the page, secrets masked, and in the item after a save."""
     Sample.objects.create(sample_id="one", text="x")
     table = get_table()
@@ -167,22 +157,22 @@ def test_attributes_that_the_model_does_not_know_are_shown_and_kept(samples: Pag
         "legacyPassword": {"S": "hidden"},
     }
     table.call("PutItem", {"TableName": table.name, "Item": before})
-    page = samples.get(CHANGE, sends=["GetItem"])
+    page = catalog.get(CHANGE, sends=["GetItem"])
     assert "Further stored attributes" in text_of(page)
     further = text_of(page).partition("Further stored attributes")[2].partition("Save")[0]
     assert [
         text for text in ("legacyNote", "<b>old</b>", "legacyMap", "1.5", "legacyPassword") if text not in further
     ] == []
     assert "hidden" not in further
-    assert samples.post(CHANGE, {**form_of_text(page), "text": "changed"}).status_code == 302
+    assert catalog.post(CHANGE, {**form_of_text(page), "text": "changed"}).status_code == 302
     assert item() == {**before, "text": {"S": "changed"}}
 
 
-def test_an_object_without_such_attributes_has_no_such_part(samples: Pages) -> None:
+def test_an_object_without_such_attributes_has_no_such_part(catalog: Pages) -> None:
     """Nor has the page that adds one."""
     Sample.objects.create(sample_id="one", text="x")
     for page in (CHANGE, "catalog/sample/add/"):
-        assert "Further stored attributes" not in text_of(samples.get(page))
+        assert "Further stored attributes" not in text_of(catalog.get(page))
 
 
 @pytest.mark.parametrize(
@@ -195,36 +185,36 @@ def test_an_object_without_such_attributes_has_no_such_part(samples: Pages) -> N
     ],
     ids=lambda kept: next(iter(kept)),
 )
-def test_what_the_app_keeps_beside_the_attributes_is_none_of_them(samples: Pages, kept: Any) -> None:
+def test_what_the_app_keeps_beside_the_attributes_is_none_of_them(catalog: Pages, kept: Any) -> None:
     """It is not shown, and a save leaves it."""
     Sample.objects.create(sample_id="one", text="x")
     table, before = get_table(), {**item(), **kept}
     table.call("PutItem", {"TableName": table.name, "Item": before})
-    page = samples.get(CHANGE)
+    page = catalog.get(CHANGE)
     assert "Further stored attributes" not in text_of(page)
-    samples.post(CHANGE, {**form_of_text(page), "text": "changed"})
+    catalog.post(CHANGE, {**form_of_text(page), "text": "changed"})
     assert item() == {**before, "text": {"S": "changed"}}
 
 
-def test_unknown_attributes_are_nobodys_who_may_not_view(samples: Pages, staff: Any) -> None:
+def test_unknown_attributes_are_nobodys_who_may_not_view(catalog: Pages, staff: Any) -> None:
     """They belong to the object."""
     Sample.objects.create(sample_id="one", text="x")
     assert staff("directory.view_company").get(CHANGE).status_code == 403
 
 
-def test_the_page_says_in_which_zone_its_times_are(samples: Pages) -> None:
+def test_the_page_says_in_which_zone_its_times_are(catalog: Pages) -> None:
     """The zone that is active for the request."""
     Sample.objects.create(sample_id="one")
     with override_settings(TIME_ZONE="Europe/Berlin"):
-        assert "Times are shown and entered in the time zone Europe/Berlin." in text_of(samples.get(CHANGE))
+        assert "Times are shown and entered in the time zone Europe/Berlin." in text_of(catalog.get(CHANGE))
     with override_settings(USE_TZ=False):
-        assert "Times are shown" not in text_of(samples.get(CHANGE))
+        assert "Times are shown" not in text_of(catalog.get(CHANGE))
 
 
-def test_no_style_or_script_is_in_the_page_itself(samples: Pages) -> None:
+def test_no_style_or_script_is_in_the_page_itself(catalog: Pages) -> None:
     """A content security policy may forbid both."""
     Sample.objects.create(sample_id="one", data={"a": 1})
-    page = samples.get(CHANGE).content.decode()
+    page = catalog.get(CHANGE).content.decode()
     assert " style=" not in page
     assert "<style" not in page
     assert "dynamo_single/admin/forms.css" in page

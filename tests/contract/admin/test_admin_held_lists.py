@@ -5,15 +5,13 @@ from __future__ import annotations
 import datetime
 import html
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.contrib import admin
 from django.contrib.admin import AllValuesFieldListFilter
 from django.contrib.admin.sites import all_sites
-from django.test import override_settings
-from django.urls import clear_url_caches, path
+from django.urls import path
 
 from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
 from dynamo_single.testing import assert_requests
@@ -60,16 +58,11 @@ urlpatterns = [path("admin/", site.urls)]
 
 
 @pytest.fixture
-def lists(pages: Pages) -> Iterator[Pages]:
+def lists(catalog: Pages) -> Pages:
     """The admin of this file, with three companies."""
-    with override_settings(ROOT_URLCONF=__name__):
-        clear_url_caches()
-        for number, (name, stock) in enumerate([("Zeta Works", "ZW"), ("acme of zetaland", "ACM"), ("Bolt", "QZ")]):
-            Company.objects.create(
-                name=name, stock=stock, founded=datetime.date(2020 + number, 5, 1), public=number < 2
-            )
-        yield pages
-    clear_url_caches()
+    for number, (name, stock) in enumerate([("Zeta Works", "ZW"), ("acme of zetaland", "ACM"), ("Bolt", "QZ")]):
+        Company.objects.create(name=name, stock=stock, founded=datetime.date(2020 + number, 5, 1), public=number < 2)
+    return catalog
 
 
 @pytest.fixture

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from django.contrib import admin
 from django.test import override_settings
-from django.urls import clear_url_caches, path
+from django.urls import path
 
 from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
 from project.directory.models import Company
@@ -41,33 +39,24 @@ site.register(Sample, type("SampleAdmin", (DynamoModelAdmin,), {}))
 urlpatterns = [path("admin/", site.urls)]
 
 
-@pytest.fixture
-def samples(pages: Pages) -> Iterator[Pages]:
-    """The admin of a model that has an attribute of every type."""
-    with override_settings(ROOT_URLCONF=__name__):
-        clear_url_caches()
-        yield pages
-    clear_url_caches()
-
-
 @pytest.mark.parametrize("value", VALUES)
-def test_whatever_an_address_gives_a_new_objects_form(samples: Pages, value: str) -> None:
+def test_whatever_an_address_gives_a_new_objects_form(catalog: Pages, value: str) -> None:
     """The form is shown, with what can be shown, in every field."""
     given = {field.name: value for field in Sample._meta.concrete_fields}
-    assert samples.client.get(f"/admin/{SAMPLE}add/", given).status_code == 200
+    assert catalog.client.get(f"/admin/{SAMPLE}add/", given).status_code == 200
 
 
 @deep
 @pytest.mark.parametrize("value", VALUES)
-def test_whatever_an_address_gives_one_field_of_a_new_objects_form(samples: Pages, value: str) -> None:
+def test_whatever_an_address_gives_one_field_of_a_new_objects_form(catalog: Pages, value: str) -> None:
     """The form is shown, with what can be shown, in one field after the other."""
     for field in Sample._meta.concrete_fields:
-        assert samples.client.get(f"/admin/{SAMPLE}add/", {field.name: value}).status_code == 200
+        assert catalog.client.get(f"/admin/{SAMPLE}add/", {field.name: value}).status_code == 200
 
 
-def test_an_address_gives_a_moment(samples: Pages) -> None:
+def test_an_address_gives_a_moment(catalog: Pages) -> None:
     """A moment in the address is in the form."""
-    page = samples.client.get(f"/admin/{SAMPLE}add/", {"moment": "2026-05-01 10:30"})
+    page = catalog.client.get(f"/admin/{SAMPLE}add/", {"moment": "2026-05-01 10:30"})
     assert 'value="2026-05-01"' in page.content.decode()
     assert 'value="10:30:00"' in page.content.decode()
 
@@ -105,31 +94,31 @@ def test_an_address_by_a_content_types_number_leads_nowhere(pages: Pages, target
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 @pytest.mark.parametrize("field", ["data", "things", "json"])
-def test_a_document_that_is_none_is_the_fields_error(samples: Pages, field: str, document: str) -> None:
+def test_a_document_that_is_none_is_the_fields_error(catalog: Pages, field: str, document: str) -> None:
     """JSON a thousand levels deep, or a number of thousands of digits, is refused in the form."""
-    answer = samples.post(f"{SAMPLE}add/", {field: document})
+    answer = catalog.post(f"{SAMPLE}add/", {field: document})
     assert answer.status_code == 200
     assert field in answer.context_data["adminform"].form.errors
     assert not Sample.objects.all().exists()
 
 
-def test_json_is_as_deep_as_it_can_be_read_again(samples: Pages) -> None:
+def test_json_is_as_deep_as_it_can_be_read_again(catalog: Pages) -> None:
     """What the form stores, its page shows; one level more is the field's error."""
-    assert samples.post(f"{SAMPLE}add/", {"json": "[" * 200 + "]" * 200}).status_code == 302
+    assert catalog.post(f"{SAMPLE}add/", {"json": "[" * 200 + "]" * 200}).status_code == 302
     (stored,) = Sample.objects.all()
-    assert samples.get(f"{SAMPLE}{stored.pk}/change/").status_code == 200
-    refused = samples.post(f"{SAMPLE}add/", {"json": "[" * 201 + "]" * 201})
+    assert catalog.get(f"{SAMPLE}{stored.pk}/change/").status_code == 200
+    refused = catalog.post(f"{SAMPLE}add/", {"json": "[" * 201 + "]" * 201})
     assert "200 levels" in str(refused.context_data["adminform"].form.errors["json"])
 
 
 @override_settings(DATA_UPLOAD_MAX_MEMORY_SIZE=None)  # some values are large, and here they come often
 @pytest.mark.parametrize("value", VALUES)
-def test_whatever_stands_in_all_fields_of_a_form(samples: Pages, value: str) -> None:
+def test_whatever_stands_in_all_fields_of_a_form(catalog: Pages, value: str) -> None:
     """Each field refuses it in the form; the others' values are stored together, and shown again."""
     refused: set[str] = set()
     while taken := [name for name in EDITABLE if name not in refused]:
         form = {f"{name}{part}": value for name in taken for part in ("", "_0", "_1")}
-        answer = samples.post(f"{SAMPLE}add/", form)
+        answer = catalog.post(f"{SAMPLE}add/", form)
         if answer.status_code == 302:
             break
         assert answer.status_code == 200
@@ -137,15 +126,15 @@ def test_whatever_stands_in_all_fields_of_a_form(samples: Pages, value: str) -> 
         assert found & {*taken}
         refused |= found
     for sample in Sample.objects.all():
-        assert samples.get(f"{SAMPLE}{sample.pk}/change/").status_code == 200
+        assert catalog.get(f"{SAMPLE}{sample.pk}/change/").status_code == 200
 
 
 @deep
 @pytest.mark.parametrize("value", VALUES)
 @pytest.mark.parametrize("field", EDITABLE)
-def test_whatever_stands_in_a_form(samples: Pages, field: str, value: str) -> None:
+def test_whatever_stands_in_a_form(catalog: Pages, field: str, value: str) -> None:
     """It is refused in the form, or stored and shown again."""
-    answer = samples.post(f"{SAMPLE}add/", {field: value, f"{field}_0": value, f"{field}_1": value})
+    answer = catalog.post(f"{SAMPLE}add/", {field: value, f"{field}_0": value, f"{field}_1": value})
     assert answer.status_code in {200, 302}
     for sample in Sample.objects.all():
-        assert samples.get(f"{SAMPLE}{sample.pk}/change/").status_code == 200
+        assert catalog.get(f"{SAMPLE}{sample.pk}/change/").status_code == 200

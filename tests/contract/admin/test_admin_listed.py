@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from django.contrib.admin.sites import all_sites
-from django.test import override_settings
-from django.urls import clear_url_caches, path
+from django.urls import path
 
 from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin, DynamoStackedInline, DynamoTabularInline
 from dynamo_single.admin.log import LogEntry
@@ -35,15 +33,6 @@ inlines = [type("SlipInline", (base,), {"model": Slip}) for base in (DynamoTabul
 site.register(Till, type("TillAdmin", (DynamoModelAdmin,), {"inlines": inlines}))
 all_sites.discard(site)  # the checks look at all of them
 urlpatterns = [path("admin/", site.urls)]
-
-
-@pytest.fixture
-def catalog(pages: Pages) -> Iterator[Pages]:
-    """The admin of receipts."""
-    with override_settings(ROOT_URLCONF=__name__):
-        clear_url_caches()
-        yield pages
-    clear_url_caches()
 
 
 def receipt(**given: Any) -> Any:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
 import pytest
 from django.contrib.admin.sites import all_sites
 from django.db.models import Q
-from django.test import override_settings
-from django.urls import clear_url_caches, path
+from django.urls import path
 
 from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin, DynamoTabularInline, references
 from tests.catalog.servers import GameMember, GamePlayer, GameServer, GameTag
@@ -60,17 +58,14 @@ INLINES = {
 
 
 @pytest.fixture
-def served(pages: Pages) -> Iterator[Pages]:
+def served(catalog: Pages) -> Pages:
     """The admin with a server, a player and three tags."""
     GameServer.objects.create(server_id="1", name="Gaming")
     GameServer.objects.create(server_id="2", name="Chess")
     GamePlayer.objects.create(player_id="1", username="John")
     for word in ("fun", "new", "old"):
         GameTag.objects.create(word=word)
-    with override_settings(ROOT_URLCONF=__name__):
-        clear_url_caches()
-        yield pages
-    clear_url_caches()
+    return catalog
 
 
 def test_the_checks_of_the_admin_find_nothing_wrong() -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.contrib.admin.sites import all_sites
-from django.test import modify_settings, override_settings
-from django.urls import clear_url_caches, path
+from django.test import modify_settings
+from django.urls import path
 
 from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
 from tests.catalog.records import Bundle, Treatise
@@ -25,15 +24,6 @@ site.register(
 site.register(Bundle, type("BundleAdmin", (DynamoModelAdmin,), {}))
 all_sites.discard(site)  # the checks look at all of them, and report what this one is for
 urlpatterns = [path("admin/", site.urls)]
-
-
-@pytest.fixture
-def catalog(pages: Pages) -> Iterator[Pages]:
-    """The admin of records."""
-    with override_settings(ROOT_URLCONF=__name__):
-        clear_url_caches()
-        yield pages
-    clear_url_caches()
 
 
 @pytest.fixture

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.contrib import admin
 from django.contrib.admin.sites import all_sites
-from django.test import override_settings
-from django.urls import clear_url_caches, path
+from django.urls import path
 
 from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin, references
 from project.directory.models import Company, Office, Person
@@ -25,15 +23,6 @@ site.register(Firm, type("FirmAdmin", (DynamoModelAdmin,), {"search_fields": ("n
 site.register(Sample, type("SampleAdmin", (DynamoModelAdmin,), {"list_display": ("text", "parent")}))
 all_sites.discard(site)  # the checks look at all of them, and report what this one is for
 urlpatterns = [path("admin/", site.urls)]
-
-
-@pytest.fixture
-def catalog(pages: Pages) -> Iterator[Pages]:
-    """The admin of models of which some are listed by no key."""
-    with override_settings(ROOT_URLCONF=__name__):
-        clear_url_caches()
-        yield pages
-    clear_url_caches()
 
 
 @pytest.mark.parametrize("chosen_by", ["autocomplete_fields", "raw_id_fields", "list_display"])

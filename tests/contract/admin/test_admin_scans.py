@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.contrib.admin.sites import all_sites
-from django.test import override_settings
-from django.urls import clear_url_caches, path
+from django.urls import path
 
 from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
 from dynamo_single.admin.lists import scanning
@@ -54,15 +52,12 @@ urlpatterns = [path("admin/", site.urls)]
 
 
 @pytest.fixture
-def large(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pages]:
+def large(catalog: Pages, monkeypatch: pytest.MonkeyPatch) -> Pages:
     """Ten companies, every third of which is found; a step reads four."""
     monkeypatch.setattr(scanning, "_CHUNK", 4)
-    with override_settings(ROOT_URLCONF=__name__):
-        clear_url_caches()
-        for number in range(10):
-            Company.objects.create(name=f"{number} {'the Zeta' if number % 3 == 0 else 'Acme'}", public=number % 2 == 0)
-        yield pages
-    clear_url_caches()
+    for number in range(10):
+        Company.objects.create(name=f"{number} {'the Zeta' if number % 3 == 0 else 'Acme'}", public=number % 2 == 0)
+    return catalog
 
 
 def offered(response: Any) -> str:

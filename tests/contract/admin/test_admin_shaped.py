@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from decimal import Decimal
 from html import unescape
 from typing import Any
 
 import pytest
 from django.contrib.admin.sites import all_sites
-from django.test import override_settings
-from django.urls import clear_url_caches, path
+from django.urls import path
 
 from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
 from dynamo_single.admin.log import LogEntry
@@ -33,15 +31,6 @@ site.register(Bundle, type("BundleAdmin", (DynamoModelAdmin,), {}))
 site.register(Treatise, type("TreatiseAdmin", (DynamoModelAdmin,), {}))
 all_sites.discard(site)  # the checks look at all of them, and report what this one is for
 urlpatterns = [path("admin/", site.urls)]
-
-
-@pytest.fixture
-def catalog(pages: Pages) -> Iterator[Pages]:
-    """The admin of records."""
-    with override_settings(ROOT_URLCONF=__name__):
-        clear_url_caches()
-        yield pages
-    clear_url_caches()
 
 
 def rows(page: Any) -> dict[str, str]:

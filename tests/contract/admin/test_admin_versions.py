@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.test import override_settings
-from django.urls import clear_url_caches, path
+from django.urls import path
 
 from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
 from dynamo_single.exceptions import ConfigurationError
@@ -33,13 +31,10 @@ urlpatterns = [path("admin/", site.urls)]
 
 
 @pytest.fixture
-def ledger(pages: Pages) -> Iterator[Pages]:
+def ledger(catalog: Pages) -> Pages:
     """The admin of a model that has a version, with an object in it."""
     Ledgered.objects.create(number=1, title="a")
-    with override_settings(ROOT_URLCONF=__name__):
-        clear_url_caches()
-        yield pages
-    clear_url_caches()
+    return catalog
 
 
 def test_the_second_of_two_tabs_is_refused(ledger: Pages) -> None:
