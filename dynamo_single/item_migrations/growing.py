@@ -54,7 +54,7 @@ def _recorded(step: applying.Step, divided: Divided, shards: int, since: datetim
     if last.shards == shards:
         return known
     if found is None and not growth.has_items(table, divided):
-        return growth.begin_with(table, divided, shards)
+        return growth.begin_with(table, divided, shards, is_empty=True)
     begins = max(growth.earliest(), growth.earliest() if since is None else clock.in_utc(since))
     if applying.is_fresh(step):
         # Into a new table all entries of the past are recorded in one run.

@@ -62,10 +62,11 @@ def grow(table: Table, model: ModelLayout | Divided, shards: int, since: datetim
     return record(table, divided, grown)
 
 
-def begin_with(table: Table, model: ModelLayout | Divided, shards: int) -> Schedule:
+def begin_with(table: Table, model: ModelLayout | Divided, shards: int, *, is_empty: bool = False) -> Schedule:
     """Let a model without items have its shards at once: a Query, or a Scan if its partitions have values in them.
 
-    Raises ``NotSupported`` where something is recorded already, which is so once an item was written.
+    Whoever has asked ``has_items()`` says that it ``is_empty``, and it is not asked again. Raises ``NotSupported``
+    where something is recorded already, which is so once an item was written.
     """
     wanted, divided = Schedule((Entry(_BEGINNING, shards),)), _divided(model)
 
@@ -77,7 +78,7 @@ def begin_with(table: Table, model: ModelLayout | Divided, shards: int) -> Sched
             )
         return wanted
 
-    if has_items(table, divided):
+    if not is_empty and has_items(table, divided):
         raise NotSupported(
             f"{table.name} holds items of {divided.label}, in one shard: {shards} shards cannot be the first that it "
             "has. Let the number change at a time to come."

@@ -191,6 +191,17 @@ def test_what_a_migration_sends_is_shown(app: History) -> None:
     assert [each.operation for each in sent if "#STATE" in str(each.params)].count("PutItem") == 1
 
 
+def test_items_are_looked_for_once_before_the_first_number(app: History) -> None:
+    """It may be a Scan of the whole table."""
+    shop(app)
+    app.migrate()
+    write(app, "0002_shards", "items.ChangeShards('Shop', 8)")
+    with capture_requests() as sent:
+        app.migrate()
+    looks = [each for each in sent if each.params.get("ExpressionAttributeValues", {}).get(":pk") == {"S": "SHOP"}]
+    assert len(looks) == 1
+
+
 def test_a_model_that_gets_keys_without_shards_again_is_read_as_any_other(app: History, table: Table) -> None:
     """Its items are moved into one partition, and the table forgets that there were more."""
     model = shop(app)
