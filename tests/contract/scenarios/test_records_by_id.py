@@ -20,26 +20,6 @@ from tests.unit.declaring import forgotten
 pytestmark = pytest.mark.usefixtures("kept")
 
 
-@pytest.fixture(scope="module")
-def goods(place: str) -> Iterator[Any]:
-    """Products with a key of their own, and a unique number."""
-    with forgotten():
-
-        class Goods(models.Record):
-            author = models.ExtractedAttribute("data__author")
-            isbn = models.UnicodeAttribute(null=True, unique=True)
-
-            class Keys(models.Record.Keys):
-                by_author = models.IndexKey("gs1", "PRODUCT#{author}", "{id}")
-
-            class Meta:
-                app_label = "catalog"
-                id_prefix = "product"
-                table = place
-
-        yield Goods
-
-
 @pytest.fixture
 def several(goods: Any) -> list[Any]:
     """Twelve products of three authors."""

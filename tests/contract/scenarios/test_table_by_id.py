@@ -26,6 +26,7 @@ from dynamo_single.table.redirects import Place
 from dynamo_single.testing import assert_requests, fault, setup_table
 from dynamo_single.verification import verify
 from tests.contract.conftest import Pages, Registering, text_of
+from tests.contract.scenarios.conftest import product
 from tests.contract.tables import as_stored, assert_consistent, single_key_table
 from tests.histories.app import history
 from tests.unit.declaring import declare, forgotten, messages
@@ -46,37 +47,6 @@ def place(engine: Table) -> Iterator[str]:
     """The table's alias."""
     with single_key_table() as alias:
         yield alias
-
-
-@pytest.fixture
-def kept(place: str, table: Table) -> Table:
-    """The table, empty."""
-    return setup_table(place)
-
-
-@pytest.fixture(scope="module")
-def goods(place: str) -> Iterator[Any]:
-    """Products with a key of their own, and a unique number."""
-    with forgotten():
-        yield product(place)
-
-
-def product(place: str, label: str = "catalog", name: str = "Goods", **attributes: Any) -> Any:
-    """Declare products with a key of their own."""
-
-    class Keys(models.Record.Keys):
-        by_author = models.IndexKey("gs1", "PRODUCT#{author}", "{id}")
-
-    namespace = {
-        "__module__": __name__,
-        "__qualname__": name,
-        "author": models.ExtractedAttribute("data__author"),
-        "isbn": models.UnicodeAttribute(null=True, unique=True),
-        "Keys": Keys,
-        "Meta": type("Meta", (), {"app_label": label, "id_prefix": "product", "table": place}),
-        **attributes,
-    }
-    return type(models.Record)(name, (models.Record,), namespace)
 
 
 def run(command: str, *arguments: str) -> str:
