@@ -80,10 +80,14 @@ def in_words(request: HttpRequest, refusal: Exception) -> str:
     """
     logger.warning("%s was refused: %s", request.path, refusal)
     words = _taken(refusal) if isinstance(refusal, UniqueViolation) else _known(refusal)
-    user: Any = request.user
-    if not words or not (settings.DEBUG or user.is_superuser):
+    if not words or not is_developer(request.user):
         return words or str(refusal)
     return gettext("%(words)s For developers: %(message)s") % {"words": words, "message": refusal}
+
+
+def is_developer(user: Any) -> bool:
+    """Whether somebody is shown the names of keys and settings."""
+    return bool(settings.DEBUG or user.is_superuser)
 
 
 def _known(refusal: Exception) -> str:

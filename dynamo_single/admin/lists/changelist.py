@@ -17,6 +17,7 @@ from django.db.models import ForeignKey
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
+from dynamo_single.admin.errors import is_developer
 from dynamo_single.admin.lists import holding, lacking, scanning, search
 from dynamo_single.admin.lists.filters import MembersListFilter, counter_of
 from dynamo_single.admin.references import is_answered, is_exact
@@ -342,7 +343,7 @@ class KeyChangeList(ChangeList):
         self.full_result_count = None if is_narrowed else self.result_count
         self.show_admin_actions = bool(self.result_list)
         is_part = self.lacking or not is_small
-        if is_part and self.progress is None and not _is_action(request) and lacking.is_developer(request.user):
+        if is_part and self.progress is None and not _is_action(request) and is_developer(request.user):
             self.missing_keys = lacking.advice(self)
 
 

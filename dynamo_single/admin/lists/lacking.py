@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from django.conf import settings
 from django.contrib.admin.utils import label_for_field
 from django.utils.translation import gettext as _
 from msgspec import Struct
@@ -33,11 +32,6 @@ class Lacking(Struct, frozen=True):
     what: str
     asked: Callable[[Rows], Rows] | None
     is_counted: bool = False
-
-
-def is_developer(user: Any) -> bool:
-    """Whether somebody is shown the names of keys and settings."""
-    return bool(settings.DEBUG or user.is_superuser)
 
 
 def advice(changelist: KeyChangeList) -> list[tuple[str, str]]:

@@ -10,10 +10,10 @@ from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 
+from dynamo_single.admin.errors import is_developer
 from dynamo_single.admin.kinds import DynamoModelAdmin
 from dynamo_single.admin.lists import holding, scanning
 from dynamo_single.admin.lists.changelist import CURSOR_VAR, KeyChangeList
-from dynamo_single.admin.lists.lacking import is_developer
 from dynamo_single.exceptions import KeyNotFilled, NoAccessPattern, TooManyMatches, TooManyReads
 
 logger = logging.getLogger("dynamo_single.admin")
