@@ -10,14 +10,14 @@ from django.utils.encoding import force_str
 from django.utils.translation import gettext as _
 
 from dynamo_single.forms import in_words
-from dynamo_single.inspection.masking import MASK, IsSecret, without_secrets
+from dynamo_single.inspection.masking import MASK, Masks
 
 #: Characters of a value that the log keeps, and fields of one change whose values it keeps.
 LENGTH: Final = 100
 FIELDS: Final = 50
 
 
-def with_values(message: list[dict[str, Any]], form: Any, formsets: Iterable[Any], is_secret: IsSecret) -> list[Any]:
+def with_values(message: list[dict[str, Any]], form: Any, formsets: Iterable[Any], masks: Masks) -> list[Any]:
     """Django's message of a change with the values of each field before and after, where they are known.
 
     Django names the changed rows of an inline in the order in which it saved them.
@@ -31,7 +31,7 @@ def with_values(message: list[dict[str, Any]], form: Any, formsets: Iterable[Any
             found.append(entry)
             continue
         source = (rows.pop(0) if rows else None) if "object" in changed else form
-        values = {} if source is None else dict(islice(_values(source, is_secret), left))
+        values = {} if source is None else dict(islice(_values(source, masks), left))
         left -= len(values)
         found.append({"changed": {**changed, "values": values}} if values else entry)
     return found
@@ -60,16 +60,16 @@ def _changed_rows(formsets: Iterable[Any]) -> Iterator[Any]:
             yield by_object.get(id(changed))
 
 
-def _values(form: Any, is_secret: IsSecret) -> Iterator[tuple[str, tuple[str, str]]]:
+def _values(form: Any, masks: Masks) -> Iterator[tuple[str, tuple[str, str]]]:
     for name in form.changed_data:
         field = form.fields.get(name)
         if field is None:
             continue
         label, model = force_str(field.label or name), type(form.instance)
-        if is_secret(model, name):
+        if masks.hides_field(model, name):
             yield label, (MASK, MASK)
             continue
-        shown = (without_secrets(model, each, is_secret) for each in (form[name].initial, form.cleaned_data.get(name)))
+        shown = (masks.inside(model, each) for each in (form[name].initial, form.cleaned_data.get(name)))
         before, after = (_cut(in_words(field, each)) for each in shown)
         yield label, (before, after)
 

@@ -26,7 +26,7 @@ from django.utils.translation import gettext as _
 from dynamo_single.admin import changes
 from dynamo_single.admin.lists.paginator import KeyPaginator
 from dynamo_single.backend.errors import is_stored_in_dynamodb
-from dynamo_single.inspection.masking import is_secret
+from dynamo_single.inspection.masking import Masks, is_secret
 from dynamo_single.orm.schema.kinds import DynamoModel
 
 if TYPE_CHECKING:
@@ -105,7 +105,8 @@ class LoggedModelAdmin(_Base[M]):
         message: Any = super().construct_change_message(request, form, formsets, add)
         if add or not isinstance(message, list):
             return message
-        return changes.with_values(message, form, formsets, getattr(self.admin_site, "is_secret", is_secret))
+        masks = Masks(getattr(self.admin_site, "is_secret", is_secret))
+        return changes.with_values(message, form, formsets, masks)
 
     def log_addition(self, request: HttpRequest, obj: Any, message: object) -> Any:
         """Log that an object was added: one PutItem."""

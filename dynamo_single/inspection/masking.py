@@ -66,6 +66,20 @@ class Masks:
             for name, value in item.items()
         }
 
+    def hides_field(self, model: type[DynamoModel], name: str) -> bool:
+        """Whether a field of a model's form is masked, by its Python name; also one that is no attribute."""
+        attname = next((field.attname for field in model._meta.concrete_fields if field.name == name), name)
+        return self._is_secret(model, name) or self._of(model, attname)
+
+    def inside(self, model: type[DynamoModel], value: object) -> object:
+        """A Python value without the secrets in its maps, at any depth, as ``masked()`` has it of what is stored."""
+        if isinstance(value, Mapping):
+            return {
+                name: MASK if self._is_secret(model, str(name)) else self.inside(model, each)
+                for name, each in value.items()
+            }
+        return [self.inside(model, each) for each in value] if isinstance(value, list) else value
+
     def _of(self, model: type[DynamoModel], name: str) -> bool:
         attributes = registry.attributes_of(model)
         if name not in attributes:
@@ -92,16 +106,6 @@ class Masks:
         if "L" in value:
             return {"L": [self._inside(model, each) for each in value["L"]]}
         return dict(value)
-
-
-def without_secrets(model: type[DynamoModel] | None, value: object, is_secret: IsSecret) -> object:
-    """A Python value without the secrets in its maps, at any depth."""
-    if isinstance(value, Mapping):
-        return {
-            name: MASK if is_secret(model, str(name)) else without_secrets(model, each, is_secret)
-            for name, each in value.items()
-        }
-    return [without_secrets(model, each, is_secret) for each in value] if isinstance(value, list) else value
 
 
 def masked_key(key: AccessKey | None, secret: frozenset[str], partition: str, sort: str) -> tuple[str, str]:

@@ -6,6 +6,7 @@ import html
 import json
 from decimal import Decimal
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.contrib.admin.sites import all_sites
@@ -15,7 +16,7 @@ from django.urls import path
 from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
 from dynamo_single.admin.log import LogEntry
 from dynamo_single.table import get_table
-from tests.catalog.models import Sample
+from tests.catalog.models import Resident, Sample
 from tests.contract.admin.test_admin_merging import form_of
 from tests.contract.conftest import Pages, text_of
 
@@ -24,6 +25,7 @@ FIELDS = ("text", "json", "data", "things", "words", "numbers", "number", "decim
 
 site = DynamoAdminSite()
 site.register(Sample, type("SampleAdmin", (DynamoModelAdmin,), {"fields": FIELDS}))
+site.register(Resident, DynamoModelAdmin)
 all_sites.discard(site)  # the checks look at all of them
 urlpatterns = [path("admin/", site.urls)]
 
@@ -104,6 +106,16 @@ def test_a_secret_inside_a_document_is_not_in_the_log(catalog: Pages) -> None:
     (entry,) = LogEntry.objects.filter(object_type="catalog.sample", object_id="one")
     assert '"b": 1' in entry.get_change_message()
     assert [text for text in ("old", "new") if text in entry.change_message] == []
+
+
+def test_a_secret_by_its_name_in_the_item_is_not_in_the_log(catalog: Pages) -> None:
+    """As it is masked on the table's pages."""
+    person = Resident.objects.create(last_name="Old", room=1)
+    with mock.patch.object(site, "is_secret", lambda model, name: name == "lastName"):
+        sent = {"last_name": "New", "nickname": "", "room": "2"}
+        assert catalog.post(f"catalog/resident/{person.pk}/change/", sent).status_code == 302
+    (entry,) = LogEntry.objects.filter(object_type="catalog.resident", object_id=person.pk)
+    assert entry.get_change_message().endswith('Last name: from "•••" to "•••"; Room: from "1" to "2".')
 
 
 def test_who_may_only_look_reads_it_indented(catalog: Pages, staff: Any) -> None:
