@@ -230,7 +230,7 @@ async def _of_keys(state: QueryState, plan: Plan) -> Results:
 
     async with aclosing(batches.pages(state.model, state.table, plan, stop=window.stop)) as pages:
         async for page in pages:
-            wanted = slice(max(window.start - passed, 0), None if window.stop is None else window.stop - passed)
+            wanted = window.after(passed)
             passed += len(page)
             yield map(object_of, page[wanted])
             if window.stop is not None and passed >= window.stop:
@@ -255,7 +255,7 @@ async def _of_shards(state: QueryState, plan: Plan, made_by: PageReader) -> Resu
 
     async with aclosing(plans.of_shards(state.table, plan, made_by.form, found_in, stop=window.stop)) as pages:
         async for page in pages:
-            wanted = slice(max(window.start - passed, 0), None if window.stop is None else window.stop - passed)
+            wanted = window.after(passed)
             passed += len(page)
             yield map(object_of, page[wanted])
             if window.stop is not None and passed >= window.stop:
@@ -268,7 +268,7 @@ async def _whole_pages(state: QueryState, plan: Plan, made_by: PageReader) -> Re
     await knowledge.undivided(state.table, state.layout)
     async with aclosing(plans.answers(state.table, plan, made_by.form, stop=window.stop)) as answers:
         async for answer in answers:
-            wanted = slice(max(window.start - passed, 0), None if window.stop is None else window.stop - passed)
+            wanted = window.after(passed)
             made = None
             if isinstance(answer, TypedAnswer):
                 passed += len(answer.typed)

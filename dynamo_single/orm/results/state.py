@@ -103,6 +103,10 @@ class Window(Struct, frozen=True):
         stop = self.start + 1
         return Window(self.start, stop if self.stop is None else min(stop, self.stop))
 
+    def after(self, passed: int) -> slice:
+        """What is wanted of a page that comes after so many results, fewer than the slice ends at."""
+        return slice(max(self.start - passed, 0), None if self.stop is None else self.stop - passed)
+
 
 ALL_MATCHES = Window()
 
