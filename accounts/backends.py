@@ -93,8 +93,7 @@ class EmailOrUsernameBackend(StoredPermissions, BaseBackend):
         user = await self._user_of(kind, identifier, password)
         if attempt is not None:
             await attempt.ended(succeeded=user is not None)
-        may = user is None or (self.user_can_authenticate(user) and user.is_opened_by(kind, identifier))
-        if user is not None and not may:
+        if user is not None and not (self.user_can_authenticate(user) and user.is_opened_by(kind, identifier)):
             logger.info("A login was refused: user %s has not confirmed the address yet.", user.pk)
             lockout.tell(request, lockout.UNCONFIRMED)
             return None

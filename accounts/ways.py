@@ -230,13 +230,11 @@ def give_up_overdue(user: Any) -> bool:
     if not user.is_overdue:
         return False
     held = user.email
-    further = sorted(user.more_emails or ())
-    values = {EMAIL: further[0], "more_emails": set(further[1:]) or None} if further else {EMAIL: None}
+    first, *more = sorted(user.more_emails or ()) or [None]
     try:
         with _kept(user, _ADDRESSES):
-            for name, value in values.items():
-                setattr(user, name, value)
-            if further:
+            user.email, user.more_emails = first, set(more) or None
+            if first is not None:
                 user.confirm_email()
             user.save(update_fields=[*_ADDRESSES], condition=Q(email=held, must_confirm=True))
     except (ConditionNotMet, StaleObject):
