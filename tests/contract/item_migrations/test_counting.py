@@ -65,6 +65,19 @@ def numbers(name: str) -> list[str | None]:
     return [item(shop_id).get(name) for shop_id in "abc"]
 
 
+def checked_since(app: History, *names: str) -> Any:
+    """The model whose reference is checked since it has these members, none of whom is counted yet."""
+    fill(shop(app))
+    people = member(app, HOME_KEYS, on_delete=models.PROTECT)
+    app.make()
+    app.migrate()
+    join(people, *names)
+    people = member(app, HOME_KEYS, on_delete=models.PROTECT, checked=True)
+    app.make()
+    app.migrate()
+    return people
+
+
 def test_a_counter_is_counted_at_the_end(app: History) -> None:
     """Old code adds nothing to it, and until then nothing is asked by it; the key that it needs may be as new."""
     old, people = shop(app), member(app)
@@ -180,14 +193,7 @@ def test_what_an_index_does_not_show_yet_is_counted(
     app: History, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """New code has counted it already; the pass waits for the index before it writes another number."""
-    fill(shop(app))
-    people = member(app, HOME_KEYS, on_delete=models.PROTECT)
-    app.make()
-    app.migrate()
-    join(people, "m")
-    people = member(app, HOME_KEYS, on_delete=models.PROTECT, checked=True)
-    app.make()
-    app.migrate()
+    people = checked_since(app, "m")
     join(people, "n")
     keys = {"pk": {"S": "MEMBER#n"}, "sk": {"S": "#METADATA"}}
     shown = table.send(Request("GetItem", {"Key": keys}))["Item"]
@@ -205,14 +211,7 @@ def test_what_an_index_does_not_show_yet_is_counted(
 
 def test_what_is_written_while_it_is_counted_is_counted_too(app: History, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where the number happened to be right by what was read before."""
-    fill(shop(app))
-    people = member(app, HOME_KEYS, on_delete=models.PROTECT)
-    app.make()
-    app.migrate()
-    join(people, "m", "o")
-    people = member(app, HOME_KEYS, on_delete=models.PROTECT, checked=True)
-    app.make()
-    app.migrate()
+    people = checked_since(app, "m", "o")
     join(people, "n")
     left = ["m", "o"]
 
@@ -228,14 +227,7 @@ def test_what_is_written_while_it_is_counted_is_counted_too(app: History, monkey
 
 def test_who_comes_and_goes_while_it_is_counted_is_not_counted(app: History) -> None:
     """As many are there at each Query, and the number is the same whenever it is read; but they are others."""
-    fill(shop(app))
-    people = member(app, HOME_KEYS, on_delete=models.PROTECT)
-    app.make()
-    app.migrate()
-    join(people, "m", "o")
-    people = member(app, HOME_KEYS, on_delete=models.PROTECT, checked=True)
-    app.make()
-    app.migrate()
+    people = checked_since(app, "m", "o")
     visitors, inside = ["v", "w", "x"], list[Any]()
 
     def visit(operation: str, params: Any) -> None:
