@@ -25,6 +25,7 @@ def job(signed_in: Page, monkeypatch: pytest.MonkeyPatch) -> Page:
     page.get_by_role("button", name="Select all 500 companies").click()
     page.select_option("select[name=action]", "delete_selected")
     page.locator(".actions button[name=index]").click()
+    page.wait_for_url("**/jobs/*/")  # what answers for the server on this page has to come after it
     return page
 
 

@@ -104,6 +104,7 @@ def test_a_form_works(signed_in: Page, refused: list[str], acme: Company) -> Non
     page.locator(".select2-results__option", has_text="Acme").click()
     with page.expect_popup() as popup:
         page.locator(".field-company .add-related").click()
+    popup.value.wait_for_load_state()  # the page calls a function of it when it is left
     popup.value.close()
     assert refused == []
 
