@@ -139,7 +139,7 @@ def _shown(alias: str, finding: Finding, item: Item | None, masks: Masks) -> Sho
     model = None if item is None else model_shown(alias, item)
     is_named = item is not None and next(keys_of(alias, item, (), masks)).place is not None
     text, key = (finding.said.translated(), finding.key) if is_named else (MASK, None)
-    return ShownFinding(finding.kind, text, model, key, bool(finding.repair))
+    return ShownFinding(finding.kind, text, model, key, finding.is_repairable)
 
 
 def _open(phases: Mapping[str, str]) -> Iterator[str]:

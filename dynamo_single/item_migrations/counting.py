@@ -12,8 +12,9 @@ from typing import Any
 
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.item_migrations.online import Task
-from dynamo_single.item_migrations.online.changes.counts import Counting, counted_items
+from dynamo_single.item_migrations.online.changes.counts import counted_items
 from dynamo_single.item_migrations.snapshots import Snapshot
+from dynamo_single.orm.effects.recounting import Counting
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.kinds import DynamoModel
 from dynamo_single.orm.schema.referrers import Referrers, name_of_count, references

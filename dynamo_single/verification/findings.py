@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 from msgspec import Struct
 
 from dynamo_single.conf import table_settings
+from dynamo_single.orm.effects.recounting import Counting
 from dynamo_single.orm.reading.single import has_expired
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Check, Item, ItemKey, as_read, key_of
 from dynamo_single.orm.schema import registry
@@ -46,16 +47,30 @@ Kind = Literal[
 Others = Mapping[ItemKey, Item]
 
 
+class Recount(Struct, frozen=True):
+    """A number that is to be counted again, and the ``pk`` of the object that has it."""
+
+    counting: Counting
+    pk: object
+
+
 class Finding(Struct, frozen=True):
     """Something that is not as it should be: the ``key`` of the item, a sentence, and what would repair it.
 
-    ``repair`` is one transaction, held to what was read; there is none where somebody has to decide.
+    ``repair`` is one transaction, held to what was read, and ``recount`` a number that is counted again in the place of
+    that; there is neither where somebody has to decide.
     """
 
     kind: Kind
     key: ItemKey
     said: Sentence
     repair: tuple[Action, ...] = ()
+    recount: Recount | None = None
+
+    @property
+    def is_repairable(self) -> bool:
+        """Whether nobody has to decide."""
+        return bool(self.repair) or self.recount is not None
 
     @property
     def text(self) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from django.core.exceptions import ObjectDoesNotExist
 from django.utils.translation import gettext_noop as _
@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import InvalidValue, NotSupported, SchemaVersionError, StaleObject
+from dynamo_single.orm.effects.recounting import recount
 from dynamo_single.orm.effects.sending import carry_out
 from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.requests import block
@@ -35,7 +36,7 @@ from dynamo_single.table.table import Table, get_table
 from dynamo_single.verification import cascades, child_counters, claims, copies, derived, items, moves
 from dynamo_single.verification.findings import Checks, Finding, Subject, present
 
-__all__ = ["Examined", "Finding", "examine", "repair", "verify"]
+__all__ = ["RIGHT", "Examined", "Finding", "Outcome", "attempt", "examine", "repair", "verify"]
 
 CHECKS: Final[tuple[Checks, ...]] = (items, claims, derived, copies, cascades)
 #: Checks that send requests of their own, since a key does not find what they look at: counting, for example.
@@ -103,23 +104,38 @@ def examine(table: Table, *, limit: int, after: Mapping[str, object] | None = No
     return Examined(found, tuple(walk.examine(subjects)), answer.get("LastEvaluatedKey"))
 
 
-def repair(finding: Finding, table: Table | str = "default") -> bool:
-    """Repair what was found: one transaction; ``False``, and nothing written, if there is no repair, or no more need.
+#: What became of a repair: nobody has to do anything any more where it was ``done``, or what was found was ``right``.
+Outcome = Literal["done", "right", "left"]
+#: What commands say of the second.
+RIGHT: Final = "It is right: nobody wrote what it counts while it was counted again."
 
-    Conditions hold it to what was found, so that nothing that was written since is undone.
+
+def repair(finding: Finding, table: Table | str = "default") -> bool:
+    """Repair what was found; ``False``, and nothing else written, if there is no repair, or no more need.
+
+    One transaction, whose conditions hold it to what was found, so that nothing that was written since is undone. A
+    counter is counted again: two UpdateItems and two Queries, and again where others write what it counts meanwhile.
     """
+    return attempt(finding, table) == "done"
+
+
+def attempt(finding: Finding, table: Table | str = "default") -> Outcome:
+    """``repair()``, with what became of it: a counter that was counted again may turn out to be ``right``."""
+    found = get_table(table) if isinstance(table, str) else table
+    if finding.recount is not None:
+        counted = run(recount(found, finding.key, finding.recount.counting, finding.recount.pk))
+        return "left" if counted is None else "right" if counted.before == counted.number else "done"
     if not finding.repair:
-        return False
+        return "left"
 
     def changed(action: Action, found: Item | None) -> Exception:
         return StaleObject(f"{finding.key[0]} / {finding.key[1]} was changed since it was looked at.")
 
-    alias = table if isinstance(table, str) else table.settings.alias
     try:
-        run(carry_out(alias, [(action, changed) for action in finding.repair]))
+        run(carry_out(found.settings.alias, [(action, changed) for action in finding.repair]))
     except StaleObject:
-        return False
-    return True
+        return "left"
+    return "done"
 
 
 def _concerns(model: Any, subject: Subject) -> bool:

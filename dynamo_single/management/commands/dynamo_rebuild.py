@@ -22,7 +22,7 @@ from dynamo_single.orm.write import following
 from dynamo_single.table.flow import run
 from dynamo_single.table.table import Table
 from dynamo_single.verification.findings import Subject
-from dynamo_single.verification.walk import Finding, repair, verify
+from dynamo_single.verification.walk import RIGHT, Finding, attempt, verify
 
 
 class Command(TableCommand):
@@ -63,12 +63,15 @@ class Command(TableCommand):
     def _mend(self, table: Table, finding: Finding, counts: Counter[str]) -> None:
         why = ""
         try:
-            done = repair(finding, table) or (finding.kind in ("copies due", "move due") and _completed(table, finding))
+            outcome = attempt(finding, table)
+            if outcome == "left" and finding.kind in ("copies due", "move due") and _completed(table, finding):
+                outcome = "done"
         except (InvalidValue, SchemaVersionError) as error:
             # Something that follows from it cannot be read: the rest of the table is rebuilt all the same.
-            done, why = False, f" {error}"
-        counts["written" if done else "left"] += 1
-        self.stdout.write(f"{finding}{'' if done else f' Not done.{why}'}")
+            outcome, why = "left", f" {error}"
+        counts["written" if outcome == "done" else outcome] += 1
+        said = {"done": "", "right": f" {RIGHT}", "left": f" Not done.{why}"}[outcome]
+        self.stdout.write(f"{finding}{said}")
 
     def _progress(self, counts: Counter[str]) -> Callable[[int], None]:
         def progress(read: int) -> None:

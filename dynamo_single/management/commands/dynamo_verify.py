@@ -16,7 +16,7 @@ from dynamo_single.management.base import TableCommand
 from dynamo_single.orm.filled import ownership
 from dynamo_single.orm.schema import registry
 from dynamo_single.table.table import Table
-from dynamo_single.verification.walk import Finding, repair, verify
+from dynamo_single.verification.walk import RIGHT, Finding, Outcome, attempt, verify
 
 
 class Command(TableCommand):
@@ -53,10 +53,10 @@ class Command(TableCommand):
                 older=lambda each: older.update([each]),
             )
             for finding in found:
-                counts["found"] += 1
-                repaired = options["repair"] and repair(finding, table)
-                counts["repaired"] += repaired
-                self._tell(finding, repaired=repaired, asked=options["repair"])
+                outcome = attempt(finding, table) if options["repair"] else None
+                counts["found"] += outcome != "right"
+                counts["repaired"] += outcome == "done"
+                self._tell(finding, outcome)
         if self.stderr.isatty():
             self.stderr.write("\r", ending="")
         for each, number in older.items():
@@ -69,15 +69,10 @@ class Command(TableCommand):
             raise CommandError(f"{summary}{'' if options['repair'] else ' --repair repairs what can be.'}")
         self.stdout.write(self.style.SUCCESS(summary))
 
-    def _tell(self, finding: Finding, *, repaired: bool, asked: bool) -> None:
-        outcome = ""
-        if repaired:
-            outcome = " Repaired."
-        elif not finding.repair:
-            outcome = " This has to be decided by somebody."
-        elif asked:
-            outcome = " Not repaired: it was changed meanwhile."
-        self.stdout.write(f"{finding}{outcome}")
+    def _tell(self, finding: Finding, outcome: Outcome | None) -> None:
+        said = {"done": " Repaired.", "right": f" {RIGHT}", "left": " Not repaired: it was changed meanwhile."}
+        needs_somebody = "" if finding.is_repairable else " This has to be decided by somebody."
+        self.stdout.write(f"{finding}{needs_somebody or said.get(outcome or '', '')}")
 
     def _progress(self, counts: Counter[str]) -> Callable[[int], None]:
         def progress(read: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from dynamo_single.table import Request, Table, intercept
+from dynamo_single.table import Request, Table, intercept, names
 from dynamo_single.testing import assert_requests, refuse
 from dynamo_single.verification import repair, verify
 from tests.catalog.chat import ChatChannel, ChatMembership, ChatProfile, ChatServer, ChatUser
@@ -92,24 +92,97 @@ def test_a_copy_whose_source_is_gone_is_nobodys_mistake(john: ChatUser) -> None:
 
 @pytest.mark.parametrize("number", ["0", "7"])
 def test_a_wrong_counter_is_counted_anew(number: str, john: ChatUser, table: Table) -> None:
-    """Two COUNT Queries make sure that it is wrong."""
+    """Two COUNT Queries make sure that it is wrong; the repair counts by two more, under a mark."""
     change(table, "SERVER#s", "#METADATA", "SET channelCount = :number", number={"N": number})
     (finding,) = verify()
     assert str(finding) == f"counter: SERVER#s / #METADATA: channel_count is {number}, and there are 1 channels."
-    with assert_requests(["UpdateItem"]):
+    with assert_requests(["UpdateItem", "Query", "Query", "UpdateItem"]):
         assert repair(finding)
+    assert ChatServer.objects.get(pk="s").channel_count == 1
+    assert names.COUNTING not in item(table, "SERVER#s", "#METADATA")
+    assert_consistent()
+
+
+def test_a_counter_that_changed_since_is_counted_with_that(john: ChatUser, table: Table) -> None:
+    """What was counted for the finding is not written."""
+    change(table, "SERVER#s", "#METADATA", "SET channelCount = :number", number={"N": "7"})
+    (finding,) = verify()
+    ChatChannel.objects.create(server_id="s", channel_id="d")
+    assert repair(finding)
+    assert ChatServer.objects.get(pk="s").channel_count == 2
+    assert_consistent()
+
+
+class Visitor:
+    """A channel that comes before each Query and goes after it, as often as there are ``visits``.
+
+    So its server has the same number whenever that is read, and a Query sees one more.
+    """
+
+    def __init__(self, visits: int) -> None:
+        self.visits, self.channel = visits, None
+
+    def __call__(self, operation: str, params: Any) -> None:
+        """Come, or go."""
+        if operation == "Query" and self.visits and self.channel is None:
+            self.visits -= 1
+            self.channel = ChatChannel.objects.create(server_id="s", channel_id="visitor")
+        elif operation in {"GetItem", "UpdateItem"} and self.channel is not None:
+            channel, self.channel = self.channel, None
+            channel.delete()
+
+
+def test_a_counter_that_only_seemed_wrong_is_said_to_be_right(john: ChatUser) -> None:
+    """One channel came and went between the requests of the check: what it looks at was the same each time."""
+    with intercept(Visitor(3)):
+        said = rebuild()
+    assert "channel_count is 1, and there are 2 channels. It is right: nobody wrote what it counts" in said
+    assert said.endswith(", 0 written again.\n")
     assert ChatServer.objects.get(pk="s").channel_count == 1
     assert_consistent()
 
 
-def test_a_counter_that_changed_since_is_not_overwritten(john: ChatUser, table: Table) -> None:
-    """The repair is held to the number that was read."""
+def test_what_only_seemed_wrong_is_no_finding_of_a_repair(john: ChatUser) -> None:
+    """``dynamo_verify --repair`` ends well."""
+    out = io.StringIO()
+    with intercept(Visitor(3)):
+        call_command("dynamo_verify", "--repair", stdout=out)
+    assert "It is right: nobody wrote what it counts while it was counted again." in out.getvalue()
+    assert out.getvalue().endswith(", 0 findings, 0 repaired.\n")
+
+
+def test_a_repaired_counter_is_not_that_of_who_came_and_went(john: ChatUser, table: Table) -> None:
+    """Others take the mark away while it is counted, and it is counted again."""
     change(table, "SERVER#s", "#METADATA", "SET channelCount = :number", number={"N": "7"})
     (finding,) = verify()
-    ChatChannel.objects.create(server_id="s", channel_id="d")
-    assert not repair(finding)
+    visitor = Visitor(2)
+    with intercept(visitor):
+        assert repair(finding)
+    assert (visitor.visits, visitor.channel) == (0, None)
+    assert ChatServer.objects.get(pk="s").channel_count == 1
+    assert_consistent()
+
+
+def test_a_counter_that_never_stands_still_is_left(john: ChatUser, table: Table) -> None:
+    """The command says so and ends with an error; it is repaired at a quieter time."""
+    change(table, "SERVER#s", "#METADATA", "SET channelCount = :number", number={"N": "7"})
+    (finding,) = verify()
+    visitor = Visitor(100)
+    with intercept(visitor):
+        assert not repair(finding)
+    assert visitor.visits == 95
     rebuild()
-    assert ChatServer.objects.get(pk="s").channel_count == 2
+    assert_consistent()
+
+
+def test_the_counter_of_something_gone_is_no_more_counted(john: ChatUser, table: Table) -> None:
+    """Its repair makes no item."""
+    change(table, "SERVER#s", "#METADATA", "SET channelCount = :number", number={"N": "7"})
+    (finding,) = verify()
+    table.send(Request("DeleteItem", {"Key": {"pk": {"S": "SERVER#s"}, "sk": {"S": "#METADATA"}}}))
+    with assert_requests(["UpdateItem"]):
+        assert not repair(finding)
+    assert ("SERVER#s", "#METADATA") not in everything(table)
 
 
 def test_an_interrupted_rename_is_completed(john: ChatUser, table: Table) -> None:

@@ -17,7 +17,7 @@ from dynamo_single import models
 from dynamo_single.exceptions import KeyNotFilled
 from dynamo_single.item_migrations.online import rehearse
 from dynamo_single.item_migrations.online.changes import counts
-from dynamo_single.orm.effects import child_counters
+from dynamo_single.orm.effects import child_counters, recounting
 from dynamo_single.orm.schema.encoding.values import item_size
 from dynamo_single.table import Request, Table, intercept, names
 from dynamo_single.table.limits import MAX_ITEM_SIZE
@@ -204,7 +204,7 @@ def test_what_an_index_does_not_show_yet_is_counted(
         table.send(Request("PutItem", {"Item": shown}))
 
     monkeypatch.setattr(child_counters, "lag", lambda children: 60.0)
-    monkeypatch.setattr(counts, "pause", follow)
+    monkeypatch.setattr(recounting, "pause", follow)
     app.finish()
     assert numbers("refs:Member.home_id") == ["2", None, None]
 
@@ -220,7 +220,7 @@ def test_what_is_written_while_it_is_counted_is_counted_too(app: History, monkey
             people.objects.get(shop_id=left.pop()).delete()
 
     monkeypatch.setattr(child_counters, "lag", lambda children: 60.0)
-    monkeypatch.setattr(counts, "pause", leave)
+    monkeypatch.setattr(recounting, "pause", leave)
     app.finish()
     assert numbers("refs:Member.home_id") == ["1", None, None]
 
@@ -318,7 +318,7 @@ def test_a_rehearsal_after_others_counts_as_often(app: History, table: Table) ->
     app.migrate()
     app.finish()
     join(people, "m")
-    task = counts.counted_items("Shop", lambda: counts.Counting(new, "member_count", new.members))
+    task = counts.counted_items("Shop", lambda: recounting.Counting(new, "member_count", new.members))
     with assert_requests(["Scan", *["Query"] * 3]):
         rehearse(task, table, imagined={("CLAIM#1", "CLAIM"): None})
 

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import threading
 import time
-import uuid
-from collections.abc import Callable, Sequence
-from typing import Any, Final
-
-from msgspec import Struct
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 from dynamo_single.exceptions import (
     ConditionFailed,
@@ -24,37 +22,12 @@ from dynamo_single.exceptions import (
 )
 from dynamo_single.item_migrations.online.changes.rewriting import rewriting, with_value
 from dynamo_single.item_migrations.online.work import Others, Task, Write, of_type
-from dynamo_single.orm.conditions.algebra import join
-from dynamo_single.orm.conditions.terms import Stored
-from dynamo_single.orm.effects import child_counters
 from dynamo_single.orm.effects.child_counters import Seen
+from dynamo_single.orm.effects.recounting import LOOKS, Counting, Mark, look, marking, setting, settled
 from dynamo_single.orm.items.serialization import pk_of
 from dynamo_single.orm.reading.single import has_expired
-from dynamo_single.orm.requests.actions import ITEM_EXISTS, Action, Item, ItemKey, Update, key_of
-from dynamo_single.orm.schema.kinds import DynamoModel
-from dynamo_single.table import names
-from dynamo_single.table.flow import pause, run
-
-#: How often an item is counted after the first time, until two times in a row see the same.
-LOOKS: Final = 6
-
-
-class Counting(Struct, frozen=True):
-    """What is counted: the model that has the number under a physical ``name``, the ``children``, and which of them."""
-
-    model: type[DynamoModel]
-    name: str
-    children: Any
-    condition: Any = None
-
-
-class Mark(Struct, frozen=True):
-    """What an item was marked by; what was counted after that, and when, in seconds of the monotonic clock."""
-
-    text: str
-    at: float
-    seen: Seen
-
+from dynamo_single.orm.requests.actions import Action, Item, ItemKey, key_of
+from dynamo_single.table.flow import run
 
 #: What became of marking an item: a mark, or what is the matter with it; ``None`` for one that is gone.
 Marked = Mark | InvalidValue | ItemTooLarge | None
@@ -93,16 +66,15 @@ def counted_items(item_type: str, counting: Callable[[], Counting | None]) -> Ta
             return _counted(found, item, item_type, marks.pop(key))
         number = _look(found, item).number  # it is a rehearsal
         after = with_value(item, found.name, {"N": str(number)})
-        return () if number == _held(found, item) else rewriting(item, after, (found.name,))
+        return () if number == found.held(item) else rewriting(item, after, (found.name,))
 
     return Task(of_type(item_type), change, ahead=mark)
 
 
 def _marked(found: Counting, item: Item, item_type: str, write: Write) -> Marked:
-    text = uuid.uuid4().hex
-    condition = join((ITEM_EXISTS, of_type(item_type)))
+    text, update = marking(key_of(item), item_type)
     try:
-        write([Update(key_of(item), set={names.COUNTING: {"S": text}}, condition=condition)])
+        write([update])
         return Mark(text, time.monotonic(), _look(found, item))
     except ConditionFailed:
         return None
@@ -116,35 +88,27 @@ def _counted(found: Counting, item: Item, item_type: str, mark: Marked) -> tuple
         return ()
     if isinstance(mark, Exception):
         raise mark
-    key, number = key_of(item), _number(found, item, mark)
-    condition = join((of_type(item_type), Stored(names.COUNTING, "=", ({"S": mark.text},))))
-    if number == 0:  # it has no number, as if nobody had ever referred to it
-        return (Update(key, remove=(found.name, names.COUNTING), condition=condition),)
-    return (Update(key, set={found.name: {"N": str(number)}}, remove=(names.COUNTING,), condition=condition),)
-
-
-def _number(found: Counting, item: Item, mark: Mark) -> int:
-    """How many two looks in a row have seen; the one at the mark is the first."""
-    at, seen, lag = mark.at, mark.seen, child_counters.lag(found.children)
-    for _ in range(LOOKS):
-        run(pause(max(0.0, at + lag - time.monotonic())))
-        at, before, seen = time.monotonic(), seen, _look(found, item)
-        if seen == before:
-            return seen.number
-    raise InvalidValue(
-        f"It was counted {LOOKS + 1} times, and others wrote what it counts each time. Run this again when fewer do."
-    )
+    with _ready(found):
+        number = run(settled(found, _pk(found.model, item), mark))
+    if number is None:
+        times = f"It was counted {LOOKS + 1} times, and others wrote what it counts each time."
+        raise InvalidValue(f"{times} Run this again when fewer do.")
+    # Without any it has no number, as if nobody had ever referred to it.
+    return (setting(key_of(item), item_type, mark, found.name, number or None),)
 
 
 def _look(found: Counting, item: Item) -> Seen:
+    with _ready(found):
+        return run(look(found, _pk(found.model, item)))
+
+
+@contextmanager
+def _ready(found: Counting) -> Iterator[None]:
+    """Says what cannot be counted as long as no key finds it."""
     try:
-        return run(child_counters.seen(found.children, _pk(found.model, item), found.condition))
+        yield
     except (KeyNotFilled, NoAccessPattern) as error:
         raise ConfigurationError(f"{found.children.model._meta.label} cannot be counted yet. {error}") from error
-
-
-def _held(found: Counting, item: Item) -> int:
-    return int(item.get(found.name, {"N": "0"})["N"])
 
 
 def _pk(model: Any, item: Item) -> object:
