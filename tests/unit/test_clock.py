@@ -65,7 +65,7 @@ MAY_ASK = {
     ("dynamo_single/item_migrations/online/carrying.py", "time.monotonic"),
     ("dynamo_single/item_migrations/online/report.py", "time.monotonic"),
     # How long ago items were read, so that an index shows what was written before.
-    ("dynamo_single/item_migrations/online/changes/counts.py", "time.monotonic"),
+    ("dynamo_single/orm/effects/recounting.py", "time.monotonic"),
     # How often it is stated how far work is.
     ("dynamo_single/item_migrations/run.py", "time.monotonic"),
     ("dynamo_single/table/pace.py", "time.monotonic"),

@@ -77,6 +77,11 @@ def _of_type(item_type: str) -> Stored:
     return Stored(names.ITEM_TYPE, "=", ({"S": item_type},))
 
 
+async def marked(text: str, found: Counting, pk: object) -> Mark:
+    """A mark that was just set, with the first look."""
+    return Mark(text, time.monotonic(), await look(found, pk))
+
+
 async def look(found: Counting, pk: object) -> Seen:
     """Which live objects are counted by the object with a ``pk``: a Query for each megabyte of them."""
     return await child_counters.seen(found.children, pk, found.condition)
@@ -110,7 +115,7 @@ async def recount(table: Table, key: ItemKey, found: Counting, pk: object) -> Re
             item = (await table.ask_patiently(compile_action(update)))["Attributes"]
         except ConditionFailed:
             return None
-        mark = Mark(text, time.monotonic(), await look(found, pk))
+        mark = await marked(text, found, pk)
         number = await settled(found, pk, mark)
         if number is None:
             return None

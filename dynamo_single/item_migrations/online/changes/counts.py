@@ -7,7 +7,6 @@ creates or deletes one of them takes away in its own transaction.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -22,8 +21,7 @@ from dynamo_single.exceptions import (
 )
 from dynamo_single.item_migrations.online.changes.rewriting import rewriting, with_value
 from dynamo_single.item_migrations.online.work import Others, Task, Write, of_type
-from dynamo_single.orm.effects.child_counters import Seen
-from dynamo_single.orm.effects.recounting import LOOKS, Counting, Mark, look, marking, setting, settled
+from dynamo_single.orm.effects.recounting import LOOKS, Counting, Mark, look, marked, marking, setting, settled
 from dynamo_single.orm.items.serialization import pk_of
 from dynamo_single.orm.reading.single import has_expired
 from dynamo_single.orm.requests.actions import Action, Item, ItemKey, key_of
@@ -64,7 +62,8 @@ def counted_items(item_type: str, counting: Callable[[], Counting | None]) -> Ta
         marks: dict[ItemKey, Marked] = ahead.__dict__.get("marks", {})
         if key in marks:
             return _counted(found, item, item_type, marks.pop(key))
-        number = _look(found, item).number  # it is a rehearsal
+        with _ready(found):  # it is a rehearsal
+            number = run(look(found, _pk(found.model, item))).number
         after = with_value(item, found.name, {"N": str(number)})
         return () if number == found.held(item) else rewriting(item, after, (found.name,))
 
@@ -75,7 +74,8 @@ def _marked(found: Counting, item: Item, item_type: str, write: Write) -> Marked
     text, update = marking(key_of(item), item_type)
     try:
         write([update])
-        return Mark(text, time.monotonic(), _look(found, item))
+        with _ready(found):
+            return run(marked(text, found, _pk(found.model, item)))
     except ConditionFailed:
         return None
     except (InvalidValue, ItemTooLarge) as error:
@@ -95,11 +95,6 @@ def _counted(found: Counting, item: Item, item_type: str, mark: Marked) -> tuple
         raise InvalidValue(f"{times} Run this again when fewer do.")
     # Without any it has no number, as if nobody had ever referred to it.
     return (setting(key_of(item), item_type, mark, found.name, number or None),)
-
-
-def _look(found: Counting, item: Item) -> Seen:
-    with _ready(found):
-        return run(look(found, _pk(found.model, item)))
 
 
 @contextmanager
