@@ -6,6 +6,7 @@ are sent once the block is in the table. This module must not know forms or page
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from django.core.mail import send_mail
@@ -30,31 +31,33 @@ def sign_up(request: HttpRequest, user: User) -> None:
 
     Whoever neither confirms it nor logs in expires after ``UNCONFIRMED_LIFETIME``, with the name and the address.
 
-    One transaction, and two GetItems more if the address is taken; two transactions more if whoever has it did not
-    confirm it in time. Raises ``UniqueViolation`` if the user name is.
-    Within the caller's ``atomic()`` the block raises it, for either, and nobody gets a mail.
+    One transaction, and two GetItems more if the address is taken. If whoever has it did not confirm it in time, one
+    transaction more takes it from there and stores the user, or does neither. Raises ``UniqueViolation`` if the user
+    name is taken. Within the caller's ``atomic()`` the block raises it, for either, and nobody gets a mail.
     """
     user.await_confirmation()
-    address = str(user.email)
-    if _is_stored(user, address):
+    address, store = str(user.email), partial(user.save, force_insert=True)
+    if _is_free(store):
         _send_link(request, user, address)
         return
     holder = _holder(address)
-    if holder is None or not ways.give_up_overdue(holder):
+    if holder is None or not holder.is_overdue:
         _tell_holder(request, address, holder)
-    elif _is_stored(user, address):
+    elif _is_free(partial(ways.take_from, holder, store)):
         _send_link(request, user, address)
-    else:  # somebody else was faster
+    else:  # somebody else was faster, or the holder confirmed it
         _tell_holder(request, address)
 
 
-def _is_stored(user: User, address: str) -> bool:
+def _is_free(store: Callable[[], None]) -> bool:
     """Store a new user, unless the address is taken."""
     try:
-        user.save(force_insert=True)
+        store()
     except UniqueViolation as error:
         if error.field != "email":
             raise
+        return False
+    except (ConditionNotMet, StaleObject):  # of the holder: a new user depends on nothing
         return False
     return True
 
@@ -99,10 +102,7 @@ def confirm(request: HttpRequest, token: str) -> User | None:
             return None
         try:
             return _confirmed(request, user, said)
-        except UniqueViolation:
-            if attempt == ATTEMPTS - 1 or not User.objects.release_overdue(said.address):
-                return None
-        except InvalidValue:  # one address too many
+        except (UniqueViolation, InvalidValue):  # another's, or one address too many
             return None
         except (ConditionNotMet, StaleObject):  # whoever was faster may have followed the same link
             if attempt == ATTEMPTS - 1:
@@ -122,7 +122,11 @@ def _confirmed(request: HttpRequest, user: User, said: tokens.Confirmation) -> U
         user.email = said.address
     user.confirm_email()
     # Held to the address: else the save of who follows the link in the same millisecond counts as done too.
-    user.save(condition=Q(email=old) if old else None)
+    save = partial(user.save, condition=Q(email=old) if old else None)
+    try:
+        save()
+    except UniqueViolation as refused:
+        ways.take_overdue(user, said.address, refused, save)
     if old and not user.has_mailbox(old):
         _send(request, old, "address_changed", user=user)
     return user

@@ -7,11 +7,11 @@ from typing import Any, TypeVar, cast
 from asgiref.sync import sync_to_async
 
 from accounts.identifiers import ATTRIBUTES, Identified, Identifying, member_of, phone_of, read, refuse_unused
-from accounts.ways import give_up_overdue
+from accounts.ways import take_overdue
 from dynamo_single import models
-from dynamo_single.auth import AbstractUser, UserExists
+from dynamo_single.auth import AbstractUser
 from dynamo_single.auth import UserManager as BaseUserManager
-from dynamo_single.exceptions import InvalidValue
+from dynamo_single.exceptions import ConditionNotMet, InvalidValue, StaleObject, UniqueViolation
 from dynamo_single.keys import canonical
 from dynamo_single.table.flow import run, twin
 
@@ -50,36 +50,34 @@ class UserManager(BaseUserManager[U]):
           expires with name and address after ``UNCONFIRMED_LIFETIME``.
         - ``confirmed=True``: it is known to be the user's, so that an account elsewhere may be linked by it.
 
-        Where somebody else did not confirm the address in time, a GetItem or two and two transactions more.
+        Where somebody else has the address, two GetItems more; and where it was not confirmed in time, one transaction
+        more, which takes it from its holder and makes the user, or does neither.
         """
-        try:
-            return super().create_user(username, email, password, **extra_fields)
-        except UserExists as error:
-            if error.field != "email" or not self.release_overdue(str(error.value)):
-                raise
         return super().create_user(username, email, password, **extra_fields)
 
     async def acreate_user(
         self, username: str, email: str | None = None, password: str | None = None, **extra_fields: object
     ) -> U:
         """See ``create_user()``."""
-        try:
-            return await super().acreate_user(username, email, password, **extra_fields)
-        except UserExists as error:
-            if error.field != "email" or not await sync_to_async(self.release_overdue)(str(error.value)):
-                raise
         return await super().acreate_user(username, email, password, **extra_fields)
 
-    def release_overdue(self, address: str) -> bool:
-        """Take an address from whoever signed up with it, logged in, and did not confirm it in time.
-
-        Two GetItems, and one transaction if it is so. ``True`` if the address may be free now: try once more.
-        """
+    def _store(self, user: U) -> None:
         try:
-            holder = self.get_by_unique("email", address)
-        except self.model.DoesNotExist:
-            return True
-        return give_up_overdue(holder)
+            super()._store(user)
+        except UniqueViolation as refused:
+            self._store_again(user, refused)
+
+    async def _astore(self, user: U) -> None:
+        try:
+            await super()._astore(user)
+        except UniqueViolation as refused:
+            await sync_to_async(self._store_again)(user, refused)
+
+    def _store_again(self, user: U, refused: UniqueViolation) -> None:
+        try:
+            take_overdue(user, str(user.email), refused, user.save)
+        except (ConditionNotMet, StaleObject):
+            user.save()  # whose address it is confirmed it at this moment: this is refused
 
     def get_by_identifier(self, identifier: str) -> U:
         """The user of an e-mail address, a user name or a telephone number, whatever its case; raises ``DoesNotExist``.

@@ -19,7 +19,7 @@ from django.db.models import Q
 
 from accounts.conf import EMAIL, LONGEST_SECRET, PHONE, account_settings
 from accounts.identifiers import ATTRIBUTES, SECRETS, member_of, parted, phone_of, refuse_unused
-from dynamo_single import clock
+from dynamo_single import clock, transactions
 from dynamo_single.exceptions import ConditionNotMet, DynamoSingleError, InvalidValue, StaleObject, UniqueViolation
 from dynamo_single.keys import canonical
 
@@ -171,7 +171,7 @@ class Ways(_Manager):
         if not address:
             raise InvalidValue("An empty text is no e-mail address.")
 
-        def write() -> None:
+        def add() -> None:
             if user.has_identifier("EMAIL", address):
                 return
             if user.email:
@@ -179,12 +179,14 @@ class Ways(_Manager):
             else:  # also where another writer just removed the first one
                 change(user, EMAIL, address, confirmed_at=clock.now())
 
-        try:
-            _again(user, write)
-        except UniqueViolation:
-            if not type(user).objects.release_overdue(address):
-                raise
-            _again(user, write)
+        def write() -> None:
+            try:
+                add()
+            except UniqueViolation as refused:
+                with _kept(user, _ADDRESSES):
+                    take_overdue(user, address, refused, add)
+
+        _again(user, write)
 
     def _change_identities(self, provider: str, subject: str, combined: _Combined) -> None:
         refuse_unused(provider)
@@ -222,24 +224,40 @@ def add_to(user: Any, kind: str, identifier: str) -> None:
     logins.add(kind, identifier)
 
 
-def give_up_overdue(user: Any) -> bool:
-    """Take the address from somebody who did not confirm it in time: one transaction. ``False`` if that is not so.
+def take_overdue(user: Any, address: str, refused: UniqueViolation, write: Callable[[], object]) -> None:
+    """Do a user's write again that was ``refused`` since the address is another's, if that one is overdue with it.
+
+    Two GetItems, and a transaction that takes the address from its holder and writes, or does neither. ``refused``
+    is raised if the holder is not overdue, and ``ConditionNotMet`` or ``StaleObject`` if that changes meanwhile.
+    """
+    if ATTRIBUTES[EMAIL.upper()] not in refused.fields and "more_emails" not in refused.fields:
+        raise refused
+    users = type(user).objects
+    try:
+        holder = users.get_by_unique("email", address)
+    except users.model.DoesNotExist:
+        write()  # the holder went at this moment, or this is refused again
+        return
+    if not holder.is_overdue:
+        raise refused
+    take_from(holder, write)
+
+
+def take_from(user: Any, write: Callable[[], object]) -> None:
+    """Take the address from somebody who is overdue with it, together with another's write: one transaction.
 
     A further address takes its place, which is confirmed. Without one the user name and the other ways are left.
+    ``ConditionNotMet`` or ``StaleObject`` if the address is confirmed meanwhile, and what the write is refused for:
+    nothing is written then. Within the caller's ``atomic()`` the block raises it.
     """
-    if not user.is_overdue:
-        return False
     held = user.email
     first, *more = sorted(user.more_emails or ()) or [None]
-    try:
-        with _kept(user, _ADDRESSES):
-            user.email, user.more_emails = first, set(more) or None
-            if first is not None:
-                user.confirm_email()
-            user.save(update_fields=[*_ADDRESSES], condition=Q(email=held, must_confirm=True))
-    except (ConditionNotMet, StaleObject):
-        return False
-    return True
+    with transactions.atomic():
+        user.email, user.more_emails = first, set(more) or None
+        if first is not None:
+            user.confirm_email()
+        user.save(update_fields=[*_ADDRESSES], condition=Q(email=held, must_confirm=True))
+        write()
 
 
 def left(user: Any, *, kind: str = "", member: str = "") -> Q:

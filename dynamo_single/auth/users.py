@@ -60,7 +60,7 @@ class UserManager(BaseUserManager[U], auth_models.UserManager[U]):
     def _create_user(self, username: str, email: str | None, password: str | None, **extra_fields: object) -> U:
         user: U = self._create_user_object(username, email, password, **extra_fields)  # type: ignore[attr-defined]  # not in the stubs
         try:
-            user.save()
+            self._store(user)
         except UniqueViolation as error:
             raise self._taken(user, error) from error
         return user
@@ -72,10 +72,18 @@ class UserManager(BaseUserManager[U], auth_models.UserManager[U]):
         make: Any = sync_to_async(self._create_user_object)  # type: ignore[attr-defined]  # as above
         user: U = await make(username, email, password, **extra_fields)
         try:
-            await user.asave()
+            await self._astore(user)
         except UniqueViolation as error:
             raise self._taken(user, error) from error
         return user
+
+    def _store(self, user: U) -> None:
+        """Write a new user."""
+        user.save()
+
+    async def _astore(self, user: U) -> None:
+        """See ``_store()``."""
+        await user.asave()
 
     def _taken(self, user: DynamoModel, error: UniqueViolation) -> UserExists:
         message = user.unique_error_message(type(user), error.fields).message

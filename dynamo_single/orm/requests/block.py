@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from dynamo_single.exceptions import NotSupported, PendingWrite
 from dynamo_single.orm.conditions.algebra import join
-from dynamo_single.orm.conditions.terms import Condition
+from dynamo_single.orm.conditions.terms import Condition, Or
 from dynamo_single.orm.plan.plan import KeyCondition, Plan
 from dynamo_single.orm.requests.actions import Action, Check, Delete, Item, ItemKey, Put, Update, key_of
 from dynamo_single.orm.requests.changes import add
@@ -94,16 +94,17 @@ class Block(Struct, eq=False):
         for action in entry.actions:
             # An object can be written with others, of which two come to one value.
             other, earlier = own.get(action.key) or collected.get(action.key) or (None, None)
-            own[action.key] = action, entry
-            if other is not None and earlier is not None and merge(other, action) is None:
+            both = None if other is None else merge(other, action)
+            own[action.key] = both or action, entry
+            if other is not None and earlier is not None and both is None:
                 claims = disputed((other, action))
                 if claims is not None:
                     # The first one has it, once both are written.
                     raise entry.explain(action, dict(claims[0].item))
                 raise NotSupported(
                     f"{entry.name} cannot be written in this block: {earlier.name} is written in it, and both change "
-                    f"the item pk={action.key[0]!r}, sk={action.key[1]!r}, which a transaction can do once. "
-                    f"{_way_out(action.key)}"
+                    f"the item pk={action.key[0]!r}, sk={action.key[1]!r}, which a transaction can do once. Make all "
+                    "changes of an object before its one save()."
                 )
         self.alias = alias
         self.entries.append(entry)
@@ -142,8 +143,8 @@ class Block(Struct, eq=False):
                 if earlier is None or both is None:
                     found[action.key] = action, entry
                 else:
-                    # Whoever writes more than a counter says what is wrong with the item.
-                    found[action.key] = both, earlier[1] if _is_addition(action) else entry
+                    # Whoever writes more than a counter says what is wrong with the item, and of a claim who takes it.
+                    found[action.key] = both, earlier[1] if _is_lesser(action, earlier[0]) else entry
         self._counted = len(self.entries)
         return found
 
@@ -170,10 +171,9 @@ class Block(Struct, eq=False):
             self.alias = None
 
 
-def _way_out(key: ItemKey) -> str:
-    if key[0].startswith(f"{names.UNIQUE_PREFIX}#"):
-        return "It is the claim on a unique value: save the object that gives the value up before the block."
-    return "Make all changes of an object before its one save()."
+def _is_lesser(action: Action, other: Action) -> bool:
+    """Whether the other one of two actions on an item says what is wrong with it."""
+    return _is_addition(action) or (isinstance(action, Delete) and isinstance(other, Put))
 
 
 def combined(actions: Iterable[Action]) -> list[Action]:
@@ -195,7 +195,7 @@ def disputed(actions: Iterable[Action]) -> tuple[Put, Put] | None:
     """The first two actions that would take one claim, if there are two: only one object can have it."""
     taken: dict[ItemKey, Put] = {}
     for action in actions:
-        if isinstance(action, Put) and action.item.get(names.ITEM_TYPE) == {"S": names.CLAIM_ITEM_TYPE}:
+        if isinstance(action, Put) and _is_claim(action):
             if action.key in taken:
                 return taken[action.key], action
             taken[action.key] = action
@@ -215,10 +215,28 @@ def _with_check(one: Action, other: Action) -> Action | None:
     return one if one == other else replace(one, condition=_both(one.condition, other.condition))
 
 
+def _is_claim(action: Put) -> bool:
+    return action.item.get(names.ITEM_TYPE) == {"S": names.CLAIM_ITEM_TYPE}
+
+
+def _passed_on(one: Action, other: Action) -> Action | None:
+    """One action for a claim that one object releases and another one takes, in any order: it is one moment."""
+    released, taken = (one, other) if isinstance(one, Delete) else (other, one)
+    if not isinstance(released, Delete) or not isinstance(taken, Put) or not _is_claim(taken):
+        return None
+    return Put(taken.item, Or((taken.condition, released.condition)))
+
+
 def merge(one: Action, other: Action) -> Action | None:
-    """The one action that does both, where one of them only adds to numbers or checks; ``None`` if there is none."""
+    """The one action that does both, or ``None`` if there is none.
+
+    There is one where either only adds to numbers or checks, and for a claim that passes from one object to another.
+    """
     if isinstance(one, Check) or isinstance(other, Check):
         return _with_check(one, other)
+    passed_on = _passed_on(one, other)
+    if passed_on is not None:
+        return passed_on
     if _is_addition(one) and not _is_addition(other):
         one, other = other, one
     if not isinstance(other, Update) or not _is_addition(other):

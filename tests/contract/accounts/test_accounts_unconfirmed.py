@@ -20,9 +20,10 @@ from dynamo_single import clock
 from dynamo_single.auth import UserExists
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, UniqueViolation
 from dynamo_single.table import Request, Table
-from dynamo_single.testing import intercept, moved_time
+from dynamo_single.testing import moved_time
 from tests.contract.accounts.account_pages import PASSWORD, is_in, link, log_in, sign_up, void
 from tests.contract.accounts.test_accounts_stock_forms import CreationForm as UserCreationForm
+from tests.contract.racing import before_write
 
 pytestmark = pytest.mark.urls("project.urls")
 
@@ -261,18 +262,15 @@ def test_a_further_address_takes_the_place_of_one_that_is_given_up(squatter: Cli
     assert (mike.email, mike.more_emails, mike.has_confirmed_email) == ("second@example.com", None, True)
 
 
-def test_an_address_that_is_confirmed_meanwhile_is_not_given_up(squatter: Client, table: Table) -> None:
+def test_an_address_that_is_confirmed_meanwhile_is_not_given_up(squatter: Client) -> None:
     """Who confirmed it between the look and the write keeps it."""
 
-    faster: list[User] = []
+    def confirm() -> None:
+        mike = User.objects.get_by_identifier("Mike")
+        mike.confirm_email()
+        mike.save()
 
-    def confirming(operation: str, params: Any) -> None:
-        if operation == "TransactWriteItems" and "Owner" not in str(params) and not faster:
-            faster.append(User.objects.get_by_identifier("Mike"))
-            faster[0].confirm_email()
-            faster[0].save()
-
-    with moved_time(timedelta(days=8)), intercept(confirming), pytest.raises(UserExists):
+    with moved_time(timedelta(days=8)), before_write(2, confirm), pytest.raises(UserExists):
         User.objects.create_user("Owner", MIKE)
     assert User.objects.get_by_identifier(MIKE).username == "Mike"
 

@@ -19,7 +19,6 @@ from dynamo_single import transactions
 from dynamo_single.exceptions import (
     AlreadyExists,
     DynamoSingleError,
-    NotSupported,
     ObjectMissing,
     StaleObject,
     UniqueViolation,
@@ -150,28 +149,24 @@ class Volumes(VolumeSteps):
             if obj is not None:
                 objects[obj.pk] = obj
         world = World(self.world.aisles, dict(self.world.volumes))
-        changed: list[set[Any]] = []
         must: Errors = set()
+        may: Errors = set()
         writes: list[Callable[[], Any]] = []
         for kind, obj in zip(kinds, objects.values(), strict=False):
             record = world.volumes.pop((obj.aisle_id, obj.number))
             after = self._planned(kind, obj, record, values, writes)
-            must |= {UniqueViolation} if after is not None and world.is_taken(after) else set()
-            changed.append(record.claims ^ (set() if after is None else after.claims))
             if after is not None:
                 world.put(after)
         if new is not None and (aisle := world.aisles.get(new["aisle_id"])) is not None and not aisle.batch:
             created = Kept(**new)
             if f"{created.aisle_id}~~{created.number}" not in objects:
                 must |= {AlreadyExists} if created.key in world.volumes else set()
-                must |= {UniqueViolation} if world.is_taken(created) else set()
-                changed.append(created.claims)
+                may |= {UniqueViolation} if world.is_taken(created) else set()
                 writes.append(Volume(**new).save)
                 world.put(created)
-        touched = [claim for each in changed for claim in each]
-        must |= {NotSupported} if len(touched) > len({*touched}) else set()
-        # One object releases what another one takes: each is right, and both are about one claim.
-        may = {UniqueViolation} if NotSupported in must else set()
+        # A block is one moment: what one object releases another one takes, in any order.
+        claims = [claim for each in world.volumes.values() for claim in each.claims]
+        must |= {UniqueViolation} if len(claims) > len({*claims}) else set()
         as_they_were = {pk: obj._stored for pk, obj in objects.items()}
         if fails:
             self._fail(writes, may={*must, *may})

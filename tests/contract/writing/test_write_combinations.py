@@ -10,7 +10,7 @@ import pytest
 from django.db.models import F
 
 from dynamo_single import transactions
-from dynamo_single.exceptions import AlreadyExists, NotSupported, PendingWrite
+from dynamo_single.exceptions import AlreadyExists, NotSupported, PendingWrite, StaleObject, UniqueViolation
 from dynamo_single.orm.requests import block as pending
 from dynamo_single.table import get_table
 from dynamo_single.testing import assert_requests, intercept, refusal
@@ -130,16 +130,68 @@ def test_a_partition_with_a_pending_counter_is_not_read() -> None:
     assert ChatServer.objects.prefetch_related("members").get(pk="s").channel_count == 0
 
 
-def test_a_claim_that_passes_on_within_a_block_is_refused_by_its_own_name() -> None:
-    """A transaction cannot free and take one claim, and the message says what can be done."""
+def badges() -> dict[str, int | None]:
+    """Who has which of the unique numbers."""
+    return {each.member_id: each.badge for each in Member.objects.all()}
+
+
+@pytest.fixture
+def pair() -> tuple[Member, Member]:
+    """Two members, each with a badge."""
     one = Member.objects.create(member_id="m1", email="a@example.org", badge=1)
-    two = Member.objects.create(member_id="m2", email="b@example.org")
-    one.badge, two.badge = None, 1
-    refused = pytest.raises(NotSupported, match=r"the claim on a unique value: save the object that gives the value up")
-    with refused, transactions.atomic():
-        one.save()
-        two.save()
-    assert Member.objects.get(pk="m1").badge == 1
+    return one, Member.objects.create(member_id="m2", email="b@example.org", badge=2)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_unique_value_passes_on_within_a_block(pair: tuple[Member, Member], first: int) -> None:
+    """Whichever of the two is saved first: one transaction is one moment, with one action on the claim."""
+    pair[0].badge, pair[1].badge = None, 1
+    with assert_requests(["TransactWriteItems"]) as sent, transactions.atomic():
+        pair[first].save()
+        pair[1 - first].save()
+    assert len(sent[0].params["TransactItems"]) == 4  # the two, the claim that passes on, and the one that is released
+    assert badges() == {"m1": None, "m2": 1}
+    assert_consistent()
+
+
+def test_two_objects_exchange_their_unique_values_within_a_block(pair: tuple[Member, Member]) -> None:
+    pair[0].badge, pair[1].badge = 2, 1
+    with transactions.atomic():
+        pair[0].save()
+        pair[1].save()
+    assert badges() == {"m1": 2, "m2": 1}
+    assert_consistent()
+
+
+@pytest.mark.parametrize("gone", ["delete", "hard_delete"])
+def test_what_is_deleted_passes_its_unique_values_on_within_a_block(pair: tuple[Member, Member], gone: str) -> None:
+    with transactions.atomic():
+        getattr(pair[0], gone)()
+        Member.objects.create(member_id="m3", email="A@example.org", badge=1)
+    assert badges() == {"m3": 1, "m2": 2}
+    assert_consistent()
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (1, 2, 0)])
+def test_a_unique_value_passes_on_to_one_object_only(pair: tuple[Member, Member], order: tuple[int, ...]) -> None:
+    """The second one that takes it within the block is refused, before anything is sent."""
+    three = [*pair, Member(member_id="m3", email="c@example.org")]
+    three[0].badge, three[1].badge, three[2].badge = None, 1, 1
+    with assert_requests(0), pytest.raises(UniqueViolation, match="badge"), transactions.atomic():
+        for place in order:
+            three[place].save()
+    assert badges() == {"m1": 1, "m2": 2}
+
+
+def test_a_unique_value_that_another_writer_has_by_now_does_not_pass_on(pair: tuple[Member, Member]) -> None:
+    """Who releases it does not have it any more: that object is stale, and nothing is done."""
+    Member.objects.filter(pk="m1").update(badge=None)
+    Member.objects.create(member_id="m3", email="c@example.org", badge=1)
+    pair[0].badge, pair[1].badge = None, 1
+    with pytest.raises((StaleObject, UniqueViolation)), transactions.atomic():
+        pair[0].save()
+        pair[1].save()
+    assert badges() == {"m1": None, "m2": 2, "m3": 1}
     assert_consistent()
 
 
