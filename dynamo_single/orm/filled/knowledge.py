@@ -13,14 +13,14 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 from importlib.util import find_spec
 from pkgutil import iter_modules
-from typing import Final
+from typing import Final, TypeVar
 
 from django.core.signals import setting_changed
 from django.db.migrations.loader import MigrationLoader
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from dynamo_single.exceptions import ConditionFailed, Conflict, FormNotApplied
+from dynamo_single.exceptions import ConditionFailed, Conflict, ForeignTable, FormNotApplied, UnexpectedItem
 from dynamo_single.orm.conditions.terms import Stored
 from dynamo_single.orm.filled import fitting, keys_in_use, names_in_use, states
 from dynamo_single.orm.filled.schedules import Divided, refuse_divided, schedule_in, with_schedule
@@ -44,12 +44,17 @@ GRACE: Final = 60.0
 #: The same as ``REFRESH`` for the shards of a model; where none are recorded, anybody may record them at once.
 SHARDS_REFRESH: Final = 300.0
 UNRECORDED_REFRESH: Final = 1.0
+#: The same once a process was refused by what it has read: a table that was put right needs no restart.
+REFUSED_REFRESH: Final = 1.0
 #: How many seconds an entry of a schedule begins after it is recorded, at the least: until then each process has asked
 #: again, though its clock and that of who records it are five minutes wrong, the most that a signature may be:
 #: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-troubleshooting.html
 LEAD: Final = 1200
 #: How many seconds an object's time may lie in the future: what begins later is not known to everybody yet.
 AHEAD: Final = 60
+
+
+T = TypeVar("T")
 
 
 class Missing(Struct, frozen=True):
@@ -91,10 +96,20 @@ class _Known(Struct):
         """For how many seconds it is known."""
         return time.monotonic() - self.read_at
 
-    @property
-    def is_over(self) -> bool:
-        """Whether it is to be read again where something is open."""
-        return self.state is None or self.age >= REFRESH
+    async def accepted(self, table: Table, longest: float, check: Callable[[TableState], T]) -> T:
+        """What a check makes of a state that was read at most ``longest`` seconds ago.
+
+        It is read again before it is refused another time, at most every ``REFUSED_REFRESH`` seconds.
+        """
+        state = self.state
+        if state is None or self.age >= longest:
+            return check(await self.read(table))
+        try:
+            return check(state)
+        except (FormNotApplied, ForeignTable, UnexpectedItem):
+            if self.age < REFUSED_REFRESH:
+                raise
+        return check(await self.read(table))
 
     async def read(self, table: Table) -> TableState:
         """Read it now."""
@@ -114,7 +129,8 @@ async def ask(layout: ModelLayout) -> Missing:
 
     Sends nothing for a model that is filled, and one strongly consistent GetItem at most every ``REFRESH`` seconds for
     another one, and for one with migrations of which the table says nothing yet. For a sharded model, and for all
-    models of a table without migrations together, it sends one every ``SHARDS_REFRESH`` seconds.
+    models of a table without migrations together, it sends one every ``SHARDS_REFRESH`` seconds. While it refuses, it is
+    one every ``REFUSED_REFRESH`` seconds.
     """
     table = get_table(layout.alias)
     await undivided(table, layout)
@@ -178,11 +194,12 @@ async def undivided(table: Table, layout: ModelLayout) -> None:
     if layout.sharding is not None or table.settings.migrations != "check" or _is_asked_about(layout, table):
         known.undivided[layout] = math.inf
         return
-    state = known.state
-    if state is None or known.age >= SHARDS_REFRESH:
-        state = await known.read(table)
-    refuse_foreign(table.settings, state)
-    refuse_divided(state, layout)
+
+    def check(state: TableState) -> None:
+        refuse_foreign(table.settings, state)
+        refuse_divided(state, layout)
+
+    await known.accepted(table, SHARDS_REFRESH, check)
     known.undivided[layout] = known.read_at + SHARDS_REFRESH
 
 
@@ -220,22 +237,18 @@ async def _form(table: Table, layout: ModelLayout, *, is_open: bool = False) -> 
     known = _tables.setdefault(table, _Known())
     if not _is_asked_about(layout, table):
         return None
-    state = known.state
-    if state is None or (is_open and known.is_over):
-        state = await known.read(table)
-    refuse_foreign(table.settings, state)
-    try:
+
+    def fitted(state: TableState) -> StoredForm | None:
+        refuse_foreign(table.settings, state)
         refuse_divided(state, layout)
         form = fitting.form_in(state, layout)
         names_in_use.follow(layout, form)
         if form is not None:
             fitting.check(layout, form)
         keys_in_use.follow(layout, form)
-    except FormNotApplied:
-        if not known.is_over:
-            raise
-        return await _form(table, layout, is_open=True)
-    return form
+        return form
+
+    return await known.accepted(table, REFRESH if is_open else math.inf, fitted)
 
 
 def _is_asked_about(layout: ModelLayout, table: Table) -> bool:
@@ -280,13 +293,17 @@ async def _schedule(table: Table, layout: ModelLayout, longest: float) -> Schedu
     state = known.state
     if state is not None and layout.item_type not in state.shards:
         longest = min(longest, UNRECORDED_REFRESH)
-    if state is None or known.age >= longest or known.replaced != table.replaced:
-        state = await known.read(table)
-    found = known.schedules.get(layout)
-    if found is None:
-        refuse_foreign(table.settings, state)
-        found = known.schedules[layout] = schedule_in(state, Divided.of(layout)) or Schedule()
-    return found
+    if known.replaced != table.replaced:
+        longest = 0.0
+
+    def check(state: TableState) -> Schedule:
+        found = known.schedules.get(layout)
+        if found is None:
+            refuse_foreign(table.settings, state)
+            found = known.schedules[layout] = schedule_in(state, Divided.of(layout)) or Schedule()
+        return found
+
+    return await known.accepted(table, longest, check)
 
 
 def schedule(layout: ModelLayout) -> Schedule:

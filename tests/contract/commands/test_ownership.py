@@ -9,11 +9,12 @@ from contextlib import contextmanager
 import pytest
 from django.core.management import CommandError, call_command
 from django.test import override_settings
+from msgspec.structs import replace
 
 from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import ForeignTable
 from dynamo_single.orm.filled import knowledge
-from dynamo_single.table import Request, Table
+from dynamo_single.table import Request, Table, get_table
 from dynamo_single.testing import assert_requests
 from tests.catalog.clubs import Club
 
@@ -73,6 +74,25 @@ def test_a_project_without_migrations_is_refused_at_its_first_query(table: Table
         run("dynamo_setup")
     with project(table, "blog"), assert_requests(["GetItem"]), pytest.raises(ForeignTable):
         Club.objects.get(pk="c")
+    knowledge.forget()
+
+
+@pytest.mark.parametrize("migrations", [None, "tests.backend_project.shop.migrations"])
+def test_a_project_that_was_refused_goes_on_once_the_mark_is_gone(
+    migrations: str | None, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It asks the table again before it refuses another time."""
+    with project(table, "shop"):
+        run("dynamo_setup")
+    with project(table, "blog"), override_settings(MIGRATION_MODULES={"catalog": migrations}):
+        with pytest.raises(ForeignTable):
+            Club.objects.get(pk="c")
+        known = dict(knowledge._tables)
+        knowledge.change(get_table(), lambda state: replace(state, owner=""))
+        knowledge._tables.update(known)
+        monkeypatch.setattr(knowledge, "REFUSED_REFRESH", 0.0)
+        with pytest.raises(Club.DoesNotExist):
+            Club.objects.get(pk="c")
     knowledge.forget()
 
 

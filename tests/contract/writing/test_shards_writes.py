@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -31,7 +31,6 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.encoding.shards import Entry, Schedule
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests, frozen_time
-from tests.catalog.clubs import Club, Team
 from tests.catalog.service import Visit
 from tests.contract.tables import assert_consistent, everything
 
@@ -258,76 +257,21 @@ def test_a_block_creates_in_several_shards_at_once(table: Table, grown: Any) -> 
     assert keys(table) == ["visit old", "visit!2 a", "visit!5 new"]
 
 
-EIGHT = StoredShards("club_id", "createdAt", (Entry(0, 8),))
-
-
-def recorded_of_clubs(table: Table, *entries: Entry) -> None:
-    """Later code has let clubs have shards."""
-    recorded = replace(EIGHT, entries=entries) if entries else EIGHT
-    knowledge.change(table, lambda state: knowledge.replace(state, shards={"Club": recorded}))
-
-
-def test_a_model_without_sharded_keys_is_refused(table: Table, settings: Any) -> None:
-    """Older code would look into one shard only."""
-    settings.MIGRATION_MODULES = {"catalog": "tests.backend_project.shop.migrations"}
-    recorded_of_clubs(table)
-    with pytest.raises(FormNotApplied, match="divided into shards"):
-        list(Club.objects.all())
-
-
-#: What older code could do.
-OLDER: dict[str, Callable[[], object]] = {
-    "list": lambda: list(Club.objects.all()),
-    "get": lambda: Club.objects.get(pk="c"),
-    "create": lambda: Club.objects.create(club_id="c", name="Acme"),
-    "count": Club.objects.count,
-    "update": lambda: Club.objects.filter(pk="c").update(name="Acme"),
-    "aget": lambda: asyncio.run(Club.objects.aget(pk="c")),
-}
-
-
-@pytest.mark.parametrize("work", OLDER.values(), ids=OLDER)
-def test_older_code_of_an_app_without_migrations_is_refused(
-    table: Table, monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]
+def test_a_model_that_is_divided_otherwise_goes_on_when_the_table_was_put_right(
+    table: Table, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before it reads or writes an item."""
-    monkeypatch.setattr(table, "replaced", 0)
-    recorded_of_clubs(table)
-    with assert_requests(["GetItem"]), pytest.raises(FormNotApplied, match=r"divided into shards \(8 shards\)"):
-        work()
-
-
-def test_older_code_that_is_running_is_refused_before_the_number_changes(
-    table: Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It asks as often as code with shards does."""
-    knowledge.forget()
-    monkeypatch.setattr(table, "replaced", 0)
-    monkeypatch.setattr(knowledge, "SHARDS_REFRESH", 0.0)
-    assert list(Club.objects.all()) == []
+    """The same of code with shards."""
+    Visit.objects.create(visit_id="a", at=NOON)
+    right = knowledge._tables[table].state.shards["Visit"]
+    wrong = replace(right, attribute="clubId")
+    knowledge.change(table, lambda state: knowledge.replace(state, shards={"Visit": wrong}))
+    with pytest.raises(FormNotApplied, match="Declare the shards as before"):
+        Visit.objects.get(pk="a")
     known = knowledge._tables[table]
-    recorded_of_clubs(table, Entry(0, 1), Entry(4_000_000_000, 8))
+    knowledge.change(table, lambda state: knowledge.replace(state, shards={"Visit": right}))
     knowledge._tables[table] = known
-    with pytest.raises(FormNotApplied, match="1 shard, 8 shards from 2096-"):
-        list(Club.objects.all())
-
-
-def test_whether_later_code_has_shards_costs_one_request_for_all_models(
-    table: Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A process asks for all models of the table at once."""
-    knowledge.forget()
-    monkeypatch.setattr(table, "replaced", 0)
-    with assert_requests(["GetItem", "Query", "Query", "Query"]):
-        for model in (Club, Club, Team):
-            assert list(model.objects.all()) == []
-
-
-def test_older_code_runs_on_while_there_is_one_shard(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is stored as a key without shards is: both can run until the number changes."""
-    monkeypatch.setattr(table, "replaced", 0)
-    recorded_of_clubs(table, Entry(0, 1))
-    assert list(Club.objects.all()) == []
+    monkeypatch.setattr(knowledge, "REFUSED_REFRESH", 0.0)
+    assert Visit.objects.get(pk="a").at == NOON
 
 
 @pytest.mark.parametrize(
