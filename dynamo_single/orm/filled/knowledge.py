@@ -129,7 +129,7 @@ async def ask(layout: ModelLayout) -> Missing:
 
     Sends nothing for a model that is filled, and one strongly consistent GetItem at most every ``REFRESH`` seconds for
     another one, and for one with migrations of which the table says nothing yet. For a sharded model, and for all
-    models of a table without migrations together, it sends one every ``SHARDS_REFRESH`` seconds. While it refuses, it is
+    models of a table without migrations together, it sends one every ``SHARDS_REFRESH`` seconds, and while it refuses,
     one every ``REFUSED_REFRESH`` seconds.
     """
     table = get_table(layout.alias)
