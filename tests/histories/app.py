@@ -8,12 +8,13 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 from django.apps import apps
-from django.core.management import call_command, get_commands
+from django.core.management import BaseCommand, CommandParser, call_command, get_commands, load_command_class
 from django.test import override_settings
 
 from dynamo_single import models
@@ -21,10 +22,29 @@ from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.schema import registry
 from tests.unit.declaring import declare, forgotten
 
-#: The apps that a life goes on beside. Django renders every model of every app for each state of a migration.
-BESIDE = ("tests.histories", "dynamo_single", "django.contrib.contenttypes")
+#: The apps that a life goes on beside. Django reads the migrations of every app several times in each command.
+BESIDE = ("tests.histories", "dynamo_single")
 
 _numbers = iter(range(1_000_000))
+
+
+@cache
+def parser_of(name: str) -> CommandParser:
+    """The parser of a command, which it makes each time it is called otherwise."""
+    return loaded(name).create_parser("manage.py", name)
+
+
+def loaded(name: str) -> BaseCommand:
+    """A command of the whole project's, as nobody has called it yet."""
+    app: Any = get_commands()[name]
+    return load_command_class(app, name)
+
+
+def command_of(name: str) -> BaseCommand:
+    """A command whose parser is made once."""
+    command: Any = loaded(name)
+    command.create_parser = lambda *_, **__: parser_of(name)
+    return command
 
 
 class History:
@@ -55,7 +75,7 @@ class History:
         self._unload()
         given = iter(answers)
         with mock.patch("builtins.input", lambda *_: next(given)):
-            call_command(command, *arguments, stdout=out, stderr=out, no_color=True, **options)
+            call_command(command_of(command), *arguments, stdout=out, stderr=out, no_color=True, **options)
         self._unload()
         # What a process of the project's would find when it starts.
         knowledge.has_migrations.cache_clear()
@@ -89,10 +109,11 @@ class History:
 
     def _unload(self) -> None:
         """Let the files be read as they are now: another command is another process."""
-        importlib.invalidate_caches()
-        begins = f"{self.folder.name}."
-        for name in [each for each in sys.modules if each.startswith(begins)]:
-            del sys.modules[name]
+        for folder in (self.folder, self.folder.parent):
+            if (finder := sys.path_importer_cache.get(str(folder))) is not None:
+                finder.invalidate_caches()
+        for name in self.files:
+            sys.modules.pop(f"{self.folder.name}.{name}", None)
 
     def text(self, name: str = "") -> str:
         """The last migration's file, from the class on."""
@@ -101,28 +122,31 @@ class History:
 
 
 @contextmanager
-def alone() -> Iterator[None]:
+def alone(beside: Sequence[str] = ()) -> Iterator[None]:
     """In the block there are few other apps, and no models of other tests."""
     get_commands()  # which Django remembers: those of all apps
-    apps.set_available_apps(BESIDE)
+    apps.set_available_apps((*BESIDE, *beside))
     try:
         with forgotten():
             registry._MODELS.clear()
             registry.changed()
-            yield
+            # Django renders every model of every app for each state of a migration.
+            with mock.patch.dict(apps.all_models["dynamo_single"], clear=True):
+                apps.clear_cache()
+                yield
     finally:
         apps.unset_available_apps()
 
 
 @contextmanager
-def history(parent: Path, *, project: bool = False) -> Iterator[History]:
-    """A life of the app, alone or among those of the whole project, and nothing of it afterwards."""
+def history(parent: Path, *, project: bool = False, beside: Sequence[str] = ()) -> Iterator[History]:
+    """A life of the app, alone, beside named ones or among those of the whole project, and nothing of it afterwards."""
     folder = parent / f"histories_migrations_{next(_numbers)}"
     folder.mkdir()
     (folder / "__init__.py").touch()
     sys.path.insert(0, str(parent))
     try:
-        with forgotten() if project else alone(), override_settings(MIGRATION_MODULES={"histories": folder.name}):
+        with forgotten() if project else alone(beside), override_settings(MIGRATION_MODULES={"histories": folder.name}):
             yield History(folder)
     finally:
         sys.path.remove(str(parent))

@@ -20,8 +20,8 @@ from tests.histories.app import History, history
 
 @pytest.fixture
 def app(tmp_path: Path, table: Table) -> Iterator[History]:
-    """The app with two migrations, none of them applied."""
-    with history(tmp_path) as found:
+    """The app with two migrations, none of them applied, beside an app with migrations that change no items."""
+    with history(tmp_path, beside=["django.contrib.contenttypes"]) as found:
         found.model()
         found.make()
         found.model(town=models.UnicodeAttribute(null=True))
