@@ -7,7 +7,9 @@ querysets.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -36,6 +38,23 @@ class _Kinds:
     others: frozenset[Name]
 
 
+#: What the files say, found once for a block of ``reading_files_once``.
+_found: ContextVar[list[_Kinds] | None] = ContextVar("dynamo_single_migration_files", default=None)
+
+
+@contextmanager
+def reading_files_once() -> Iterator[None]:
+    """Within the block no migration's file comes, changes or goes: they are read for the first question only.
+
+    ``migrate`` asks several times, and again for each migration that it applies.
+    """
+    token = _found.set([])
+    try:
+        yield
+    finally:
+        _found.reset(token)
+
+
 def applied() -> dict[Name, datetime]:
     """What counts as applied, and since when: a strongly consistent Query, or nothing if no app has such operations.
 
@@ -57,6 +76,15 @@ def is_kept(name: Name) -> bool:
 
 
 def _kinds() -> _Kinds:
+    found = _found.get()
+    if found is None:
+        return _read_kinds()
+    if not found:
+        found.append(_read_kinds())
+    return found[0]
+
+
+def _read_kinds() -> _Kinds:
     on_disk = _on_disk()
     apps = {app for (app, _), migration in on_disk.items() if any(map(_changes_items, migration.operations))}
     everything = {*on_disk, *(key for migration in on_disk.values() for key in migration.replaces)}

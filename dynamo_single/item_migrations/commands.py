@@ -161,7 +161,7 @@ class MigrateMixin(WithAutodetector):
     def execute(self, *args: object, **options: object) -> Any:
         """Run the checks and the command: a check need not name what is about to be applied."""
         command: Any = super()
-        with running(Run()):
+        with running(Run()), record.reading_files_once():
             return command.execute(*args, **options)
 
     def handle(self, *args: Any, **options: Any) -> Any:

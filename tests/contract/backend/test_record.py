@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
 from dynamo_single import models
+from dynamo_single.backend import record
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests, setup_table
@@ -40,6 +42,15 @@ def test_migrate_records_what_it_applies(app: History, table: Table) -> None:
     assert "Applying histories.0002_shop_town... OK" in app.run("migrate", "histories")
     assert recorded(table) == ["APPLIED#histories#0001_initial", "APPLIED#histories#0002_shop_town"]
     assert "No migrations to apply." in app.run("migrate", "histories")
+
+
+def test_migrate_reads_the_files_for_the_record_once(app: History) -> None:
+    """However many migrations it applies; and a command after it reads them again."""
+    with mock.patch.object(record, "_read_kinds", wraps=record._read_kinds) as read:
+        app.run("migrate", "histories")
+        assert read.call_count == 1
+        app.run("migrate", "histories")
+        assert read.call_count == 2
 
 
 def test_migrations_are_shown_as_they_are(app: History) -> None:
