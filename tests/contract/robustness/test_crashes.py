@@ -26,6 +26,7 @@ from tests.contract.robustness.crashing import (
     Crash,
     Items,
     Step,
+    Verifier,
     crash_behind,
     member,
     put_back,
@@ -43,6 +44,8 @@ pytestmark = pytest.mark.usefixtures("table", "small_transactions")
 
 #: Members that are written in bulk: more than are written at the same time.
 BULK = [f"m{number:02}" for number in range(examples(10, 14))]
+#: Orders that a queryset writes, one by one: likewise more than at the same time.
+ORDERS = examples(10, 30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +100,8 @@ def updated_members() -> None:
 
 
 def orders() -> None:
-    """Thirty orders of one customer."""
-    Order.objects.bulk_create([Order(customer="c", number=number, coupon="x") for number in range(30)])
+    """Orders of one customer."""
+    Order.objects.bulk_create([Order(customer="c", number=number, coupon="x") for number in range(ORDERS)])
 
 
 def residents() -> None:
@@ -196,29 +199,31 @@ def completed(case: Case, before: Items, wanted: Items, table: Table) -> None:
 def test_what_a_crash_leaves_is_completed_by_the_same_write(table: Table, case: Case) -> None:
     """Behind whichever request the process ends, doing it again leaves what one undisturbed write leaves."""
     case.make()
+    findings = Verifier()
     stored = items_of(table)
     before = timeless(stored)
     with crash_behind(None) as asked:
         case.write()
-    wanted = timeless(items_of(table))
+    wanted = timeless(there := items_of(table))
     assert wanted != before
-    assert [*verify()] == []
+    assert findings(there) == []
     for number in range(len(asked)):
         put_back(stored)
         with pytest.raises(Crash), crash_behind(number):
             case.write()
-        between = {finding.kind for finding in verify()}
+        between = {finding.kind for finding in findings(items_of(table))}
         assert between <= {"copies due", "copy"}, f"after {number} requests"
         assert "copy" not in between or "copies due" in between, f"nobody knows of it, after {number} requests"
         completed(case, before, wanted, table)
-        assert timeless(items_of(table)) == wanted, f"after {number} requests"
-        assert [*verify()] == [], f"after {number} requests"
+        assert timeless(there := items_of(table)) == wanted, f"after {number} requests"
+        assert findings(there) == [], f"after {number} requests"
 
 
 @pytest.mark.parametrize("case", [each for each in CASES if "copies" in each.name], ids=lambda case: case.name)
 def test_what_a_crash_leaves_of_copies_is_completed_by_a_command(table: Table, case: Case) -> None:
     """Where nobody repeats a rename, the checker says what is due, and dynamo_rebuild completes what was begun."""
     case.make()
+    findings = Verifier()
     stored = items_of(table)
     before = timeless(stored)
     with crash_behind(None) as asked:
@@ -229,8 +234,8 @@ def test_what_a_crash_leaves_of_copies_is_completed_by_a_command(table: Table, c
         with pytest.raises(Crash), crash_behind(number):
             case.write()
         call_command("dynamo_rebuild", verbosity=0)
-        assert timeless(items_of(table)) in (before, wanted), f"after {number} requests"
-        assert [*verify()] == []
+        assert timeless(there := items_of(table)) in (before, wanted), f"after {number} requests"
+        assert findings(there) == []
 
 
 def test_a_bulk_creation_that_is_repeated_whole_tells_what_is_there() -> None:

@@ -21,6 +21,7 @@ from tests.contract.clubs import club
 from tests.contract.clubs import items as items_of
 from tests.contract.robustness.crashing import (
     MANY,
+    Verifier,
     crash_behind,
     member,
     put_back,
@@ -95,6 +96,7 @@ def test_a_write_whose_answer_is_lost_is_repeated_by_the_same_object(table: Tabl
     """Whichever answer does not come, the object can do the same again, and nothing is done twice."""
     make, load, write = LOST[name]
     make()
+    findings = Verifier()
     stored = items_of(table)
     with crash_behind(None) as asked:
         write(load())
@@ -105,8 +107,8 @@ def test_a_write_whose_answer_is_lost_is_repeated_by_the_same_object(table: Tabl
         with answer_lost(number), pytest.raises((RequestFailed, CopiesDue)):
             write(obj)
         write(obj)
-        assert timeless(items_of(table)) == wanted, f"the answer of write {number}"
-        assert [*verify()] == []
+        assert timeless(there := items_of(table)) == wanted, f"the answer of write {number}"
+        assert findings(there) == []
 
 
 def test_processes_that_are_killed(table: Table) -> None:
