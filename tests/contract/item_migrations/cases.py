@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 from django.db.models import Q
@@ -272,8 +273,9 @@ def upgrade_items() -> Case:
     return Case(old, new, (Phase(upgrade, (old, new)), Phase(upgrade, (new,))))
 
 
+#: By name; the models of each are declared once.
 CASES: dict[str, Callable[[], Case]] = {
-    each.__name__: each
+    each.__name__: cache(each)
     for each in (
         add_key,
         alter_key,

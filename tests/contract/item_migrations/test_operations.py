@@ -7,19 +7,21 @@ from contextlib import contextmanager
 
 import pytest
 
-from dynamo_single.item_migrations.online import Options, Work, carry_out, forget
-from dynamo_single.table import Request, Table
+from dynamo_single.isolation import contents
+from dynamo_single.item_migrations.online import Options, Work, carry_out
+from dynamo_single.table import Table
 from tests.contract.item_migrations.cases import CASES, Case, Phase
-from tests.contract.item_migrations.things import put, scanned
+from tests.contract.item_migrations.things import scanned
 from tests.contract.item_migrations.writers import World, Writer, assert_carried_over, seeded, traffic
 from tests.contract.robustness.crashing import Crash, crash_behind
 from tests.deep import examples
 
 #: How many items each operation finds, and how many writes each writer makes at the least while a phase goes on.
-ITEMS = examples(60, 2000, "MIGRATION_ITEMS")
+ITEMS = examples(30, 2000, "MIGRATION_ITEMS")
 WRITES = examples(20, 300, "MIGRATION_WRITES")
-#: After how many requests more the next process is killed.
+#: After how many requests more the next process is killed, and how many are killed at most.
 STRIDE = examples(7, 1, "MIGRATION_STRIDE")
+KILLED = examples(16, 10_000, "MIGRATION_KILLED")
 
 
 def works(case: Case, number: int) -> list[Work]:
@@ -49,7 +51,7 @@ def test_an_operation_while_old_and_new_code_writes(table: Table, name: str) -> 
     for phase in range(len(case.phases)):
         with at_work(world, case, phase):
             for work in works(case, phase):
-                carry_out(work, table, Options(segments=3, page=20))
+                carry_out(work, table, Options(segments=3, page=10))
     assert_carried_over(table, case, world)
     assert world.writes
 
@@ -58,15 +60,14 @@ def test_an_operation_while_old_and_new_code_writes(table: Table, name: str) -> 
 def test_an_operation_that_is_killed_anywhere(table: Table, name: str) -> None:
     """The next process leaves what one that was not disturbed leaves, to the byte."""
     case, world = CASES[name](), World()
-    seeded(world, case, 8)
+    seeded(world, case, 7)
     stored = scanned(table)
     with crash_behind(None) as asked:
         run(table, case)
     wanted = scanned(table)
     assert_carried_over(table, case, world)
-    for killed_after in range(1, len(asked), STRIDE):
-        empty(table)
-        put(table, *stored.values())
+    for killed_after in range(1, len(asked), max(STRIDE, -(-len(asked) // KILLED))):
+        contents.restore(table, stored)
         with crash_behind(killed_after), pytest.raises(Crash):
             run(table, case)
         run(table, case)
@@ -78,10 +79,3 @@ def run(table: Table, case: Case) -> None:
     for phase in range(len(case.phases)):
         for work in works(case, phase):
             carry_out(work, table, Options(segments=1, page=3, take_over=True))
-
-
-def empty(table: Table) -> None:
-    """Nothing is stored any more, checkpoints neither."""
-    forget(table, "shop", "0002")
-    for pk, sk in scanned(table):
-        table.send(Request("DeleteItem", {"Key": {"pk": {"S": pk}, "sk": {"S": sk}}}))
