@@ -134,7 +134,7 @@ def renaming(tmp_path: Path, table: Table, monkeypatch: pytest.MonkeyPatch) -> I
         old = declared(app, OLD, KEY)
         app.make()
         app.migrate()
-        old.objects.bulk_create([old(pk=f"s{n}", name="A", size=0, notes={}, other="x") for n in range(8)])
+        old.objects.bulk_create([old(pk=f"s{n}", name="A", size=0, notes={}, other="x") for n in range(4)])
         new = declared(app, NEW, CHANGES["names"][1])
         app.make(answers=["y"] * 3)
         app.migrate()
@@ -148,7 +148,7 @@ class Worker(Thread):
     def __init__(self, model: Any, share: int) -> None:
         super().__init__(daemon=True)
         self.model = model
-        self.wanted = {f"s{number}": 0 for number in range(share, 8, 2)}
+        self.wanted = {f"s{number}": 0 for number in range(share, 4, 2)}
         self.rounds, self.told = 0, Condition()
         self.error: BaseException | None = None
         self.is_over = Event()
@@ -195,7 +195,7 @@ def test_threads_of_new_code_go_on_while_a_rename_is_finished(renaming: Any, mon
         worker.start()
     try:
         wait()
-        with running(Run(options=Options(segments=2, page=5))) as this:
+        with running(Run(options=Options(segments=2, page=2))) as this:
             for each in finishing.opened():
                 finishing.finish(each, this)
         wait()
