@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from dynamo_single.admin.choices import read_once
+from dynamo_single.admin.referred import ReferringForm, shared
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.exceptions import NotSupported, UnknownField
 from dynamo_single.orm.query.queryset import QuerySet
@@ -153,7 +154,7 @@ class KnowsReferences:
             chosen = BoundedSelect(field.widget.attrs)
             chosen.is_required, chosen.choices = field.widget.is_required, field.widget.choices
             field.widget = chosen
-        return read_once(field, request)
+        return shared(read_once(field, request), request)
 
     def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: object) -> Any:
         """Django's; in the order of the other objects' admin if a key serves it, and typed where no key lists them.
@@ -170,6 +171,11 @@ class KnowsReferences:
             field.widget = copy(widget)
             field.widget.__class__ = bounded
         return read_once(field, request)
+
+    def get_changelist_form(self, request: HttpRequest, **kwargs: object) -> Any:
+        """Django's, of a row of ``list_editable``; rows share what their references lead to."""
+        django: Any = super()
+        return django.get_changelist_form(request, **{"form": ReferringForm, **kwargs})
 
     def _offered(
         self, db_field: Any, request: HttpRequest, given: Mapping[str, object], typed: Mapping[str, object]

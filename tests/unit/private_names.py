@@ -125,6 +125,15 @@ DJANGO = {
     ),
     # forms, the admin and users
     "ModelChoiceIterator": "django.forms.models.ModelChoiceIterator(field)",
+    "ForeignKeyRawIdWidget.label_and_url_for_value": (
+        "django.contrib.admin.widgets.ForeignKeyRawIdWidget.label_and_url_for_value(self, value)"
+    ),
+    "AutocompleteSelect.optgroups": (
+        "django.contrib.admin.widgets.AutocompleteSelect.optgroups(self, name, value, attr)"
+    ),
+    "ForeignKeyRawIdWidget": "django.contrib.admin.widgets.ForeignKeyRawIdWidget",
+    "AutocompleteSelect": "django.contrib.admin.widgets.AutocompleteSelect",
+    "Truncator": "django.utils.text.Truncator(text)",
     "ModelForm._get_validation_exclusions": "django.forms.ModelForm._get_validation_exclusions(self)",
     "ModelForm._update_errors": "django.forms.ModelForm._update_errors(self, error)",
     "ChangeList": "django.contrib.admin.views.main.ChangeList",

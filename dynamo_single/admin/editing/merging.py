@@ -9,6 +9,7 @@ from django.forms import BaseModelForm
 from django.http import HttpRequest
 
 from dynamo_single.admin.editing import versions
+from dynamo_single.admin.referred import ReferringForm
 from dynamo_single.forms import AS_SHOWN, MergingModelForm
 from dynamo_single.orm.schema.kinds import DynamoModel
 
@@ -49,6 +50,7 @@ def _with_merging(obj: DynamoModel | None, given: dict[str, object]) -> dict[str
 
 def _merging(form: object) -> Any:
     """The form's class with the hidden field; what is no model's form stays, for Django's check to report it."""
-    if not isinstance(form, type) or issubclass(form, MergingModelForm) or not issubclass(form, BaseModelForm):
+    if not isinstance(form, type) or issubclass(form, ReferringForm) or not issubclass(form, BaseModelForm):
         return form
-    return type(form.__name__, (MergingModelForm, form), {"__module__": form.__module__, "__doc__": form.__doc__})
+    bases = (ReferringForm, form) if issubclass(form, MergingModelForm) else (ReferringForm, MergingModelForm, form)
+    return type(form.__name__, bases, {"__module__": form.__module__, "__doc__": form.__doc__})

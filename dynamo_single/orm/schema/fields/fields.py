@@ -42,6 +42,10 @@ from dynamo_single.orm.schema.kinds import ModelField
 if TYPE_CHECKING:
     from dynamo_single.orm.schema.attributes import Attribute
 
+#: The name in the state of an object, while a form checks it, of what says whether the object that a field refers to is
+#: known to be there: a function of the field and the key.
+IS_KNOWN = "_dynamo_single_is_known"
+
 
 class DynamoField(models.Field):  # type: ignore[type-arg]  # not generic at run time
     """What every field here has in common: its attribute, and the model's primary key in the place of ``id``."""
@@ -286,6 +290,15 @@ class ReferenceField(DynamoField, models.ForeignKey[Any, Any]):  # type: ignore[
     def get_prep_value(self, value: object) -> object:
         """The other object's ``pk`` in its stored form."""
         return self.attribute.prepare(value)
+
+    def validate(self, value: object, model_instance: Any) -> None:
+        """Django's, which reads the other object; not where a form has just read it, and says so by ``IS_KNOWN``."""
+        is_known = getattr(model_instance._state, IS_KNOWN, None)
+        if value is None or is_known is None or not is_known(self, value):
+            super().validate(value, model_instance)
+            return
+        models.Field.validate(self, value, model_instance)
+        self.validate_stored(value)
 
 
 class CopiedField(DynamoField):

@@ -1,0 +1,241 @@
+"""What the forms of a request refer to: read once, and in batches, however many forms name it.
+
+Django reads the object of each reference of each form that is sent, and asks for each once more whether it is there; a
+field that shows what it refers to beside its key reads that for each form. Here each form says what it refers to when
+it is made, and the first that needs one of these objects has all of them read. This module must not know what the forms
+are for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from copy import copy
+from functools import partial
+from typing import Any, TypeVar
+
+from django.contrib.admin.widgets import AutocompleteSelect, ForeignKeyRawIdWidget
+from django.core.exceptions import ValidationError
+from django.forms import ModelChoiceField, ModelForm, Widget
+from django.http import HttpRequest
+from django.urls import NoReverseMatch, reverse
+from django.utils.text import Truncator
+
+from dynamo_single.backend.errors import is_stored_in_dynamodb
+from dynamo_single.exceptions import NotSupported, UnknownField
+from dynamo_single.orm.query.queryset import QuerySet
+from dynamo_single.orm.query.state import what_is_asked
+from dynamo_single.orm.schema.fields.fields import IS_KNOWN
+from dynamo_single.orm.schema.kinds import DynamoModel
+
+F = TypeVar("F")
+
+#: The name of what a request has read, in its ``__dict__``: it ends with the request, so that it is never stale.
+_NAME = "_dynamo_single_referred"
+#: How many keys are read by one call, which sends a BatchGetItem for each hundred; ``in_bulk()`` takes 10,000.
+_AT_ONCE = 1000
+
+
+class _Answers:
+    """What one question gave: the keys that were asked for as texts, and the objects that were there, by theirs."""
+
+    def __init__(self) -> None:
+        self.asked: set[str] = set()
+        self.found: dict[str, DynamoModel] = {}
+
+    def read(self, queryset: Any, keys: list[str]) -> None:
+        """Read objects by their keys: one BatchGetItem for each hundred.
+
+        What is no key of the model is left to the form that has it, which asks for it by itself and says so; so are all
+        where one of them cannot be asked for.
+        """
+        self.asked.update(keys)
+        values = []
+        for key in keys:
+            try:
+                values.append(queryset.model._meta.pk.to_python(key))
+            except (ValidationError, ValueError, TypeError):
+                continue
+        try:
+            for first in range(0, len(values), _AT_ONCE):
+                found = queryset.in_bulk(values[first : first + _AT_ONCE])
+                self.found.update((str(obj.pk), obj) for obj in found.values())
+        except (ValidationError, ValueError, TypeError, NotSupported, UnknownField):
+            return
+
+
+class Referred:
+    """What the forms of one request refer to."""
+
+    def __init__(self) -> None:
+        self._wanted: dict[type[DynamoModel], dict[str, None]] = {}
+        self._answers: list[tuple[type[DynamoModel], object, _Answers]] = []
+
+    def want(self, model: type[DynamoModel], key: object) -> None:
+        """Note that a form refers to an object, which is read along with others of its model; sends nothing."""
+        if isinstance(key, str | int) and key != "":
+            self._wanted.setdefault(model, {})[str(key)] = None
+
+    def find(self, queryset: Any, key: object) -> DynamoModel | None:
+        """The object of this key that a queryset gives, read along with all that forms refer to.
+
+        ``None`` if it was not among what a batch gave: it is not there, or nothing else is wanted. Then it is asked for
+        by itself.
+        """
+        answers = self._answers_of(queryset)
+        if answers is None:
+            return None
+        missing = [each for each in self._wanted.get(queryset.model, ()) if each not in answers.asked]
+        if len(missing) > 1 and str(key) in missing:
+            answers.read(queryset.order_by(), missing)
+        return answers.found.get(str(key))
+
+    def keep(self, queryset: Any, obj: Any) -> None:
+        """Note an object that a form has read by itself."""
+        answers = self._answers_of(queryset)
+        if answers is not None and obj is not None:
+            answers.asked.add(str(obj.pk))
+            answers.found[str(obj.pk)] = obj
+
+    def is_there(self, model: type[DynamoModel], key: object) -> bool:
+        """Whether an object of this key was read for this request, by whatever queryset; sends nothing."""
+        return any(each is model and str(key) in answers.found for each, _, answers in self._answers)
+
+    def _answers_of(self, queryset: Any) -> _Answers | None:
+        # A project's own get() is called for each key, as Django would.
+        if type(queryset).get is not QuerySet.get or queryset.query.is_sliced:
+            return None
+        try:
+            # In whatever order: a key gives one object.
+            asked = what_is_asked(queryset.order_by())
+        except (NotSupported, UnknownField):
+            return None  # as its own reading says
+        for _, known, answers in self._answers:
+            if known == asked:
+                return answers
+        self._answers.append((queryset.model, asked, _Answers()))
+        return self._answers[-1][2]
+
+
+def of(request: HttpRequest) -> Referred:
+    """What the forms of a request refer to."""
+    found: Referred = request.__dict__.setdefault(_NAME, Referred())
+    return found
+
+
+def shared(field: F, request: HttpRequest | None) -> F:
+    """The field of a reference, whose copies in the forms of this request share what they read; sends nothing.
+
+    Fields over SQL, those with a ``to_python()`` of their own, and those of a stand-in for a request stay as they are.
+    """
+    if (
+        not isinstance(request, HttpRequest)
+        or not isinstance(field, ModelChoiceField)
+        or type(field).to_python is not ModelChoiceField.to_python
+        or field.queryset is None
+        or not is_stored_in_dynamodb(field.queryset.model)
+        or field.to_field_name not in (None, "pk", field.queryset.model._meta.pk.name)
+    ):
+        return field
+    field.referred = of(request)  # type: ignore[attr-defined]  # copied along with the field
+    own = _WIDGETS.get(type(field.widget))
+    if own is not None:
+        # With what Django has told it; the two have one attribute besides.
+        widget: Any = copy(field.widget)
+        widget.__class__, widget.referred = own, of(request)
+        field.widget = widget
+    return field
+
+
+class ReferringForm(ModelForm):  # type: ignore[type-arg]  # not generic at run time
+    """A form of the admin, before a project's: what its references lead to is read once for all forms of the page."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name, field in self._referring():
+            field.referred.want(field.queryset.model, self._key_of(name, field))
+            field.to_python = partial(_to_python, field)
+
+    def full_clean(self) -> None:
+        """Django's; whether what was read is there is not asked once more."""
+        state: Any = self.instance._state
+        setattr(state, IS_KNOWN, self._is_there)
+        try:
+            super().full_clean()
+        finally:
+            state.__dict__.pop(IS_KNOWN, None)
+
+    def _referring(self) -> Iterable[tuple[str, Any]]:
+        return [(name, field) for name, field in self.fields.items() if hasattr(field, "referred")]
+
+    def _key_of(self, name: str, field: Any) -> object:
+        """The key that was sent, or is shown; the form keeps no bound field, as a formset may give it other fields."""
+        if self.is_bound:
+            return field.widget.value_from_datadict(self.data, self.files, self.add_prefix(name))
+        return self.get_initial_for_field(field, name)
+
+    def _is_there(self, field: Any, key: object) -> bool:
+        referred: Referred | None = getattr(self.fields.get(field.name), "referred", None)
+        return referred is not None and referred.is_there(field.remote_field.model, key)
+
+
+def _to_python(field: Any, value: Any) -> Any:
+    """``ModelChoiceField.to_python()``, of what the request has read or reads for all its forms."""
+    found = field.referred.find(field.queryset, value) if isinstance(value, str) and value else None
+    if found is None:
+        found = type(field).to_python(field, value)
+        field.referred.keep(field.queryset, found)
+    return found
+
+
+class _RawKey(ForeignKeyRawIdWidget):
+    """A field for a key, beside which the object is named."""
+
+    referred: Referred
+
+    def label_and_url_for_value(self, value: Any) -> Any:
+        """The object's name and address; as Django's where no batch gave it."""
+        obj = self.referred.find(self.rel.model._default_manager.using(self.db), value)
+        if obj is None:
+            return super().label_and_url_for_value(value)
+        meta = obj._meta
+        try:
+            url = reverse(f"{self.admin_site.name}:{meta.app_label}_{meta.model_name}_change", args=(obj.pk,))
+        except NoReverseMatch:
+            url = ""
+        return Truncator(obj).words(14), url
+
+
+class _Autocomplete(AutocompleteSelect):
+    """A select whose one option is what is chosen, until something is searched for."""
+
+    referred: Referred
+
+    def optgroups(self, name: str, value: Any, attr: Any = None) -> Any:
+        """Django's, of what the request has read or reads for all its forms."""
+        chosen = [self.referred.find(self.choices.queryset, key) for key in value if key]
+        if not chosen or None in chosen:
+            return super().optgroups(name, value, attr)
+        shown = copy(self)
+        shown.choices = _Chosen(self.choices.field, chosen)
+        return AutocompleteSelect.optgroups(shown, name, value, attr)
+
+
+class _Chosen:
+    """In the place of the choices of a select: the field, and a queryset of which Django takes what is chosen."""
+
+    def __init__(self, field: Any, chosen: list[DynamoModel | None]) -> None:
+        self.field = field
+        self.queryset = self
+        self._chosen = chosen
+
+    def using(self, alias: object) -> _Chosen:
+        """Itself."""
+        return self
+
+    def filter(self, **conditions: object) -> list[DynamoModel | None]:
+        """What is chosen, read by the keys that Django asks for."""
+        return self._chosen
+
+
+#: What takes the place of Django's widgets.
+_WIDGETS: dict[type[Widget], type[Widget]] = {ForeignKeyRawIdWidget: _RawKey, AutocompleteSelect: _Autocomplete}
