@@ -39,11 +39,12 @@ class Child:
         stdin: int,
         stdout: int,
         stderr: int,
+        server: str = "",
     ) -> None:
         self.args = [sys.executable, *arguments]
         self.returncode: int | None = None
         self._connection = socket.socket(socket.AF_UNIX)
-        self._connection.connect(address())
+        self._connection.connect(server or address())
         wanted = {"arguments": [*arguments], "cwd": str(cwd), "env": {**env}}
         socket.send_fds(self._connection, [b"+"], [stdin, stdout, stderr])
         self._connection.sendall(json.dumps(wanted).encode() + b"\n")
@@ -80,12 +81,16 @@ class Child:
 class Dialogue:
     """A child that is written to, and read from, line by line."""
 
-    def __init__(self, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], stderr: IO[str]) -> None:
+    def __init__(
+        self, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], stderr: IO[str], server: str = ""
+    ) -> None:
         theirs, ours = os.pipe()
         self.stdin: TextIO = os.fdopen(ours, "w")
         ours, writes = os.pipe()
         self.stdout: TextIO = os.fdopen(ours)
-        self._child = Child(arguments, cwd=cwd, env=env, stdin=theirs, stdout=writes, stderr=stderr.fileno())
+        self._child = Child(
+            arguments, cwd=cwd, env=env, stdin=theirs, stdout=writes, stderr=stderr.fileno(), server=server
+        )
         os.close(theirs)
         os.close(writes)
 
@@ -123,6 +128,7 @@ def run(
     input: str = "",
     timeout: float = SECONDS,
     together: bool = False,
+    server: str = "",
 ) -> subprocess.CompletedProcess[str]:
     """Run ``python`` with these arguments to its end; ``together`` gives what it says and its errors as one text."""
     with (
@@ -133,7 +139,15 @@ def run(
         given.write(input)
         given.seek(0)
         stderr = out if together else err
-        child = Child(arguments, cwd=cwd, env=env, stdin=given.fileno(), stdout=out.fileno(), stderr=stderr.fileno())
+        child = Child(
+            arguments,
+            cwd=cwd,
+            env=env,
+            stdin=given.fileno(),
+            stdout=out.fileno(),
+            stderr=stderr.fileno(),
+            server=server,
+        )
         try:
             code = child.wait(timeout)
         finally:
@@ -141,6 +155,26 @@ def run(
         out.seek(0)
         err.seek(0)
         return subprocess.CompletedProcess(child.args, code, out.read(), err.read())
+
+
+class Prepared:
+    """A server whose children find the apps of a project imported, as long as their settings install the same ones.
+
+    What the project wrote itself is imported by each child from its own folder, and so are its settings.
+    """
+
+    def __init__(self, project: Path, settings: str) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="children")
+        self.address = f"{self._folder.name}/socket"
+        command = ["-m", "tests.children.server", self.address, settings]
+        known = {name: value for name, value in os.environ.items() if not name.startswith(("DJANGO_", "PYTEST_"))}
+        self._process = Dialogue(command, cwd=project, env={**known, "PYTHONPATH": str(ROOT)}, stderr=sys.__stderr__)
+        assert self._process.answer() == "ready\n", "The server of children did not start: see its error."
+
+    def end(self) -> None:
+        """Let it end; children that run go on."""
+        self._process.close()
+        self._folder.cleanup()
 
 
 class _Server:

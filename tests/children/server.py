@@ -1,10 +1,15 @@
-"""Forks children that have imported what most of them need: see ``tests.children``. Started with a socket's address."""
+"""Forks children that have imported what most of them need: see ``tests.children``. Started with a socket's address.
+
+A second argument is a settings module of a project, which is the current folder: children find the apps imported that
+the project did not write itself.
+"""
 
 from __future__ import annotations
 
 import atexit
 import gc
 import importlib
+import io
 import json
 import os
 import runpy
@@ -13,6 +18,7 @@ import signal
 import socket
 import sys
 import threading
+import tokenize
 import traceback
 import types
 from contextlib import suppress
@@ -107,14 +113,36 @@ MODULES = (
 )
 
 
+#: What projects with the apps of this repository import besides, once they have settings; no further model among it.
+OF_PROJECTS = (
+    "accounts.backends",
+    "accounts.checks",
+    "django.contrib.auth.middleware",
+    "django.contrib.auth.views",
+    "django.contrib.contenttypes.views",
+    "django.contrib.sessions.backends.db",
+    "dynamo_single.admin.jobs.models",
+    "dynamo_single.admin.jobs.views",
+    "dynamo_single.admin.log",
+    "dynamo_single.checks.models",
+    "dynamo_single.checks.single_key",
+)
+
+
 def main() -> NoReturn:
     """Answer until nobody can ask any more, which is when the standard input is closed."""
+    address, *projects = sys.argv[1:]
     for name in MODULES:
         importlib.import_module(name)
+    # Made once in a process when it is first used, and the same in each.
+    importlib.import_module("dynamo_single.table.direct.sessions")._handlers()
+    list(tokenize.generate_tokens(io.StringIO("1").readline))
+    for settings in projects:
+        _prepare(settings)
     configured = importlib.import_module("django.conf").settings.configured
     assert not configured, "A child would have the settings of the server."
     listener = socket.socket(socket.AF_UNIX)
-    listener.bind(sys.argv[1])
+    listener.bind(address)
     listener.listen()
     gc.collect()
     gc.freeze()
@@ -124,6 +152,41 @@ def main() -> NoReturn:
     wanted = _serve(listener)
     # From here on this is a child.
     _become(wanted)
+
+
+def _prepare(settings: str) -> None:
+    """Import the apps that a project has installed, and forget the project: a child begins with its own settings.
+
+    Nothing is ``ready()`` here. A child fills the registry of apps from its settings, as a new interpreter does, and
+    finds the modules of models and of the admin that were imported.
+    """
+    registry = importlib.import_module("django.apps.registry")
+    conf = importlib.import_module("django.conf")
+    installed = importlib.import_module(settings).INSTALLED_APPS
+    os.environ["DJANGO_SETTINGS_MODULE"] = settings
+    configs = [registry.AppConfig.create(name) for name in installed]
+    for config in configs:
+        config.ready = lambda: None
+    registry.apps.populate(configs)
+    for name in OF_PROJECTS:
+        importlib.import_module(name)
+    importlib.import_module("django.contrib.admin").autodiscover()
+    # From here on it is forgotten: first what was made of its settings.
+    changed = importlib.import_module("django.core.signals").setting_changed
+    for name in filter(str.isupper, dir(conf.settings)):
+        changed.send(sender=None, setting=name, value=getattr(conf.settings, name), enter=False)
+    here = f"{Path.cwd()}{os.sep}"
+    own = [name for name, module in sys.modules.items() if (getattr(module, "__file__", None) or "").startswith(here)]
+    for name in own:
+        del sys.modules[name]
+    for config in configs:
+        models = config.module.__name__ in own and registry.apps.all_models.pop(config.label)
+        assert not models, f"{config.label} has models of its own, which children would know."
+    registry.apps.app_configs.clear()
+    registry.apps.apps_ready = registry.apps.models_ready = registry.apps.ready = registry.apps.loading = False
+    registry.apps.ready_event.clear()
+    registry.apps.clear_cache()
+    conf.settings._wrapped = conf.empty
 
 
 def _serve(listener: socket.socket) -> dict[str, Any]:
@@ -181,7 +244,7 @@ def _tell(running: dict[int, socket.socket]) -> None:
 
 def _become(wanted: dict[str, Any]) -> NoReturn:
     """Be what Python would be that was started with this command line, folder and environment."""
-    inherited = {"", str(Path(__file__).parent), *os.environ.get("PYTHONPATH", "").split(os.pathsep)}
+    inherited = {"", str(Path(__file__).parent), str(Path.cwd()), *os.environ.get("PYTHONPATH", "").split(os.pathsep)}
     os.environ.clear()
     os.environ.update(wanted["env"])
     os.chdir(wanted["cwd"])

@@ -38,6 +38,8 @@ class Project:
 
     root: Path
     endpoint_url: str
+    #: The server that forks its processes, if not the one of all tests.
+    server: str = ""
     mistakes: list[str] = field(default_factory=list)
     _session: children.Dialogue | None = None
 
@@ -111,7 +113,12 @@ class Project:
             return  # the harness made it, from the same command
         self.close()
         child = children.run(
-            [*command, *words[1:]], cwd=self.root, env=environment, timeout=COMMAND_SECONDS, together=True
+            [*command, *words[1:]],
+            cwd=self.root,
+            env=environment,
+            timeout=COMMAND_SECONDS,
+            together=True,
+            server=self.server,
         )
         got = "\n".join(each.rstrip() for each in child.stdout.rstrip().splitlines())
         if expected and not matches(expected, got):
@@ -141,7 +148,9 @@ class Project:
     def _start(self) -> children.Dialogue:
         with self._log.open("w") as log:
             session = ["-m", "tests.docs.session"]
-            self._session = children.Dialogue(session, cwd=self.root, env=self.environment, stderr=log)
+            self._session = children.Dialogue(
+                session, cwd=self.root, env=self.environment, stderr=log, server=self.server
+            )
         return self._session
 
     def close(self) -> None:
@@ -159,8 +168,8 @@ class Project:
         self.close()
 
 
-def make(template: Path, target: Path, endpoint_url: str) -> Project:
-    """A project like the template, on an engine."""
+def make(template: Path, target: Path, endpoint_url: str, server: str = "") -> Project:
+    """A project like the template, on an engine; ``server`` forks its processes, if another than that of all tests."""
     shutil.copytree(template, target)
     # Where npm would put the engine.
     (target / "node_modules").symlink_to(ROOT / "node_modules")
@@ -171,7 +180,7 @@ def make(template: Path, target: Path, endpoint_url: str) -> Project:
     (installed / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {declared['name']}\nVersion: 0\n")
     plugins = [f"{name} = {module}" for name, module in declared["entry-points"]["pytest11"].items()]
     (installed / "entry_points.txt").write_text("\n".join(["[pytest11]", *plugins]))
-    return Project(target, endpoint_url)
+    return Project(target, endpoint_url, server)
 
 
 def start(directory: Path, *, app: str = "") -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from dynamo_single.engines import LocalEngine, find_engine
+from tests import children
 from tests.docs import pages, project
 from tests.docs.pages import ROOT, Block
 
@@ -35,6 +37,14 @@ def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {"new": new, "ready": ready}
 
 
+@pytest.fixture(scope="session")
+def prepared(templates: dict[str, Path]) -> Iterator[str]:
+    """The server for pages that install the apps of the ready project."""
+    server = children.Prepared(templates["ready"], "mysite.settings")
+    yield server.address
+    server.end()
+
+
 def starts_from(blocks: list[Block]) -> str:
     """A page that configures the table itself starts from a new project, and every other one from a ready one."""
     own = any(block.path == SETTINGS and "DYNAMO_SINGLE = " in block.text for block in blocks)
@@ -42,14 +52,22 @@ def starts_from(blocks: list[Block]) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_the_blocks_of_a_page_do_what_the_page_says(page: Path, templates: dict[str, Path], tmp_path: Path) -> None:
+def test_the_blocks_of_a_page_do_what_the_page_says(
+    page: Path, templates: dict[str, Path], prepared: str, tmp_path: Path
+) -> None:
     """Files are written, Python and commands are run in order, and what they give is what stands below them."""
     blocks = pages.blocks(page)
     if all(block.language == "text" for block in blocks):
         return
+    own_settings = any(block.path == SETTINGS for block in blocks)
     with (
         LocalEngine(find_engine(ROOT)) as engine,
-        project.make(templates[starts_from(blocks)], tmp_path / "mysite", engine.endpoint_url) as scratch,
+        project.make(
+            templates[starts_from(blocks)],
+            tmp_path / "mysite",
+            engine.endpoint_url,
+            server="" if own_settings else prepared,
+        ) as scratch,
     ):
         for block in blocks:
             scratch.run(block)
@@ -93,9 +111,9 @@ def block_of(text: str, language: str) -> Block:
 
 
 @pytest.fixture
-def scratch(templates: dict[str, Path], tmp_path: Path, engine_url: str) -> project.Project:
+def scratch(templates: dict[str, Path], prepared: str, tmp_path: Path, engine_url: str) -> project.Project:
     """A ready project."""
-    return project.make(templates["ready"], tmp_path / "mysite", engine_url)
+    return project.make(templates["ready"], tmp_path / "mysite", engine_url, prepared)
 
 
 @pytest.fixture(scope="module")

@@ -65,3 +65,98 @@ def test_a_child_that_takes_too_long_is_ended(tmp_path: Path) -> None:
         running = children.Dialogue(["-c", "input()"], cwd=tmp_path, env=ENVIRONMENT, stderr=log)
     running.kill()
     assert running.close() == -9
+
+
+SETTINGS = """
+import os
+from pathlib import Path
+
+BASE_DIR = Path(__file__).resolve().parent
+SECRET_KEY = os.environ.get("ONE", "0")
+DATABASES = {"default": {"ENGINE": "dynamo_single.backend"}}
+DYNAMO_SINGLE = {"default": f"dynamodb://127.0.0.1:800{SECRET_KEY}/notes?region=us-east-1"}
+INSTALLED_APPS = [
+    "dynamo_single.admin.apps.DynamoAdminConfig",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.messages",
+    "dynamo_single",
+    "accounts",
+    "own",
+]
+AUTH_USER_MODEL = "accounts.User"
+ROOT_URLCONF = "own.urls"
+"""
+
+#: What a process of a project knows once it is set up.
+KNOWN = """
+import django
+from django.apps import apps
+
+assert not apps.ready
+django.setup()
+from django.conf import settings
+from django.contrib.admin import site
+from django.contrib.auth import get_user_model
+from django.core import checks, signals
+from django.db.models import signals as of_models
+from django.urls import reverse
+from dynamo_single.orm.schema import registry
+from dynamo_single.table import get_table
+
+print(settings.SECRET_KEY, settings.BASE_DIR, get_table().settings)
+print([config.label for config in apps.get_app_configs()], get_user_model())
+print([model._meta.label for model in apps.get_models()], sorted(map(str, apps.all_models["own"])))
+print(sorted(model._meta.label for model in registry.all_models()))
+print(sorted(model._meta.label for model in site._registry), reverse("admin:own_thing_changelist"))
+print(sorted(f"{each.__module__}.{each.__name__}" for each in checks.registry.registry.get_checks(True)))
+print([len(each.receivers) for each in (of_models.post_migrate, of_models.class_prepared, signals.setting_changed)])
+print([str(each) for each in checks.run_checks()])
+"""
+
+
+MODEL = """
+
+class {0}(models.Model):
+    thing_id = models.IdAttribute()
+
+    class Keys:
+        primary = models.Key("{0}#{{thing_id}}", "#METADATA")
+        everything = models.IndexKey("gs1", "{0}", "{{thing_id}}")
+"""
+
+
+ADMIN = """
+from django.contrib import admin
+from dynamo_single.admin import DynamoModelAdmin
+from own.models import {0}
+
+admin.site.register({0}, DynamoModelAdmin)
+"""
+
+
+def project(folder: Path, *names: str) -> Path:
+    """A project with an app of its own that has these models."""
+    app = folder / "own"
+    app.mkdir(parents=True)
+    (app / "__init__.py").touch()
+    (app / "settings.py").write_text(SETTINGS)
+    routes = "urlpatterns = [path('admin/', admin.site.urls)]"
+    (app / "urls.py").write_text(f"from django.contrib import admin\nfrom django.urls import path\n\n{routes}\n")
+    (app / "models.py").write_text("from dynamo_single import models\n" + "".join(map(MODEL.format, names)))
+    (app / "admin.py").write_text("".join(map(ADMIN.format, names)))
+    return folder
+
+
+def test_children_of_a_prepared_server_know_what_others_know(tmp_path: Path) -> None:
+    """Settings, apps, models, the admin, checks and receivers are those of their own project, each once."""
+    prepared = children.Prepared(project(tmp_path / "first"), "own.settings")
+    there = project(tmp_path / "second", "Thing")
+    environment = {**ENVIRONMENT, "DJANGO_SETTINGS_MODULE": "own.settings", "PYTHONPATH": str(children.ROOT)}
+    of_all, of_prepared = [
+        children.run(["-c", KNOWN], cwd=there, env=environment, server=server, together=True).stdout
+        for server in ("", prepared.address)
+    ]
+    prepared.end()
+    assert "own.Thing" in of_all
+    assert of_prepared == of_all
