@@ -19,8 +19,9 @@ from hypothesis import settings
 
 from dynamo_single.engines import DYNOXIDE, available_engines
 from dynamo_single.table import SentRequest, Table, capture_requests
-from dynamo_single.testing import local_engine, setup_table
+from dynamo_single.testing import local_engine
 from tests.deep import IS_DEEP, examples
+from tests.ready import count_changes, table_ready
 
 # Some machines forbid Python to keep what it compiled: every process of the tests would compile Django again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -145,6 +146,7 @@ def engine() -> Iterator[Table]:
     """A local engine, in memory, and ``DYNAMO_SINGLE`` pointing at it until the session ends."""
     chosen = next((each for each in available_engines(ROOT) if each.name == ENGINE), None)
     assert chosen is not None, f"{ENGINE} is not installed: `make test` installs Dynoxide."
+    count_changes()
     with local_engine(engine=chosen) as table:
         yield table
 
@@ -152,7 +154,7 @@ def engine() -> Iterator[Table]:
 @pytest.fixture
 def table(engine: Table) -> Table:
     """The default table, set up and empty."""
-    return setup_table()
+    return table_ready()
 
 
 @pytest.fixture

@@ -24,6 +24,8 @@ from dynamo_single.table.table import Table
 T = TypeVar("T")
 #: The items of a table by their keys.
 Contents = Mapping[tuple[str, str], Item]
+#: What emptying a table reads of its items.
+_KEYS = f"{names.PARTITION_KEY}, {names.SORT_KEY}"
 
 
 def read(table: Table) -> Contents:
@@ -43,7 +45,7 @@ def empty(table: Table, *, most: int) -> bool:
     """Delete what the table holds, unless that are more items; whether it is empty now."""
 
     def work() -> bool:
-        found = table.send(Request("Scan", {"ConsistentRead": True, "Limit": most + 1}))
+        found = table.send(Request("Scan", {"ConsistentRead": True, "Limit": most + 1, "ProjectionExpression": _KEYS}))
         if found.get("LastEvaluatedKey") or found["Count"] > most:
             return False
         _write(table, [{"DeleteRequest": {"Key": _named(_key(item))}} for item in found["Items"]])

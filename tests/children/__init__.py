@@ -30,6 +30,9 @@ SECONDS = 120 if "TEST_PATIENCE" not in os.environ else 7200
 class Child:
     """A process that was forked by the server: a part of what ``subprocess.Popen`` is, for ``python`` command lines."""
 
+    #: How many this process has asked for.
+    started = 0
+
     def __init__(
         self,
         arguments: Sequence[str],
@@ -43,6 +46,7 @@ class Child:
     ) -> None:
         self.args = [sys.executable, *arguments]
         self.returncode: int | None = None
+        Child.started += 1
         self._connection = socket.socket(socket.AF_UNIX)
         self._connection.connect(server or address())
         wanted = {"arguments": [*arguments], "cwd": str(cwd), "env": {**env}}

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from dynamo_single.cache import DynamoCache
-from dynamo_single.testing import capture_requests, setup_table
+from dynamo_single.testing import capture_requests
 from tests.contract.model.awaiting import awaited, gathering
+from tests.ready import table_ready
 
 CALLS = 20
 pytestmark = pytest.mark.usefixtures("table")
@@ -41,7 +42,7 @@ CALLED: dict[str, tuple[str, Callable[[int], tuple[Any, ...]]]] = {
 
 def fill(cache: Any) -> None:
     """A value for each call."""
-    setup_table()
+    table_ready()
     cache.set_many({f"k{number}": number for number in range(CALLS)})
 
 

@@ -16,11 +16,12 @@ from django.db.models import Count, Max, Model, Prefetch
 from dynamo_single.isolation import contents
 from dynamo_single.orm.results.pages import Page
 from dynamo_single.table import Table
-from dynamo_single.testing import capture_requests, setup_table
+from dynamo_single.testing import capture_requests
 from project.directory.models import Company, Office, Person
 from tests.catalog.boards import Board, Note
 from tests.contract.model.awaiting import awaited, gathering, result
 from tests.deep import examples
+from tests.ready import table_ready
 
 CALLS = examples(8, 20)
 
@@ -99,7 +100,7 @@ def kept(model: Any, pk: str) -> Any:
 @pytest.fixture(scope="module")
 def filled(engine: Table) -> Filled:
     """For each call a company with two people and an office, one in the trash, one alone, and a board with a note."""
-    table = setup_table()
+    table = table_ready()
     made: list[Any] = []
     for n in range(CALLS):
         made += [Company(company_id=f"{kind}{n}", name=f"{kind} {n}") for kind in ("c", "e", "t")]

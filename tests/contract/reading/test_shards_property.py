@@ -17,9 +17,10 @@ from dynamo_single.orm.filled import growth, knowledge
 from dynamo_single.orm.filled.knowledge import LEAD
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import Table
-from dynamo_single.testing import frozen_time, setup_table
+from dynamo_single.testing import frozen_time
 from tests.catalog.service import Visit
 from tests.deep import examples
+from tests.ready import table_ready
 
 EXAMPLES = examples(30, 300, "SHARDS_EXAMPLES")
 
@@ -118,7 +119,7 @@ class History:
 @given(history=HISTORY)
 def test_shards_are_like_one_list(table: Table, history: dict[str, Any]) -> None:
     """In order, nothing twice, nothing lost, and one object of an identity, whatever is done between two pages."""
-    setup_table()
+    table_ready()
     with frozen_time(BEGINNING) as clock:
         known = History(table, clock)
         if history["first"] is not None:

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from dynamo_single.exceptions import AlreadyExists, ObjectMissing, ParentInTrash, StaleObject, UniqueViolation
-from dynamo_single.testing import setup_table
 from tests.catalog.library import Aisle, Volume
 from tests.contract.robustness.machine_world import (
     AISLES,
@@ -29,6 +28,7 @@ from tests.contract.robustness.machine_world import (
     is_stale,
     outcome,
 )
+from tests.ready import table_ready
 
 
 class VolumeSteps(RuleBasedStateMachine):
@@ -36,7 +36,7 @@ class VolumeSteps(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        setup_table()
+        table_ready()
         self.world = World()
         self.objects: list[Any] = []
         self.deletions = 0

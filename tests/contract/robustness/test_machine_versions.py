@@ -11,7 +11,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from dynamo_single.exceptions import AlreadyExists, ObjectMissing, StaleObject, UniqueViolation
 from dynamo_single.table import Table
-from dynamo_single.testing import setup_table
 from dynamo_single.verification import verify
 from tests.catalog.library import Ledgered
 from tests.contract.robustness.machine_world import (
@@ -26,6 +25,7 @@ from tests.contract.robustness.machine_world import (
     is_stale,
     outcome,
 )
+from tests.ready import table_ready
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Versions(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        setup_table()
+        table_ready()
         self.world: dict[int, Counted] = {}
         self.objects: list[Any] = []
 

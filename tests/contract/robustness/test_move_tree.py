@@ -13,7 +13,7 @@ from dynamo_single import transactions
 from dynamo_single.exceptions import AlreadyExists, NotSupported, StaleObject
 from dynamo_single.table import Table, capture_requests, get_table
 from dynamo_single.table.limits import MAX_ACTIONS
-from dynamo_single.testing import assert_requests, intercept, setup_table
+from dynamo_single.testing import assert_requests, intercept
 from dynamo_single.verification import verify
 from tests.catalog.chat import ChatChannel, ChatMembership, ChatServer, ChatUser
 from tests.catalog.clubs import Bee, Club, Guest, Hive, Player, Team, Trophy
@@ -35,6 +35,7 @@ from tests.contract.clubs import club, items
 from tests.contract.robustness.crashing import ROOM
 from tests.contract.robustness.test_cascade_crashes import MANY, Crash, crash, put_back
 from tests.contract.tables import assert_consistent
+from tests.ready import table_ready
 
 pytestmark = pytest.mark.usefixtures("table", "small_transactions")
 #: Children of a family that is moved by one transaction.
@@ -67,7 +68,7 @@ def wanted(table: Table, make: Callable[[], None]) -> dict[tuple[str, str], dict
     """What the table holds if something is made in it and nothing else; it is empty then."""
     make()
     found = plain(table)
-    setup_table()
+    table_ready()
     return found
 
 
@@ -168,7 +169,7 @@ def test_a_block_that_is_too_small_for_it_is_refused(table: Table) -> None:
 def test_nothing_moves_to_where_another_one_is(table: Table) -> None:
     """Neither a small family nor a large one, and the object in memory is as it was."""
     for players in (FEW, MANY):
-        setup_table()
+        table_ready()
         club(players)
         Club.objects.create(club_id="d", name="other")
         before, root = items(table), Club.objects.get(pk="c")

@@ -13,8 +13,9 @@ from django.contrib.sessions.backends.base import UpdateError
 from django.test import override_settings
 
 from dynamo_single import cached_sessions, sessions
-from dynamo_single.testing import capture_requests, setup_table
+from dynamo_single.testing import capture_requests
 from tests.contract.model.awaiting import awaited, gathering
+from tests.ready import table_ready
 
 CALLS = 20
 pytestmark = pytest.mark.usefixtures("table")
@@ -31,7 +32,7 @@ def key(number: int) -> str:
 
 def fill() -> None:
     """A session for each call."""
-    setup_table()
+    table_ready()
     for number in range(CALLS):
         store: Any = sessions.SessionStore()
         store["number"] = number

@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from dynamo_single import counters, models, transactions
 from dynamo_single.exceptions import KeyNotFilled, NoAccessPattern, NotSupported, StaleObject
 from dynamo_single.table import Request, Table
-from dynamo_single.testing import assert_requests, capture_requests, setup_table
+from dynamo_single.testing import assert_requests, capture_requests
 from dynamo_single.verification import repair, verify
 from tests.catalog.queues import Alarm, Dispatch, Foreman, Patrol
 from tests.contract.racing import before_write
 from tests.contract.tables import assert_consistent, everything
 from tests.deep import examples
+from tests.ready import table_ready
 from tests.unit.declaring import declare, forgotten, messages
 
 pytestmark = pytest.mark.usefixtures("table")
@@ -249,7 +250,7 @@ def write(how: str, pk: str, values: dict[str, Any], stale: dict[str, Any]) -> N
 @given(st.lists(WRITES, min_size=1, max_size=8))
 def test_the_index_holds_what_meets_the_condition_after_any_writes(table: Table, writes: list[Any]) -> None:
     """Also by objects that were read before others wrote."""
-    setup_table()
+    table_ready()
     stale = {pk: Dispatch.objects.create(dispatch_id=pk, rank=4) for pk in ("a", "b")}
     for how, pk, values in writes:
         write(how, pk, values, stale)

@@ -11,10 +11,11 @@ from django.db.models.signals import post_delete
 
 from dynamo_single.exceptions import StaleObject
 from dynamo_single.table import Table
-from dynamo_single.testing import assert_requests, frozen_time, setup_table
+from dynamo_single.testing import assert_requests, frozen_time
 from project.directory.models import Company, Person
 from tests.catalog.models import Firm, Member, Sample
 from tests.contract.tables import stored
+from tests.ready import table_ready
 
 pytestmark = pytest.mark.usefixtures("people")
 
@@ -85,11 +86,11 @@ def test_a_write_leaves_the_table_as_that_of_a_whole_object_does(
 ) -> None:
     """One GetItem is sent first, none if nothing was set; items, keys and claims are what a whole object leaves."""
     with frozen_time(datetime(2030, 1, 1, tzinfo=UTC)):
-        setup_table()
+        table_ready()
         fill()
         write(query.get())
         expected = stored(table)
-        setup_table()
+        table_ready()
         fill()
         partial = query.only("name").get()
         with assert_requests(operations):

@@ -18,10 +18,11 @@ from dynamo_single.exceptions import AlreadyExists, InvalidValue
 from dynamo_single.orm.filled import growth, knowledge
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import Table
-from dynamo_single.testing import frozen_time, moved_time, setup_table
+from dynamo_single.testing import frozen_time, moved_time
 from tests.catalog.service import Visit
 from tests.contract.tables import everything
 from tests.deep import examples
+from tests.ready import table_ready
 
 EXAMPLES = examples(30, 300, "SHARDS_EXAMPLES")
 
@@ -121,7 +122,7 @@ def test_an_identity_has_one_object_whichever_process_makes_it(
     table: Table, skews: list[int], steps: list[tuple[Any, ...]]
 ) -> None:
     """And everybody finds it: by its identity, by its time, and in the order of all."""
-    setup_table()
+    table_ready()
     with frozen_time(BEGINNING) as time:
         life = Life(table, skews, time)
         for name, *arguments in steps:
