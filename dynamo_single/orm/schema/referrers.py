@@ -59,11 +59,20 @@ def referrers(model: type[DynamoModel], on_delete: object) -> tuple[Children, ..
 @lru_cache(maxsize=1024)
 def _by_handler(model: type[DynamoModel], generation: int) -> dict[object, tuple[Children, ...]]:
     found: dict[object, tuple[Children, ...]] = {}
+    for holder, field in _by_target(generation).get(model, ()):
+        if holder._options.alias == model._options.alias:
+            on_delete = field.remote_field.on_delete
+            found[on_delete] = (*found.get(on_delete, ()), Referrers(model, field))
+    return found
+
+
+@lru_cache(maxsize=1)
+def _by_target(generation: int) -> dict[type[DynamoModel], list[tuple[type[DynamoModel], Any]]]:
+    """The references to each model, with the models that have them: looked for once, and not for each model again."""
+    found: dict[type[DynamoModel], list[tuple[type[DynamoModel], Any]]] = {}
     for holder in registry.all_models():
         for field in references(holder):
-            on_delete, target = field.remote_field.on_delete, field.related_model
-            if target._meta.concrete_model is model and holder._options.alias == model._options.alias:
-                found[on_delete] = (*found.get(on_delete, ()), Referrers(model, field))
+            found.setdefault(field.related_model._meta.concrete_model, []).append((holder, field))
     return found
 
 
