@@ -23,6 +23,7 @@ from django.utils.text import capfirst
 from dynamo_single.admin import content_types, in_trash, trash
 from dynamo_single.admin.binary import ShowsBinary
 from dynamo_single.admin.editing import versions
+from dynamo_single.admin.editing.landing import LandsSomewhere
 from dynamo_single.admin.editing.merging import MergesEdits
 from dynamo_single.admin.editing.rows import HasRows
 from dynamo_single.admin.editing.saving import SavesAtOnce
@@ -66,6 +67,7 @@ class DynamoModelAdmin(
     RunsInBatches,
     ShowsTrash,
     SavesAtOnce,
+    LandsSomewhere,
     ShowsBinary,
     MergesEdits,
     ShowsUnknown,
