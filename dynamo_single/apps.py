@@ -42,6 +42,7 @@ _CHECKS: Final = {
     "settings.check_names": checks.Tags.security,
     "settings.check_session_engine": checks.Tags.security,
     "settings.check_user_model": checks.Tags.models,
+    "sql_models.check_sql_models": checks.Tags.models,
     "sql_references.check_references_from_sql": checks.Tags.models,
 }
 

@@ -24,8 +24,8 @@ _WAYS_OUT: Final = {
     "auth.User": "Set AUTH_USER_MODEL to a user model that is stored in DynamoDB",
     "contenttypes.ContentType": "Name a model by its label, and register it with DynamoModelAdmin",
     "sessions.Session": "Set SESSION_ENGINE = 'dynamo_single.sessions'",
+    "sites.Site": "Leave django.contrib.sites out of INSTALLED_APPS: get_current_site() gives the request's host then",
 }
-_GENERAL_WAY_OUT: Final = "Keep this data in a model of dynamo_single.models"
 
 
 class CommandRefused(NotSupported, CommandError):
@@ -40,12 +40,16 @@ def query_refused(model: type[Model], action: str, alias: str) -> NotSupported:
             f"Cannot {action} {label} in this way: Django tried to turn it into SQL for DATABASES['{alias}'], but "
             f"{label} is stored in DynamoDB. Use the methods of {model.__name__}.objects, which send DynamoDB requests."
         )
-    way_out = _WAYS_OUT.get(label, _GENERAL_WAY_OUT)
     return NotSupported(
         f"Cannot {action} {label}: it is a model for an SQL database, and this project has none "
-        f"(DATABASES['{alias}'] is {ENGINE}). {way_out}, or add an SQL database to DATABASES and send {label} "
+        f"(DATABASES['{alias}'] is {ENGINE}). {way_out(model)}, or add an SQL database to DATABASES and send {label} "
         "to it with DATABASE_ROUTERS."
     )
+
+
+def way_out(model: type[Model]) -> str:
+    """What to do in the place of asking an SQL model, as the beginning of a sentence."""
+    return _WAYS_OUT.get(model._meta.label, "Keep this data in a model of dynamo_single.models")
 
 
 def condition_refused(alias: str) -> ConfigurationError:

@@ -111,7 +111,7 @@ print(sorted(model._meta.label for model in registry.all_models()))
 print(sorted(model._meta.label for model in site._registry), reverse("admin:own_thing_changelist"))
 print(sorted(f"{each.__module__}.{each.__name__}" for each in checks.registry.registry.get_checks(True)))
 print([len(each.receivers) for each in (of_models.post_migrate, of_models.class_prepared, signals.setting_changed)])
-print([str(each) for each in checks.run_checks()])
+print(sorted(str(each) for each in checks.run_checks()))
 """
 
 

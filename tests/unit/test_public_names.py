@@ -92,6 +92,7 @@ CHECKS = {
     *(f"dynamo_single.W90{number}" for number in range(1, 10)),
     "dynamo_single.W910",
     "dynamo_single.W911",
+    "dynamo_single.W912",
     "dynamo_single.E031",
     "dynamo_single.E032",
     "dynamo_single.E033",
