@@ -11,6 +11,7 @@ import atexit
 import contextlib
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -204,6 +205,11 @@ class _Server:
         """Let the server end, which it does when it has nobody who could ask it."""
         self._process.communicate(timeout=SECONDS)
         self._folder.cleanup()
+
+
+def interpreter() -> str:
+    """A command that takes the options of ``python -c`` or ``-m``, and is carried out by a child."""
+    return shlex.join([sys.executable, "-IS", str(Path(__file__).with_name("ask.py")), address()])
 
 
 _servers: dict[int, _Server] = {}

@@ -4,3 +4,5 @@ from tests.deep import examples
 
 #: How many tests write the same keys.
 MANY = examples(60, 200)
+#: How many of them each of eight test classes has.
+OF_A_CLASS = examples(8, 25)

@@ -1,9 +1,10 @@
-"""Two hundred tests that write the same keys, in eight classes; a parallel run deals classes out to its processes."""
+"""Tests that write the same keys, in eight classes: a parallel run deals classes out to its processes."""
 
 from __future__ import annotations
 
 from django.test import TestCase
 
+from tests.isolated_project import OF_A_CLASS
 from tests.isolated_project.notes.models import Note
 
 
@@ -16,5 +17,5 @@ def _write(test: TestCase) -> None:
 for _number in range(8):
     _name = f"SameKeys{_number}"
     globals()[_name] = type(
-        _name, (TestCase,), {f"test_{number}": _write for number in range(25)} | {"__module__": __name__}
+        _name, (TestCase,), {f"test_{number}": _write for number in range(OF_A_CLASS)} | {"__module__": __name__}
     )

@@ -17,6 +17,8 @@ from tests import children
 
 ROOT = Path(__file__).resolve().parents[3]
 SECONDS = 400
+#: What the pytest of a project loads. Others that are installed here would take as long as its tests.
+PLUGINS = ("no:cacheprovider", "xdist.plugin", "pytest_django.plugin", "dynamo_single.pytest_plugin")
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,10 @@ class Development:
 
     def pytest(self, *arguments: str, settings: str = "settings", **environment: str) -> str:
         """Run pytest with the plugin; what it printed."""
-        fixed = ("-q", "-p", "no:cacheprovider", "-p", "dynamo_single.pytest_plugin", f"--ds={_module(settings)}")
-        return self._run("pytest", *fixed, *arguments, settings=settings, **environment)
+        named = [part for plugin in PLUGINS for part in ("-p", plugin)]
+        fixed = ("-q", "--noconftest", *named, f"--ds={_module(settings)}")
+        only = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+        return self._run("pytest", *fixed, *arguments, settings=settings, **only, **environment)
 
     def _run(self, program: str, *arguments: str, settings: str, typed: str = "", **environment: str) -> str:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "DYNAMO_"))}

@@ -8,6 +8,7 @@ from importlib import import_module
 
 import pytest
 
+from tests import children
 from tests.contract.isolation.runs import ROOT, Development, development
 from tests.deep import deep
 from tests.isolated_project import MANY
@@ -23,12 +24,18 @@ def running() -> Iterator[Development]:
         yield found
 
 
+def processes(workers: str) -> list[str]:
+    """The options for as many processes; an interpreter of its own takes each longer to start than the tests take."""
+    number, _, forked = workers.partition(" ")
+    return ["--dist", "load", "--tx", f"{number}*popen//python={children.interpreter()}"] if forked else ["-n", number]
+
+
 @pytest.mark.parametrize(
     ("settings", "workers"),
     [
         pytest.param("settings", "4", marks=deep),
         pytest.param("settings_sql", "4", marks=deep),
-        ("settings", "2"),
+        ("settings", "2 forked"),
         ("settings", "0"),
         ("settings_sql", "0"),
     ],
@@ -36,19 +43,20 @@ def running() -> Iterator[Development]:
 def test_many_tests_write_the_same_keys(running: Development, settings: str, workers: str) -> None:
     """Each test finds its table empty, and the development table and the engine are as before."""
     before = running.state()
-    said = running.pytest("-n", workers, FUNCTIONS, settings=settings)
+    said = running.pytest(*processes(workers), FUNCTIONS, settings=settings)
     assert f"{MANY + 15} passed" in said
     assert said.endswith("ended with 0"), said
     assert running.state() == before
 
 
 @pytest.mark.parametrize(
-    ("settings", "workers"), [("settings", "0"), ("settings_sql", "2"), pytest.param("settings", "2", marks=deep)]
+    ("settings", "workers"),
+    [("settings", "0"), ("settings_sql", "2 forked"), pytest.param("settings", "2", marks=deep)],
 )
 def test_djangos_classes_run_under_pytest(running: Development, settings: str, workers: str) -> None:
     """Test classes are joined in the same way."""
     before = running.state()
-    said = running.pytest("-n", workers, CLASSES, settings=settings)
+    said = running.pytest(*processes(workers), CLASSES, settings=settings)
     assert "39 passed" in said
     assert said.endswith("ended with 0"), said
     assert running.state() == before
