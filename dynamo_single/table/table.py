@@ -121,8 +121,7 @@ class Table:
             try:
                 return await self.ask(request)
             except _waited_for.get():
-                longest = min(LONGEST_PAUSE, 0.05 * 2**attempt)
-                await flow.pause(random.uniform(0, longest))  # noqa: S311 - jitter is no secret
+                await pause_after(attempt)
         return await self.ask(request)
 
     @async_unsafe("A request would hold up the event loop: use the method's asynchronous twin, or sync_to_async().")
@@ -255,6 +254,12 @@ def _forget(*, setting: str, **kwargs: object) -> None:
 
 # Tests override settings.
 setting_changed.connect(_forget)
+
+
+async def pause_after(attempt: int, longest: float = LONGEST_PAUSE) -> None:
+    """Wait before something is tried again, the longer the more attempts there were, from 0, and up to ``longest``
+    seconds. Nobody waits as long as the others."""
+    await flow.pause(random.uniform(0, min(longest, 0.05 * 2**attempt)))  # noqa: S311 - jitter is no secret
 
 
 @contextmanager

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -10,8 +12,9 @@ import pytest
 from django.db.models import F, Q, UniqueConstraint
 
 from dynamo_single import clock, models
-from dynamo_single.exceptions import UniqueViolation
-from dynamo_single.testing import assert_requests, moved_time
+from dynamo_single.exceptions import StaleObject, UniqueViolation
+from dynamo_single.orm.write import save
+from dynamo_single.testing import assert_requests, intercept, moved_time
 from tests.contract.tables import assert_consistent
 from tests.unit.declaring import declare, forgotten
 
@@ -116,3 +119,71 @@ def test_where_nothing_follows_from_it_an_update_is_one_request() -> None:
         for update in UPDATES:
             with assert_requests(["UpdateItem"]):
                 update(model.objects.filter(pk="1"))
+
+
+@contextmanager
+def others_first(model: Any, times: int) -> Iterator[None]:
+    """Another writer adds ten before each of the first ``times`` writes."""
+    left, theirs = times, False
+
+    def interceptor(operation: str, params: Any) -> None:
+        nonlocal left, theirs
+        if operation == "UpdateItem" and left and not theirs:
+            left, theirs = left - 1, True
+            model.objects.filter(pk="1").update(number=F("number") + 10)
+            theirs = False
+
+    with intercept(interceptor):
+        yield
+    assert left == 0
+
+
+@pytest.fixture
+def paused(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """After which attempts a write waited, which takes no time."""
+    found = list[int]()
+
+    async def waited(attempt: int, longest: float) -> None:
+        found.append(attempt)
+
+    monkeypatch.setattr(save, "pause_after", waited)
+    return found
+
+
+def test_an_update_goes_on_where_another_writer_was_faster(paused: list[int]) -> None:
+    """It reads again and adds to what is there then: at once the first time, and after pauses that become longer."""
+    with forgotten():
+        model = letter(recent())
+        model.objects.create(letter_id="1")
+        mine, theirs = ["GetItem", "UpdateItem"], ["GetItem", "UpdateItem"]
+        # Of each of mine the others' come in between.
+        interrupted = [mine[0], *theirs, mine[1]]
+        with others_first(model, 4), assert_requests([*interrupted * 4, *mine]):
+            assert model.objects.filter(pk="1").update(number=F("number") + 1) == 1
+        assert model.objects.get(pk="1").number == 41
+        assert paused == [0, 1, 2]
+        assert_consistent()
+
+
+def test_an_update_that_others_always_overtake_ends(paused: list[int]) -> None:
+    """After as many attempts as there may be it is an error, and nothing of it is written."""
+    with forgotten():
+        model = letter(recent())
+        model.objects.create(letter_id="1")
+        with others_first(model, save.ATTEMPTS), pytest.raises(StaleObject, match="by another writer") as raised:
+            model.objects.filter(pk="1").update(number=F("number") + 1)
+        assert raised.value.__notes__ == ["It was read and written 20 times, and others were faster each time."]
+        assert model.objects.get(pk="1").number == 200
+        assert len(paused) == 18
+
+
+def test_sums_of_many_writers_at_once_are_exact() -> None:
+    """None is lost, and none is refused."""
+    with forgotten():
+        model = letter(recent())
+        model.objects.create(letter_id="1")
+        with ThreadPoolExecutor(8) as pool:
+            sums = [pool.submit(lambda: model.objects.filter(pk="1").update(number=F("number") + 1)) for _ in range(40)]
+        assert [each.result() for each in sums] == [1] * 40
+        assert model.objects.get(pk="1").number == 40
+        assert_consistent()
