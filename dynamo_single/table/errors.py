@@ -274,8 +274,23 @@ def _reads(operation: str) -> bool:
     return operation in READS or operation.startswith("Describe")
 
 
+def without_credentials(settings: TableSettings, operation: str, cause: str) -> AccessDenied:
+    """No credentials were found, or those that the environment names are not there; nothing was sent."""
+    if settings.endpoint_url is None:
+        local = f"If a local engine is meant, give its address in DYNAMO_SINGLE[{settings.alias!r}]['ENDPOINT_URL']."
+    elif settings.is_local:
+        local = "An engine on this machine needs none as long as the environment names none."
+    else:
+        local = "An engine of your own that checks none takes any text for the last two."
+    return AccessDenied(
+        f"There are no credentials for {settings.place}, so {operation} on {settings.table_name!r} was not sent. Give "
+        "the machine a role, or set the environment variable AWS_PROFILE, or AWS_ACCESS_KEY_ID and "
+        f"AWS_SECRET_ACCESS_KEY. {local} ({cause})"
+    )
+
+
 def access_denied(settings: TableSettings, operation: str, cause: str, *, code: str = "") -> AccessDenied:
-    """The credentials are missing, wrong or too weak."""
+    """The credentials are wrong or too weak."""
     return AccessDenied(
         f"{operation} on {settings.table_name!r} at {settings.place} was not allowed. Credentials come from the AWS "
         f"environment variables, profile or role, and need permission for it. ({cause})",

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from botocore import exceptions as botocore_errors
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
@@ -21,7 +22,9 @@ from botocore.exceptions import (
     HTTPClientError,
     NoCredentialsError,
     PartialCredentialsError,
+    ProfileNotFound,
     ReadTimeoutError,
+    SSOError,
     TokenRetrievalError,
 )
 from botocore.exceptions import ConnectionError as NotConnectedError
@@ -46,7 +49,16 @@ else:
 
 #: What sending raises; ``explained()`` makes an error of ours of each.
 FAILURES = (ClientError, BotoCoreError, ResponseParserError)
-_CREDENTIALS = (NoCredentialsError, PartialCredentialsError, CredentialRetrievalError, TokenRetrievalError)
+_CREDENTIALS = (
+    NoCredentialsError,
+    PartialCredentialsError,
+    CredentialRetrievalError,
+    ProfileNotFound,
+    SSOError,
+    TokenRetrievalError,
+    # Of "aws login", which older releases of botocore do not know.
+    getattr(botocore_errors, "LoginError", NoCredentialsError),
+)
 
 
 def send(
@@ -126,7 +138,7 @@ def explained(
     if isinstance(error, ResponseParserError):
         return errors.no_answer(settings, operation, "it cannot be read")
     if isinstance(error, _CREDENTIALS):
-        return errors.access_denied(settings, operation, str(error))
+        return errors.without_credentials(settings, operation, str(error))
     # Of the errors of a connection that was made, all but ReadTimeoutError derive from HTTPClientError.
     if isinstance(error, (HTTPClientError, NotConnectedError)):
         if isinstance(error, ReadTimeoutError) or not isinstance(error, NotConnectedError):
