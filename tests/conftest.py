@@ -20,6 +20,7 @@ from hypothesis import settings
 from dynamo_single.engines import DYNOXIDE, available_engines
 from dynamo_single.table import SentRequest, Table, capture_requests
 from dynamo_single.testing import local_engine
+from tests import children
 from tests.deep import IS_DEEP, examples
 from tests.ready import count_changes, table_ready
 
@@ -60,8 +61,10 @@ _sites: set[AdminSite] = set()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Name our marks."""
+    """Name our marks, and let all workers have their children forked by one server."""
     config.addinivalue_line("markers", "deep: run by `make test-deep` only")
+    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        os.environ[children.SERVER] = children.address()
     if hasattr(config, "workerinput"):
         atexit.register(end_worker)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,11 +11,16 @@ import pytest
 from benchmarks.all import DRAWN, QUESTIONS, page
 from benchmarks.harness.chart import chart
 from benchmarks.harness.report import CONTROL, OURS, Report, Row, table
+from tests import children
 from tests.deep import IS_DEEP, deep
 
-ROOT = Path(__file__).resolve().parents[2]
 #: Questions that take long at any size: one counts what Python allocates, the others start processes.
 LONG = ("memory", "start", "changelist")
+
+
+def known() -> dict[str, str]:
+    """The environment, but for pytest's settings."""
+    return {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
 
 
 @pytest.fixture(scope="module")
@@ -25,9 +28,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What ``benchmarks.all`` writes; a process of its own, since it takes all objects out of the collector's sight."""
     folder = tmp_path_factory.mktemp("benchmarks")
     asked = [question for question in QUESTIONS if IS_DEEP or question not in LONG]
-    command = (sys.executable, "-m", "benchmarks.all", "--size", "tiny", "--to", str(folder), "--only", *asked)
-    known = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}  # pytest's
-    ended = subprocess.run(command, cwd=ROOT, env=known, capture_output=True, text=True)  # noqa: S603 - a fixed command
+    ended = children.run(["-m", "benchmarks.all", "--size", "tiny", "--to", str(folder), "--only", *asked], env=known())
     assert ended.returncode == 0, ended.stderr
     return folder
 
@@ -77,9 +78,7 @@ def test_a_picture_has_a_bar_for_each_side() -> None:
 
 def test_waiting_for_shards_is_measured() -> None:
     """A row for each question, with what was read for what was given, by the engine and by its answers replayed."""
-    known = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}  # pytest's
-    command = (sys.executable, "-m", "benchmarks.shards.run", "120", "2")
-    ended = subprocess.run(command, cwd=ROOT, env=known, capture_output=True, text=True)  # noqa: S603 - a fixed command
+    ended = children.run(["-m", "benchmarks.shards.run", "120", "2"], env=known())
     assert ended.returncode == 0, ended.stderr
     lines = ended.stdout.splitlines()
     assert [line.rpartition(", ")[2] for line in lines[::6]] == ["answered by the engine", "answers replayed"]

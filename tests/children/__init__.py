@@ -1,6 +1,6 @@
 """Child processes of the tests that begin with everything imported: Python, Django and this app take most of a second.
 
-A server for each worker of the tests imports them once, and forks for every child. What a child does from there on is
+A server for all workers of the tests imports them once, and forks for every child. What a child does from there on is
 what a new interpreter would do with the same command line, folder and environment: read the settings, set Django up.
 Tests of starting up, and of the demo that runs, start interpreters of their own.
 """
@@ -44,13 +44,14 @@ class Child:
         stdout: int,
         stderr: int,
         server: str = "",
+        start_new_session: bool = False,
     ) -> None:
         self.args = [sys.executable, *arguments]
         self.returncode: int | None = None
         Child.started += 1
         self._connection = socket.socket(socket.AF_UNIX)
         self._connection.connect(server or address())
-        wanted = {"arguments": [*arguments], "cwd": str(cwd), "env": {**env}}
+        wanted = {"arguments": [*arguments], "cwd": str(cwd), "env": {**env}, "session": start_new_session}
         socket.send_fds(self._connection, [b"+"], [stdin, stdout, stderr])
         self._connection.sendall(json.dumps(wanted).encode() + b"\n")
         self.pid = self._number()
@@ -64,6 +65,12 @@ class Child:
             except TimeoutError:
                 raise subprocess.TimeoutExpired(self.args, timeout) from None
             self._connection.close()
+        return self.returncode
+
+    def poll(self) -> int | None:
+        """Its exit code, if it has ended."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.wait(0.001)
         return self.returncode
 
     def _number(self) -> int:

@@ -132,6 +132,11 @@ OF_PROJECTS = (
 def main() -> NoReturn:
     """Answer until nobody can ask any more, which is when the standard input is closed."""
     address, *projects = sys.argv[1:]
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(address)
+    listener.listen()
+    # Who asks from here on waits until the rest is imported.
+    print("ready", flush=True)
     for name in MODULES:
         importlib.import_module(name)
     # Made once in a process when it is first used, and the same in each.
@@ -141,14 +146,10 @@ def main() -> NoReturn:
         _prepare(settings)
     configured = importlib.import_module("django.conf").settings.configured
     assert not configured, "A child would have the settings of the server."
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(address)
-    listener.listen()
     gc.collect()
     gc.freeze()
     # A child ends before what it makes is worth looking through: see tests/conftest.py.
     gc.set_threshold(200_000, 20, 20)
-    print("ready", flush=True)
     wanted = _serve(listener)
     # From here on this is a child.
     _become(wanted)
@@ -245,6 +246,8 @@ def _tell(running: dict[int, socket.socket]) -> None:
 def _become(wanted: dict[str, Any]) -> NoReturn:
     """Be what Python would be that was started with this command line, folder and environment."""
     inherited = {"", str(Path(__file__).parent), str(Path.cwd()), *os.environ.get("PYTHONPATH", "").split(os.pathsep)}
+    if wanted.get("session"):
+        os.setsid()
     os.environ.clear()
     os.environ.update(wanted["env"])
     os.chdir(wanted["cwd"])

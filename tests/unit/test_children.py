@@ -67,6 +67,24 @@ def test_a_child_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     assert running.close() == -9
 
 
+def test_a_child_begins_a_session_where_it_shall(tmp_path: Path) -> None:
+    """Then a signal to its group reaches it, and nobody else."""
+    with (tmp_path / "out").open("w+") as out, Path(os.devnull).open() as nothing:
+        child = children.Child(
+            ["-c", "import os; print(os.getsid(0) == os.getpid())"],
+            cwd=tmp_path,
+            env=ENVIRONMENT,
+            stdin=nothing.fileno(),
+            stdout=out.fileno(),
+            stderr=out.fileno(),
+            start_new_session=True,
+        )
+        assert child.wait() == 0
+        assert child.poll() == 0
+        out.seek(0)
+        assert out.read() == "True\n"
+
+
 SETTINGS = """
 import os
 from pathlib import Path

@@ -36,16 +36,26 @@ def environment(dynamo_port: int | str) -> dict[str, str]:
 
 
 class Demo:
-    """A running demo and what it printed."""
+    """A running demo and what it printed; ``forked`` spares it an interpreter of its own, but not its web server."""
 
-    def __init__(self, data: Path, web_port: int | str, dynamo_port: int | str) -> None:
+    process: subprocess.Popen[bytes] | children.Child
+
+    def __init__(self, data: Path, web_port: int, dynamo_port: int, *, forked: bool) -> None:
         self.address = f"http://127.0.0.1:{web_port}"
         self.output = data.with_suffix(".log")
-        command = [sys.executable, "manage.py", "demo", "--port", str(web_port), "--db-path", str(data)]
-        with self.output.open("w") as output:
-            self.process = subprocess.Popen(
-                command, cwd=ROOT, env=environment(dynamo_port), stdout=output, stderr=output, start_new_session=True
-            )
+        command = ["manage.py", "demo", "--port", str(web_port), "--db-path", str(data)]
+        env, new = environment(dynamo_port), True
+        with self.output.open("w") as output, Path(os.devnull).open() as nothing:
+            out = output.fileno()
+            if forked:
+                self.process = children.Child(
+                    command, cwd=ROOT, env=env, stdin=nothing.fileno(), stdout=out, stderr=out, start_new_session=new
+                )
+            else:
+                interpreter = [sys.executable, *command]
+                self.process = subprocess.Popen(
+                    interpreter, cwd=ROOT, env=env, stdin=nothing, stdout=out, stderr=out, start_new_session=new
+                )
 
     def printed(self) -> str:
         """Everything that was printed so far."""
@@ -78,9 +88,9 @@ class Demo:
 
 
 @contextmanager
-def demo(data: Path, web_port: int | str, dynamo_port: int | str) -> Iterator[Demo]:
+def demo(data: Path, web_port: int, dynamo_port: int, *, forked: bool = False) -> Iterator[Demo]:
     """A demo that is ended whatever happens."""
-    running = Demo(data, web_port, dynamo_port)
+    running = Demo(data, web_port, dynamo_port, forked=forked)
     try:
         yield running
     finally:
@@ -112,7 +122,7 @@ def test_the_demo_runs_and_keeps_its_data(tmp_path: Path, ports: tuple[int, int]
         assert first.interrupt() == 0
         assert "The demo has ended; its data is kept." in first.printed()
     assert all(map(is_free, ports))
-    with demo(tmp_path / "demo.sqlite", *ports) as second:
+    with demo(tmp_path / "demo.sqlite", *ports, forked=True) as second:
         second.wait_until_ready()
         assert "was ready already; nothing was changed" in second.printed()
         assert "Loading the demo data" not in second.printed()
@@ -130,7 +140,7 @@ def test_the_demo_makes_no_superuser_beside_another(tmp_path: Path, ports: tuple
         ):
             made = children.run(["manage.py", *arguments], env=environment(ports[1]))
             assert made.returncode == 0, made.stderr
-    with demo(data, *ports) as running:
+    with demo(data, *ports, forked=True) as running:
         running.wait_until_ready()
         assert "log in as the superuser that you made" in running.printed()
         assert "admin-demo" not in running.printed()
