@@ -62,10 +62,11 @@ class DynamoSingleConfig(AppConfig):
         """
         # Models cannot be imported before the apps are ready.
         from dynamo_single.orm.model import migration_state, sql_references
+        from dynamo_single.orm.schema import registry
         from dynamo_single.permissions import create_rows
 
         try:
-            _check_settings()
+            _check_settings({model._options.alias for model in registry.all_models()})
         except ConfigurationError as error:
             if not _is_command() or "--traceback" in sys.argv:
                 raise
@@ -94,9 +95,9 @@ def _check(name: str) -> Callable[..., Iterable[checks.CheckMessage]]:
     return run
 
 
-def _check_settings() -> None:
-    """Read what is set; raises ``ConfigurationError`` for what is wrong."""
-    for alias in aliases():
+def _check_settings(asked: Iterable[str]) -> None:
+    """Read what is set, and what models ask for; raises ``ConfigurationError`` for what is wrong."""
+    for alias in (*aliases(), *sorted(asked)):
         table_settings(alias)
     cost_settings()
     default_fetch_mode()

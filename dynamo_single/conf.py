@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from typing import Any, Final, Literal, NoReturn, cast, get_args
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -53,6 +53,8 @@ MAX_INDEXES = 20
 #: Names of packages with settings which tell one project from another as little as no name does.
 GENERIC_PACKAGES = frozenset({"app", "backend", "config", "conf", "core", "django_project", "settings", "site", "src"})
 
+#: Each gives what asks for the table of an alias.
+_ASKING: Final[list[Callable[[str], Iterable[str]]]] = []
 _OWNER = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
 _INDEX_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{2,252}")
@@ -137,6 +139,11 @@ def table_settings(alias: str = "default") -> TableSettings:
     return _read(alias)
 
 
+def tell_of(asking: Callable[[str], Iterable[str]]) -> None:
+    """Let an alias that is not there be reported with what asks for it, which this module cannot know."""
+    _ASKING.append(asking)
+
+
 def aliases() -> tuple[str, ...]:
     """The aliases that ``DYNAMO_SINGLE`` declares."""
     return tuple(_declared())
@@ -146,10 +153,21 @@ def aliases() -> tuple[str, ...]:
 def _read(alias: str) -> TableSettings:
     declared = _declared()
     if alias not in declared:
-        known = ", ".join(repr(name) for name in declared)
-        raise ConfigurationError(f"DYNAMO_SINGLE has no alias {alias!r}; it declares {known}.")
+        known = ", ".join(map(repr, declared))
+        raise ConfigurationError(
+            f"DYNAMO_SINGLE has no alias {alias!r}{_asked_by(alias)}; it declares {known}. Add it, or name one of "
+            "these."
+        )
     found = parse(alias, declared[alias])
     return found if found.owner else replace(found, owner=_project())
+
+
+def _asked_by(alias: str) -> str:
+    labels = sorted(label for find in _ASKING for label in find(alias))
+    shown = ", ".join(labels[:3]) + (f" and {len(labels) - 3} more" if labels[3:] else "")
+    if alias == "default" and labels:
+        return f", the table of {shown} as long as Meta.table names no other"
+    return f", which Meta.table of {shown} names" if labels else ""
 
 
 def _project() -> str:
@@ -213,6 +231,10 @@ def _options_of_url(alias: str, url: str) -> dict[str, object]:
         options["ENDPOINT_URL"] = f"{'https' if tls else 'http'}://{host}" + (f":{port}" if port else "")
     elif parts.netloc or tls:
         _wrong_url(alias, "a port or tls needs a host before it.")
+    if not options["TABLE_NAME"]:
+        _wrong_url(alias, "the URL names no table; what stands after // is the host.")
+    if "REGION" not in options and not _is_loopback(parts.hostname or ""):
+        _wrong_url(alias, "the URL names no region, which only an engine on this machine does without.")
     return options
 
 
@@ -312,6 +334,8 @@ def _endpoint(value: object) -> str | None:
     parts = urlsplit(value)
     _ = parts.port  # raises ValueError when the port is no number
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username or parts.path.strip("/"):
+        raise ValueError
+    if re.search(r"\s", parts.hostname):
         raise ValueError
     if parts.query or parts.fragment:
         raise ValueError

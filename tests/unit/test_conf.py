@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
+from dynamo_single import models
 from dynamo_single.conf import CostSettings, TableSettings, aliases, cost_settings, parse, table_settings
 from dynamo_single.exceptions import ConfigurationError
+from tests.unit.declaring import declare, forgotten
 
 LOCAL = "dynamodb://127.0.0.1:8000/single-table"
 
@@ -97,9 +99,17 @@ def test_only_loopback_is_local(url: str, local: bool) -> None:
         (f"{LOCAL}?table_name=other", "unknown query parameter 'table_name'"),
         (f"{LOCAL}?region=a&region=b", "the URL gives 'region' twice."),
         (f"{LOCAL}?tls=yes", "tls must be true or false, not 'yes'."),
-        ("dynamodb://127.0.0.1:8000/", "DYNAMO_SINGLE['default']['TABLE_NAME'] must be 3 to 255 letters"),
+        (
+            "dynamodb://127.0.0.1:8000/",
+            "the URL names no table; what stands after // is the host. The form is dynamodb:",
+        ),
+        ("dynamodb://orders?region=eu-west-1", "the URL names no table; what stands after // is the host."),
+        ("dynamodb://127.0.0.1:8000/x", "DYNAMO_SINGLE['default']['TABLE_NAME'] must be 3 to 255 letters"),
         ("dynamodb://127.0.0.1:8000/a/b", "DYNAMO_SINGLE['default']['TABLE_NAME'] must be"),
-        ("dynamodb:///single-table", "DYNAMO_SINGLE['default']['REGION'] is missing"),
+        ("dynamodb:///single-table", "the URL names no region, which only an engine on this machine does without. The"),
+        ("dynamodb://db:8000/single-table", "the URL names no region, which only an engine on this machine does"),
+        ("dynamodb://a db:8000/single-table?region=us-east-1", "['ENDPOINT_URL'] must be None or an address"),
+        ({"TABLE_NAME": "single-table"}, "DYNAMO_SINGLE['default']['REGION'] is missing"),
         (f"{LOCAL}?region=", "DYNAMO_SINGLE['default']['REGION'] must be an AWS region"),
         (f"{LOCAL}?read_timeout=soon", "['READ_TIMEOUT'] must be a number of seconds above 0, not 'soon'."),
         (f"{LOCAL}?max_attempts=0", "['MAX_ATTEMPTS'] must be a whole number of at least 1, not 0."),
@@ -149,7 +159,7 @@ def test_credentials_in_an_address_are_refused_and_not_repeated(value: Any) -> N
         (None, "The setting DYNAMO_SINGLE is missing or empty"),
         ({}, "The setting DYNAMO_SINGLE is missing or empty"),
         (LOCAL, "DYNAMO_SINGLE must be a dict from alias to URL or dict"),
-        ({"other": LOCAL}, "DYNAMO_SINGLE has no alias 'default'; it declares 'other'."),
+        ({"other": LOCAL}, "as long as Meta.table names no other; it declares 'other'. Add it, or name one of these."),
     ],
 )
 def test_the_setting_itself_may_be_wrong(value: Any, told: str) -> None:
@@ -157,6 +167,22 @@ def test_the_setting_itself_may_be_wrong(value: Any, told: str) -> None:
     with override_settings(DYNAMO_SINGLE=value), pytest.raises(ConfigurationError) as caught:
         table_settings()
     assert told in str(caught.value)
+
+
+def test_an_alias_that_is_missing_is_reported_with_the_models_that_name_it() -> None:
+    """The first three of them, so that a large project has one line too."""
+    with forgotten(), override_settings(DYNAMO_SINGLE={"default": LOCAL}):
+        for number in range(1, 5):
+            key, options = ("P#{sku}", "#METADATA"), {"table": "products", "item_type": f"Product{number}"}
+            declare(f"Product{number}", key, options=options, sku=models.UnicodeAttribute())
+            with pytest.raises(ConfigurationError) as caught:
+                table_settings("products")
+            if number == 1:
+                assert str(caught.value) == (
+                    "DYNAMO_SINGLE has no alias 'products', which Meta.table of catalog.Product1 names; it declares "
+                    "'default'. Add it, or name one of these."
+                )
+    assert "Meta.table of catalog.Product1, catalog.Product2, catalog.Product3 and 1 more names" in str(caught.value)
 
 
 def test_settings_are_read_once_and_again_after_a_change() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cache, lru_cache, partial
 from typing import Any, TypeVar
 
+from dynamo_single import conf
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.schema import identities, sources
 from dynamo_single.orm.schema.attributes import (
@@ -44,6 +45,14 @@ DELETED_WITH = "deleted_with"
 #: The attribute that ``Meta.purge_after`` gives a model.
 PURGE_AT = "purge_at"
 ITEM_TYPE = "item_type"
+
+
+def labels_of(alias: str) -> list[str]:
+    """The models whose table an alias is."""
+    return [model._meta.label for model in _MODELS.values() if model._options.alias == alias]
+
+
+conf.tell_of(labels_of)
 
 
 def register(model: type[DynamoModel]) -> None:

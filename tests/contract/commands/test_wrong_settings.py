@@ -37,6 +37,11 @@ def command(directory: Path, setting: str, *arguments: str) -> subprocess.Comple
         (WRONG_TABLE, "migrate", WRONG),
         (WRONG_TABLE, "dynamo_setup", WRONG),
         (WRONG_TABLE, "runserver --noreload 127.0.0.1:0", WRONG),
+        (
+            'DYNAMO_SINGLE = {"other": DYNAMO_SINGLE["default"]}',
+            "check",
+            "ConfigurationError: DYNAMO_SINGLE has no alias 'default', the table of accounts.",
+        ),
         ('DYNAMO_SINGLE_COSTS = {"WARN": 1}', "check", "ConfigurationError: DYNAMO_SINGLE_COSTS['WARN'] is not a"),
         (
             'CACHES = {"default": {"BACKEND": "dynamo_single.cache.DynamoCache", "LOCATION": "x"}}',
