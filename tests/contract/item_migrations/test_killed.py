@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from dynamo_single.isolation import contents
 from dynamo_single.table import Table
 from tests import children
 from tests.contract.item_migrations.cases import CASES
-from tests.contract.item_migrations.test_operations import at_work, empty, run
-from tests.contract.item_migrations.things import put, scanned
+from tests.contract.item_migrations.test_operations import at_work, run
+from tests.contract.item_migrations.things import scanned
 from tests.contract.item_migrations.writers import World, assert_carried_over, seeded
 from tests.deep import deep, examples
 
@@ -57,8 +58,7 @@ def test_processes_that_are_killed(table: Table, name: str) -> None:
     stored = scanned(table)
     run(table, case)
     wanted = scanned(table)
-    empty(table)
-    put(table, *stored.values())
+    contents.restore(table, stored)
     for _ in range(KILLS):
         process = operator(table, name)
         requests(process, most=chance.randrange(1, ITEMS))
