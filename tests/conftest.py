@@ -9,12 +9,14 @@ import os
 import sys
 import weakref
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
 from _pytest.runner import runtestprotocol
 from django.contrib.admin.sites import AdminSite, all_sites
+from django.urls import resolvers
 from hypothesis import settings
 
 from dynamo_single.engines import DYNOXIDE, available_engines
@@ -31,6 +33,9 @@ sys.dont_write_bytecode = False
 # What a test makes is freed without the garbage collector, but for some cycles. To look at everything that is there,
 # which grows with every test, took it a tenth of the time; to look at what a test still works with, a twentieth.
 gc.set_threshold(200_000, 20, 20)
+
+# With each other ROOT_URLCONF Django works all addresses out again. What a pattern means stays, and takes half of that.
+resolvers.normalize = cache(resolvers.normalize)
 
 # Timings are no matter of tests: another process may take the processor meanwhile. A property without a number of its
 # own is tried with 25 examples; in a deep run with eight times as many, which is twice what Hypothesis takes.

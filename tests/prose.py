@@ -78,7 +78,7 @@ def texts(path: Path) -> Iterator[Text]:
 
 def found(text: Text) -> Iterator[tuple[int, str, str]]:
     """Each wrong word of a text with its line, and what stands instead."""
-    for word in WORDS:
+    for word in WORDS if ANY.search(text.text) else ():
         right = [(each.start(), each.end()) for each in re.finditer(word.right, text.text, re.IGNORECASE | re.DOTALL)]
         for match in re.finditer(rf"\b(?:{word.pattern})\b", text.text, re.IGNORECASE):
             if not any(start <= match.start() and match.end() <= end for start, end in right):

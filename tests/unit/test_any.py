@@ -6,6 +6,7 @@ import ast
 import importlib
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -76,7 +77,8 @@ REASONS = {
 }
 
 
-def signatures(path: Path) -> Iterator[tuple[str, str, str]]:
+@cache
+def signatures(path: Path) -> list[tuple[str, str, str]]:
     """The classes and functions of a file with an ``Any``: the class, the function, and what says it."""
 
     def within(node: ast.AST, classes: str) -> Iterator[tuple[str, str, str]]:
@@ -86,7 +88,7 @@ def signatures(path: Path) -> Iterator[tuple[str, str, str]]:
             elif isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and not re.match(r"_(?!_)", each.name):
                 yield from ((classes, each.name, said) for said in _said(each))
 
-    return within(ast.parse(path.read_text()), "")
+    return list(within(ast.parse(path.read_text()), ""))
 
 
 def _said(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
