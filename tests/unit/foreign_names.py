@@ -70,22 +70,32 @@ DOCUMENTED_IMPORTS = {
     "django.db.models.signals.post_migrate",
 }
 PRIVATE = re.compile(r"\b_[a-zA-Z]\w*")
+NAMING = (
+    *(ast.ImportFrom, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.arg),
+    *(ast.Assign, ast.AnnAssign, ast.Attribute, ast.Call),
+)
 BY_NAME = {"getattr", "hasattr", "setattr", "delattr"}
 
 
 @cache
-def sources() -> dict[str, ast.Module]:
-    """The code of each file, by its path without ``.py`` and, for the app's, without the app's name."""
-    found = {}
-    for path in sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py")):
-        found[str(path.relative_to(ROOT).with_suffix("")).removeprefix("dynamo_single/")] = ast.parse(path.read_text())
-    return found
+def sources() -> dict[str, str]:
+    """The text of each file, by its path without ``.py`` and, for the app's, without the app's name."""
+    paths = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+    return {
+        str(path.relative_to(ROOT).with_suffix("")).removeprefix("dynamo_single/"): path.read_text() for path in paths
+    }
+
+
+@cache
+def tree(file: str) -> ast.Module:
+    """The code of a file."""
+    return ast.parse(sources()[file])
 
 
 @cache
 def nodes() -> dict[str, list[ast.AST]]:
-    """Every node of the code of each file."""
-    return {file: [*ast.walk(tree)] for file, tree in sources().items()}
+    """The nodes of the code of each file that can have a name in them: a third of all."""
+    return {file: [node for node in ast.walk(tree(file)) if isinstance(node, NAMING)] for file in sources()}
 
 
 def is_private(name: str) -> bool:

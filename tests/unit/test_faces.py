@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 
@@ -40,8 +41,17 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 @cache
 def modules() -> list[tuple[str, list[tuple[Function | None, str, bool]]]]:
-    """The calls of the package's modules, but for the driver itself, and of the ``accounts`` that come with it."""
-    return [(name, list(calls(tree))) for name, tree in foreign_names.sources().items() if name != "table/flow"]
+    """The calls of the package's modules, but for the driver itself, and of the ``accounts`` that come with it.
+
+    Of modules that name neither the driver nor a face that only sends in a thread, none: nobody asks for theirs.
+    """
+    named = re.compile(rf"\b(flow|{'|'.join(SYNCHRONOUS)})\b")
+    texts = foreign_names.sources().items()
+    return [
+        (name, list(calls(foreign_names.tree(name))))
+        for name, text in texts
+        if name != "table/flow" and named.search(text)
+    ]
 
 
 def calls(tree: ast.Module) -> Iterator[tuple[Function | None, str, bool]]:
