@@ -20,7 +20,7 @@ from dynamo_single.orm.effects.terms import NO_TERMS, Conditions, Terms
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.filled import knowledge
 from dynamo_single.orm.filled.kept import epoch
-from dynamo_single.orm.filled.knowledge import Missing
+from dynamo_single.orm.filled.lacking import Missing
 from dynamo_single.orm.items import extracted, hydration
 from dynamo_single.orm.items.expiry import free
 from dynamo_single.orm.items.form import ItemForm, form_of

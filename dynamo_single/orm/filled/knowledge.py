@@ -7,6 +7,7 @@ counts as filled. What is filled for a model is known for good. This module must
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -23,18 +24,19 @@ from msgspec.structs import replace
 from dynamo_single.exceptions import ConditionFailed, Conflict, ForeignTable, FormNotApplied, UnexpectedItem
 from dynamo_single.orm.conditions.terms import Stored
 from dynamo_single.orm.filled import fitting, keys_in_use, names_in_use, states
+from dynamo_single.orm.filled.lacking import NOTHING, Missing, missing_in, unclaimed
 from dynamo_single.orm.filled.schedules import Divided, refuse_divided, schedule_in, with_schedule
 from dynamo_single.orm.filled.states import StoredForm, TableState, refuse_foreign
 from dynamo_single.orm.plan.lookups import Lookup
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Put
 from dynamo_single.orm.requests.compiler import compile_action, item_key
-from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.encoding.shards import Schedule
-from dynamo_single.orm.schema.fingerprints import key_fingerprints
 from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.table.flow import local, run
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import CONFLICT_ATTEMPTS, Table, get_table
+
+logger = logging.getLogger("dynamo_single.migrations")
 
 #: For how many seconds what is open counts as it was read.
 REFRESH: Final = 10.0
@@ -57,21 +59,6 @@ AHEAD: Final = 60
 T = TypeVar("T")
 
 
-class Missing(Struct, frozen=True):
-    """What not every item of a model has: names of keys, and of attributes; and the shards of a sharded model.
-
-    ``otherwise`` says that items are written with other keys or names than the model's, until a migration is finished.
-    """
-
-    keys: frozenset[str] = frozenset()
-    attributes: frozenset[str] = frozenset()
-    otherwise: bool = False
-    schedule: Schedule | None = None
-
-
-NOTHING: Final = Missing()
-
-
 class _Known(Struct):
     """What was read of one table, and when.
 
@@ -88,6 +75,8 @@ class _Known(Struct):
     read_at: float = 0.0
     #: The schedules of sharded models, as the state has them.
     schedules: dict[ModelLayout, Schedule] = field(default_factory=dict)
+    #: The apps whose migrations were never applied, which the log says once.
+    unsaid: set[str] = field(default_factory=set)
     #: How often the table's contents had been replaced by then.
     replaced: int = 0
 
@@ -152,10 +141,12 @@ async def _ask(table: Table, layout: ModelLayout) -> Missing:
     if state is not None and known.settled.get(layout) is state:
         return NOTHING
     form = await _form(table, layout)
-    found = _missing(layout, form)
+    found = missing_in(layout, form)
     if found != NOTHING or _is_unsaid(table, layout, form):
         form = await _form(table, layout, is_open=True)
-        found = _missing(layout, form)
+        found = missing_in(layout, form)
+        if _is_unsaid(table, layout, form):
+            _warn(table, layout, known.unsaid)
     if found == NOTHING and not _is_unsaid(table, layout, form):
         if layout.sharding is None:
             known.filled.add(layout)
@@ -170,6 +161,18 @@ def _is_unsaid(table: Table, layout: ModelLayout, form: StoredForm | None) -> bo
     No test table is migrated, and tests count requests.
     """
     return form is None and not table.replaced and _is_asked_about(layout, table)
+
+
+def _warn(table: Table, layout: ModelLayout, warned: set[str]) -> None:
+    app = layout.label.partition(".")[0]
+    if app not in warned:
+        warned.add(app)
+        logger.warning(
+            "The app %r has migrations, and the table %r says nothing of %s: the migration that adds it was not "
+            "applied there. Nobody notices where its items have another form than the model; a renamed attribute reads "
+            "as None. Run manage.py migrate, with --fake-initial if the items are there already.",
+            *(app, table.name, layout.label),
+        )
 
 
 def missing(layout: ModelLayout) -> Missing:
@@ -209,9 +212,9 @@ async def ask_rules(layout: ModelLayout, lookups: Sequence[Lookup]) -> frozenset
     known = _tables.setdefault(table, _Known())
     if layout in known.claimed:
         return frozenset()
-    found = _unclaimed(await _form(table, layout), lookups)
+    found = unclaimed(await _form(table, layout), lookups)
     if found:
-        found = _unclaimed(await _form(table, layout, is_open=True), lookups)
+        found = unclaimed(await _form(table, layout, is_open=True), lookups)
     if not found:
         known.claimed.add(layout)
     return found
@@ -221,12 +224,6 @@ def missing_rules(layout: ModelLayout, lookups: Sequence[Lookup]) -> frozenset[s
     """``ask_rules()`` in this thread."""
     known = _tables.get(get_table(layout.alias))
     return frozenset() if known is not None and layout in known.claimed else run(ask_rules(layout, lookups))
-
-
-def _unclaimed(form: StoredForm | None, lookups: Sequence[Lookup]) -> frozenset[str]:
-    rules = {} if form is None else form.rules
-    fingerprints = () if form is None else (each.fingerprint for each in lookups)
-    return frozenset(each for each in fingerprints if rules.get(each) != "filled")
 
 
 async def _form(table: Table, layout: ModelLayout, *, is_open: bool = False) -> StoredForm | None:
@@ -268,23 +265,6 @@ def has_migrations(app_label: str) -> bool:
     # A module that is no package, as dynamo_single.migrations, has none for Django either.
     folders = None if spec is None else spec.submodule_search_locations
     return folders is not None and any(iter_modules(folders))
-
-
-def _missing(layout: ModelLayout, form: StoredForm | None) -> Missing:
-    changed = fitting.upgraded_names(layout, form)
-    unfilled = changed.union(() if form is None else form.unfilled)
-    if form is None and not unfilled:
-        return NOTHING
-    attributes = frozenset(name for name, info in layout.attributes.items() if info.stored in unfilled)
-    upgraded = {name for name in attributes if layout.attributes[name].stored in changed}
-    keys = {key.name for key in layout.index_keys if not upgraded.isdisjoint(key.named)}
-    otherwise = False
-    if form is not None:
-        written = key_fingerprints(registry.model_of(layout))
-        keys |= {key.name for key in layout.index_keys if form.keys.get(written[key.name]) != "filled"}
-        otherwise = keys_in_use.index_keys(registry.model_of(layout)) != layout.index_keys
-        otherwise = otherwise or names_in_use.is_open(layout, form)
-    return Missing(frozenset(keys), attributes, otherwise)
 
 
 async def _schedule(table: Table, layout: ModelLayout, longest: float) -> Schedule:

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Order
 from dynamo_single.orm.filled import knowledge
+from dynamo_single.orm.filled.lacking import NOTHING
 from dynamo_single.orm.items.unique_rules import lookups_of
 from dynamo_single.orm.plan.plan import Query, Visibility
 from dynamo_single.orm.results.columns import Columns
@@ -199,7 +200,7 @@ class QueryState(Struct, frozen=True):
         if computation is not None:
             raise NotSupported(f"This is not supported for what is {computation} in memory, after reading.")
         asks, lookups = not _supposed.get(), lookups_of(self.model)
-        missing = knowledge.missing(self.layout) if asks else knowledge.NOTHING
+        missing = knowledge.missing(self.layout) if asks else NOTHING
         return Query(
             layout=self.layout,
             where=self.where,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import CommandError
+from django.core.management import BaseCommand, CommandError
 from django.db.models import Q
 
 from dynamo_single import models
@@ -631,3 +632,23 @@ def test_a_rename_that_is_taken_back_while_it_is_open_keeps_what_old_code_has_wr
     old.objects.filter(shop_id="a").update(name="Z")
     app.migrate("0001")
     assert item() == {"name": "Z", "shop_id": "a"}
+
+
+def test_migrations_that_were_never_applied_are_named_by_the_server_and_in_the_log(
+    tmp_path: Path, table: Table, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What ``runserver`` prints when it starts, and what any process says; ``migrate`` itself says nothing of it."""
+    monkeypatch.setattr(table, "replaced", 0)
+    with history(tmp_path) as found:
+        shop(found).objects.create(shop_id="a", name="A")
+        found.make()
+        out = StringIO()
+        BaseCommand(stdout=out, no_color=True).check_migrations()
+        assert "You have 1 unapplied migration(s)" in out.getvalue()
+        renamed = found.model(bases=(models.SoftDeleteModel,), title=models.UnicodeAttribute(null=True))
+        assert renamed.objects.get(pk="a").title is None
+        assert [each.name for each in caplog.records] == ["dynamo_single.migrations"]
+        caplog.clear()
+        shop(found)
+        found.migrate("--fake-initial")
+        assert [each.name for each in caplog.records] == []

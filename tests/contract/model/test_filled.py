@@ -76,6 +76,40 @@ def test_the_first_migration_is_noticed_by_a_process_that_was_there_before(
         list(Club.objects.all())
 
 
+def test_that_no_migration_was_applied_is_a_warning(
+    say: Say, table: Table, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One for all that a process does with an app, by what it reads anyway, and none once the table says something."""
+    monkeypatch.setattr(table, "replaced", 0)
+    with assert_requests(["GetItem", "Query", "Query", "TransactWriteItems"]):
+        assert list(Club.objects.all()) == list(Club.objects.all()) == []
+        Club.objects.create(club_id="c", name="Acme")
+    (said,) = [each for each in caplog.records if each.name == "dynamo_single.migrations"]
+    assert said.levelname == "WARNING"
+    assert said.getMessage() == (
+        f"The app 'catalog' has migrations, and the table '{table.name}' says nothing of catalog.Club: the migration "
+        "that adds it was not applied there. Nobody notices where its items have another form than the model; a "
+        "renamed attribute reads as None. Run manage.py migrate, with --fake-initial if the items are there already."
+    )
+    caplog.clear()
+    say()
+    Club.objects.get(pk="c")
+    assert not caplog.records
+
+
+def test_of_an_app_without_migrations_there_is_no_warning(
+    table: Table, settings: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A test table has none applied either, and says nothing of that."""
+    with _elsewhere():
+        assert list(Club.objects.all()) == []
+    monkeypatch.setattr(table, "replaced", 0)
+    settings.MIGRATION_MODULES = {"catalog": None}
+    with _elsewhere():
+        assert list(Club.objects.all()) == []
+    assert not caplog.records
+
+
 def test_an_app_without_migrations_is_not_asked_about(say: Say, settings: Any) -> None:
     """It costs nothing at all."""
     say(primary="table: OTHER / {x}")
