@@ -6,6 +6,7 @@ import os
 import random
 import sys
 from pathlib import Path
+from threading import Semaphore
 
 import pytest
 
@@ -16,7 +17,7 @@ from tests.contract.item_migrations.cases import CASES
 from tests.contract.item_migrations.test_operations import at_work, run
 from tests.contract.item_migrations.things import scanned
 from tests.contract.item_migrations.writers import World, assert_carried_over, seeded
-from tests.deep import deep, examples
+from tests.deep import IS_DEEP, deep, examples
 
 ROOT = Path(__file__).resolve().parents[3]
 #: How many processes are killed before one is left alone, and of which cases.
@@ -26,6 +27,8 @@ USUAL = {"move", "add_unique"}
 #: The case of a normal run whose writers are at work meanwhile.
 BESIDE = {"rename_unique"}
 ITEMS = examples(60, 500, "MIGRATION_ITEMS")
+#: How many writes there are beside each request of a process. In a deep run there are as many as there is time for.
+BESIDE_EACH = 4
 #: Within how many requests a process is killed that works while others write.
 WITHIN = int(os.environ.get("MIGRATION_KILLED_WITHIN", ITEMS))
 
@@ -42,11 +45,13 @@ def operator(table: Table, name: str, *phases: int) -> children.Dialogue:
     return children.Dialogue(arguments, cwd=ROOT, env=environment, stderr=sys.__stderr__)
 
 
-def requests(process: children.Dialogue, most: int | None = None) -> list[str]:
-    """What a process says until it ends, or until it has said so much."""
+def requests(process: children.Dialogue, most: int | None = None, turns: Semaphore | None = None) -> list[str]:
+    """What a process says until it ends, or until it has said so much; with each request there are turns to write."""
     said: list[str] = []
     while (most is None or len(said) < most) and (line := process.answer()):
         said.append(line.strip())
+        if turns:
+            turns.release(BESIDE_EACH)
     return said
 
 
@@ -77,14 +82,15 @@ def test_processes_that_are_killed_while_old_and_new_code_writes(table: Table, n
     case, world, chance = CASES[name](), World(), random.Random(name)
     seeded(world, case, ITEMS)
     for number, phase in enumerate(case.phases):
-        with at_work(world, case, number):
+        turns = None if IS_DEEP else Semaphore()
+        with at_work(world, case, number, turns):
             for _ in range(KILLS if phase.tasks else 0):
                 process = operator(table, name, number)
-                requests(process, most=chance.randrange(1, WITHIN))
+                requests(process, most=chance.randrange(1, WITHIN), turns=turns)
                 process.kill()
                 process.close()
             process = operator(table, name, number)
-            assert requests(process)[-1] == "done"
+            assert requests(process, turns=turns)[-1] == "done"
             assert process.close() == 0
     assert_carried_over(table, case, world)
     assert world.writes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Semaphore
 
 import pytest
 
@@ -31,7 +32,7 @@ def works(case: Case, number: int) -> list[Work]:
 
 
 @contextmanager
-def at_work(world: World, case: Case, number: int) -> Iterator[None]:
+def at_work(world: World, case: Case, number: int, turns: Semaphore | None = None) -> Iterator[None]:
     """The code of a phase, each with a share of the objects of its own."""
     phase: Phase = case.phases[number]
     own = sorted(pk for pk in world.wanted if pk.startswith("s"))
@@ -39,7 +40,7 @@ def at_work(world: World, case: Case, number: int) -> Iterator[None]:
     writers = [
         Writer(world, code, f"w{number}{chr(97 + share)}", shares[share]) for share, code in enumerate(phase.writers)
     ]
-    with traffic(writers, least=WRITES):
+    with traffic(writers, least=WRITES, turns=turns):
         yield
 
 

@@ -92,8 +92,11 @@ class Writer:
 
 
 @contextmanager
-def traffic(writers: Sequence[Writer], *, least: int) -> Iterator[None]:
-    """The writers at work while the block is carried out, each for a number of writes at the least."""
+def traffic(writers: Sequence[Writer], *, least: int, turns: threading.Semaphore | None = None) -> Iterator[None]:
+    """The writers at work while the block is carried out, each for a number of writes at the least.
+
+    A write waits for a turn, if there are such; else they write as fast as they can.
+    """
     over = threading.Event()
     errors: list[BaseException] = []
 
@@ -101,6 +104,8 @@ def traffic(writers: Sequence[Writer], *, least: int) -> Iterator[None]:
         try:
             steps = 0
             while steps < least or not over.is_set():
+                if turns and not over.is_set():
+                    turns.acquire()
                 writer.step()
                 steps += 1
         except BaseException as error:
@@ -113,6 +118,8 @@ def traffic(writers: Sequence[Writer], *, least: int) -> Iterator[None]:
         yield
     finally:
         over.set()
+        if turns and writers:
+            turns.release(len(writers))
         for thread in threads:
             thread.join()
     assert errors == []
