@@ -95,7 +95,7 @@ class SessionStore(sessions.SessionStore):
         """The cached data, if there is a copy and it has not expired."""
         try:
             cached = await twin(self._cache, "get", self._cache_key(session_key), "")
-        except Exception:  # each cache raises errors of its own
+        except Exception:  # as Django's: each cache raises errors of its own, and the table has the session
             logger.exception("Error reading from cache (%s)", self._cache)
             return None
         expires, found, data = cached.partition(":")

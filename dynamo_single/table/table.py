@@ -139,7 +139,7 @@ class Table:
         failure = ""
         try:
             response = self._answer(operation, params, form)
-        except Exception as error:
+        except Exception as error:  # also what an interceptor raises: listeners hear of it
             failure = transport.code_of(error)
             raise
         finally:

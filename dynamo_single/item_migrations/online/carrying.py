@@ -77,7 +77,7 @@ def _walk_all(walk: Walk, tally: Tally, stop: threading.Event, news: SimpleQueue
         try:
             walk.segment(segment)
             news.put(None)
-        except BaseException as failure:
+        except BaseException as failure:  # raised again below: a thread that ends without a word is waited for
             news.put(failure)
         finally:
             connections.close_all()  # a project's own function may have read from an SQL database
@@ -115,7 +115,7 @@ def _released(checkpoints: Checkpoints) -> Iterator[None]:
         yield
     except MigrationRunning:
         raise
-    except Exception as error:
+    except Exception as error:  # a project's functions are called in it; each is raised again
         with suppress(DynamoSingleError):
             checkpoints.release()
         if isinstance(error, MigrationStopped) or not isinstance(error, DynamoSingleError):

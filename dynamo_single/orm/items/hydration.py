@@ -96,7 +96,9 @@ def made_at_once(model: type[DynamoModel], reader: PageReader, items: Sequence[o
         return None
     try:
         return reader.make(items)
-    except Exception:  # the item that is not as usual raises again where it is made by itself
+    except Exception:
+        # An attribute of a project may raise anything. Each object is made by itself then, and the item that is not as
+        # usual raises there, with its key.
         return None
 
 

@@ -106,7 +106,7 @@ class Model(Awaited, Movable, PynamoDBHooks, PynamoDBModel, models.Model, metacl
         """Django's; by the ``pk`` if ``__str__`` fails, which would replace the error whose text shows the object."""
         try:
             return models.Model.__repr__(self)
-        except Exception:
+        except Exception:  # a project's __str__ may raise anything; str() of the object still does
             return f"<{named(self)}>"
 
     def save(

@@ -187,7 +187,7 @@ class Schema(Struct, frozen=True, eq=False):
                 raise SchemaVersionError(f"{where} gives no values by name, but {type(given).__name__}.")
         except DynamoSingleError:
             raise
-        except Exception as error:
+        except Exception as error:  # of a project's function
             raise SchemaVersionError(f"{where} raised {type(error).__name__}: {error}") from error
         if unknown := sorted(map(str, given.keys() - upgrade.changes)):
             raise SchemaVersionError(

@@ -27,7 +27,9 @@ def named(obj: models.Model) -> str:
     """An object of a model: ``shop.Firm with pk 'f1'``."""
     try:
         return f"{obj._meta.label} with pk {_plain(obj.pk)}"
-    except Exception:  # a value of another type than the key's, as in an object that is only half made
+    except Exception:
+        # A value of another type than the key's, as in an object that is only half made. This is the text of another
+        # error, which has to be raised.
         return f"a {obj._meta.label}"
 
 
