@@ -14,6 +14,7 @@ from django.conf import settings
 from django.contrib.admin import ModelAdmin
 from django.core.checks import CheckMessage, Warning
 from django.db.models import BooleanField
+from msgspec import Struct
 from msgspec.structs import replace
 
 from dynamo_single.admin.lists import search
@@ -46,7 +47,7 @@ def check_lists(app_configs: Sequence[AppConfig] | None = None, **kwargs: object
         for site in all_sites
         for model, model_admin in site._registry.items()
         if isinstance(model_admin, DynamoModelAdmin) and is_stored_in_dynamodb(model)
-        for warning in _of_admin(model_admin)
+        for warning in _warnings(model_admin)
     ]
 
 
@@ -70,35 +71,59 @@ def check_login_required(app_configs: Sequence[AppConfig] | None = None, **kwarg
     ]
 
 
-def _of_admin(model_admin: Any) -> Iterator[Warning]:
+class _Refused(Struct, frozen=True):
+    """What an admin asks for that is refused, why, and what to do."""
+
+    what: str
+    why: str
+    hint: str
+
+
+def _warnings(model_admin: Any) -> Iterator[Warning]:
+    """One for an admin, whatever it asks for: they stand before the output of each command."""
+    found = [*_of_admin(model_admin)]
+    if not found:
+        return
+    why = f" ({found[0].why})" if len(found) == 1 else ""
+    yield Warning(
+        f"No key answers what the admin of {model_admin.model._meta.label} asks for, and its pages would say so: "
+        f"{', '.join(each.what for each in found)}{why}.",
+        hint=" ".join(dict.fromkeys(each.hint for each in found)),
+        obj=type(model_admin),
+        id="dynamo_single.W904",
+    )
+
+
+def _of_admin(model_admin: Any) -> Iterator[_Refused]:
     own = type(model_admin)
     if not own.get_queryset.__qualname__.startswith("DynamoModelAdmin."):
         return
     queryset: Any = model_admin.model._default_manager.get_queryset()
     refused = _refused(lambda: queryset)
     if refused:
-        yield _warning(
-            model_admin, "Its list", refused, "Give the model a key that lists it, or override get_queryset()."
-        )
+        yield _Refused("its list", refused, "Give the model a key that lists it, or override get_queryset().")
         return
     limit = model_admin.list_max_in_memory
+    in_memory = (
+        "" if limit else " Short lists are ordered and filtered in memory, if list_max_in_memory says how short."
+    )
     if limit:
         queryset = queryset._asking(replace(queryset._asked, held=Held(limit)))
     if model_admin.ordering and own.get_ordering is ModelAdmin.get_ordering:
         ordering = model_admin.ordering
         refused = _refused(lambda: queryset.order_by(*ordering))
         if refused:
-            hint = "Leave ordering out: the list comes in the order of a key then."
-            yield _warning(model_admin, f"ordering = {ordering!r}", refused, hint)
+            hint = f"Leave ordering out: the list comes in the order of a key then.{in_memory}"
+            yield _Refused(f"ordering = {ordering!r}", refused, hint)
     for name in model_admin.search_fields if own.get_search_fields is ModelAdmin.get_search_fields else ():
         refused = _refused(partial(_searched, queryset, name))
         if refused:
-            yield _warning(model_admin, f"search_fields: {name!r}", refused, "Search by texts, numbers or dates.")
+            yield _Refused(f"search_fields: {name!r}", refused, "Search by texts, numbers or dates.")
     for name in model_admin.list_filter if own.get_list_filter.__qualname__.startswith("ShowsTrash.") else ():
         refused = _refused_filter(queryset, name) if isinstance(name, str) else ""
         if refused:
             hint = "Filter by the model's own texts, numbers, dates and references, or write a SimpleListFilter."
-            yield _warning(model_admin, f"list_filter: {name!r}", refused, hint)
+            yield _Refused(f"list_filter: {name!r}", refused, f"{hint}{in_memory}")
 
 
 def _searched(queryset: QuerySet[DynamoModel], name: str) -> Any:
@@ -130,17 +155,8 @@ def _refused(ask: Callable[[], Any]) -> str:
         with supposed_filled():
             rows.plan(state_of(ask()))
     except (NotSupported, InvalidValue) as refusal:
-        return str(refusal).partition("\n")[0]
+        return str(refusal).partition("\n")[0].rstrip(".")
     except (UnknownField, ConfigurationError):
         # A model whose keys do not work has an error of its own, and every model beside it is planned with its keys.
         pass
     return ""
-
-
-def _warning(model_admin: object, what: str, why: str, hint: str) -> Warning:
-    return Warning(
-        f"{what} is answered by no key, and the page would say so: {why}",
-        hint=hint,
-        obj=type(model_admin),
-        id="dynamo_single.W904",
-    )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from django.contrib.admin.sites import AdminSite, all_sites
+from django.core.checks import CheckMessage
 
 from dynamo_single.admin import DynamoModelAdmin
 from dynamo_single.checks.admin import check_lists
@@ -16,17 +18,23 @@ from tests.catalog.places import Place
 from tests.catalog.servers import GameServer, GameTag
 
 
-def found(model: Any, **options: Any) -> list[str]:
-    """What each warning about such an admin is about."""
+def warnings_of(model: Any, **options: Any) -> list[CheckMessage]:
+    """The warnings about such an admin."""
     site = AdminSite("checked")
     site.register(model, type("Checked", (DynamoModelAdmin,), options))
     try:
         with assert_requests(0):
-            messages = [each for each in check_lists() if each.obj is type(site.get_model_admin(model))]
+            return [each for each in check_lists() if each.obj is type(site.get_model_admin(model))]
     finally:
         all_sites.discard(site)
-    assert {each.id for each in messages} <= {"dynamo_single.W904"}
-    return [each.msg.partition(" is answered")[0] for each in messages]
+
+
+def found(model: Any, **options: Any) -> list[str]:
+    """What the warning about such an admin is about."""
+    messages = warnings_of(model, **options)
+    assert [each.id for each in messages] in ([], ["dynamo_single.W904"])
+    told = [re.sub(r" \((?!').*\)\.$|\.$", "", each.msg.partition("would say so: ")[2]) for each in messages]
+    return re.split(r", (?=search_fields|list_filter|ordering)", told[0]) if told else []
 
 
 def test_the_admins_of_the_project_are_answered() -> None:
@@ -69,7 +77,23 @@ def test_a_path_over_a_reference_is_told() -> None:
 
 def test_a_model_that_no_key_lists_is_told() -> None:
     """Its page could show nothing."""
-    assert found(Coupon) == ["Its list"]
+    assert found(Coupon) == ["its list"]
+
+
+def test_an_admin_has_one_warning_with_one_hint() -> None:
+    """Django prints them before the output of each command."""
+    options = {"ordering": ("stock",), "search_fields": ("public",), "list_filter": ("stock", "name")}
+    (warning,) = warnings_of(Company, list_max_in_memory=0, **options)
+    assert warning.msg == (
+        "No key answers what the admin of directory.Company asks for, and its pages would say so: "
+        "ordering = ('stock',), search_fields: 'public', list_filter: 'stock', list_filter: 'name'."
+    )
+    assert str(warning.hint).count("SimpleListFilter") == str(warning.hint).count("Search by texts") == 1
+
+
+def test_a_warning_about_one_thing_says_why() -> None:
+    (warning,) = warnings_of(Company, ordering=("stock",), list_max_in_memory=0)
+    assert warning.msg.endswith("ordering = ('stock',) (directory.Company: no key answers all().order_by(stock)).")
 
 
 def test_a_link_from_no_column_is_an_error_as_in_django() -> None:
